@@ -1,1 +1,3 @@
+//! The binary: parses arguments, calls `cli`, turns the result into an exit status.
+
 fn main() {}

@@ -1,0 +1,29 @@
+//! What a cluster is, in our own words: objects parsed once, strings interned, node data as columns, and the
+//! arithmetic on them. Everything here is data and pure functions; nothing here decides.
+//!
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod symbol;
+mod time;
+mod quantity;
+mod resource;
+mod labels;
+mod node_selector;
+mod taints;
+mod node_set;
+mod pod;
+mod node;
+pub mod objects;
+
+pub use labels::{Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator};
+pub use node::{Image, Node};
+pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
+pub use node_set::{NodeId, NodeSet};
+pub use objects::{Kind, Namespace, Object, ObjectKey};
+pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass};
+pub use quantity::{Quantity, QuantityError};
+pub use resource::Resource;
+pub use symbol::Symbol;
+pub use taints::{Effect, Taint, Toleration, TolerationOperator};
+pub use time::{Duration, Time};

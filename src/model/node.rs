@@ -1,0 +1,77 @@
+//! [`Node`]: a node object parsed once. What is placed on it is in the snapshot, not here.
+
+use super::labels::{Annotations, Labels};
+use super::resource::Resource;
+use super::symbol::Symbol;
+use super::taints::Taint;
+use super::time::Time;
+use std::sync::Arc;
+
+/// An image that a node has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image {
+    /// All its names.
+    pub names: Box<[Symbol]>,
+    /// Its size in bytes.
+    pub size: i64,
+}
+
+/// A node, parsed once and shared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// Name.
+    pub name: Symbol,
+    /// UID.
+    pub uid: Symbol,
+    /// `metadata.resourceVersion`; empty when unknown.
+    pub resource_version: Box<str>,
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Annotations,
+    /// Owners.
+    pub owners: Box<[super::pod::OwnerReference]>,
+    /// Creation time.
+    pub created: Option<Time>,
+    /// `metadata.deletionTimestamp`.
+    pub deleted: Option<Time>,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `spec.taints`, in order.
+    pub taints: Arc<[Taint]>,
+    /// `status.allocatable`.
+    pub allocatable: Resource,
+    /// `status.capacity`.
+    pub capacity: Resource,
+    /// `status.images`.
+    pub images: Arc<[Image]>,
+    /// `status.conditions`: type, status; ordered by type.
+    pub conditions: Box<[(Symbol, Symbol)]>,
+    /// `status.declaredFeatures`.
+    pub declared_features: Box<[Symbol]>,
+    /// The object as the API has it, for policies that read beyond the fields above; `None` when none does.
+    pub raw: Option<Arc<serde_json::Value>>,
+}
+
+impl Node {
+    /// Whether the condition `Ready` is `True`.
+    pub fn is_ready(&self) -> bool {
+        self.conditions.iter().any(|(kind, status)| kind.as_str() == "Ready" && status.as_str() == "True")
+    }
+
+    /// Topology zone: `topology.kubernetes.io/zone`, or its beta name.
+    pub fn zone(&self) -> Option<&Symbol> {
+        self.label("topology.kubernetes.io/zone")
+            .or_else(|| self.label("failure-domain.beta.kubernetes.io/zone"))
+    }
+
+    /// Topology region: `topology.kubernetes.io/region`, or its beta name.
+    pub fn region(&self) -> Option<&Symbol> {
+        self.label("topology.kubernetes.io/region")
+            .or_else(|| self.label("failure-domain.beta.kubernetes.io/region"))
+    }
+
+    fn label(&self, key: &str) -> Option<&Symbol> {
+        self.labels.iter().find(|(k, _)| k.as_str() == key).map(|(_, value)| value)
+    }
+}

@@ -1,0 +1,154 @@
+//! [`PodInfo`]: a pod parsed once. Made from the slim object of `objects/pod.rs`; read by every plugin.
+
+use super::labels::{Annotations, Labels};
+use super::node_selector::NodeAffinity;
+use super::resource::Resource;
+use super::symbol::Symbol;
+use super::taints::Toleration;
+use super::time::Time;
+use std::sync::Arc;
+
+/// The identity of a pod: its UID. Pods from files without one get `namespace/name`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct PodKey(pub Symbol);
+
+/// A host port that a container asks for.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct HostPort {
+    /// `TCP` (default), `UDP` or `SCTP`.
+    pub protocol: Symbol,
+    /// The port number.
+    pub port: i32,
+    /// The address; `0.0.0.0` when none is given.
+    pub ip: Symbol,
+}
+
+/// Quality of service, as the kubelet computes it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum QosClass {
+    /// No requests and no limits.
+    BestEffort,
+    /// Anything between.
+    Burstable,
+    /// Requests equal limits for CPU and memory in every container.
+    Guaranteed,
+}
+
+/// A container of a pod, as far as rules look at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Container {
+    /// The name.
+    pub name: Symbol,
+    /// The image as written.
+    pub image: Symbol,
+    /// What it requests.
+    pub requests: Resource,
+    /// What it may use.
+    pub limits: Resource,
+    /// An init container.
+    pub init: bool,
+    /// An init container that keeps running (`restartPolicy: Always`).
+    pub sidecar: bool,
+}
+
+/// An owner of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnerReference {
+    /// `group/version`.
+    pub api_version: Symbol,
+    /// The kind.
+    pub kind: Symbol,
+    /// The name.
+    pub name: Symbol,
+    /// The UID.
+    pub uid: Symbol,
+    /// Whether it is the managing controller.
+    pub controller: bool,
+}
+
+/// A pod, parsed once and shared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PodInfo {
+    /// Identity.
+    pub key: PodKey,
+    /// Namespace.
+    pub namespace: Symbol,
+    /// Name.
+    pub name: Symbol,
+    /// UID; empty for pods from files that have none.
+    pub uid: Symbol,
+    /// `metadata.resourceVersion`; empty when unknown.
+    pub resource_version: Box<str>,
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Annotations,
+    /// Owners.
+    pub owners: Box<[OwnerReference]>,
+    /// Creation time.
+    pub created: Option<Time>,
+    /// `metadata.deletionTimestamp`: the pod is terminating.
+    pub deleted: Option<Time>,
+    /// `spec.schedulerName`; `default-scheduler` when not given.
+    pub scheduler_name: Symbol,
+    /// `spec.nodeName`; `None` while unbound.
+    pub node_name: Option<Symbol>,
+    /// `spec.priority`; 0 when not given.
+    pub priority: i32,
+    /// `spec.priorityClassName`.
+    pub priority_class: Option<Symbol>,
+    /// `spec.preemptionPolicy` is `Never`.
+    pub never_preempts: bool,
+    /// Names of `spec.schedulingGates`, in pod order.
+    pub scheduling_gates: Box<[Symbol]>,
+    /// Effective request: upstream's `PodRequests`, with overhead (`component-helpers/resource/helpers.go`).
+    pub requests: Resource,
+    /// The same of limits.
+    pub limits: Resource,
+    /// Request of CPU (millicores) with upstream's default for containers that name none; for scoring only.
+    pub nonzero_milli_cpu: i64,
+    /// Request of memory (bytes) with upstream's default for containers that name none; for scoring only.
+    pub nonzero_memory: i64,
+    /// `spec.overhead`.
+    pub overhead: Resource,
+    /// Containers: init containers first, in pod order, then regular ones.
+    pub containers: Box<[Container]>,
+    /// Images of containers and image volumes, normalised (`:latest` added), in pod order, for image locality.
+    pub images: Box<[Symbol]>,
+    /// Host ports of regular containers and sidecars, ordered, without duplicates.
+    pub host_ports: Box<[HostPort]>,
+    /// Tolerations in pod order.
+    pub tolerations: Arc<[Toleration]>,
+    /// Node selector and node affinity.
+    pub node_affinity: NodeAffinity,
+    /// Quality of service.
+    pub qos: QosClass,
+    /// `status.phase`.
+    pub phase: Symbol,
+    /// `status.nominatedNodeName`.
+    pub nominated_node: Option<Symbol>,
+    /// `status.startTime`.
+    pub started: Option<Time>,
+    /// The condition `PodScheduled`: status, reason, message, last transition.
+    pub scheduled_condition: Option<Box<(Symbol, Symbol, Box<str>, Option<Time>)>>,
+    /// The object as the API has it, for policies that read `spec`, `status` or `metadata` beyond the fields above.
+    /// `None` when no loaded policy does.
+    pub raw: Option<Arc<serde_json::Value>>,
+}
+
+impl PodInfo {
+    /// Whether the pod has ended (phase `Succeeded` or `Failed`).
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// Whether the pod is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.deleted.is_some()
+    }
+
+    /// `namespace/name`, as logs and events write it.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}

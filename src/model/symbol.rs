@@ -1,0 +1,94 @@
+//! [`Symbol`]: an interned string. Label keys and values, names, resource names, images and reasons are symbols,
+//! so that comparing and hashing them is one machine word. The table behind them counts references and frees
+//! what nothing uses any more, so label values of short-lived pods do not grow it without end.
+
+/// An interned string: equal texts are equal words. Orders by text.
+///
+/// Symbols are made when objects and policies are parsed, and only compared in a scheduling cycle.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Symbol(string_cache::DefaultAtom);
+
+impl Symbol {
+    /// Interns `text`.
+    pub fn new(text: &str) -> Self {
+        Self(string_cache::DefaultAtom::from(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for Symbol {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for Symbol {
+    fn from(text: String) -> Self {
+        Self(string_cache::DefaultAtom::from(text))
+    }
+}
+
+impl std::ops::Deref for Symbol {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Symbol {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Symbol {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl std::fmt::Display for Symbol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::fmt::Debug for Symbol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Symbol {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Symbol;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Symbol, E> {
+                Ok(Symbol::new(text))
+            }
+            fn visit_unit<E: serde::de::Error>(self) -> Result<Symbol, E> {
+                Ok(Symbol::default())
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl serde::Serialize for Symbol {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
