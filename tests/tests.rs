@@ -1,0 +1,2 @@
+//! The one test binary of everything that needs no cluster. Each module tests one room from outside.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
