@@ -1,6 +1,6 @@
-//! Bayplan: a Kubernetes scheduler whose rules its operators write.
+//! Bayplan: a Kubernetes scheduler whose rules its operators write, test, preview and explain.
 //!
-//! The crate is the map: rooms are declared in the order of dependency, and a room uses only rooms above it
-//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
+//! The rooms stand in the order of dependency: a room uses only rooms above it.
 
-pub mod model;
+pub mod diag;
+pub mod lang;

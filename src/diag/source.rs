@@ -1,0 +1,309 @@
+//! Texts and places in them: offsets to lines and columns, and texts that lie inside a YAML file.
+//!
+//! Every span names its source, so one list of diagnostics may speak of several files. A policy in a
+//! ConfigMap is a source of its own whose bytes are mapped to the bytes of the YAML file
+//! ([`SourceMap::embed`]). Reading files is the caller's business.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A source of a [`SourceMap`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u32);
+
+/// A stretch of a source's text, in bytes; ends lie on character boundaries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The text it is a part of.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// Byte behind the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes `start..end` of a source. Texts beyond 4 GiB are refused before a span is made.
+    pub fn new(source: SourceId, start: usize, end: usize) -> Self {
+        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Span { source, start: short(start), end: short(end.max(start)) }
+    }
+
+    /// From the beginning of `self` to the end of `other`.
+    pub fn to(self, other: Span) -> Self {
+        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The empty span at the beginning.
+    pub fn at_start(self) -> Self {
+        Span { end: self.start, ..self }
+    }
+
+    /// The empty span at the end.
+    pub fn at_end(self) -> Self {
+        Span { start: self.end, ..self }
+    }
+
+    /// The bytes as a range of the source's text.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Whether `other` lies inside.
+    pub fn contains(self, other: Span) -> bool {
+        self.source == other.source && self.start <= other.start && other.end <= self.end
+    }
+}
+
+/// A place of a file: line and column from 1, columns in characters, offset in bytes of the file on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Byte of the file, from 0.
+    pub offset: usize,
+}
+
+/// The object and key that a text came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `namespace/name` of the ConfigMap.
+    pub object: String,
+    /// The key in its `data`, as in `gpu.bay`.
+    pub key: String,
+}
+
+/// A text with a name.
+#[derive(Clone, Debug)]
+pub struct Source {
+    id: SourceId,
+    name: Arc<str>,
+    text: Arc<str>,
+    origin: Option<Origin>,
+    lines: Vec<u32>,
+    host: Option<Host>,
+}
+
+/// Where an embedded text lies in its file.
+#[derive(Clone, Debug)]
+struct Host {
+    source: SourceId,
+    /// Runs of bytes that are the same in both texts, by their start in the inner one. Inner bytes between
+    /// two runs (an escape, a fold) belong to the outer bytes between them.
+    runs: Vec<Run>,
+    /// Byte of the file behind the last of the scalar.
+    end: u32,
+}
+
+/// Bytes that are the same in an embedded text and its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    /// First byte in the embedded text.
+    pub(super) inner: u32,
+    /// First byte in the file.
+    pub(super) outer: u32,
+    /// How many.
+    pub(super) len: u32,
+}
+
+impl Host {
+    /// The byte of the file that a byte of the text comes from.
+    fn outer(&self, inner: u32) -> u32 {
+        let at = self.runs.partition_point(|run| run.inner <= inner);
+        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
+            return self.runs.first().map_or(self.end, |run| run.outer);
+        };
+        match (inner - run.inner < run.len, self.runs.get(at)) {
+            (true, _) => run.outer + (inner - run.inner),
+            // an escape or a fold: it begins where the run before it ends
+            (false, Some(_)) => run.outer + run.len,
+            (false, None) => (run.outer + run.len).min(self.end),
+        }
+    }
+
+    /// The byte of the file behind the last byte of a text that ends at `inner`.
+    fn outer_end(&self, inner: u32) -> u32 {
+        let at = self.runs.partition_point(|run| run.inner < inner);
+        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
+            return self.runs.first().map_or(self.end, |run| run.outer);
+        };
+        match (inner - run.inner <= run.len, self.runs.get(at)) {
+            (true, _) => run.outer + (inner - run.inner),
+            (false, Some(next)) => next.outer,
+            (false, None) => self.end,
+        }
+    }
+}
+
+impl Source {
+    /// The id that spans of this text carry.
+    pub fn id(&self) -> SourceId {
+        self.id
+    }
+
+    /// The file's name as the user gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text that spans are places of.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The object and key, for a text of a ConfigMap.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// The file that the text lies in, for an embedded one.
+    pub fn host(&self) -> Option<SourceId> {
+        self.host.as_ref().map(|host| host.source)
+    }
+
+    /// The whole text as a span.
+    pub fn span(&self) -> Span {
+        Span::new(self.id, 0, self.text.len())
+    }
+
+    /// The text of a span; empty when it is no span of this text.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    /// Line and column of a byte in this text itself, whatever file it lies in.
+    pub fn own_place(&self, offset: usize) -> Place {
+        let offset = offset.min(self.text.len());
+        let line = self.lines.partition_point(|&start| start as usize <= offset);
+        let start = self.lines.get(line.saturating_sub(1)).map_or(0, |&start| start as usize);
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
+        Place { line: line.max(1), column, offset }
+    }
+
+    /// A line's text without its end; lines count from 1.
+    pub fn line(&self, line: usize) -> &str {
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let Some(&start) = start else { return "" };
+        let end = self.lines.get(line).map_or(self.text.len(), |&next| next as usize);
+        self.text.get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+
+    /// How many lines the text has; at least one.
+    pub fn line_count(&self) -> usize {
+        self.lines.len()
+    }
+}
+
+/// All texts of one run of a command or one load of policies.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    sources: Vec<Source>,
+}
+
+impl SourceMap {
+    /// Without texts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A file's text.
+    pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
+        self.push(name.into(), text.into(), None, None)
+    }
+
+    /// A text of an object of the cluster, for which there is no file.
+    pub fn add_object(&mut self, origin: Origin, text: impl Into<Arc<str>>) -> SourceId {
+        let name = format!("{}/{}", origin.object, origin.key);
+        self.push(name.into(), text.into(), Some(origin), None)
+    }
+
+    /// A source by its id. The ids of a map are those it gave out.
+    pub fn get(&self, id: SourceId) -> Option<&Source> {
+        self.sources.get(id.0 as usize)
+    }
+
+    /// All of them, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter()
+    }
+
+    /// The source of a span.
+    pub fn source(&self, span: Span) -> Option<&Source> {
+        self.get(span.source)
+    }
+
+    /// The text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        self.source(span).map_or("", |source| source.slice(span))
+    }
+
+    /// A text that is the value of a YAML scalar of `host`. `scalar` are the bytes of the scalar as the YAML
+    /// reader gave them (for a block scalar from its first line of content on), `text` its value. Where the
+    /// two cannot be brought together every place of the text is the beginning of the scalar.
+    pub fn embed(
+        &mut self,
+        host: SourceId,
+        scalar: Range<usize>,
+        text: impl Into<Arc<str>>,
+        origin: Origin,
+    ) -> SourceId {
+        let text = text.into();
+        let (name, host) = match self.get(host) {
+            Some(source) => {
+                let (runs, end) = super::embed::runs(source.text(), scalar, &text);
+                (source.name.clone(), Some(Host { source: host, runs, end: end as u32 }))
+            }
+            None => (Arc::from(""), None),
+        };
+        self.push(name, text, Some(origin), host)
+    }
+
+    /// The file that a span's text lies in: the YAML file of an embedded text, else the text itself.
+    pub fn file(&self, span: Span) -> Option<&Source> {
+        let source = self.source(span)?;
+        match source.host() {
+            Some(host) => self.get(host),
+            None => Some(source),
+        }
+    }
+
+    /// A span as a span of the file: that of the YAML file for an embedded text.
+    pub fn in_file(&self, span: Span) -> Span {
+        match self.source(span).and_then(|source| source.host.as_ref()) {
+            Some(host) => {
+                let start = host.outer(span.start);
+                let end = if span.end > span.start { host.outer_end(span.end).max(start) } else { start };
+                Span { source: host.source, start, end }
+            }
+            None => span,
+        }
+    }
+
+    /// Beginning and end of a span in its file (the YAML file, for an embedded text).
+    pub fn places(&self, span: Span) -> (Place, Place) {
+        let span = self.in_file(span);
+        match self.get(span.source) {
+            Some(file) => (file.own_place(span.start as usize), file.own_place(span.end as usize)),
+            None => {
+                let nowhere = Place { line: 1, column: 1, offset: 0 };
+                (nowhere, nowhere)
+            }
+        }
+    }
+
+    fn push(
+        &mut self,
+        name: Arc<str>,
+        text: Arc<str>,
+        origin: Option<Origin>,
+        host: Option<Host>,
+    ) -> SourceId {
+        let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        let ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let lines = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect();
+        self.sources.push(Source { id, name, text, origin, lines, host });
+        id
+    }
+}

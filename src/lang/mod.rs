@@ -1,0 +1,7 @@
+//! From policy text to typed closures: parse, check, lint, fold, stage, lower. Pure.
+//!
+//! Called by `plugins::policy`, `dry_run` and `cli`. Nothing here knows of plugins, queues or clusters.
+
+#![deny(clippy::disallowed_methods)]
+
+pub mod ast;
