@@ -3,4 +3,5 @@
 //! The rooms stand in the order of dependency: a room uses only rooms above it.
 
 pub mod diag;
+pub mod model;
 pub mod lang;

@@ -5,3 +5,4 @@
 #![deny(clippy::disallowed_methods)]
 
 pub mod ast;
+pub mod value;
