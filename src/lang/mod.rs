@@ -5,4 +5,10 @@
 #![deny(clippy::disallowed_methods)]
 
 pub mod ast;
+pub mod types;
+pub mod range;
+pub mod schema;
 pub mod value;
+pub mod functions;
+pub mod reads;
+pub mod typed;
