@@ -1,7 +1,9 @@
 //! Bayplan: a Kubernetes scheduler whose rules its operators write, test, preview and explain.
 //!
-//! The rooms stand in the order of dependency: a room uses only rooms above it.
+//! The crate is the map: rooms stand in the order of dependency, and a room uses only rooms above it
+//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
 
 pub mod diag;
 pub mod model;
 pub mod lang;
+pub mod framework;

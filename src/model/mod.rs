@@ -1,6 +1,8 @@
 //! What a cluster is, in our own words: objects parsed once, strings interned, node data as columns, and the
 //! arithmetic on them. Everything here is data and pure functions; nothing here decides.
 //!
+//! [`Snapshot`] is the door: [`Change`] is the only way in, [`NodeInfo`] and [`Columns`] the ways to look.
+//!
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -14,16 +16,26 @@ mod taints;
 mod node_set;
 mod pod;
 mod node;
+mod columns;
+mod changes;
+mod index;
+mod snapshot;
+mod node_info;
 pub mod objects;
 
+pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
+pub use columns::{Columns, ResourceColumn, TaintSetId};
+pub use index::{Index, IndexKey};
 pub use labels::{Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator};
 pub use node::{Image, Node};
+pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet};
 pub use objects::{Kind, Namespace, Object, ObjectKey};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass};
 pub use quantity::{Quantity, QuantityError};
 pub use resource::Resource;
+pub use snapshot::{PodEntry, Snapshot};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator};
 pub use time::{Duration, Time};

@@ -1,0 +1,101 @@
+//! Calls to the API server, as data: what goes out and what may come back.
+
+use crate::model::{ObjectKey, PodKey, Symbol, Time};
+
+/// Names one call that is answered by exactly one reply.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Ticket(pub u64);
+
+/// The condition `PodScheduled=False` and the nomination that a refused pod gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConditionPatch {
+    /// `Unschedulable` or `SchedulerError`; `None` leaves the condition as it is.
+    pub reason: Option<&'static str>,
+    /// The full message.
+    pub message: String,
+    /// `status.nominatedNodeName`: `None` leaves it, an empty name clears it.
+    pub nominated_node: Option<Symbol>,
+}
+
+/// A call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ApiCall {
+    /// Binds a pod: a POST to its `binding` subresource, with its UID.
+    Bind {
+        /// The pod.
+        pod: ObjectKey,
+        /// The node's name.
+        node: Symbol,
+        /// Annotations that the API server copies to the pod in the same transaction.
+        annotations: Vec<(Symbol, String)>,
+    },
+    /// Reads an object.
+    Read(ObjectKey),
+    /// Patches the status of a pod; sent only when something changed.
+    PatchStatus {
+        /// The pod.
+        pod: ObjectKey,
+        /// What is written.
+        patch: ConditionPatch,
+    },
+    /// Deletes a pod by UID.
+    Delete {
+        /// The pod.
+        pod: ObjectKey,
+    },
+}
+
+/// What a call that succeeded brought.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// The object that was read; `None` when it does not exist.
+    Object(Option<crate::model::Object>),
+}
+
+/// Why a call did not succeed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CallError {
+    /// It certainly did not happen.
+    Refused {
+        /// HTTP status.
+        code: u16,
+        /// `metav1.Status.reason`.
+        reason: String,
+        /// `metav1.Status.message`.
+        message: String,
+    },
+    /// It may have happened: a time-out, a lost connection, a 5xx.
+    Unknown(String),
+}
+
+/// The type of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventType {
+    /// `Normal`.
+    Normal,
+    /// `Warning`.
+    Warning,
+}
+
+/// An event of `events.k8s.io/v1`, to be written by the driver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EventRecord {
+    /// The pod it is about.
+    pub pod: ObjectKey,
+    /// For the driver's records.
+    pub key: PodKey,
+    /// Reporting controller: the scheduler's name.
+    pub scheduler: Symbol,
+    /// Normal or warning.
+    pub kind: EventType,
+    /// `Scheduled`, `FailedScheduling`, …
+    pub reason: &'static str,
+    /// `Binding`, `Scheduling`, …
+    pub action: &'static str,
+    /// The note, at most 1,024 characters.
+    pub note: String,
+    /// When.
+    pub at: Time,
+}

@@ -1,0 +1,83 @@
+//! [`CycleState`]: what plugins remember for one attempt, a slot per plugin instance.
+
+use super::plugin::{PluginId, PluginSet};
+use std::any::Any;
+use std::sync::Arc;
+
+/// Data of one plugin for one attempt. Shared between forks; copied by [`StateData::fork`] when one is written to.
+pub trait StateData: Any + Send + Sync {
+    /// A copy.
+    fn fork(&self) -> Box<dyn StateData>;
+    /// For the owner, who knows the type.
+    fn as_any(&self) -> &dyn Any;
+    /// For the owner, who knows the type.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+impl<T: Any + Clone + Send + Sync> StateData for T {
+    fn fork(&self) -> Box<dyn StateData> {
+        Box::new(self.clone())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// The slot of one plugin instance.
+#[derive(Clone, Default)]
+pub struct StateSlot(Option<Arc<Box<dyn StateData>>>);
+
+impl StateSlot {
+    /// Writes the slot.
+    pub fn put<T: Any + Clone + Send + Sync>(&mut self, data: T) {
+        self.0 = Some(Arc::new(Box::new(data)));
+    }
+
+    /// Reads the slot.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        (***self.0.as_ref()?).as_any().downcast_ref()
+    }
+
+    /// Writes into the slot; a fork that shares it keeps what it had.
+    pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
+        let shared = self.0.as_mut()?;
+        if Arc::get_mut(shared).is_none() {
+            *shared = Arc::new((***shared).fork());
+        }
+        (**Arc::get_mut(shared)?).as_any_mut().downcast_mut()
+    }
+}
+
+/// What plugins remember for one attempt. A fork costs a reference count per slot.
+#[derive(Clone, Default)]
+pub struct CycleState {
+    slots: Vec<StateSlot>,
+    /// Plugins whose Filter is skipped, as their PreFilter said.
+    pub skip_filter: PluginSet,
+    /// Plugins whose Score is skipped, as their PreScore said.
+    pub skip_score: PluginSet,
+}
+
+impl CycleState {
+    /// Empty slots for `plugins` plugin instances.
+    pub fn new(plugins: usize) -> Self {
+        Self { slots: vec![StateSlot::default(); plugins], ..Self::default() }
+    }
+
+    /// The slot of a plugin instance.
+    pub fn slot(&self, plugin: PluginId) -> Option<&StateSlot> {
+        self.slots.get(plugin.index())
+    }
+
+    /// The slot of a plugin instance, to be written.
+    pub fn slot_mut(&mut self, plugin: PluginId) -> &mut StateSlot {
+        let at = plugin.index();
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, StateSlot::default());
+        }
+        &mut self.slots[at]
+    }
+}

@@ -1,0 +1,136 @@
+//! [`Handle`]: the frozen view of one call. [`Actor`]: the same where a plugin may act.
+
+use super::calls::{ApiCall, Ticket};
+use super::cycle_state::{CycleState, StateSlot};
+use super::plugin::PluginId;
+use super::status::Status;
+use crate::model::{Index, IndexKey, PodInfo, PodKey, Snapshot, Time};
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a plugin may reach in one call.
+#[derive(Clone, Copy)]
+pub struct Handle<'a> {
+    /// The pod being scheduled.
+    pub pod: &'a Arc<PodInfo>,
+    /// The cluster.
+    pub snapshot: &'a Snapshot,
+    /// The instant of the cycle.
+    pub now: Time,
+    /// When the pod first entered the queue; `None` where no queue is involved.
+    pub queued_at: Option<Time>,
+    /// How often the pod was tried before this attempt.
+    pub attempts: u32,
+    /// The state of the attempt.
+    pub cycle: &'a CycleState,
+    /// The plugin that is called.
+    pub plugin: PluginId,
+}
+
+impl<'a> Handle<'a> {
+    /// What the plugin put into its slot in PreFilter or PreScore.
+    pub fn state<T: Any>(&self) -> Option<&'a T> {
+        self.cycle.slot(self.plugin).and_then(StateSlot::get)
+    }
+
+    /// The same view for another plugin.
+    pub fn for_plugin(self, plugin: PluginId) -> Self {
+        Self { plugin, ..self }
+    }
+}
+
+/// What a plugin did in a call where it may act; carried out by the scheduler after the call.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// A call that is answered.
+    Call(Ticket, ApiCall),
+    /// A call whose answer is only logged.
+    Send(ApiCall),
+    /// A pod that waits at this plugin's Permit may go on.
+    Allow(PodKey),
+    /// A pod that waits at Permit is refused.
+    Reject(PodKey, Status),
+    /// A pending pod goes to the active queue.
+    Activate(PodKey),
+}
+
+/// What a plugin may reach where it may act: Reserve, Unreserve, Permit, PreBind, PostBind.
+pub struct Actor<'a> {
+    /// The pod being bound.
+    pub pod: &'a Arc<PodInfo>,
+    /// The cluster; only through [`Actor::own`] may a plugin write into it.
+    snapshot: &'a mut Snapshot,
+    /// The instant.
+    pub now: Time,
+    cycle: &'a mut CycleState,
+    /// The plugin that is called.
+    pub plugin: PluginId,
+    acts: &'a mut Vec<Act>,
+    next_ticket: &'a mut u64,
+}
+
+impl<'a> Actor<'a> {
+    /// Made by the framework for one call.
+    pub(super) fn new(
+        pod: &'a Arc<PodInfo>,
+        snapshot: &'a mut Snapshot,
+        now: Time,
+        cycle: &'a mut CycleState,
+        plugin: PluginId,
+        acts: &'a mut Vec<Act>,
+        next_ticket: &'a mut u64,
+    ) -> Self {
+        Self { pod, snapshot, now, cycle, plugin, acts, next_ticket }
+    }
+
+    /// The frozen view.
+    pub fn handle(&self) -> Handle<'_> {
+        Handle {
+            pod: self.pod,
+            snapshot: self.snapshot,
+            now: self.now,
+            queued_at: None,
+            attempts: 0,
+            cycle: self.cycle,
+            plugin: self.plugin,
+        }
+    }
+
+    /// The plugin's slot of the cycle state.
+    pub fn slot(&mut self) -> &mut StateSlot {
+        self.cycle.slot_mut(self.plugin)
+    }
+
+    /// An index of the plugin's own, to be written.
+    pub fn own<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
+        self.snapshot.index_mut(key)
+    }
+
+    /// Sends a call; its reply comes to the plugin's task.
+    pub fn call(&mut self, call: ApiCall) -> Ticket {
+        let ticket = Ticket(*self.next_ticket);
+        *self.next_ticket += 1;
+        self.acts.push(Act::Call(ticket, call));
+        ticket
+    }
+
+    /// Sends a call whose answer is only logged.
+    pub fn send(&mut self, call: ApiCall) {
+        self.acts.push(Act::Send(call));
+    }
+
+    /// Lets a pod that waits at this plugin's Permit go on.
+    pub fn allow(&mut self, pod: PodKey) {
+        self.acts.push(Act::Allow(pod));
+    }
+
+    /// Refuses a pod that waits at Permit.
+    pub fn reject(&mut self, pod: PodKey, why: Status) {
+        self.acts.push(Act::Reject(pod, why.by(self.plugin)));
+    }
+
+    /// Puts a pending pod into the active queue.
+    pub fn activate(&mut self, pod: PodKey) {
+        self.acts.push(Act::Activate(pod));
+    }
+}

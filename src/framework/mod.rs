@@ -1,0 +1,38 @@
+//! The scheduling framework: the terms of the field, as types. Plugins implement the traits of `points`, a
+//! [`Framework`] runs them in the order of a profile, and neither knows of policies, queues or clusters.
+//!
+//! ```text
+//! scheduling cycle:  PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► NormalizeScore ► Reserve ► Permit
+//! binding cycle:     wait on Permit ► PreBind ► Bind ► PostBind          undo: Unreserve, in reverse order
+//! before the queue:  PreEnqueue, QueueSort                               after a refusal: EnqueueExtensions
+//! ```
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod status;
+mod cycle_state;
+mod calls;
+mod reads;
+mod events;
+mod handle;
+mod points;
+mod plugin;
+mod queued;
+mod diagnosis;
+mod recorder;
+mod runtime;
+mod simulation;
+
+pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
+pub use cycle_state::{CycleState, StateData, StateSlot};
+pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
+pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
+pub use handle::{Act, Actor, Handle};
+pub use plugin::{Plugin, PluginId, PluginSet};
+pub use points::*;
+pub use queued::{QueuedPodInfo, SortKey};
+pub use reads::{Polarity, Reads};
+pub use recorder::{Recorder, Silent};
+pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Points, Runner, ScorePlugin};
+pub use simulation::Simulation;
+pub use status::{Code, Status};

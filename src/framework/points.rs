@@ -1,0 +1,377 @@
+//! The extension points as traits. Only legal outcomes can be expressed: `Skip` cannot come out of Filter, `Wait`
+//! cannot come out of Score.
+
+use super::calls::{Answer, ApiCall, CallError, Ticket};
+use super::cycle_state::StateSlot;
+use super::diagnosis::NodeToStatus;
+use super::events::{ClusterEvent, EventRegistration, QueueingHint};
+use super::handle::{Actor, Handle};
+use super::queued::{QueuedPodInfo, SortKey};
+use super::simulation::Simulation;
+use super::status::Status;
+use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time};
+
+/// Before a pod may enter the queue.
+pub trait PreEnqueue: Sync {
+    /// A refusal keeps the pod out of the queue until an event that the plugin waits for.
+    fn pre_enqueue(&self, h: &Handle) -> Result<(), Status>;
+}
+
+/// Orders the queue; exactly one per framework, the same in all.
+pub trait QueueSort: Sync {
+    /// The key of a pod: smaller goes first. Made when the pod enters the active queue or changes.
+    fn key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey;
+}
+
+/// Which events may help a pod that the plugin refused.
+pub trait EnqueueExtensions: Sync {
+    /// Events the plugin waits for. None: it is never woken by events.
+    fn events(&self) -> Vec<EventRegistration>;
+    /// Whether this one may help this pod. Asked only for events that were registered.
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let _ = (h, event);
+        QueueingHint::Queue
+    }
+}
+
+/// What PreFilter says of the nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PreFilterOutcome {
+    /// All nodes are to be asked.
+    AllNodes,
+    /// Only these can fit; the others are not asked.
+    Only(NodeSet),
+    /// The plugin has nothing to say of this pod: its Filter and extensions are skipped.
+    Skip,
+}
+
+/// Once per attempt, before the nodes are asked.
+pub trait PreFilter: Sync {
+    /// Computes what Filter needs, and may refuse the pod or narrow the nodes.
+    fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status>;
+    /// How the state follows pods that are added to and removed from a node in a simulation.
+    fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
+        None
+    }
+}
+
+/// Keeps the state of PreFilter up to date in simulations.
+pub trait PreFilterExtensions: Sync {
+    /// `added` is on `node` now.
+    fn add_pod(
+        &self,
+        h: &Handle,
+        state: &mut StateSlot,
+        added: &PodInfo,
+        node: NodeInfo,
+    ) -> Result<(), Status>;
+    /// `removed` is off `node` now.
+    fn remove_pod(
+        &self,
+        h: &Handle,
+        state: &mut StateSlot,
+        removed: &PodInfo,
+        node: NodeInfo,
+    ) -> Result<(), Status>;
+}
+
+/// What a plugin that answered a range of nodes says: who passes, and why the others do not.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    refused: Vec<(NodeId, u32)>,
+    statuses: Vec<Status>,
+}
+
+impl Verdicts {
+    /// Forgets everything, keeps the room.
+    pub fn clear(&mut self) {
+        self.refused.clear();
+        self.statuses.clear();
+    }
+
+    /// Registers a status; returns its number for [`Verdicts::refuse`]. Equal statuses get one number.
+    pub fn status(&mut self, status: Status) -> u32 {
+        let known = self.statuses.iter().position(|other| *other == status);
+        known.unwrap_or_else(|| {
+            self.statuses.push(status);
+            self.statuses.len() - 1
+        }) as u32
+    }
+
+    /// Refuses a node with a registered status. Nodes are refused once, in any order.
+    pub fn refuse(&mut self, node: NodeId, status: u32) {
+        self.refused.push((node, status));
+    }
+
+    /// The refused nodes with the numbers of their statuses.
+    pub fn refused(&self) -> &[(NodeId, u32)] {
+        &self.refused
+    }
+
+    /// The registered statuses.
+    pub fn statuses(&self) -> &[Status] {
+        &self.statuses
+    }
+}
+
+/// One thing that keeps a node from fitting, with numbers; for explanations.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Violation {
+    /// The reason, as in the status.
+    pub reason: String,
+    /// What is lacking (`cpu`, `taint dedicated=batch:NoSchedule`); empty when the reason says it.
+    pub what: String,
+    /// What is needed, in the user's units; empty when there is no amount.
+    pub need: String,
+    /// What is there.
+    pub have: String,
+}
+
+/// For each node.
+pub trait Filter: Sync {
+    /// The definition: whether the node lets the pod in.
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status>;
+    /// The same for many nodes at once, over columns; writes only refusals. An `Error` status ends the attempt.
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        for id in nodes.iter() {
+            if let Some(node) = h.snapshot.node(id)
+                && let Err(status) = self.filter(h, node)
+            {
+                let status = out.status(status);
+                out.refuse(id, status);
+            }
+        }
+    }
+    /// All that keeps the node from fitting, with values; empty exactly when [`Filter::filter`] lets it in.
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        if let Err(status) = self.filter(h, node) {
+            out.extend(status.reasons().map(|reason| Violation {
+                reason: reason.to_owned(),
+                what: String::new(),
+                need: String::new(),
+                have: String::new(),
+            }));
+        }
+    }
+}
+
+/// The nodes that passed all filters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Feasible {
+    /// In row order.
+    pub nodes: NodeSet,
+}
+
+/// What PostFilter did.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PostFilterOutcome {
+    /// The pod is promised to a node; an empty name takes the promise back.
+    Nominate(Symbol),
+    /// The answer to this call is needed first.
+    Ask(ApiCall),
+}
+
+/// When no node fits.
+pub trait PostFilter: Sync {
+    /// May make the pod schedulable.
+    fn post_filter(
+        &self,
+        h: &Handle,
+        nodes: &NodeToStatus,
+        run: &dyn PluginsRunner,
+    ) -> Result<PostFilterOutcome, Status>;
+    /// The answer to what it asked for.
+    fn answered(&self, h: &Handle, answer: Result<Answer, CallError>) -> Result<PostFilterOutcome, Status>;
+}
+
+/// Runs filters for plugins that simulate.
+pub trait PluginsRunner {
+    /// One node to try changes on. `None` when there is no such row.
+    fn simulate(&self, node: NodeId) -> Option<Simulation<'_>>;
+}
+
+/// What PreScore says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PreScoreOutcome {
+    /// The nodes are to be scored.
+    Score,
+    /// The plugin has nothing to say of this pod: its Score is skipped.
+    Skip,
+}
+
+/// Once per attempt, before nodes are scored.
+pub trait PreScore: Sync {
+    /// Computes what Score needs.
+    fn pre_score(
+        &self,
+        h: &Handle,
+        feasible: &Feasible,
+        state: &mut StateSlot,
+    ) -> Result<PreScoreOutcome, Status>;
+}
+
+/// How raw scores become scores of 0 to 100. Data, so that a pass can fuse it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Normalize {
+    /// They are already.
+    None,
+    /// `100 * s / max`, 0 when the maximum is 0 (upstream's `DefaultNormalizeScore`).
+    Max,
+    /// 100 minus that; 100 for all when the maximum is 0.
+    MaxReversed,
+    /// `100 * (s - min) / (max - min)`, 0 when they are equal.
+    MinMax,
+}
+
+/// The score of a policy's own `score` statement for a node, before its weight.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PartialScore {
+    /// The statement's name.
+    pub name: Symbol,
+    /// 0 to 100.
+    pub score: i64,
+    /// Its weight within the plugin.
+    pub weight: i64,
+}
+
+/// For each feasible node.
+pub trait Score: Sync {
+    /// The definition: the raw score of a node. Asked only for nodes that passed all filters.
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status>;
+    /// The same for many nodes at once, over columns; `out` is by row.
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        for id in nodes.iter() {
+            if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {
+                *out = self.score(h, node)?;
+            }
+        }
+        Ok(())
+    }
+    /// How raw scores become scores.
+    fn normalize(&self) -> Normalize {
+        Normalize::None
+    }
+    /// Whether scores above 100 are allowed: policies, whose statements have weights of their own.
+    fn unbounded(&self) -> bool {
+        false
+    }
+    /// The statements that make up the score of a node, for reports; empty for plugins that have none.
+    fn partial_scores(&self, h: &Handle, feasible: &Feasible, node: NodeInfo) -> Vec<PartialScore> {
+        let _ = (h, feasible, node);
+        Vec::new()
+    }
+}
+
+/// When a node was chosen.
+pub trait Reserve: Sync {
+    /// Takes what the pod needs. A refusal undoes all reservations.
+    fn reserve(&self, a: &mut Actor, node: NodeId) -> Result<(), Status>;
+    /// Gives it back; also called when `reserve` was never reached. Called in reverse order of the plugins.
+    fn unreserve(&self, a: &mut Actor, node: NodeId);
+}
+
+/// What Permit says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PermitOutcome {
+    /// The pod goes on.
+    Allow,
+    /// The pod waits, at most until then.
+    Wait {
+        /// The deadline.
+        until: Time,
+    },
+}
+
+/// Last word before binding.
+pub trait Permit: Sync {
+    /// Lets the pod go on, wait, or refuses it.
+    fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
+    /// A pod that waits here is asked again after an event that the plugin reads, and when its deadline passes.
+    fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
+    /// The status of a pod whose deadline passed; `None`: upstream's text.
+    fn timed_out(&self, h: &Handle) -> Option<Status> {
+        let _ = h;
+        None
+    }
+    /// A pod that waited here left otherwise than by going on.
+    fn left(&self, a: &mut Actor) {
+        let _ = a;
+    }
+}
+
+/// What PreBind's pre-flight says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PreFlight {
+    /// There is nothing to do for this pod.
+    Skip,
+    /// There is work; `parallel` says that it may run beside its neighbours'.
+    Run {
+        /// Whether it may run beside its neighbours'.
+        parallel: bool,
+    },
+}
+
+/// Work before the binding.
+pub trait PreBind: Sync {
+    /// Whether there is work; no side effects.
+    fn pre_flight(&self, h: &Handle, node: NodeId) -> Result<PreFlight, Status>;
+    /// Begins the work.
+    fn start(&self, a: &mut Actor, node: NodeId) -> Result<Box<dyn BindTask>, Status>;
+}
+
+/// A plugin's part of a binding, as data: polled at its start, at each answer, when a watched object changed, and at
+/// its deadline.
+pub trait BindTask: Send + Sync {
+    /// Goes as far as it can.
+    fn poll(&mut self, a: &mut Actor, wake: &Wake) -> Result<TaskPoll, Status>;
+    /// A copy, for forks of the scheduler.
+    fn fork(&self) -> Box<dyn BindTask>;
+}
+
+/// Why a task is polled.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Wake {
+    /// It begins.
+    Start,
+    /// A call was answered.
+    Answer(Ticket, Result<Answer, CallError>),
+    /// An object that it watches changed.
+    Changed(ObjectKey),
+    /// Its deadline passed.
+    Deadline,
+}
+
+/// How far a task has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TaskPoll {
+    /// It is done.
+    Done,
+    /// It waits.
+    Pending {
+        /// For this long at most.
+        until: Option<Time>,
+        /// For changes of these.
+        watch: Vec<ObjectKey>,
+    },
+}
+
+/// What Bind says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BindOutcome {
+    /// The next Bind plugin is asked.
+    Skip,
+    /// This call binds the pod.
+    Send(ApiCall),
+}
+
+/// The binding itself.
+pub trait Bind: Sync {
+    /// The call that binds the pod.
+    fn bind(&self, h: &Handle, node: NodeId) -> Result<BindOutcome, Status>;
+}
+
+/// After the binding.
+pub trait PostBind: Sync {
+    /// The pod is bound.
+    fn post_bind(&self, a: &mut Actor, node: NodeId);
+}

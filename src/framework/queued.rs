@@ -1,0 +1,52 @@
+//! [`QueuedPodInfo`]: a pod with what the queue knows of it.
+
+use super::plugin::{PluginId, PluginSet};
+use crate::model::{PodInfo, Time};
+use std::sync::Arc;
+
+/// The place of a pod in the queue: compared as bytes, then by time of entry, then by sequence number.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct SortKey(pub smallvec::SmallVec<[u8; 24]>);
+
+/// A pod with what the queue knows of it.
+#[derive(Clone, Debug)]
+pub struct QueuedPodInfo {
+    /// The pod.
+    pub pod: Arc<PodInfo>,
+    /// When it entered the queue this time; the base of its back-off.
+    pub timestamp: Time,
+    /// When it was first tried; `None` before.
+    pub initial_attempt: Option<Time>,
+    /// When it first entered the queue.
+    pub added: Time,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// How often it was refused.
+    pub unschedulable_count: u32,
+    /// How often in a row it failed with an error.
+    pub consecutive_errors: u32,
+    /// The plugins that refused it last.
+    pub unschedulable_plugins: PluginSet,
+    /// Those of them that said `Pending`.
+    pub pending_plugins: PluginSet,
+    /// The PreEnqueue plugin that keeps it out.
+    pub gating_plugin: Option<PluginId>,
+}
+
+impl QueuedPodInfo {
+    /// A pod that has just come.
+    pub fn new(pod: Arc<PodInfo>, now: Time) -> Self {
+        Self {
+            pod,
+            timestamp: now,
+            initial_attempt: None,
+            added: now,
+            attempts: 0,
+            unschedulable_count: 0,
+            consecutive_errors: 0,
+            unschedulable_plugins: PluginSet::default(),
+            pending_plugins: PluginSet::default(),
+            gating_plugin: None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! [`Recorder`]: the one place from which plugins are observed. The hot path hands in [`Silent`].
+
+use super::diagnosis::NodeToStatus;
+use super::plugin::PluginId;
+use super::points::PreFilterOutcome;
+use super::status::Status;
+use crate::model::{NodeId, NodeSet};
+
+/// Sees what plugins answer.
+pub trait Recorder {
+    /// Whether scores are wanted even where they decide nothing (one feasible node).
+    fn wants_scores(&self) -> bool {
+        false
+    }
+    /// A PreFilter answered.
+    fn pre_filter(&mut self, plugin: PluginId, outcome: &Result<PreFilterOutcome, Status>) {
+        let _ = (plugin, outcome);
+    }
+    /// The filters are through.
+    fn filtered(&mut self, feasible: &NodeSet, refused: &NodeToStatus) {
+        let _ = (feasible, refused);
+    }
+    /// A scorer answered for all feasible nodes: raw scores and scores after normalisation, both by row, and the
+    /// weight that is still to be applied.
+    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, raw: &[i64], normalized: &[i64]) {
+        let _ = (plugin, weight, on, raw, normalized);
+    }
+    /// The totals, by row.
+    fn totals(&mut self, on: &NodeSet, totals: &[i64]) {
+        let _ = (on, totals);
+    }
+    /// The choice: the node, and all nodes that share the highest total.
+    fn selected(&mut self, node: NodeId, best: &NodeSet) {
+        let _ = (node, best);
+    }
+}
+
+/// Sees nothing.
+pub struct Silent;
+
+impl Recorder for Silent {}

@@ -1,0 +1,438 @@
+//! [`Framework`]: the plugins of a profile in their order, and the loops that run them. What a code means at each
+//! point is in one place, here. The nodes are walked by the engine; this file asks one node or one plugin.
+//!
+//! Source: `pkg/scheduler/framework/runtime/framework.go`.
+
+use super::cycle_state::CycleState;
+use super::diagnosis::Diagnosis;
+use super::handle::{Act, Actor, Handle};
+use super::plugin::{Plugin, PluginId, PluginSet};
+use super::points::*;
+use super::queued::{QueuedPodInfo, SortKey};
+use super::recorder::Recorder;
+use super::simulation::Simulation;
+use super::status::{Code, Status};
+use crate::model::{NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time};
+use std::sync::Arc;
+
+/// A scorer with its weight in the profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScorePlugin {
+    /// The plugin.
+    pub plugin: PluginId,
+    /// Its weight, at least 1.
+    pub weight: i64,
+}
+
+/// Which plugins run at which point, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // one list for each extension point, named like it
+pub struct Points {
+    pub pre_enqueue: Vec<PluginId>,
+    pub queue_sort: Vec<PluginId>,
+    pub pre_filter: Vec<PluginId>,
+    pub filter: Vec<PluginId>,
+    pub post_filter: Vec<PluginId>,
+    pub pre_score: Vec<PluginId>,
+    pub score: Vec<ScorePlugin>,
+    pub reserve: Vec<PluginId>,
+    pub permit: Vec<PluginId>,
+    pub pre_bind: Vec<PluginId>,
+    pub bind: Vec<PluginId>,
+    pub post_bind: Vec<PluginId>,
+}
+
+/// The plugins of one profile.
+pub struct Framework {
+    /// `schedulerName` of the profile.
+    pub scheduler_name: Symbol,
+    /// Set by `percentageOfNodesToScore`; `None` or 100 and more: all nodes.
+    pub percentage_of_nodes_to_score: Option<i32>,
+    plugins: Vec<Arc<dyn Plugin>>,
+    points: Points,
+}
+
+impl std::fmt::Debug for Framework {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Framework({})", self.scheduler_name)
+    }
+}
+
+/// What one attempt carries.
+#[derive(Clone)]
+pub struct Cycle {
+    /// The pod.
+    pub pod: Arc<PodInfo>,
+    /// The plugins it is judged by, to the end of its binding.
+    pub framework: Arc<Framework>,
+    /// What plugins remember.
+    pub state: CycleState,
+    /// What was found out.
+    pub diagnosis: Diagnosis,
+    /// The instant of the cycle.
+    pub now: Time,
+    /// When the pod first entered the queue.
+    pub queued_at: Option<Time>,
+    /// How often it was tried before.
+    pub attempts: u32,
+}
+
+impl Cycle {
+    /// A cycle that has not begun.
+    pub fn new(pod: Arc<PodInfo>, framework: Arc<Framework>, now: Time) -> Self {
+        let state = CycleState::new(framework.plugins.len());
+        Self { pod, framework, state, diagnosis: Diagnosis::default(), now, queued_at: None, attempts: 0 }
+    }
+
+    /// The frozen view for plugins.
+    pub fn handle<'a>(&'a self, snapshot: &'a Snapshot) -> Handle<'a> {
+        Handle {
+            pod: &self.pod,
+            snapshot,
+            now: self.now,
+            queued_at: self.queued_at,
+            attempts: self.attempts,
+            cycle: &self.state,
+            plugin: PluginId::NONE,
+        }
+    }
+}
+
+impl Framework {
+    /// A framework of `plugins`, each at the points named for it.
+    pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
+        Self { scheduler_name, percentage_of_nodes_to_score: None, plugins, points }
+    }
+
+    /// The plugins in the order of the profile; a [`PluginId`] is a place in it.
+    pub fn plugins(&self) -> &[Arc<dyn Plugin>] {
+        &self.plugins
+    }
+
+    /// A plugin.
+    pub fn plugin(&self, id: PluginId) -> Option<&dyn Plugin> {
+        self.plugins.get(id.index()).map(|plugin| &**plugin)
+    }
+
+    /// The name of a plugin; empty for [`PluginId::NONE`].
+    pub fn plugin_name(&self, id: PluginId) -> &str {
+        self.plugin(id).map_or("", Plugin::name)
+    }
+
+    /// Which plugins run where.
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// PreEnqueue plugins in configured order (upstream's order is random); the first refusal ends the run.
+    pub fn run_pre_enqueue(&self, h: Handle) -> Result<(), Status> {
+        for id in &self.points.pre_enqueue {
+            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
+                point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The pod's place in the queue.
+    pub fn sort_key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey {
+        let sort =
+            self.points.queue_sort.first().and_then(|id| self.plugin(*id)).and_then(|p| p.queue_sort());
+        sort.map(|sort| sort.key(pod, snapshot)).unwrap_or_default()
+    }
+
+    /// PreFilter plugins. The nodes that are left, `None` for all of them. A refusal and who narrowed the nodes are
+    /// noted in the diagnosis.
+    pub fn run_pre_filter(
+        &self,
+        cycle: &mut Cycle,
+        snapshot: &Snapshot,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Option<NodeSet>, Status> {
+        let mut left: Option<NodeSet> = None;
+        let mut narrowed = PluginSet::default();
+        let mut refused: Option<Status> = None;
+        for id in &self.points.pre_filter {
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
+            let mut slot = cycle.state.slot_mut(*id).clone();
+            let outcome = point.pre_filter(&cycle.handle(snapshot).for_plugin(*id), &mut slot);
+            let outcome = outcome.map_err(|status| status.by(*id));
+            *cycle.state.slot_mut(*id) = slot;
+            recorder.pre_filter(*id, &outcome);
+            match outcome {
+                Ok(PreFilterOutcome::AllNodes) => {}
+                Ok(PreFilterOutcome::Skip) => cycle.state.skip_filter.insert(*id),
+                Ok(PreFilterOutcome::Only(nodes)) => {
+                    narrowed.insert(*id);
+                    match &mut left {
+                        Some(left) => left.intersect(&nodes),
+                        None => left = Some(nodes),
+                    }
+                    if left.as_ref().is_some_and(NodeSet::is_empty) {
+                        let mut names: Vec<&str> = narrowed.iter().map(|id| self.plugin_name(id)).collect();
+                        names.sort_unstable();
+                        let text = match names[..] {
+                            [one] => format!("node(s) didn't satisfy plugin {one}"),
+                            _ => format!(
+                                "node(s) didn't satisfy plugin(s) [{}] simultaneously",
+                                names.join(" ")
+                            ),
+                        };
+                        for id in narrowed.iter() {
+                            cycle.diagnosis.unschedulable_plugins.insert(id);
+                        }
+                        return Err(self.refused_by_pre_filter(cycle, Status::unresolvable(text)));
+                    }
+                }
+                Err(status) => match status.code {
+                    Code::UnschedulableAndUnresolvable => {
+                        return Err(self.refused_by_pre_filter(cycle, status));
+                    }
+                    Code::Unschedulable | Code::Pending => refused = Some(status),
+                    Code::Error => return Err(self.failed("running PreFilter plugin", status)),
+                },
+            }
+        }
+        for id in narrowed.iter() {
+            cycle.diagnosis.unschedulable_plugins.insert(id);
+        }
+        if let Some(status) = refused {
+            return Err(self.refused_by_pre_filter(cycle, status));
+        }
+        if left.is_some() {
+            let mut names: Vec<&str> = narrowed.iter().map(|id| self.plugin_name(id)).collect();
+            names.sort_unstable();
+            let text = format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" "));
+            cycle.diagnosis.nodes.set_absent(Status::unresolvable(text));
+        }
+        Ok(left)
+    }
+
+    fn refused_by_pre_filter(&self, cycle: &mut Cycle, status: Status) -> Status {
+        cycle.diagnosis.add_plugin(&status);
+        cycle.diagnosis.pre_filter_message = Some(status.message());
+        cycle.diagnosis.nodes.set_absent(status.clone());
+        status
+    }
+
+    fn failed(&self, what: &str, status: Status) -> Status {
+        let text = format!("{what} {:?}: {}", self.plugin_name(status.plugin), status.message());
+        Status::error(text).by(status.plugin)
+    }
+
+    /// Filter plugins on one node, in order; the first refusal is the node's status.
+    pub fn filter_node(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+        for id in &self.points.filter {
+            if h.cycle.skip_filter.contains(*id) {
+                continue;
+            }
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.filter()) else { continue };
+            if let Err(status) = point.filter(&h.for_plugin(*id), node) {
+                let status = status.by(*id);
+                return Err(if status.code == Code::Error { self.filter_error(status) } else { status });
+            }
+        }
+        Ok(())
+    }
+
+    /// An `Error` of a filter ends the attempt with this text.
+    pub fn filter_error(&self, status: Status) -> Status {
+        let text =
+            format!("running {:?} filter plugin: {}", self.plugin_name(status.plugin), status.message());
+        Status::error(text).by(status.plugin)
+    }
+
+    /// The same with pods that are promised to the node: it must fit with those of at least the pod's priority, and
+    /// without them.
+    pub fn filter_with_nominated(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+        let promised = h.snapshot.nominated(node.id());
+        let matters = |other: &&Arc<PodInfo>| other.priority >= h.pod.priority && other.key != h.pod.key;
+        if promised.iter().any(|other| matters(&other)) {
+            let mut with = Simulation::new(self, h, node);
+            for other in promised.iter().filter(matters) {
+                with.add_pod(other)?;
+            }
+            with.passes()?;
+        }
+        self.filter_node(h, node)
+    }
+
+    /// PreFilter extensions after `pod` was added to or removed from `node`.
+    pub fn run_pre_filter_extensions(
+        &self,
+        state: &mut CycleState,
+        h: Handle,
+        pod: &PodInfo,
+        node: NodeInfo,
+        added: bool,
+    ) -> Result<(), Status> {
+        for id in &self.points.pre_filter {
+            if state.skip_filter.contains(*id) {
+                continue;
+            }
+            let extensions = self.plugin(*id).and_then(|p| p.pre_filter()).and_then(|p| p.extensions());
+            let Some(extensions) = extensions else { continue };
+            let mut slot = state.slot_mut(*id).clone();
+            let h = Handle { cycle: state, ..h.for_plugin(*id) };
+            let done = if added {
+                extensions.add_pod(&h, &mut slot, pod, node)
+            } else {
+                extensions.remove_pod(&h, &mut slot, pod, node)
+            };
+            let what = if added {
+                "running AddPod on PreFilter plugin"
+            } else {
+                "running RemovePod on PreFilter plugin"
+            };
+            done.map_err(|status| self.failed(what, status.by(*id)))?;
+            *state.slot_mut(*id) = slot;
+        }
+        Ok(())
+    }
+
+    /// PreScore plugins; those that say Skip are not asked for scores.
+    pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
+        for id in &self.points.pre_score {
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_score()) else { continue };
+            let mut slot = cycle.state.slot_mut(*id).clone();
+            let outcome = point.pre_score(&cycle.handle(snapshot).for_plugin(*id), on, &mut slot);
+            *cycle.state.slot_mut(*id) = slot;
+            match outcome {
+                Ok(PreScoreOutcome::Score) => {}
+                Ok(PreScoreOutcome::Skip) => cycle.state.skip_score.insert(*id),
+                Err(status) => return Err(self.failed("running PreScore plugin", status.by(*id))),
+            }
+        }
+        Ok(())
+    }
+
+    /// The scorers that are asked in this cycle.
+    pub fn scorers<'a>(
+        &'a self,
+        state: &'a CycleState,
+    ) -> impl Iterator<Item = (ScorePlugin, &'a dyn Score)> {
+        self.points.score.iter().filter(|entry| !state.skip_score.contains(entry.plugin)).filter_map(
+            |entry| {
+                let point = self.plugin(entry.plugin)?.score()?;
+                Some((*entry, point))
+            },
+        )
+    }
+
+    /// Reserve plugins in order. After a refusal the caller runs [`Framework::run_unreserve`].
+    pub fn run_reserve(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) -> Result<(), Status> {
+        for id in &self.points.reserve {
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) else { continue };
+            if let Err(status) = point.reserve(&mut act.actor(cycle, *id), node) {
+                let status = status.by(*id);
+                let failed = status.code == Code::Error;
+                return Err(if failed { self.failed("running Reserve plugin", status) } else { status });
+            }
+        }
+        Ok(())
+    }
+
+    /// Unreserve of all Reserve plugins, in reverse order.
+    pub fn run_unreserve(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) {
+        for id in self.points.reserve.iter().rev() {
+            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) {
+                point.unreserve(&mut act.actor(cycle, *id), node);
+            }
+        }
+    }
+
+    /// Permit plugins in order: those that let the pod wait, with their deadlines; empty when it goes on.
+    pub fn run_permit(
+        &self,
+        cycle: &mut Cycle,
+        node: NodeId,
+        act: &mut Acting,
+    ) -> Result<Vec<(PluginId, Time)>, Status> {
+        let mut waits = Vec::new();
+        for id in &self.points.permit {
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.permit()) else { continue };
+            match point.permit(&mut act.actor(cycle, *id), node) {
+                Ok(PermitOutcome::Allow) => {}
+                Ok(PermitOutcome::Wait { until }) => {
+                    waits.push((*id, until.min(cycle.now + MAX_PERMIT_WAIT)))
+                }
+                Err(status) => {
+                    let status = status.by(*id);
+                    let failed = status.code == Code::Error;
+                    return Err(if failed { self.failed("running Permit plugin", status) } else { status });
+                }
+            }
+        }
+        Ok(waits)
+    }
+
+    /// Bind plugins in order until one has a call to send.
+    pub fn run_bind(
+        &self,
+        cycle: &Cycle,
+        snapshot: &Snapshot,
+        node: NodeId,
+    ) -> Result<crate::framework::ApiCall, Status> {
+        for id in &self.points.bind {
+            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.bind()) else { continue };
+            match point.bind(&cycle.handle(snapshot).for_plugin(*id), node) {
+                Ok(BindOutcome::Skip) => {}
+                Ok(BindOutcome::Send(call)) => return Ok(call),
+                Err(status) => {
+                    let status = status.by(*id);
+                    let failed = status.code == Code::Error;
+                    return Err(if failed { self.failed("running Bind plugin", status) } else { status });
+                }
+            }
+        }
+        Err(Status::error("all Bind plugins skipped the pod"))
+    }
+
+    /// PostBind plugins in order.
+    pub fn run_post_bind(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) {
+        for id in &self.points.post_bind {
+            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.post_bind()) {
+                point.post_bind(&mut act.actor(cycle, *id), node);
+            }
+        }
+    }
+}
+
+/// The longest wait at Permit: 15 minutes.
+///
+/// Source: `pkg/scheduler/framework/runtime/framework.go`, `maxTimeout`.
+pub const MAX_PERMIT_WAIT: crate::model::Duration = crate::model::Duration::from_seconds(15 * 60);
+
+/// What the scheduler lends to plugins that may act.
+pub struct Acting<'a> {
+    /// The cluster.
+    pub snapshot: &'a mut Snapshot,
+    /// The instant.
+    pub now: Time,
+    /// What they did.
+    pub acts: &'a mut Vec<Act>,
+    /// The number of the next ticket.
+    pub next_ticket: &'a mut u64,
+}
+
+impl Acting<'_> {
+    /// The actor of one plugin of one cycle.
+    pub fn actor<'b>(&'b mut self, cycle: &'b mut Cycle, plugin: PluginId) -> Actor<'b> {
+        Actor::new(&cycle.pod, self.snapshot, self.now, &mut cycle.state, plugin, self.acts, self.next_ticket)
+    }
+}
+
+/// Simulations of one attempt.
+pub struct Runner<'a> {
+    /// The plugins.
+    pub framework: &'a Framework,
+    /// The attempt.
+    pub handle: Handle<'a>,
+}
+
+impl PluginsRunner for Runner<'_> {
+    fn simulate(&self, node: NodeId) -> Option<Simulation<'_>> {
+        let node = self.handle.snapshot.node(node)?;
+        Some(Simulation::new(self.framework, self.handle, node))
+    }
+}

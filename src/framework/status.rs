@@ -1,0 +1,104 @@
+//! [`Status`]: why not. The error side of every answer of a plugin; success is `Ok`.
+
+use super::plugin::PluginId;
+use crate::model::Symbol;
+
+/// What a refusal means for the queue and for preemption. Numbers are upstream's, for logs and metrics.
+///
+/// Source: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Code {
+    /// An internal failure; the attempt ends and the pod backs off.
+    Error = 1,
+    /// Refused; evicting pods may help.
+    Unschedulable = 2,
+    /// Refused; evicting pods does not help.
+    UnschedulableAndUnresolvable = 3,
+    /// Refused until something the plugin waits for has happened.
+    Pending = 6,
+}
+
+impl Code {
+    /// The name as upstream writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::Error => "Error",
+            Code::Unschedulable => "Unschedulable",
+            Code::UnschedulableAndUnresolvable => "UnschedulableAndUnresolvable",
+            Code::Pending => "Pending",
+        }
+    }
+}
+
+/// Separates the reasons inside their symbol; no reason contains it.
+const SEPARATOR: char = '\u{1f}';
+
+/// A refusal: code, the plugin that refuses, and its reasons. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Status {
+    /// What it means.
+    pub code: Code,
+    /// Who refuses. Set by the framework, not by the plugin.
+    pub plugin: PluginId,
+    reasons: Symbol,
+}
+
+impl Status {
+    /// A refusal with one reason.
+    pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
+        Self { code, plugin: PluginId::NONE, reasons: reason.into() }
+    }
+
+    /// A refusal with several reasons, in order.
+    pub fn with_reasons<'r>(code: Code, reasons: impl IntoIterator<Item = &'r str>) -> Self {
+        let mut joined = String::new();
+        for reason in reasons {
+            if !joined.is_empty() {
+                joined.push(SEPARATOR);
+            }
+            joined.push_str(reason);
+        }
+        Self::new(code, joined)
+    }
+
+    /// Refused; evicting pods may help.
+    pub fn unschedulable(reason: impl Into<Symbol>) -> Self {
+        Self::new(Code::Unschedulable, reason)
+    }
+
+    /// Refused; evicting pods does not help.
+    pub fn unresolvable(reason: impl Into<Symbol>) -> Self {
+        Self::new(Code::UnschedulableAndUnresolvable, reason)
+    }
+
+    /// Refused until something the plugin waits for has happened.
+    pub fn pending(reason: impl Into<Symbol>) -> Self {
+        Self::new(Code::Pending, reason)
+    }
+
+    /// An internal failure.
+    pub fn error(reason: impl Into<Symbol>) -> Self {
+        Self::new(Code::Error, reason)
+    }
+
+    /// The same, said by `plugin`.
+    pub fn by(mut self, plugin: PluginId) -> Self {
+        self.plugin = plugin;
+        self
+    }
+
+    /// The reasons in order.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        self.reasons.split(SEPARATOR).filter(|reason| !reason.is_empty())
+    }
+
+    /// The reasons joined with `, `, as upstream's `Status.Message()`.
+    pub fn message(&self) -> String {
+        self.reasons().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the pod was refused (and not: something failed).
+    pub fn is_rejected(&self) -> bool {
+        self.code != Code::Error
+    }
+}

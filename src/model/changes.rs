@@ -1,0 +1,222 @@
+//! [`Change`], the one way into a snapshot, and the log of what moved.
+
+use super::node::Node;
+use super::node_set::NodeId;
+use super::objects::Namespace;
+use super::pod::{PodInfo, PodKey};
+use super::symbol::Symbol;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How a pod came to its node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Chosen here; the API does not know yet.
+    Assumed,
+    /// The API has it.
+    Bound,
+}
+
+/// Something that happened to the cluster.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A pod is on a node now, assumed or bound; also when an assumed pod is confirmed or a placed one was updated.
+    PodPlaced {
+        /// The pod as it is now.
+        pod: Arc<PodInfo>,
+        /// Where it is.
+        node: NodeId,
+        /// Assumed or bound.
+        how: Placement,
+    },
+    /// A pod without a node is known, or was updated.
+    PodPending {
+        /// The pod as it is now.
+        pod: Arc<PodInfo>,
+    },
+    /// A placed pod lost its node and is pending again (an assumption was taken back).
+    PodUnplaced {
+        /// Which.
+        pod: PodKey,
+    },
+    /// A pod is gone.
+    PodRemoved {
+        /// Which.
+        pod: PodKey,
+    },
+    /// A pod begins or ends to wait at Permit.
+    PodWaiting {
+        /// Which.
+        pod: PodKey,
+        /// Whether it waits now.
+        waiting: bool,
+    },
+    /// A pod is promised to a node, or no longer.
+    Nominated {
+        /// The pod.
+        pod: Arc<PodInfo>,
+        /// The node; `None` takes the promise back.
+        node: Option<NodeId>,
+    },
+    /// A node was added or changed.
+    NodeUpserted {
+        /// The node as it is now.
+        node: Arc<Node>,
+    },
+    /// A node is gone. Its row stays, not alive, while pods name it.
+    NodeRemoved {
+        /// Its name.
+        name: Symbol,
+    },
+    /// A namespace was added or changed.
+    NamespaceUpserted {
+        /// The namespace as it is now.
+        namespace: Arc<Namespace>,
+    },
+    /// A namespace is gone.
+    NamespaceRemoved {
+        /// Its name.
+        name: Symbol,
+    },
+}
+
+/// A change together with what was there before; what an [`Index`](super::Index) is fed with, after the snapshot
+/// itself has taken the change in.
+#[derive(Clone, Debug)]
+pub struct Delta<'a> {
+    /// The change.
+    pub change: &'a Change,
+    /// The node that was changed or removed, as it was.
+    pub node_before: Option<Arc<Node>>,
+    /// The row of the node that was added, changed or removed.
+    pub node: Option<NodeId>,
+    /// The pod that was changed or removed, as it was, with the node it was on.
+    pub pod_before: Option<(Arc<PodInfo>, Option<NodeId>)>,
+}
+
+/// Kinds of change of a node or of the cluster, as bits. Plugins and rules state what they read with the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Kinds(pub u32);
+
+impl Kinds {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// A node came, went, or its row was given to another.
+    pub const LIFE: Self = Self(1);
+    /// Labels of a node.
+    pub const LABELS: Self = Self(1 << 1);
+    /// Annotations of a node.
+    pub const ANNOTATIONS: Self = Self(1 << 2);
+    /// Taints of a node.
+    pub const TAINTS: Self = Self(1 << 3);
+    /// `spec.unschedulable` of a node.
+    pub const UNSCHEDULABLE: Self = Self(1 << 4);
+    /// Allocatable or capacity of a node.
+    pub const ALLOCATABLE: Self = Self(1 << 5);
+    /// Images of a node; with `Global` the number of nodes that hold one.
+    pub const IMAGES: Self = Self(1 << 6);
+    /// Conditions of a node.
+    pub const CONDITIONS: Self = Self(1 << 7);
+    /// Declared features of a node.
+    pub const FEATURES: Self = Self(1 << 8);
+    /// Pods promised to a node.
+    pub const NOMINATED: Self = Self(1 << 9);
+    /// Requests of the pods on a node.
+    pub const PODS_REQUESTS: Self = Self(1 << 10);
+    /// Host ports of the pods on a node.
+    pub const PODS_PORTS: Self = Self(1 << 11);
+    /// Anything else of the pods on a node (labels, phase, termination).
+    pub const PODS_OTHER: Self = Self(1 << 12);
+    /// Namespaces of the cluster.
+    pub const NAMESPACES: Self = Self(1 << 13);
+    /// The number of nodes.
+    pub const NODES: Self = Self(1 << 14);
+    /// Pods that are not on a node.
+    pub const PENDING_PODS: Self = Self(1 << 15);
+    /// Anything of a node that has no bit of its own (raw objects).
+    pub const OTHER: Self = Self(1 << 16);
+
+    /// Both.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether they share a bit.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether no bit is set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl std::ops::BitOrAssign for Kinds {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// A point in the history of a snapshot; grows with every record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Generation(pub u64);
+
+/// What moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moved {
+    /// A node.
+    Node(NodeId),
+    /// Something of the whole cluster.
+    Global,
+}
+
+/// One record of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChangeRecord {
+    /// When.
+    pub generation: Generation,
+    /// What.
+    pub what: Moved,
+    /// In which respect.
+    pub kinds: Kinds,
+    /// The label key, when `kinds` is `LABELS` and one key changed.
+    pub label: Option<Symbol>,
+}
+
+/// What an index reports of its own movements.
+#[derive(Default, Debug)]
+pub struct Moves(pub Vec<(Moved, Kinds)>);
+
+/// The last records, oldest first; a ring.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeLog {
+    records: VecDeque<ChangeRecord>,
+    newest: Generation,
+}
+
+impl ChangeLog {
+    /// Records kept.
+    pub const CAPACITY: usize = 65_536;
+
+    /// Writes a record.
+    pub fn push(&mut self, what: Moved, kinds: Kinds, label: Option<Symbol>) {
+        self.newest.0 += 1;
+        if self.records.len() == Self::CAPACITY {
+            self.records.pop_front();
+        }
+        self.records.push_back(ChangeRecord { generation: self.newest, what, kinds, label });
+    }
+
+    /// The newest generation.
+    pub fn newest(&self) -> Generation {
+        self.newest
+    }
+
+    /// Records newer than `since`, oldest first. `None` when some of them are no longer kept.
+    pub fn since(&self, since: Generation) -> Option<impl Iterator<Item = &ChangeRecord>> {
+        let oldest_kept = self.newest.0 - self.records.len() as u64;
+        let skip = usize::try_from(since.0.checked_sub(oldest_kept)?).ok()?;
+        Some(self.records.iter().skip(skip))
+    }
+}

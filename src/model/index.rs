@@ -1,0 +1,24 @@
+//! [`Index`]: what a plugin remembers between attempts, kept beside the columns and fed by every change.
+
+use super::changes::{Delta, Moves};
+use super::snapshot::Snapshot;
+use super::symbol::Symbol;
+use std::any::Any;
+
+/// Names an index of a snapshot: the plugin instance it belongs to and, where it has several, which.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct IndexKey(pub Symbol);
+
+/// State derived from the objects of a snapshot. [`Index::rebuild`] is its definition; [`Index::apply`] must agree.
+pub trait Index: Any + Send + Sync + std::fmt::Debug {
+    /// Takes in a change. `snapshot` has taken it in already. What moved goes to `moved`, and from there to the log.
+    fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);
+    /// Forgets everything and derives itself from `snapshot`.
+    fn rebuild(&mut self, snapshot: &Snapshot);
+    /// A copy, made when a forked snapshot is written to.
+    fn fork(&self) -> Box<dyn Index>;
+    /// For the owner, who knows the type.
+    fn as_any(&self) -> &dyn Any;
+    /// For the owner, who knows the type.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}

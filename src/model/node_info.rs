@@ -1,0 +1,146 @@
+//! [`NodeInfo`]: one node with the pods on it, as filters and scorers see it, and [`Overlay`]: pods added and
+//! removed on top for one simulation.
+
+use super::node::Node;
+use super::node_set::NodeId;
+use super::pod::{HostPort, PodInfo, PodKey};
+use super::resource::Resource;
+use super::snapshot::{NodeRow, Snapshot};
+use super::symbol::Symbol;
+use std::sync::Arc;
+
+/// A node and what is on it. A view: copying it costs nothing.
+#[derive(Clone, Copy)]
+pub struct NodeInfo<'a> {
+    snapshot: &'a Snapshot,
+    row: &'a NodeRow,
+    id: NodeId,
+    overlay: Option<&'a Overlay>,
+}
+
+/// Pods added to and removed from one node for a simulation, with their sums.
+#[derive(Clone, Debug)]
+pub struct Overlay {
+    added: Vec<Arc<PodInfo>>,
+    removed: Vec<PodKey>,
+    requested: Resource,
+    nonzero: (i64, i64),
+}
+
+impl Overlay {
+    /// An overlay that changes nothing yet.
+    pub fn new(of: NodeInfo<'_>) -> Self {
+        Self {
+            added: of.overlay.map(|overlay| overlay.added.clone()).unwrap_or_default(),
+            removed: of.overlay.map(|overlay| overlay.removed.clone()).unwrap_or_default(),
+            requested: of.requested().clone(),
+            nonzero: of.nonzero_requested(),
+        }
+    }
+
+    /// Puts a pod onto the node.
+    pub fn add(&mut self, pod: &Arc<PodInfo>) {
+        self.requested.add(&pod.requests);
+        self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);
+        self.nonzero.1 = self.nonzero.1.saturating_add(pod.nonzero_memory);
+        if let Some(at) = self.removed.iter().position(|key| *key == pod.key) {
+            self.removed.swap_remove(at);
+        } else {
+            self.added.push(pod.clone());
+        }
+    }
+
+    /// Takes a pod off the node.
+    pub fn remove(&mut self, pod: &PodInfo) {
+        self.requested.sub(&pod.requests);
+        self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
+        self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
+        if let Some(at) = self.added.iter().position(|added| added.key == pod.key) {
+            self.added.swap_remove(at);
+        } else {
+            self.removed.push(pod.key.clone());
+        }
+    }
+}
+
+impl<'a> NodeInfo<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, row: &'a NodeRow, id: NodeId) -> Self {
+        Self { snapshot, row, id, overlay: None }
+    }
+
+    /// The same node with an overlay on top.
+    pub fn with_overlay<'b>(self, overlay: &'b Overlay) -> NodeInfo<'b>
+    where
+        'a: 'b,
+    {
+        NodeInfo { overlay: Some(overlay), ..self }
+    }
+
+    /// The row.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The snapshot it belongs to.
+    pub fn snapshot(&self) -> &'a Snapshot {
+        self.snapshot
+    }
+
+    /// Whether pods are simulated on top.
+    pub fn is_simulated(&self) -> bool {
+        self.overlay.is_some()
+    }
+
+    /// The node object.
+    pub fn node(&self) -> &'a Arc<Node> {
+        &self.row.node
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'a Symbol {
+        &self.row.node.name
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &Symbol) -> Option<&'a Symbol> {
+        self.row.node.labels.get(key)
+    }
+
+    /// What pods may use.
+    pub fn allocatable(&self) -> &'a Resource {
+        &self.row.node.allocatable
+    }
+
+    /// What the pods on the node request, assumed ones included.
+    pub fn requested(&self) -> &'a Resource {
+        match self.overlay {
+            Some(overlay) => &overlay.requested,
+            None => &self.row.requested,
+        }
+    }
+
+    /// Requested CPU (millicores) and memory (bytes) with upstream's defaults for containers that name none.
+    pub fn nonzero_requested(&self) -> (i64, i64) {
+        self.overlay.map_or(self.row.nonzero, |overlay| overlay.nonzero)
+    }
+
+    /// The pods on the node, assumed ones included.
+    pub fn pods(&self) -> impl Iterator<Item = &'a Arc<PodInfo>> + use<'a> {
+        let overlay = self.overlay;
+        let added = overlay.map(|overlay| overlay.added.iter()).into_iter().flatten();
+        let is_there = move |pod: &&Arc<PodInfo>| overlay.is_none_or(|o| !o.removed.contains(&pod.key));
+        self.row.pods.iter().filter(is_there).chain(added)
+    }
+
+    /// How many pods are on the node.
+    pub fn pod_count(&self) -> usize {
+        let there = self.row.pods.len();
+        self.overlay.map_or(there, |overlay| there + overlay.added.len() - overlay.removed.len())
+    }
+
+    /// Host ports in use on the node.
+    pub fn used_ports(&self) -> impl Iterator<Item = &'a HostPort> + use<'a> {
+        let any = self.overlay.is_some() || self.row.port_pods > 0;
+        any.then(|| self.pods()).into_iter().flatten().flat_map(|pod| pod.host_ports.iter())
+    }
+}
