@@ -7,3 +7,5 @@ pub mod diag;
 pub mod model;
 pub mod lang;
 pub mod framework;
+pub mod engine;
+pub mod scheduler;

@@ -1,0 +1,162 @@
+//! Everything that can come in and go out: the contract of the driver (cluster, dry run, simulation).
+//!
+//! - Objects of one kind come in watch order, kinds in any order. A broken watch ends in `Relisted`, and the core
+//!   finds out what is gone.
+//! - An Input carries the new object only; the core holds the old one.
+//! - Every `Call` is answered by exactly one `Reply`, also after a time-out.
+//! - Calls about one object are sent in order and one at a time.
+//! - `now` never runs backwards. After `Lead(false)` nothing is sent.
+
+use crate::framework::{Answer, ApiCall, CallError, EventRecord, Framework, PartialScore, Status, Ticket};
+use crate::model::{Kind, Object, ObjectKey, PodKey, Symbol, Time};
+use std::sync::Arc;
+
+/// The profiles in service, by `schedulerName`, with the revision of the policies they were made with.
+#[derive(Clone, Debug, Default)]
+pub struct Profiles {
+    /// One framework for each profile, in the order of the configuration.
+    pub frameworks: Vec<Arc<Framework>>,
+    /// Grows with every change of policies; every decision names it.
+    pub revision: u64,
+}
+
+impl Profiles {
+    /// The framework that serves a scheduler name.
+    pub fn get(&self, scheduler_name: &Symbol) -> Option<&Arc<Framework>> {
+        self.frameworks.iter().find(|framework| framework.scheduler_name == *scheduler_name)
+    }
+}
+
+/// What comes in.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// An object was added or changed.
+    Upserted(Object),
+    /// An object is gone.
+    Deleted(ObjectKey),
+    /// All objects of a kind, after a watch broke.
+    Relisted(Kind, Vec<Object>),
+    /// Every kind has been listed once.
+    Synced,
+    /// The answer to a call.
+    Reply(Ticket, Result<Answer, CallError>),
+    /// Other profiles or policies; taken between attempts.
+    Profiles(Arc<Profiles>),
+    /// This instance leads now, or no longer.
+    Lead(bool),
+    /// Run one scheduling attempt.
+    Cycle,
+    /// Time has passed.
+    Tick,
+}
+
+/// What goes out.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// A call that is answered by one `Reply`.
+    Call(Ticket, ApiCall),
+    /// A call whose answer is only logged.
+    Send(ApiCall),
+    /// An event to be written.
+    Event(EventRecord),
+    /// A decision was made; for records, reports and metrics.
+    Decided(Box<DecisionRecord>),
+}
+
+/// How much a decision record holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RecordLevel {
+    /// The outcome.
+    #[default]
+    Outcome,
+    /// Also every node with its refusal or scores; costs work per node.
+    Nodes,
+}
+
+/// The outcome of an attempt.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Decision {
+    /// A node was chosen, assumed and reserved; the binding cycle begins.
+    Placed {
+        /// The node.
+        node: Symbol,
+        /// Its total; `None` when it was the only feasible node and scores were not wanted.
+        total: Option<i64>,
+        /// The nodes that shared the highest total; one or more when scores were computed.
+        best: Vec<Symbol>,
+        /// How many nodes were feasible.
+        feasible: usize,
+    },
+    /// No node fits, or Reserve or Permit refused.
+    Unschedulable {
+        /// kube-scheduler's text.
+        message: String,
+        /// The node the pod is promised to.
+        nominated: Option<Symbol>,
+    },
+    /// The attempt failed.
+    Error {
+        /// What failed.
+        message: String,
+    },
+}
+
+/// One attempt.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DecisionRecord {
+    /// The pod.
+    pub key: PodKey,
+    /// `namespace/name` of the pod.
+    pub pod: ObjectKey,
+    /// The profile.
+    pub profile: Symbol,
+    /// The revision of the policies it was decided by.
+    pub revision: u64,
+    /// When.
+    pub at: Time,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub decision: Decision,
+    /// The plugins that refused or narrowed, in the order of the profile.
+    pub unschedulable_plugins: Vec<Symbol>,
+    /// Those that said `Pending`.
+    pub pending_plugins: Vec<Symbol>,
+    /// How many nodes were asked.
+    pub evaluated: usize,
+    /// Every node, when wanted.
+    pub detail: Option<DecisionDetail>,
+}
+
+/// Every node of a decision.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DecisionDetail {
+    /// In row order.
+    pub nodes: Vec<NodeDetail>,
+    /// The message of a PreFilter that refused the pod.
+    pub pre_filter_message: Option<String>,
+}
+
+/// One node of a decision.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NodeDetail {
+    /// Its name.
+    pub name: Symbol,
+    /// Why not, with the name of the plugin; `None` when it is feasible.
+    pub refused: Option<(Symbol, Status)>,
+    /// Scores by plugin, in the order of the profile; only of feasible nodes.
+    pub scores: Vec<PluginScore>,
+    /// Their sum.
+    pub total: Option<i64>,
+}
+
+/// The score of one plugin for one node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PluginScore {
+    /// The plugin.
+    pub plugin: Symbol,
+    /// After normalisation and weight.
+    pub score: i64,
+    /// A policy's own statements, before their weights; empty for other plugins.
+    pub parts: Vec<PartialScore>,
+}
