@@ -1,0 +1,156 @@
+//! [`EvalContext`]: what an expression may look at while it is evaluated, and the one place that says which pods
+//! and nodes a policy sees and where a pod is.
+//!
+//! Made by `plugins::policy` for each call of the framework and by `explain`; read by both evaluators and by the
+//! fields of `schema.rs`. Nothing here decides.
+
+use crate::model::{NodeId, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use std::sync::Arc;
+
+/// What an expression may look at. Copying it costs nothing.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// The pod that is being scheduled; in a group's condition too.
+    pub pod: &'a PodInfo,
+    /// The node that is looked at, with the pods that a simulation added and removed. `None` where no node is.
+    pub node: Option<NodeInfo<'a>>,
+    /// The cluster.
+    pub snapshot: &'a Snapshot,
+    /// The instant of the cycle.
+    pub now: Time,
+    /// When the pod was put into the queue and how often it was tried.
+    pub queued: Queued,
+    /// Pods that a simulation moved; no pod when nothing is simulated.
+    pub moved: &'a Moved,
+}
+
+/// What the queue knows of the pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queued {
+    /// When it was put into the queue; `None` outside a queue.
+    pub since: Option<Time>,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// Pods that a simulation put onto a node or took away from one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// Put onto a node: the nominated ones, or a victim that is spared.
+    pub added: Vec<(Arc<PodInfo>, NodeId)>,
+    /// Taken away: victims.
+    pub removed: Vec<PodKey>,
+}
+
+/// Nothing was moved.
+pub static NOTHING_MOVED: Moved = Moved { added: Vec::new(), removed: Vec::new() };
+
+impl Moved {
+    /// Whether nothing was moved.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Puts a pod onto a node, or back onto it.
+    pub fn add(&mut self, pod: &Arc<PodInfo>, node: NodeId) {
+        match self.removed.iter().position(|key| *key == pod.key) {
+            Some(at) => {
+                self.removed.swap_remove(at);
+            }
+            None => self.added.push((pod.clone(), node)),
+        }
+    }
+
+    /// Takes a pod away.
+    pub fn remove(&mut self, pod: &PodInfo) {
+        match self.added.iter().position(|(added, _)| added.key == pod.key) {
+            Some(at) => {
+                self.added.swap_remove(at);
+            }
+            None => self.removed.push(pod.key.clone()),
+        }
+    }
+}
+
+impl<'a> EvalContext<'a> {
+    /// A context without a node, outside simulations.
+    pub fn new(pod: &'a PodInfo, snapshot: &'a Snapshot, now: Time) -> Self {
+        Self { pod, node: None, snapshot, now, queued: Queued::default(), moved: &NOTHING_MOVED }
+    }
+
+    /// The same that looks at `node`.
+    pub fn on(self, node: NodeInfo<'a>) -> Self {
+        Self { node: Some(node), ..self }
+    }
+
+    /// A node by its row; the one that is looked at comes with its simulation.
+    pub fn node_info(&self, id: NodeId) -> Option<NodeInfo<'a>> {
+        match self.node {
+            Some(node) if node.id() == id => Some(node),
+            _ => self.snapshot.node(id),
+        }
+    }
+
+    /// The living nodes, in row order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<'a> {
+        self.snapshot.nodes().map(|node| node.id())
+    }
+
+    /// The row of a living node by name.
+    pub fn node_named(&self, name: &Symbol) -> Option<NodeId> {
+        self.snapshot.node_by_name(name)
+    }
+
+    /// All pods a policy sees: pending and placed ones that have not ended, ordered by key. The pod that is being
+    /// scheduled is among them, pods that a simulation removed are not.
+    pub fn pods(&self) -> Vec<&'a PodInfo> {
+        let mut pods: Vec<&'a PodInfo> = self.snapshot.pods().map(|entry| &*entry.pod).collect();
+        if self.snapshot.pod(&self.pod.key).is_none() {
+            pods.push(self.pod);
+        }
+        pods.extend(
+            self.moved
+                .added
+                .iter()
+                .map(|(pod, _)| &**pod)
+                .filter(|pod| self.snapshot.pod(&pod.key).is_none() && pod.key != self.pod.key),
+        );
+        pods.retain(|pod| self.sees(pod));
+        pods.sort_by(|left, right| left.key.cmp(&right.key));
+        pods
+    }
+
+    /// Whether a pod of the snapshot is in the collections of a policy.
+    pub fn sees(&self, pod: &PodInfo) -> bool {
+        !pod.is_finished() && !self.moved.removed.contains(&pod.key)
+    }
+
+    /// Pods that are promised to a node, ordered by key.
+    pub fn nominated(&self) -> Vec<&'a PodInfo> {
+        let snapshot = self.snapshot;
+        snapshot
+            .nominations()
+            .into_iter()
+            .filter_map(|(pod, node)| snapshot.nominated(node).iter().find(|p| p.key == pod.key))
+            .map(|pod| &**pod)
+            .collect()
+    }
+
+    /// Where a pod is and how it came there; `None` while it is pending.
+    pub fn placement(&self, pod: &PodInfo) -> Option<(NodeId, Placement)> {
+        if !self.moved.is_empty() {
+            if let Some((_, node)) = self.moved.added.iter().find(|(added, _)| added.key == pod.key) {
+                return Some((*node, Placement::Assumed));
+            }
+            if self.moved.removed.contains(&pod.key) {
+                return None;
+            }
+        }
+        self.snapshot.pod(&pod.key)?.placed
+    }
+
+    /// Whether a pod waits at Permit.
+    pub fn is_waiting(&self, pod: &PodInfo) -> bool {
+        self.snapshot.pod(&pod.key).is_some_and(|entry| entry.waiting)
+    }
+}
