@@ -1,6 +1,12 @@
-//! Labels, annotations, and label selectors that are parsed once and matched often.
+//! Labels, annotations, and label selectors that are parsed once and matched often. The serde form of selectors is in
+//! `objects/selectors.rs`; node selectors, which share requirements with them, are in `node_selector.rs`.
+//!
+//! Source of texts: `apimachinery/pkg/labels/selector.go`, `apimachinery/pkg/api/validate/content`.
 
+use super::objects::selectors;
 use super::symbol::Symbol;
+use std::fmt;
+use std::sync::Arc;
 
 /// Labels of an object, ordered by key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -98,8 +104,295 @@ pub struct Requirement {
 pub struct SelectorError(pub std::sync::Arc<str>);
 
 /// A `metav1.LabelSelector`, parsed. The empty selector matches everything; an absent one is `None` where it stands.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+/// Selectors are equal when they ask the same, however they are written.
+#[derive(Clone, Debug, Default)]
 pub struct LabelSelector {
     /// All must hold; ordered by key.
     pub requirements: Box<[Requirement]>,
+    /// Upstream's canonical text.
+    text: Box<str>,
+}
+
+impl PartialEq for LabelSelector {
+    fn eq(&self, other: &Self) -> bool {
+        self.requirements == other.requirements
+    }
+}
+
+impl Eq for LabelSelector {}
+
+impl std::hash::Hash for LabelSelector {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.requirements.hash(state);
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl SelectorOperator {
+    /// The operator of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "In" => Self::In,
+            "NotIn" => Self::NotIn,
+            "Exists" => Self::Exists,
+            "DoesNotExist" => Self::DoesNotExist,
+            "Gt" => Self::Gt,
+            "Lt" => Self::Lt,
+            _ => return None,
+        })
+    }
+
+    /// The name, as objects write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+            Self::Gt => "Gt",
+            Self::Lt => "Lt",
+        }
+    }
+}
+
+impl SelectorError {
+    /// Several complaints as upstream lists them: each once, in brackets when there are more. `None` without any.
+    pub(super) fn from_messages(mut messages: Vec<String>) -> Option<Self> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        messages.retain(|message| seen.insert(message.clone()));
+        match messages.as_slice() {
+            [] => None,
+            [one] => Some(Self(Arc::from(one.as_str()))),
+            more => Some(Self(Arc::from(format!("[{}]", more.join(", "))))),
+        }
+    }
+}
+
+impl Requirement {
+    /// A requirement, checked. `path` is where it stands, with a dot at its end, for the complaints.
+    pub(super) fn parse(
+        key: &Symbol,
+        operator: SelectorOperator,
+        values: Option<&[Symbol]>,
+        path: &str,
+    ) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        if let Some(problem) = key_problem(key) {
+            problems.push(format!("{path}key: Invalid value: {:?}: {problem}", key.as_str()));
+        }
+        let given = values.unwrap_or_default();
+        let mut number = 0;
+        let complaint = match operator {
+            SelectorOperator::In | SelectorOperator::NotIn if given.is_empty() => {
+                Some("for 'in', 'notin' operators, values set can't be empty")
+            }
+            SelectorOperator::Exists | SelectorOperator::DoesNotExist if !given.is_empty() => {
+                Some("values set must be empty for exists and does not exist")
+            }
+            SelectorOperator::Gt | SelectorOperator::Lt if given.len() != 1 => {
+                Some("for 'Gt', 'Lt' operators, exactly one value is required")
+            }
+            _ => None,
+        };
+        if let Some(complaint) = complaint {
+            problems.push(format!("{path}values: Invalid value: {}: {complaint}", json_list(values)));
+        }
+        if matches!(operator, SelectorOperator::Gt | SelectorOperator::Lt) {
+            for (at, value) in given.iter().enumerate() {
+                match value.parse() {
+                    Ok(value) => number = value,
+                    Err(_) => problems.push(format!(
+                        "{path}values[{at}]: Invalid value: {:?}: for 'Gt', 'Lt' operators, the value must be an integer",
+                        value.as_str()
+                    )),
+                }
+            }
+        }
+        for (at, value) in given.iter().enumerate() {
+            if let Some(problem) = value_problem(value) {
+                let value = value.as_str();
+                problems.push(format!("{path}values[{at}][{key}]: Invalid value: {value:?}: {problem}"));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut values = given.to_vec();
+        values.sort();
+        values.dedup();
+        Ok(Self { key: key.clone(), operator, values: values.into(), number })
+    }
+
+    /// Whether it holds for an object with these labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.holds(labels.get(&self.key))
+    }
+
+    /// Whether it holds where the key has this value, or none.
+    pub fn holds(&self, value: Option<&Symbol>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match self.operator {
+            SelectorOperator::In => value.is_some_and(|value| self.values.contains(value)),
+            SelectorOperator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
+            SelectorOperator::Gt => number().is_some_and(|number| number > self.number),
+            SelectorOperator::Lt => number().is_some_and(|number| number < self.number),
+        }
+    }
+}
+
+impl LabelSelector {
+    /// The selector of an object, checked.
+    ///
+    /// Source: `apimachinery/pkg/apis/meta/v1/helpers.go`, `LabelSelectorAsSelector`.
+    pub fn parse(object: &selectors::LabelSelector) -> Result<Self, SelectorError> {
+        let one =
+            |problems| SelectorError::from_messages(problems).unwrap_or_else(|| SelectorError(Arc::from("")));
+        let mut requirements = Vec::new();
+        let mut texts = Vec::new();
+        for (key, value) in object.match_labels.iter() {
+            let values = Some(std::slice::from_ref(value));
+            requirements.push(Requirement::parse(key, SelectorOperator::In, values, "").map_err(one)?);
+            texts.push((key.clone(), format!("{key}={value}")));
+        }
+        for expression in &object.match_expressions {
+            let key = &expression.key;
+            let operator = match SelectorOperator::parse(&expression.operator) {
+                Some(operator) if !matches!(operator, SelectorOperator::Gt | SelectorOperator::Lt) => {
+                    operator
+                }
+                _ => {
+                    let operator = expression.operator.as_str();
+                    let text = format!("{operator:?} is not a valid label selector operator");
+                    return Err(SelectorError(Arc::from(text)));
+                }
+            };
+            // Upstream copies the list, and the copy of an empty one is absent.
+            let values = expression.values.as_deref().filter(|values| !values.is_empty());
+            requirements.push(Requirement::parse(key, operator, values, "").map_err(one)?);
+            let mut values: Vec<&str> = values.unwrap_or_default().iter().map(Symbol::as_str).collect();
+            values.sort_unstable();
+            let values = values.join(",");
+            texts.push((
+                key.clone(),
+                match operator {
+                    SelectorOperator::In => format!("{key} in ({values})"),
+                    SelectorOperator::NotIn => format!("{key} notin ({values})"),
+                    SelectorOperator::DoesNotExist => format!("!{key}"),
+                    _ => key.to_string(),
+                },
+            ));
+        }
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        texts.sort_by(|a, b| a.0.cmp(&b.0));
+        let texts: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
+        Ok(Self { requirements: requirements.into(), text: texts.join(",").into() })
+    }
+
+    /// Whether it matches an object with these labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements.iter().all(|requirement| requirement.matches(labels))
+    }
+
+    /// Whether it matches every object.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+}
+
+/// A list as Go writes it in complaints: as JSON, `null` when absent.
+pub(super) fn json_list(values: Option<&[Symbol]>) -> String {
+    match values {
+        None => String::from("null"),
+        Some(values) => serde_json::to_string(values)
+            .unwrap_or_default()
+            .replace('<', "\\u003c")
+            .replace('>', "\\u003e")
+            .replace('&', "\\u0026"),
+    }
+}
+
+/// Alphanumeric at both ends, with `-`, `_` and `.` between.
+fn is_name(text: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+/// Lower-case DNS labels joined by dots.
+fn is_subdomain(text: &str) -> bool {
+    let edge =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    text.split('.').all(|label| {
+        let bytes = label.as_bytes();
+        edge(bytes.first())
+            && edge(bytes.last())
+            && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
+    })
+}
+
+const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+/// Why `key` is no label key, in upstream's words; `None` when it is one.
+pub fn key_problem(key: &str) -> Option<String> {
+    let mut problems: Vec<String> = Vec::new();
+    let (prefix, name) = match key.split_once('/') {
+        None => (None, key),
+        Some((prefix, name)) if !name.contains('/') => (Some(prefix), name),
+        Some(_) => {
+            let optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return Some(format!("a valid label key {NAME_RULE} {optional}"));
+        }
+    };
+    match prefix {
+        None => {}
+        Some("") => problems.push(String::from("prefix part must be non-empty")),
+        Some(prefix) => {
+            if prefix.len() > 253 {
+                problems.push(String::from("prefix part must be no more than 253 bytes"));
+            }
+            if !is_subdomain(prefix) {
+                problems.push(String::from(
+                    "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
+                     '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex \
+                     used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+                ));
+            }
+        }
+    }
+    if name.is_empty() {
+        problems.push(String::from("name part must be non-empty"));
+    } else if name.len() > 63 {
+        problems.push(String::from("name part must be no more than 63 bytes"));
+    }
+    if !is_name(name) {
+        problems.push(format!("name part {NAME_RULE}"));
+    }
+    (!problems.is_empty()).then(|| problems.join("; "))
+}
+
+/// Why `value` is no label value, in upstream's words; `None` when it is one.
+pub fn value_problem(value: &str) -> Option<String> {
+    let mut problems: Vec<&str> = Vec::new();
+    if value.len() > 63 {
+        problems.push("must be no more than 63 bytes");
+    }
+    if !value.is_empty() && !is_name(value) {
+        problems.push(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used \
+             for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+        );
+    }
+    (!problems.is_empty()).then(|| problems.join("; "))
 }

@@ -22,20 +22,25 @@ mod index;
 mod snapshot;
 mod node_info;
 pub mod objects;
+mod requests;
 
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 pub use columns::{Columns, ResourceColumn, TaintSetId};
 pub use index::{Index, IndexKey};
-pub use labels::{Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator};
+pub use labels::{
+    Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
+    value_problem,
+};
 pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet};
-pub use objects::{Kind, Namespace, Object, ObjectKey};
+pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass};
-pub use quantity::{Quantity, QuantityError};
+pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
 pub use snapshot::{PodEntry, Snapshot};
 pub use symbol::Symbol;
-pub use taints::{Effect, Taint, Toleration, TolerationOperator};
+pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};
 pub use time::{Duration, Time};

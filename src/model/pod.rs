@@ -105,10 +105,15 @@ pub struct PodInfo {
     pub requests: Resource,
     /// The same of limits.
     pub limits: Resource,
-    /// Request of CPU (millicores) with upstream's default for containers that name none; for scoring only.
+    /// Request of CPU (millicores) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
     pub nonzero_milli_cpu: i64,
-    /// Request of memory (bytes) with upstream's default for containers that name none; for scoring only.
+    /// Request of memory (bytes) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
     pub nonzero_memory: i64,
+    /// CPU (millicores) that this pod counts while it is itself scored. Differs from `nonzero_milli_cpu` only where
+    /// the pod as a whole has requests and a container names no CPU.
+    pub score_milli_cpu: i64,
+    /// Memory (bytes) that this pod counts while it is itself scored; as `score_milli_cpu`.
+    pub score_memory: i64,
     /// `spec.overhead`.
     pub overhead: Resource,
     /// Containers: init containers first, in pod order, then regular ones.

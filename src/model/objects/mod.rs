@@ -1,5 +1,14 @@
 //! The slim serde types, one kind a file, for files and watches alike: only the fields we read, so that a full
 //! `k8s_openapi` object never lives in a cache. Also [`Object`], what the outside hands to the core.
+//!
+//! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
+
+pub mod metadata;
+pub mod namespace;
+pub mod node;
+pub mod pod;
+pub mod read;
+pub mod selectors;
 
 use super::labels::Labels;
 use super::node::Node;
@@ -53,4 +62,67 @@ pub enum Object {
     Node(Arc<Node>),
     /// A namespace.
     Namespace(Arc<Namespace>),
+}
+
+impl Object {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Pod(_) => Kind::Pod,
+            Self::Node(_) => Kind::Node,
+            Self::Namespace(_) => Kind::Namespace,
+        }
+    }
+
+    /// What names it.
+    pub fn key(&self) -> ObjectKey {
+        let (namespace, name, uid) = match self {
+            Self::Pod(pod) => (pod.namespace.clone(), pod.name.clone(), pod.uid.clone()),
+            Self::Node(node) => (Symbol::default(), node.name.clone(), node.uid.clone()),
+            Self::Namespace(namespace) => (Symbol::default(), namespace.name.clone(), Symbol::default()),
+        };
+        ObjectKey { kind: self.kind(), namespace, name, uid }
+    }
+}
+
+/// Why an object cannot be used: the place in it, what stands there, and what is wrong with that.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectError {
+    /// Such as `spec.containers[0].resources.requests.cpu`; empty for the object as a whole.
+    pub path: String,
+    /// What was written; empty when nothing was.
+    pub value: String,
+    /// What is wrong with it; upstream's words where it has some.
+    pub reason: String,
+}
+
+impl ObjectError {
+    /// The error of a value at a place.
+    pub fn new(path: impl Into<String>, value: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), value: value.into(), reason: reason.into() }
+    }
+
+    /// The error of a value that is none of those that exist.
+    pub fn unsupported(path: impl Into<String>, value: &str, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|name| format!("`{name}`")).collect();
+        Self::new(path, value, format!("not supported; there are {}", supported.join(", ")))
+    }
+}
+
+impl std::fmt::Display for ObjectError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.path.as_str(), self.value.as_str()) {
+            ("", "") => f.write_str(&self.reason),
+            ("", value) => write!(f, "`{value}`: {}", self.reason),
+            (path, "") => write!(f, "`{path}`: {}", self.reason),
+            (path, value) => write!(f, "`{path}` is `{value}`: {}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for ObjectError {}
+
+/// Reads the slim form of an object that is held as a tree.
+fn decode<'de, T: serde::Deserialize<'de>>(value: &'de serde_json::Value) -> Result<T, ObjectError> {
+    T::deserialize(value).map_err(|error| ObjectError::new("", "", error.to_string()))
 }

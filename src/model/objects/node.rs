@@ -1,0 +1,134 @@
+//! `v1/Node` as we read it, and how it becomes a [`node::Node`].
+
+use super::super::node::{self, Image};
+use super::super::requests;
+use super::super::symbol::Symbol;
+use super::super::taints::{Effect, Taint};
+use super::metadata::Metadata;
+use super::read::{ResourceList, or_default};
+use super::{ObjectError, decode, selectors};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// `v1.Node`, as far as we read it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Node {
+    /// `metadata`.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata: Metadata,
+    /// `spec`.
+    #[serde(deserialize_with = "or_default")]
+    pub spec: Spec,
+    /// `status`.
+    #[serde(deserialize_with = "or_default")]
+    pub status: Status,
+}
+
+/// `v1.NodeSpec`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Spec {
+    /// `unschedulable`.
+    #[serde(deserialize_with = "or_default")]
+    pub unschedulable: bool,
+    /// `taints`.
+    #[serde(deserialize_with = "or_default")]
+    pub taints: Vec<selectors::Taint>,
+}
+
+/// `v1.NodeStatus`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// `capacity`.
+    #[serde(deserialize_with = "or_default")]
+    pub capacity: ResourceList,
+    /// `allocatable`; the API fills it from `capacity` when it is absent.
+    pub allocatable: Option<ResourceList>,
+    /// `images`.
+    #[serde(deserialize_with = "or_default")]
+    pub images: Vec<ContainerImage>,
+    /// `conditions`.
+    #[serde(deserialize_with = "or_default")]
+    pub conditions: Vec<Condition>,
+    /// `declaredFeatures`.
+    #[serde(deserialize_with = "or_default")]
+    pub declared_features: Vec<Symbol>,
+}
+
+/// `v1.ContainerImage`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerImage {
+    /// `names`.
+    #[serde(deserialize_with = "or_default")]
+    pub names: Vec<Symbol>,
+    /// `sizeBytes`.
+    #[serde(deserialize_with = "or_default")]
+    pub size_bytes: i64,
+}
+
+/// `v1.NodeCondition`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Condition {
+    /// `type`.
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    pub kind: Symbol,
+    /// `status`.
+    #[serde(deserialize_with = "or_default")]
+    pub status: Symbol,
+}
+
+impl node::Node {
+    /// The node of an object. Fails where the API server would have refused the object.
+    pub fn from_object(object: &Node) -> Result<Self, ObjectError> {
+        let Node { metadata, spec, status } = object;
+        let taints = spec.taints.iter().enumerate().map(|(at, taint)| {
+            let effect = Effect::parse(&taint.effect).ok_or_else(|| {
+                let path = format!("spec.taints[{at}].effect");
+                ObjectError::unsupported(path, &taint.effect, &Effect::NAMES)
+            })?;
+            Ok(Taint { key: taint.key.clone(), value: taint.value.clone(), effect })
+        });
+        let (allocatable, path) = match &status.allocatable {
+            Some(allocatable) => (allocatable, "status.allocatable"),
+            None => (&status.capacity, "status.capacity"),
+        };
+        let mut conditions: Vec<_> = status
+            .conditions
+            .iter()
+            .map(|condition| (condition.kind.clone(), condition.status.clone()))
+            .collect();
+        conditions.sort();
+        Ok(Self {
+            name: metadata.required_name()?,
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+            labels: metadata.labels.clone(),
+            annotations: metadata.annotations.clone(),
+            owners: metadata.owners(),
+            created: metadata.created()?,
+            deleted: metadata.deleted()?,
+            unschedulable: spec.unschedulable,
+            taints: taints.collect::<Result<_, ObjectError>>()?,
+            allocatable: requests::read(allocatable, path)?.to_resource(),
+            capacity: requests::read(&status.capacity, "status.capacity")?.to_resource(),
+            images: status
+                .images
+                .iter()
+                .map(|image| Image { names: image.names.clone().into(), size: image.size_bytes })
+                .collect(),
+            conditions: conditions.into(),
+            declared_features: status.declared_features.clone().into(),
+            raw: None,
+        })
+    }
+
+    /// The node of an object that is kept whole beside it, for policies that read beyond its fields.
+    pub fn from_value(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
+        let node = Self::from_object(&decode(&value)?)?;
+        Ok(Self { raw: Some(value), ..node })
+    }
+}

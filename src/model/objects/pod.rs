@@ -1,0 +1,375 @@
+//! `v1/Pod` as we read it, and how it becomes a [`PodInfo`].
+
+use super::super::node_selector::NodeAffinity;
+use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};
+use super::super::requests::PodResources;
+use super::super::symbol::Symbol;
+use super::super::taints::Toleration;
+use super::super::{labels::Labels, resource::Resource};
+use super::metadata::{Metadata, instant};
+use super::read::{ResourceList, or_default};
+use super::{ObjectError, decode, selectors};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// `v1.Pod`, as far as we read it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Pod {
+    /// `metadata`.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata: Metadata,
+    /// `spec`.
+    #[serde(deserialize_with = "or_default")]
+    pub spec: Spec,
+    /// `status`.
+    #[serde(deserialize_with = "or_default")]
+    pub status: Status,
+}
+
+/// `v1.PodSpec`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Spec {
+    /// `schedulerName`.
+    #[serde(deserialize_with = "or_default")]
+    pub scheduler_name: Symbol,
+    /// `nodeName`.
+    #[serde(deserialize_with = "or_default")]
+    pub node_name: Symbol,
+    /// `priority`.
+    pub priority: Option<i32>,
+    /// `priorityClassName`.
+    #[serde(deserialize_with = "or_default")]
+    pub priority_class_name: Symbol,
+    /// `preemptionPolicy`.
+    #[serde(deserialize_with = "or_default")]
+    pub preemption_policy: Symbol,
+    /// `schedulingGates`.
+    #[serde(deserialize_with = "or_default")]
+    pub scheduling_gates: Vec<Named>,
+    /// `initContainers`.
+    #[serde(deserialize_with = "or_default")]
+    pub init_containers: Vec<Container>,
+    /// `containers`.
+    #[serde(deserialize_with = "or_default")]
+    pub containers: Vec<Container>,
+    /// `resources`: amounts of the pod as a whole.
+    pub resources: Option<Resources>,
+    /// `overhead`.
+    #[serde(deserialize_with = "or_default")]
+    pub overhead: ResourceList,
+    /// `volumes`; of these only image volumes so far.
+    #[serde(deserialize_with = "or_default")]
+    pub volumes: Vec<Volume>,
+    /// `tolerations`.
+    #[serde(deserialize_with = "or_default")]
+    pub tolerations: Vec<selectors::Toleration>,
+    /// `nodeSelector`.
+    #[serde(deserialize_with = "or_default")]
+    pub node_selector: Labels,
+    /// `affinity`.
+    #[serde(deserialize_with = "or_default")]
+    pub affinity: Affinity,
+}
+
+/// Something of which only the name counts.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Named {
+    /// `name`.
+    #[serde(deserialize_with = "or_default")]
+    pub name: Symbol,
+}
+
+/// `v1.Container`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Container {
+    /// `name`.
+    #[serde(deserialize_with = "or_default")]
+    pub name: Symbol,
+    /// `image`.
+    #[serde(deserialize_with = "or_default")]
+    pub image: Symbol,
+    /// `restartPolicy`; only of init containers.
+    #[serde(deserialize_with = "or_default")]
+    pub restart_policy: Symbol,
+    /// `resources`.
+    #[serde(deserialize_with = "or_default")]
+    pub resources: Resources,
+    /// `ports`.
+    #[serde(deserialize_with = "or_default")]
+    pub ports: Vec<Port>,
+}
+
+impl Container {
+    /// Whether an init container keeps running.
+    pub fn is_sidecar(&self) -> bool {
+        self.restart_policy == "Always"
+    }
+}
+
+/// `v1.ResourceRequirements`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Resources {
+    /// `requests`.
+    #[serde(deserialize_with = "or_default")]
+    pub requests: ResourceList,
+    /// `limits`.
+    #[serde(deserialize_with = "or_default")]
+    pub limits: ResourceList,
+}
+
+/// `v1.ContainerPort`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Port {
+    /// `hostPort`.
+    #[serde(deserialize_with = "or_default")]
+    pub host_port: i32,
+    /// `protocol`.
+    #[serde(deserialize_with = "or_default")]
+    pub protocol: Symbol,
+    /// `hostIP`.
+    #[serde(rename = "hostIP", deserialize_with = "or_default")]
+    pub host_ip: Symbol,
+}
+
+/// `v1.Volume`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Volume {
+    /// `image`.
+    pub image: Option<ImageVolume>,
+}
+
+/// `v1.ImageVolumeSource`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ImageVolume {
+    /// `reference`.
+    #[serde(deserialize_with = "or_default")]
+    pub reference: Symbol,
+}
+
+/// `v1.Affinity`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Affinity {
+    /// `nodeAffinity`.
+    #[serde(deserialize_with = "or_default")]
+    pub node_affinity: selectors::NodeAffinity,
+}
+
+/// `v1.PodStatus`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    /// `phase`.
+    #[serde(deserialize_with = "or_default")]
+    pub phase: Symbol,
+    /// `nominatedNodeName`.
+    #[serde(deserialize_with = "or_default")]
+    pub nominated_node_name: Symbol,
+    /// `startTime`.
+    pub start_time: Option<Box<str>>,
+    /// `qosClass`.
+    #[serde(deserialize_with = "or_default")]
+    pub qos_class: Symbol,
+    /// `conditions`.
+    #[serde(deserialize_with = "or_default")]
+    pub conditions: Vec<Condition>,
+    /// `containerStatuses`.
+    #[serde(deserialize_with = "or_default")]
+    pub container_statuses: Vec<ContainerStatus>,
+    /// `initContainerStatuses`.
+    #[serde(deserialize_with = "or_default")]
+    pub init_container_statuses: Vec<ContainerStatus>,
+    /// `resources`: what the pod as a whole actually has.
+    pub resources: Option<Resources>,
+    /// `allocatedResources`: what the kubelet has set aside for the pod as a whole.
+    #[serde(deserialize_with = "or_default")]
+    pub allocated_resources: ResourceList,
+}
+
+impl Status {
+    /// Statuses of all containers; where a name stands twice the last one counts.
+    pub fn all_containers(&self) -> Vec<&ContainerStatus> {
+        self.container_statuses.iter().chain(&self.init_container_statuses).collect()
+    }
+}
+
+/// `v1.PodCondition`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Condition {
+    /// `type`.
+    #[serde(rename = "type", deserialize_with = "or_default")]
+    pub kind: Symbol,
+    /// `status`.
+    #[serde(deserialize_with = "or_default")]
+    pub status: Symbol,
+    /// `reason`.
+    #[serde(deserialize_with = "or_default")]
+    pub reason: Symbol,
+    /// `message`.
+    #[serde(deserialize_with = "or_default")]
+    pub message: Box<str>,
+    /// `lastTransitionTime`.
+    pub last_transition_time: Option<Box<str>>,
+}
+
+/// `v1.ContainerStatus`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerStatus {
+    /// `name`.
+    #[serde(deserialize_with = "or_default")]
+    pub name: Symbol,
+    /// `resources`: what the container actually has.
+    pub resources: Option<Resources>,
+    /// `allocatedResources`: what the kubelet has set aside.
+    #[serde(deserialize_with = "or_default")]
+    pub allocated_resources: ResourceList,
+}
+
+fn some(text: &Symbol) -> Option<Symbol> {
+    (!text.is_empty()).then(|| text.clone())
+}
+
+fn or(text: &Symbol, default: &str) -> Symbol {
+    if text.is_empty() { Symbol::new(default) } else { text.clone() }
+}
+
+/// An image name as nodes report it: `:latest` when it has neither tag nor digest.
+///
+/// Source: `plugins/imagelocality`, `normalizedImageName`.
+fn normalized_image(name: &Symbol) -> Symbol {
+    if name.rfind(':') <= name.rfind('/') { Symbol::from(format!("{name}:latest")) } else { name.clone() }
+}
+
+impl Spec {
+    /// Init containers, then regular ones, each with whether it is an init container.
+    fn all_containers(&self) -> impl Iterator<Item = (&Container, bool)> {
+        let init = self.init_containers.iter().map(|container| (container, true));
+        init.chain(self.containers.iter().map(|container| (container, false)))
+    }
+
+    fn host_ports(&self) -> Box<[HostPort]> {
+        let mut ports: Vec<_> = self
+            .all_containers()
+            .filter(|(container, init)| !init || container.is_sidecar())
+            .flat_map(|(container, _)| &container.ports)
+            .filter(|port| port.host_port > 0)
+            .map(|port| HostPort {
+                protocol: or(&port.protocol, "TCP"),
+                port: port.host_port,
+                ip: or(&port.host_ip, "0.0.0.0"),
+            })
+            .collect();
+        ports.sort();
+        ports.dedup();
+        ports.into()
+    }
+
+    fn images(&self) -> Box<[Symbol]> {
+        let containers = self.all_containers().map(|(container, _)| &container.image);
+        let volumes = self.volumes.iter().filter_map(|volume| Some(&volume.image.as_ref()?.reference));
+        containers.chain(volumes).map(normalized_image).collect()
+    }
+}
+
+impl PodInfo {
+    /// The pod of an object. Fails where the API server would have refused the object; invalid selectors do not
+    /// fail, they are kept as terms that match nothing and say why.
+    pub fn from_object(object: &Pod) -> Result<Self, ObjectError> {
+        let Pod { metadata, spec, status } = object;
+        let name = metadata.required_name()?;
+        let namespace = or(&metadata.namespace, "default");
+        let key = match some(&metadata.uid) {
+            Some(uid) => PodKey(uid),
+            None => PodKey(Symbol::from(format!("{namespace}/{name}"))),
+        };
+        let resources = PodResources::read(object)?;
+        let (nonzero_milli_cpu, nonzero_memory) = resources.nonzero();
+        let (score_milli_cpu, score_memory) = resources.score();
+        let without_pods = |mut resource: Resource| {
+            resource.pods = 0;
+            resource
+        };
+        let containers =
+            spec.all_containers().zip(&resources.containers).map(|((container, init), amounts)| {
+                pod::Container {
+                    name: container.name.clone(),
+                    image: container.image.clone(),
+                    requests: without_pods(amounts.spec.requests.to_resource()),
+                    limits: without_pods(amounts.spec.limits.to_resource()),
+                    init,
+                    sidecar: amounts.sidecar,
+                }
+            });
+        let tolerations =
+            spec.tolerations.iter().enumerate().map(|(at, toleration)| {
+                Toleration::from_object(toleration, &format!("spec.tolerations[{at}]"))
+            });
+        let scheduled = status.conditions.iter().enumerate().find(|(_, it)| it.kind == "PodScheduled");
+        let scheduled_condition = match scheduled {
+            Some((at, it)) => {
+                let path = format!("status.conditions[{at}].lastTransitionTime");
+                let since = instant(&path, it.last_transition_time.as_deref())?;
+                Some(Box::new((it.status.clone(), it.reason.clone(), it.message.clone(), since)))
+            }
+            None => None,
+        };
+        let affinity = &spec.affinity.node_affinity;
+        Ok(Self {
+            key,
+            namespace,
+            name,
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+            labels: metadata.labels.clone(),
+            annotations: metadata.annotations.clone(),
+            owners: metadata.owners(),
+            created: metadata.created()?,
+            deleted: metadata.deleted()?,
+            scheduler_name: or(&spec.scheduler_name, "default-scheduler"),
+            node_name: some(&spec.node_name),
+            priority: spec.priority.unwrap_or(0),
+            priority_class: some(&spec.priority_class_name),
+            never_preempts: spec.preemption_policy == "Never",
+            scheduling_gates: spec.scheduling_gates.iter().map(|gate| gate.name.clone()).collect(),
+            requests: without_pods(resources.requests().to_resource()),
+            limits: without_pods(resources.limits().to_resource()),
+            nonzero_milli_cpu,
+            nonzero_memory,
+            score_milli_cpu,
+            score_memory,
+            overhead: without_pods(resources.overhead.to_resource()),
+            containers: containers.collect(),
+            images: spec.images(),
+            host_ports: spec.host_ports(),
+            tolerations: tolerations.collect::<Result<_, ObjectError>>()?,
+            node_affinity: NodeAffinity::parse(spec.node_selector.clone(), affinity),
+            qos: match status.qos_class.as_str() {
+                "Guaranteed" => QosClass::Guaranteed,
+                "Burstable" => QosClass::Burstable,
+                "BestEffort" => QosClass::BestEffort,
+                _ => resources.qos(),
+            },
+            phase: or(&status.phase, "Pending"),
+            nominated_node: some(&status.nominated_node_name),
+            started: instant("status.startTime", status.start_time.as_deref())?,
+            scheduled_condition,
+            raw: None,
+        })
+    }
+
+    /// The pod of an object that is kept whole beside it, for policies that read beyond its fields.
+    pub fn from_value(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
+        let pod = Self::from_object(&decode(&value)?)?;
+        Ok(Self { raw: Some(value), ..pod })
+    }
+}

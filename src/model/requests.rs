@@ -1,0 +1,372 @@
+//! What a pod asks for: upstream's `PodRequests` and `PodLimits`, the non-zero amounts of scoring, and the quality of
+//! service. Amounts are added up exactly and rounded once, at the end. Called where objects become [`super::PodInfo`]
+//! and [`super::Node`]; a cycle reads only the results.
+//!
+//! Source: `component-helpers/resource/helpers.go`, `pkg/scheduler/framework/types.go` (`CalculateResource`),
+//! `pkg/scheduler/util/pod_resources.go`, `pkg/apis/core/v1/helper/qos/qos.go`.
+
+use super::labels;
+use super::objects::ObjectError;
+use super::objects::pod::{Container, ContainerStatus, Pod};
+use super::objects::read::{Amount, ResourceList};
+use super::pod::QosClass;
+use super::quantity::Quantity;
+use super::resource::Resource;
+use super::symbol::Symbol;
+use smallvec::SmallVec;
+
+/// What a container without a CPU request counts in scores, in millicores.
+pub const DEFAULT_MILLI_CPU: i64 = 100;
+/// What a container without a memory request counts in scores, in bytes.
+pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
+
+/// Exact amounts by resource name; a name may be absent, which is not the same as zero. Order is that of first sight.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Amounts(SmallVec<[(Symbol, Quantity); 3]>);
+
+impl Amounts {
+    /// The amount of `name`.
+    pub fn get(&self, name: &str) -> Option<Quantity> {
+        self.0.iter().find(|(n, _)| n.as_str() == name).map(|(_, amount)| *amount)
+    }
+
+    fn entry(&mut self, name: &Symbol, then: impl FnOnce(Option<Quantity>) -> Quantity) {
+        match self.0.iter_mut().find(|(n, _)| n == name) {
+            Some((_, amount)) => *amount = then(Some(*amount)),
+            None => self.0.push((name.clone(), then(None))),
+        }
+    }
+
+    fn set(&mut self, name: &Symbol, amount: Quantity) {
+        self.entry(name, |_| amount);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            self.entry(name, |now| now.map_or(*amount, |now| now.add(*amount)));
+        }
+    }
+
+    fn max(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            self.entry(name, |now| now.map_or(*amount, |now| now.max(*amount)));
+        }
+    }
+
+    /// Whole amounts: CPU in millicores, the rest in units, each rounded up. Names that are neither native nor
+    /// extended resources are left out, as upstream does.
+    pub fn to_resource(&self) -> Resource {
+        let mut resource = Resource::default();
+        for (name, amount) in &self.0 {
+            match name.as_str() {
+                "cpu" => resource.milli_cpu = amount.milli_value(),
+                "memory" => resource.memory = amount.value(),
+                "ephemeral-storage" => resource.ephemeral_storage = amount.value(),
+                "pods" => resource.pods = amount.value(),
+                other if is_scalar(other) => resource.set_scalar(name.clone(), amount.value()),
+                _ => {}
+            }
+        }
+        resource
+    }
+}
+
+/// Whether a resource other than the native ones counts: extended resources, `hugepages-…`, `attachable-volumes-…`
+/// and names under `kubernetes.io/`.
+///
+/// Source: `pkg/scheduler/util/utils.go`, `IsScalarResourceName`.
+pub fn is_scalar(name: &str) -> bool {
+    name.starts_with("hugepages-")
+        || name.starts_with("attachable-volumes-")
+        || name.contains("kubernetes.io/")
+        || is_extended(name)
+}
+
+/// Whether `name` is an extended resource, such as `nvidia.com/gpu`.
+pub fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && labels::key_problem(&format!("requests.{name}")).is_none()
+}
+
+/// Checks the amounts that stand at `path`.
+pub fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
+    let mut amounts = Amounts::default();
+    for (name, amount) in &list.0 {
+        let problem = match amount {
+            Amount::Bad(text, error) => (text.to_string(), error.to_string()),
+            Amount::Good(quantity) => {
+                let fits = match name.as_str() {
+                    "cpu" => quantity.checked_milli_value().is_some(),
+                    _ => quantity.checked_value().is_some(),
+                };
+                match (quantity.sign(), fits) {
+                    (0.., true) => {
+                        amounts.set(name, *quantity);
+                        continue;
+                    }
+                    (0.., false) => (quantity.to_string(), String::from("the amount does not fit 64 bits")),
+                    _ => (quantity.to_string(), String::from("must be greater than or equal to 0")),
+                }
+            }
+        };
+        return Err(ObjectError::new(format!("{path}.{name}"), problem.0, problem.1));
+    }
+    Ok(amounts)
+}
+
+/// Requests and limits of one place.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Resources {
+    /// `requests`.
+    pub requests: Amounts,
+    /// `limits`.
+    pub limits: Amounts,
+}
+
+/// One container, checked, with what its status says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ContainerResources {
+    /// What the pod asks for.
+    pub spec: Resources,
+    /// What the kubelet has set, when the status says so: actual resources, and allocated requests.
+    pub status: Option<(Resources, Amounts)>,
+    /// An init container.
+    pub init: bool,
+    /// An init container that keeps running.
+    pub sidecar: bool,
+}
+
+/// All amounts of a pod, checked.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PodResources {
+    /// Init containers first, in pod order, then regular ones.
+    pub containers: Vec<ContainerResources>,
+    /// `spec.resources`.
+    pub pod: Option<Resources>,
+    /// `status.resources` and `status.allocatedResources`, when the former is there.
+    pub pod_status: Option<(Resources, Amounts)>,
+    /// `spec.overhead`.
+    pub overhead: Amounts,
+    /// The kubelet said that the resize asked for can never be.
+    pub resize_infeasible: bool,
+}
+
+/// Whether amounts of the whole pod may be given for `name`.
+fn pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+impl PodResources {
+    /// Takes the amounts out of a pod object.
+    pub fn read(pod: &Pod) -> Result<Self, ObjectError> {
+        let (spec, status) = (&pod.spec, &pod.status);
+        let mut containers = Vec::with_capacity(spec.init_containers.len() + spec.containers.len());
+        for (at, container) in spec.init_containers.iter().enumerate() {
+            let path = format!("spec.initContainers[{at}]");
+            let sidecar = container.is_sidecar();
+            containers.push(read_container(container, &path, true, sidecar, &pod.status.all_containers())?);
+        }
+        for (at, container) in spec.containers.iter().enumerate() {
+            let path = format!("spec.containers[{at}]");
+            containers.push(read_container(container, &path, false, false, &pod.status.all_containers())?);
+        }
+        let both = |resources: &super::objects::pod::Resources, path: &str| {
+            Ok(Resources {
+                requests: read(&resources.requests, &format!("{path}.requests"))?,
+                limits: read(&resources.limits, &format!("{path}.limits"))?,
+            })
+        };
+        let pod_status = match &status.resources {
+            Some(resources) => Some((
+                both(resources, "status.resources")?,
+                read(&status.allocated_resources, "status.allocatedResources")?,
+            )),
+            None => None,
+        };
+        let pending = status.conditions.iter().find(|condition| condition.kind == "PodResizePending");
+        Ok(Self {
+            containers,
+            pod: spec.resources.as_ref().map(|resources| both(resources, "spec.resources")).transpose()?,
+            pod_status,
+            overhead: read(&spec.overhead, "spec.overhead")?,
+            resize_infeasible: pending.is_some_and(|condition| condition.reason == "Infeasible"),
+        })
+    }
+
+    /// Whether the pod as a whole names amounts that count.
+    fn has_pod_requests(&self) -> bool {
+        self.pod.as_ref().is_some_and(|pod| pod.requests.0.iter().any(|(name, _)| pod_level(name)))
+    }
+
+    /// What the pod asks for, with overhead.
+    pub fn requests(&self) -> Amounts {
+        self.requests_with(&Amounts::default())
+    }
+
+    /// CPU (millicores) and memory (bytes) as nodes add them up for scores. A default counts for each container that
+    /// names none, unless the pod as a whole or any container gives the resource and the pod has amounts of its own.
+    pub fn nonzero(&self) -> (i64, i64) {
+        let asked = self.has_pod_requests().then(|| self.requests());
+        let missing = |name| asked.as_ref().is_none_or(|asked| asked.get(name).is_none());
+        self.scored(missing("cpu"), missing("memory"))
+    }
+
+    /// CPU (millicores) and memory (bytes) of the pod that is being scored: the defaults count for each container
+    /// that names none, always.
+    pub fn score(&self) -> (i64, i64) {
+        self.scored(true, true)
+    }
+
+    fn scored(&self, cpu: bool, memory: bool) -> (i64, i64) {
+        let mut defaults = Amounts::default();
+        if cpu {
+            defaults.set(&Symbol::new("cpu"), Quantity::from_milli(DEFAULT_MILLI_CPU));
+        }
+        if memory {
+            defaults.set(&Symbol::new("memory"), Quantity::from_value(DEFAULT_MEMORY));
+        }
+        let requests = self.requests_with(&defaults);
+        let of = |name| requests.get(name).unwrap_or_default();
+        (of("cpu").milli_value(), of("memory").value())
+    }
+
+    fn requests_with(&self, defaults: &Amounts) -> Amounts {
+        let mut requests = self.combine(|container| {
+            let mut asked = match &container.status {
+                Some((actual, allocated)) if container.sidecar || !container.init => {
+                    self.effective_requests(&container.spec.requests, &actual.requests, allocated)
+                }
+                _ => container.spec.requests.clone(),
+            };
+            for (name, amount) in &defaults.0 {
+                asked.entry(name, |now| now.unwrap_or(*amount));
+            }
+            asked
+        });
+        if let (true, Some(pod)) = (self.has_pod_requests(), &self.pod) {
+            let resized = self.pod_status.as_ref().map(|(actual, allocated)| {
+                self.effective_requests(&pod.requests, &actual.requests, allocated)
+            });
+            for (name, amount) in pod.requests.0.iter().filter(|(name, _)| pod_level(name)) {
+                let amount =
+                    resized.as_ref().map_or(*amount, |resized| resized.get(name).unwrap_or_default());
+                requests.set(name, amount);
+            }
+        }
+        requests.add(&self.overhead);
+        requests
+    }
+
+    /// What the pod may use, with overhead for what is limited.
+    pub fn limits(&self) -> Amounts {
+        let mut limits = self.combine(|container| match &container.status {
+            Some((actual, _)) if container.sidecar || !container.init => {
+                self.effective_limits(&container.spec.limits, &actual.limits)
+            }
+            _ => container.spec.limits.clone(),
+        });
+        if let Some(pod) = &self.pod {
+            let resized = self
+                .pod_status
+                .as_ref()
+                .map(|(actual, _)| self.effective_limits(&pod.limits, &actual.limits));
+            for (name, amount) in pod.limits.0.iter().filter(|(name, _)| pod_level(name)) {
+                let amount =
+                    resized.as_ref().map_or(*amount, |resized| resized.get(name).unwrap_or_default());
+                limits.set(name, amount);
+            }
+        }
+        for (name, amount) in &self.overhead.0 {
+            if limits.get(name).is_some_and(|limit| !limit.is_zero()) {
+                limits.entry(name, |now| now.unwrap_or_default().add(*amount));
+            }
+        }
+        limits
+    }
+
+    fn effective_requests(&self, spec: &Amounts, actual: &Amounts, allocated: &Amounts) -> Amounts {
+        let mut most = if self.resize_infeasible { Amounts::default() } else { spec.clone() };
+        most.max(actual);
+        most.max(allocated);
+        most
+    }
+
+    fn effective_limits(&self, spec: &Amounts, actual: &Amounts) -> Amounts {
+        let mut most = if self.resize_infeasible { Amounts::default() } else { spec.clone() };
+        most.max(actual);
+        most
+    }
+
+    /// Regular containers and sidecars run together; an init container runs beside the sidecars before it.
+    fn combine(&self, of: impl Fn(&ContainerResources) -> Amounts) -> Amounts {
+        let (mut together, mut sidecars, mut starting) =
+            (Amounts::default(), Amounts::default(), Amounts::default());
+        for container in &self.containers {
+            let mut amounts = of(container);
+            if container.sidecar {
+                sidecars.add(&amounts);
+                starting.max(&sidecars);
+            }
+            if container.sidecar || !container.init {
+                together.add(&amounts);
+            } else {
+                amounts.add(&sidecars);
+                starting.max(&amounts);
+            }
+        }
+        together.max(&starting);
+        together
+    }
+
+    /// The quality of service that the kubelet derives from requests and limits.
+    pub fn qos(&self) -> QosClass {
+        let places: Vec<&Resources> = match &self.pod {
+            Some(pod) => vec![pod],
+            None => self.containers.iter().map(|container| &container.spec).collect(),
+        };
+        let names = ["cpu", "memory"];
+        let given = |amounts: &Amounts, name: &str| amounts.get(name).filter(|amount| amount.sign() > 0);
+        let sum = |of: fn(&Resources) -> &Amounts, name: &str| {
+            places.iter().filter_map(|place| given(of(place), name)).reduce(Quantity::add)
+        };
+        let requests = names.map(|name| sum(|place| &place.requests, name));
+        let limits = names.map(|name| sum(|place| &place.limits, name));
+        if requests.iter().chain(&limits).all(Option::is_none) {
+            return QosClass::BestEffort;
+        }
+        // Without any limit at pod level nothing is missing from the limits, but then the sums differ.
+        let limited = |place: &&Resources| names.iter().all(|name| given(&place.limits, name).is_some());
+        if places.iter().all(limited) && requests == limits {
+            QosClass::Guaranteed
+        } else {
+            QosClass::Burstable
+        }
+    }
+}
+
+fn read_container(
+    container: &Container,
+    path: &str,
+    init: bool,
+    sidecar: bool,
+    statuses: &[&ContainerStatus],
+) -> Result<ContainerResources, ObjectError> {
+    let status = statuses.iter().rev().find(|status| status.name == container.name);
+    let status = match status.and_then(|status| Some((status, status.resources.as_ref()?))) {
+        Some((status, actual)) => {
+            let path = format!("status.containerStatuses[{}]", container.name);
+            let requests = read(&actual.requests, &format!("{path}.resources.requests"))?;
+            let limits = read(&actual.limits, &format!("{path}.resources.limits"))?;
+            let allocated = read(&status.allocated_resources, &format!("{path}.allocatedResources"))?;
+            Some((Resources { requests, limits }, allocated))
+        }
+        None => None,
+    };
+    let spec = Resources {
+        requests: read(&container.resources.requests, &format!("{path}.resources.requests"))?,
+        limits: read(&container.resources.limits, &format!("{path}.resources.limits"))?,
+    };
+    Ok(ContainerResources { spec, status, init, sidecar })
+}
