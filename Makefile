@@ -1,0 +1,45 @@
+# Every command a person or CI may run. CI calls nothing else.
+
+# One folder per machine for what is expensive to build, outside the checkout, so that a fresh clone starts warm.
+CACHE := $(or $(BAYPLAN_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bayplan)
+
+.PHONY: help build test test-core test-cluster lint fmt ci bench bench-cluster control-plane golden fuzz
+
+help: ## Prints this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
+
+build: ## Builds the release binary
+	cargo build --release
+
+test: test-core test-cluster ## Runs every test
+
+test-core: ## Runs the tests that need no cluster
+	cargo test --lib --test tests --test simulation
+
+test-cluster: control-plane ## Runs the tests against a real kube-apiserver and etcd
+	cargo test --test cluster
+
+control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
+	@tests/control-plane/build.sh >/dev/null
+
+lint: ## Formatting, clippy, and the walls: the language and the core build without the cluster room
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	cargo clippy --lib --bins --no-default-features -- -D warnings
+
+fmt: ## Formats the code
+	cargo fmt
+
+ci: lint test ## What every landing must pass
+
+bench: ## Times decisions, rules and compilation; prints figures, fails on nothing
+	cargo bench
+
+bench-cluster: control-plane ## Pods per second on a real API server, beside the real kube-scheduler
+	cargo test --release --test cluster -- --ignored --nocapture bench
+
+golden: ## Writes the expected outputs of the tests anew; read the difference before you commit it
+	BAYPLAN_GOLDEN=write cargo test --test tests
+
+fuzz: ## Fuzzes every parser for a minute each (needs the nightly toolchain and cargo-fuzz)
+	for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done

@@ -1,0 +1,167 @@
+//! Keeps the walls: who imports whom, which outside crates are used where, that every file says what lives in it,
+//! and how large files may grow. The tables here are the ones of `ARCHITECTURE.md`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms in the order of dependency, with the rooms each may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("diag", &[]),
+    ("model", &[]),
+    ("lang", &["diag", "model"]),
+    ("framework", &["model"]),
+    ("engine", &["framework", "model"]),
+    ("plugins", &["framework", "model"]),
+    ("scheduler", &["engine", "framework", "model"]),
+    ("config", &["diag", "framework", "model"]),
+    ("dry_run", &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config"]),
+    ("explain", &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "dry_run"]),
+    ("cluster", &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "explain"]),
+    (
+        "cli",
+        &[
+            "diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "dry_run", "explain",
+            "cluster",
+        ],
+    ),
+];
+
+/// Files that may use a room beyond their own room's list.
+const EXCEPTIONS: &[(&str, &str)] = &[("plugins/policy", "lang")];
+
+/// Outside crates that only some places may use.
+const CRATES: &[(&str, &[&str])] = &[
+    ("pest", &["lang/dsl"]),
+    ("pest_derive", &["lang/dsl"]),
+    ("miette", &["diag"]),
+    ("serde_saphyr", &["lang/sources", "config", "dry_run", "cluster", "cli"]),
+    ("kube", &["cluster"]),
+    ("k8s_openapi", &["cluster"]),
+    ("tokio", &["cluster", "cli/run"]),
+    ("axum", &["cluster"]),
+    ("prometheus_client", &["cluster"]),
+    ("clap", &["cli"]),
+    ("anyhow", &["cli"]),
+];
+
+/// The most lines a file may have unless its first lines say why ("Why so long: …").
+const CEILING: usize = 800;
+
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut open = vec![root.clone()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(&root).unwrap().to_owned(), text));
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 20, "the sources are not where this test looks for them");
+    found
+}
+
+/// Lines of code: without comments, and without what follows `#[cfg(test)]`.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let tests = text.find("\n#[cfg(test)]").unwrap_or(text.len());
+    let lines = text[..tests].lines().enumerate().map(|(at, line)| (at + 1, line));
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+fn words_after<'a>(line: &'a str, mark: &str) -> Vec<&'a str> {
+    line.match_indices(mark)
+        .map(|(at, _)| &line[at + mark.len()..])
+        .map(|rest| &rest[..rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())])
+        .collect()
+}
+
+#[test]
+fn rooms_use_only_rooms_above_them() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.to_string_lossy().replace('\\', "/");
+        let Some((room, may)) = ROOMS.iter().find(|(room, _)| place.starts_with(&format!("{room}/"))) else {
+            continue;
+        };
+        for (line, code) in code(&text) {
+            if code.contains("crate::{") {
+                wrong.push(format!("src/{place}:{line}: one `use` per room, so that reading text is enough"));
+            }
+            for used in words_after(code, "crate::") {
+                let known = ROOMS.iter().any(|(room, _)| room == &used);
+                let excepted = EXCEPTIONS.iter().any(|(file, to)| place.starts_with(file) && *to == used);
+                if known && used != *room && !may.contains(&used) && !excepted {
+                    wrong.push(format!("src/{place}:{line}: `{room}` must not use `{used}`"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn outside_crates_stay_in_their_rooms() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.to_string_lossy().replace('\\', "/");
+        for (line, code) in code(&text) {
+            for (name, rooms) in CRATES {
+                let marks = [format!("use {name}::"), format!(" {name}::"), format!("({name}::"), format!("<{name}::")];
+                let used = marks.iter().any(|mark| code.contains(mark.as_str()));
+                let allowed = rooms.iter().any(|room| place.starts_with(room)) || place == "main.rs";
+                if used && !allowed && !code.contains(&format!("crate::{name}")) {
+                    wrong.push(format!("src/{place}:{line}: `{name}` is used in {} only", rooms.join(", ")));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_lives_in_it_and_stays_small() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.display();
+        if !text.starts_with("//!") {
+            wrong.push(format!("src/{place}: starts with `//!`: what lives here, who calls it, what does not"));
+        }
+        let lines = text.lines().count();
+        if lines > CEILING && !text.lines().take(15).any(|line| line.contains("Why so long:")) {
+            wrong.push(format!("src/{place}: {lines} lines; more than {CEILING} want a reason (`Why so long:`)"));
+        }
+        if text.contains(concat!("TO", "DO")) || text.contains(concat!("FIX", "ME")) {
+            wrong.push(format!("src/{place}: holds an open end"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_rooms_forbid_clocks_files_and_shared_state() {
+    for (room, _) in ROOMS.iter().filter(|(room, _)| !matches!(*room, "dry_run" | "explain" | "cluster" | "cli")) {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room).join("mod.rs");
+        let text = fs::read_to_string(&file).unwrap_or_else(|_| panic!("{} is missing", file.display()));
+        assert!(
+            text.contains("#![deny(clippy::disallowed_methods, clippy::disallowed_types)]"),
+            "{} lacks `#![deny(clippy::disallowed_methods, clippy::disallowed_types)]`",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn rooms_are_declared_in_the_order_of_dependency() {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let declared: Vec<&str> =
+        lib.lines().filter_map(|line| line.strip_prefix("pub mod ")).map(|rest| rest.trim_end_matches(';')).collect();
+    let expected: Vec<&str> = ROOMS.iter().map(|(room, _)| *room).filter(|room| declared.contains(room)).collect();
+    let rooms: Vec<&str> = declared.iter().copied().filter(|name| ROOMS.iter().any(|(r, _)| r == name)).collect();
+    assert_eq!(rooms, expected);
+}
