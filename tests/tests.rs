@@ -1,2 +1,3 @@
 //! The one test binary of everything that needs no cluster. Each module tests one room from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+mod architecture;

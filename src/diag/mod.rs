@@ -4,6 +4,7 @@
 //! `cli` through [`render`]. What a cluster refused is a `framework::Status`, not a diagnostic; what the
 //! machine could not do is an error enum of the room where it happened.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 #![deny(clippy::disallowed_methods)]
 
 pub mod codes;
