@@ -5,7 +5,6 @@
 //! machine could not do is an error enum of the room where it happened.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
-#![deny(clippy::disallowed_methods)]
 
 pub mod codes;
 mod embed;

@@ -3,7 +3,6 @@
 //! Called by `plugins::policy`, `dry_run` and `cli`. Nothing here knows of plugins, queues or clusters.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
-#![deny(clippy::disallowed_methods)]
 
 pub mod ast;
 pub mod types;
