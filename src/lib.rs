@@ -9,3 +9,4 @@ pub mod lang;
 pub mod framework;
 pub mod engine;
 pub mod scheduler;
+pub mod cli;

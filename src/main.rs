@@ -1,3 +1,5 @@
-//! The binary: parses arguments, calls `cli`, turns the result into an exit status.
+//! The binary: hands the arguments to `cli` and turns its answer into an exit status.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::from(bayplan::cli::main(std::env::args_os()) as u8)
+}

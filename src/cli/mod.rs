@@ -1,0 +1,93 @@
+//! The command line: one file per command, with its `Args` and its `run`. Data goes to stdout, everything else to
+//! stderr; the exit status is 0 (all well), 1 (findings) or 2 (the command could not do its work).
+//!
+//! To add a command: write `<command>.rs`, and one variant with its arm below.
+
+mod output;
+mod version;
+mod completions;
+
+pub use output::{Column, Output, Style, Table};
+
+use clap::{Parser, Subcommand};
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitStatus {
+    /// All well.
+    Success = 0,
+    /// It did its work and has findings: lint errors, failed tests, a pod that waits where that was asked for.
+    Findings = 1,
+    /// It could not do its work: bad arguments, unreadable input.
+    Failure = 2,
+}
+
+/// A Kubernetes scheduler whose rules you write, test, preview and explain.
+#[derive(Parser, Debug)]
+#[command(
+    name = "bayplan",
+    bin_name = "bayplan",
+    disable_version_flag = true,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "Examples:
+  bayplan dry-run --cluster cluster.yaml --policies policies/     where the pods go, and why
+  bayplan explain train-c --cluster cluster.yaml                  why one of them waits
+  bayplan lint policies/ && bayplan test policies/                what CI will say"
+)]
+pub struct Cli {
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, hide_possible_values = true)]
+    color: ColorChoice,
+    /// Print the first line only.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On terminals, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands, in the order of the help.
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Prints versions: of the program, the language, and Kubernetes.
+    Version(version::Args),
+    /// Prints a completion script for a shell.
+    Completions(completions::Args),
+}
+
+/// Runs the command line `arguments` (the program's name first), and says how it ended.
+pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStatus {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let failed = error.use_stderr();
+            // A closed pipe is no reason to fail twice.
+            let _ = error.print();
+            return if failed { ExitStatus::Failure } else { ExitStatus::Success };
+        }
+    };
+    let mut out = Output::for_process(cli.color, cli.quiet);
+    let ended = match cli.command {
+        Command::Version(args) => version::run(&args, &mut out),
+        Command::Completions(args) => completions::run(&args, &mut out),
+    };
+    match ended {
+        Ok(status) => status,
+        Err(error) if output::is_broken_pipe(&error) => ExitStatus::Success,
+        Err(error) => {
+            out.error(&error);
+            ExitStatus::Failure
+        }
+    }
+}

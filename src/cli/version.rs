@@ -1,0 +1,36 @@
+//! `bayplan version`: of the program, the language, and the Kubernetes version it decides like.
+
+use super::{ExitStatus, Output};
+use std::io::Write;
+
+/// Prints versions.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// How to print: `text` or `json`.
+    #[arg(short, long, value_parser = ["text", "json"], default_value = "text")]
+    output: String,
+}
+
+/// The version of the policy language.
+pub const LANGUAGE: u32 = 1;
+
+/// The kube-scheduler whose decisions are met.
+pub const KUBE_SCHEDULER: &str = "1.36";
+
+/// Runs the command.
+pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let version = env!("CARGO_PKG_VERSION");
+    if args.output == "json" {
+        let json = serde_json::json!({
+            "apiVersion": "bayplan.dev/v1", "kind": "Version",
+            "version": version, "language": LANGUAGE, "kubeScheduler": KUBE_SCHEDULER,
+        });
+        writeln!(out.stdout(), "{json:#}")?;
+    } else {
+        writeln!(
+            out.stdout(),
+            "bayplan {version}, policy language {LANGUAGE}, decides as kube-scheduler {KUBE_SCHEDULER}"
+        )?;
+    }
+    Ok(ExitStatus::Success)
+}
