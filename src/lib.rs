@@ -5,6 +5,8 @@
 
 pub mod diag;
 pub mod model;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod lang;
 pub mod framework;
 pub mod engine;

@@ -1,3 +1,5 @@
 //! The one test binary of everything that needs no cluster. Each module tests one room from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 mod architecture;
+mod objects;
+mod support;

@@ -321,18 +321,21 @@ impl Quantity {
             return Some(0);
         }
         let shift = i64::from(self.exponent) - i64::from(unit);
-        if shift >= 0 {
+        let exact = if shift >= 0 {
             let by = 10i128.checked_pow(u32::try_from(shift).ok()?)?;
-            return i64::try_from(self.mantissa.checked_mul(by)?).ok();
-        }
-        let size = divide_up(self.mantissa.unsigned_abs(), -shift, false);
-        let exact = i64::try_from(if self.mantissa < 0 { -(size as i128) } else { size as i128 }).ok()?;
-        if self.mantissa > 0 || !self.decimal {
+            i64::try_from(self.mantissa.checked_mul(by)?).ok()?
+        } else {
+            let size = divide_up(self.mantissa.unsigned_abs(), -shift, false);
+            i64::try_from(if self.mantissa < 0 { -(size as i128) } else { size as i128 }).ok()?
+        };
+        let capped = self.format == QuantityFormat::BinarySI && self.exponent == 0;
+        if self.mantissa > 0 || !self.decimal || capped {
             return Some(exact);
         }
-        // Upstream rounds negative decimals towards zero, adds one, and wraps what is above 64 bits.
-        let divisor = 10i64.pow(u32::try_from(-shift).ok()?);
-        let low = (self.mantissa.unsigned_abs() as u64 as i64).wrapping_neg();
+        // Upstream divides the low 64 bits of a negative decimal's billionths, rounds towards zero and adds one.
+        let lift = 10u64.wrapping_pow(u32::try_from(self.exponent - NANO).ok()?);
+        let low = ((self.mantissa.unsigned_abs() as u64).wrapping_mul(lift) as i64).wrapping_neg();
+        let divisor = 10i64.pow(u32::try_from(unit - NANO).ok()?);
         Some(low / divisor + i64::from(low % divisor != 0))
     }
 

@@ -1,0 +1,18 @@
+//! What several test modules use.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+/// A path in the repository.
+pub fn repository(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The lines of `tests/conformance/<family>.jsonl.gz`.
+pub fn vectors(family: &str) -> Vec<serde_json::Value> {
+    let path = repository(&format!("tests/conformance/{family}.jsonl.gz"));
+    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
