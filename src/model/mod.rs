@@ -21,6 +21,8 @@ mod changes;
 mod index;
 mod snapshot;
 mod node_info;
+#[cfg(any(test, feature = "testing"))]
+mod describe;
 pub mod objects;
 mod requests;
 

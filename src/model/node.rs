@@ -54,6 +54,28 @@ pub struct Node {
 }
 
 impl Node {
+    /// A node of which only the name is known, from a pod that names it.
+    pub fn placeholder(name: Symbol) -> Self {
+        Self {
+            name,
+            uid: Symbol::default(),
+            resource_version: Box::default(),
+            labels: Labels::default(),
+            annotations: Annotations::default(),
+            owners: Box::default(),
+            created: None,
+            deleted: None,
+            unschedulable: false,
+            taints: Arc::from([]),
+            allocatable: Resource::default(),
+            capacity: Resource::default(),
+            images: Arc::from([]),
+            conditions: Box::default(),
+            declared_features: Box::default(),
+            raw: None,
+        }
+    }
+
     /// Whether the condition `Ready` is `True`.
     pub fn is_ready(&self) -> bool {
         self.conditions.iter().any(|(kind, status)| kind.as_str() == "Ready" && status.as_str() == "True")

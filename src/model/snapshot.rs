@@ -106,6 +106,15 @@ impl Snapshot {
         self.by_name.get(name).copied()
     }
 
+    /// The row of a node by name. A name that is not known yet (a pod was seen before its node) gets a row that is
+    /// not alive, and that goes with the last pod on it.
+    pub fn row_or_placeholder(&mut self, name: &Symbol) -> NodeId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        self.new_row(Arc::new(Node::placeholder(name.clone())), false)
+    }
+
     /// The living nodes in row order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeInfo<'_>> {
         self.columns.alive().iter().filter_map(|id| self.node(id))
@@ -381,32 +390,38 @@ impl Snapshot {
             }
             return;
         }
-        let row = NodeRow {
-            node: node.clone(),
-            alive: true,
+        let id = self.new_row(node.clone(), true);
+        self.write_row(id);
+        delta.node = Some(id);
+        self.note(Moved::Node(id), Kinds::LIFE, None);
+        self.note(Moved::Global, Kinds::NODES, None);
+    }
+
+    fn new_row(&mut self, node: Arc<Node>, alive: bool) -> NodeId {
+        let name = node.name.clone();
+        let row = Arc::new(NodeRow {
+            node,
+            alive,
             pods: Vec::new(),
             requested: Resource::default(),
             nonzero: (0, 0),
             port_pods: 0,
-        };
+        });
         let rows = Arc::make_mut(&mut self.rows);
         let id = match self.free_rows.pop() {
             Some(id) => {
-                rows[id.row()] = Arc::new(row);
+                rows[id.row()] = row;
                 id
             }
             None => {
-                rows.push(Arc::new(row));
+                rows.push(row);
                 NodeId::from_row(rows.len() - 1)
             }
         };
         let rows = rows.len();
         self.columns.grow(rows);
-        Arc::make_mut(&mut self.by_name).insert(node.name.clone(), id);
-        self.write_row(id);
-        delta.node = Some(id);
-        self.note(Moved::Node(id), Kinds::LIFE, None);
-        self.note(Moved::Global, Kinds::NODES, None);
+        Arc::make_mut(&mut self.by_name).insert(name, id);
+        id
     }
 
     fn remove_node(&mut self, name: &Symbol, delta: &mut Delta<'_>) {
