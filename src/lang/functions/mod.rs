@@ -1,16 +1,58 @@
 //! [`FUNCTIONS`]: every function and method of expressions, one row an overload.
 //!
 //! A row is read by the checker (parameters, result, range, absence), both evaluators (body), completion,
-//! hover text and docs; its examples run as tests. Macros are not here: they are part of the typed tree.
-//! `now()` is part of the tree too. One file a family.
+//! hover text and docs; its examples run as tests. Macros are not here: they are part of the typed tree, and
+//! so is `now()`. One file a family.
+
+mod collections;
+mod conversions;
+mod math;
+mod resources;
+mod strings;
+mod times;
 
 use super::range::Range;
 use super::types::Ty;
 use super::value::{Constant, Value};
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
 
 /// Every row, family by family.
-pub static FUNCTIONS: &[&[FunctionDef]] = &[];
+pub static FUNCTIONS: &[&[FunctionDef]] = &[
+    math::FUNCTIONS,
+    conversions::FUNCTIONS,
+    strings::FUNCTIONS,
+    collections::FUNCTIONS,
+    resources::FUNCTIONS,
+    times::FUNCTIONS,
+];
+
+/// Functions that CEL in Kubernetes has and this release does not, for the message.
+pub static NOT_BUILT: &[&str] = &[
+    "beta_cdf",
+    "cidr",
+    "format",
+    "ip",
+    "isCIDR",
+    "isIP",
+    "isQuantity",
+    "isSemver",
+    "isURL",
+    "lookup",
+    "metrics",
+    "numa.fits",
+    "numa.zones_needed",
+    "objects",
+    "optional.none",
+    "optional.of",
+    "optional.ofNonZeroValue",
+    "orValue",
+    "owner",
+    "quantity",
+    "semver",
+    "type",
+    "url",
+];
 
 /// A row: family, and row of the family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,6 +76,8 @@ pub struct FunctionDef {
     pub params: &'static [Ty],
     /// Names of the parameters, for docs and hover.
     pub names: &'static [&'static str],
+    /// The last parameter may be given any number of times, at least once.
+    pub repeats: bool,
     /// The type of the result, without the `?` that `absent` may add.
     pub result: Ty,
     /// The range of a numeric result from those of the arguments; `None` where nothing is known.
@@ -57,10 +101,9 @@ pub type Body = for<'a> fn(&[Value<'a>], &Prepared) -> Value<'a>;
 /// When a function has no value although its arguments have one.
 #[derive(Clone, Copy, Debug)]
 pub enum Absence {
-    /// Never. With an absent argument the call is a mistake.
+    /// Never.
     Never,
-    /// It may have none: the result is `T?`. An absent argument makes an absent result only where the
-    /// parameter is `T?`.
+    /// It may have none: the result is `T?`.
     Maybe,
     /// It may have none unless the ranges of the arguments show that it has one.
     Unless(fn(&[Range]) -> bool),
@@ -72,7 +115,7 @@ pub struct Prepare {
     /// Positions of the arguments that must be constants.
     pub constants: &'static [usize],
     /// Makes it; the text says what is wrong with the argument of that position.
-    pub make: fn(&[Option<&Constant>]) -> Result<Prepared, (usize, String)>,
+    pub make: fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>,
 }
 
 /// What was made of constant arguments.
@@ -91,8 +134,78 @@ pub enum Prepared {
 /// Weekly windows: what `within` was given.
 #[derive(Clone, Debug)]
 pub struct Windows {
-    /// Days (0 is Monday), first minute of the day, minutes that it lasts.
+    /// Day (0 is Monday), first minute of the day, minutes that it lasts.
     pub windows: Vec<(u8, u16, u16)>,
     /// The time zone.
     pub zone: jiff::tz::TimeZone,
+}
+
+impl FunctionDef {
+    /// A row to take the rest of a row from.
+    const BASE: FunctionDef = FunctionDef {
+        name: "",
+        method: false,
+        params: &[],
+        names: &[],
+        repeats: false,
+        result: Ty::Bool,
+        range: None,
+        absent: Absence::Never,
+        prepare: None,
+        doc: "",
+        examples: &[],
+        body: |_, _| Value::Absent,
+    };
+
+    /// How it is written, as in `clamp(x: T, low: T, high: T): T`.
+    pub fn signature(&self) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        let parameter = |at: usize| {
+            format!("{}: {}", self.names.get(at).copied().unwrap_or("x"), ty_text(&self.params[at]))
+        };
+        let first = usize::from(self.method);
+        if self.method {
+            let _ = write!(text, "{}.", self.params.first().map(ty_text).unwrap_or_default());
+        }
+        let rest: Vec<String> = (first..self.params.len()).map(parameter).collect();
+        let more = if self.repeats { ", …" } else { "" };
+        let absent = if matches!(self.absent, Absence::Never) { "" } else { "?" };
+        let _ = write!(text, "{}({}{more}): {}{absent}", self.name, rest.join(", "), ty_text(&self.result));
+        text
+    }
+}
+
+/// A type of a row, as it is written.
+fn ty_text(ty: &Ty) -> String {
+    match ty {
+        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => letter.to_uppercase().to_string(),
+        Ty::List(t) => format!("list<{}>", ty_text(t)),
+        Ty::Map(k, v) => format!("map<{}, {}>", ty_text(k), ty_text(v)),
+        Ty::Optional(t) => format!("{}?", ty_text(t)),
+        Ty::Object(object) => object.name().to_owned(),
+        Ty::Api(name) => (*name).to_owned(),
+        Ty::Amount => "amount".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+/// The rows of a name, methods or functions.
+pub fn named(name: &str, method: bool) -> &'static [FunctionId] {
+    static INDEX: OnceLock<FxHashMap<(&'static str, bool), Vec<FunctionId>>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: FxHashMap<(&'static str, bool), Vec<FunctionId>> = FxHashMap::default();
+        for (family, rows) in FUNCTIONS.iter().enumerate() {
+            for (row, def) in rows.iter().enumerate() {
+                index.entry((def.name, def.method)).or_default().push(FunctionId(family as u8, row as u8));
+            }
+        }
+        index
+    });
+    index.get(&(name, method)).map_or(&[], Vec::as_slice)
+}
+
+/// Every name, for suggestions.
+pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().flat_map(|family| family.iter()).filter(move |row| row.method == method).map(|row| row.name)
 }
