@@ -120,10 +120,223 @@ codes! {
         "a language version that this release does not know"
         "`policy NAME version 1 { … }`: the number is that of the language, not of the policy."
 
+    UNKNOWN_FIELD "BP0101" "unknown-field" Error
+        "a field that the value does not have"
+        "Fields of pods, nodes and namespaces are listed in the reference. Labels and annotations are read with \
+         `pod.labels[\"key\"]`, resources with `pod.requests.cpu` or `pod.requests[\"nvidia.com/gpu\"]`. What the \
+         API has beside these is under `spec`, `status` and `metadata`."
+
+    UNKNOWN_FUNCTION "BP0102" "unknown-function" Error
+        "a function or method that does not exist"
+        "Functions are listed in the reference with their parameters. A method belongs to the types it is \
+         listed with: a text has `startsWith`, a list has `exists`."
+
+    TYPE_MISMATCH "BP0103" "type-mismatch" Error
+        "a value of another type is wanted here"
+        "Every expression has a type, and nothing is converted but an int to a float and a count. Conversions \
+         are written: `int(pod.annotations[\"size\"])`, `string(n)`."
+
     MIXED_UNITS "BP0104" "mixed-units" Error
         "two amounts of different units meet"
         "Amounts with a unit are added to and compared with amounts of the same unit only; `0` fits every \
          unit. A unit divided by the same unit is a float, a unit times a number is the unit."
+
+    ABSENT_VALUE "BP0105" "absent-value" Error
+        "a value that may be absent is used where one is wanted"
+        "A label, an optional field, a quotient and whatever else may have no value has a type with `?`. \
+         `==`, `!=`, `in` and `has` take it as it is. Everything else wants a value: give a default with `??`, \
+         or look first: `has(x) && …`, `require has(x) else …`, `… when has(x)`."
+
+    NOT_A_CONDITION "BP0106" "not-a-condition" Error
+        "a condition is true or false"
+        "After `when`, `require`, `until` and `where`, and around `&&`, `||` and `!`, stands what is true or \
+         false: a comparison, `has(x)`, `x in y`."
+
+    NUMBER_WITHOUT_UNIT "BP0107" "number-without-unit" Error
+        "an amount with a unit meets a number without one"
+        "Write the unit: `2cpu`, `500m`, `4Gi`, `30s`. `0` needs none."
+
+    NOT_CONSTANT "BP0108" "not-constant" Error
+        "a constant is wanted here"
+        "Patterns, time windows, time zones, kinds and weights are known when the policy is loaded: literals, \
+         params, and lets made of these."
+
+    WRONG_ARGUMENTS "BP0109" "wrong-arguments" Error
+        "the arguments do not fit the function"
+        "The reference lists the parameters of every function."
+
+    SCORE_RANGE "BP0110" "score-range" Error
+        "a score that may leave 0 to 100"
+        "A score without `normalize` is proved to lie in 0 to 100, from the ranges of what it is made of. Use \
+         `percent(a, b)`, `clamp(x, 0, 100)`, or let the values be spread: `normalize max`, `normalize minmax`."
+
+    OVERFLOW "BP0111" "overflow" Error
+        "constants whose result leaves its range"
+        "At run time a number stops at the end of its range. Between constants it is a mistake."
+
+    BAD_CONSTANT "BP0112" "bad-constant" Error
+        "a pattern, window, time zone or text that cannot be read"
+        "Constant arguments are read when the policy is loaded."
+
+    NULL_COMPARISON "BP0113" "null-comparison" Error
+        "`null` where `none` is meant"
+        "Whether a value is there is asked with `x == none`, `x != none` or `has(x)`."
+
+    DYNAMIC_VALUE "BP0114" "dynamic-value" Error
+        "a value without a known type is used"
+        "JSON without a schema knows `==`, `!=`, fields, indices and `has`. Convert it for anything else: \
+         `int(x) ?? 0`, `string(x) ?? \"\"`."
+
+    CHAINED_COMPARISON "BP0115" "chained-comparison" Error
+        "`a < b < c` compares a truth with a number"
+        "Write `a < b && b < c`."
+
+    BAD_TYPE "BP0116" "bad-type" Error
+        "a type that does not exist"
+        "Types are `bool int float uint string time duration cpu bytes count resources blob dyn`, `list<T>`, \
+         `set<T>`, `map<K, V>`, `pod`, `node`, `container`, records and what `type` declares; `T?` may be \
+         absent."
+
+    TOO_COSTLY "BP0117" "too-costly" Error
+        "a rule with too many steps, or a value that grows too large"
+        "The bound is computed for a cluster of 5,000 nodes and 100,000 pods. At most 10,000,000 steps are \
+         taken for one pod, a text has at most 1 MiB, a list 100,000 elements."
+
+    WAIT_TOO_LONG "BP0118" "wait-too-long" Error
+        "a wait of more than 15 minutes"
+        "A pod waits at permit for at most 15 minutes; its room on the node is held meanwhile."
+
+    BAD_WEIGHT "BP0119" "bad-weight" Error
+        "a weight that is no whole number from 1 up"
+        "The weight of a score is a constant of at least 1."
+
+    BAD_ARGUMENT "BP0120" "bad-argument" Error
+        "an argument that does not fit its param"
+        "Arguments of a policy stand in `pluginConfig`; amounts are texts (`\"500m\"`, `\"60s\"`, `\"30%\"`). \
+         They are checked against the type and the range of the param, and the policy is checked with them."
+
+    UNKNOWN_NAME "BP0201" "unknown-name" Error
+        "a name that nothing declares"
+        "Known are `pod`, `node`, `ns`, `nodes`, `pods`, `nominated`, what the policy declares, the file's defs \
+         and types, and the lets above in the same block."
+
+    DUPLICATE_NAME "BP0202" "duplicate-name" Error
+        "a name that is declared twice"
+        "Names of a policy are declared once; names of filters and scores too."
+
+    HIDDEN_NAME "BP0203" "hidden-name" Error
+        "a declaration that would hide a name"
+        "Only the variable of a macro may be called like something else. A name of ours, of a function or of \
+         the policy means the same everywhere."
+
+    RECURSION "BP0204" "recursion" Error
+        "a name that is defined by itself"
+        "There is no recursion: what a let, def or group stands for must not need itself."
+
+    NOT_SEEN_HERE "BP0205" "not-seen-here" Error
+        "a name that this statement does not see"
+        "`node` is there in `filter`, `score`, `prefer` and `permit`; `applies when` sees the pod and its \
+         namespace only, since it is decided before any node is looked at. The reference has the table."
+
+    DUPLICATE_STATEMENT "BP0206" "duplicate-statement" Error
+        "a statement that a policy has once"
+        "A policy has one `queue by`; its keys stand behind each other."
+
+    GROUP_WITHOUT_KEY "BP0207" "group-without-key" Error
+        "a group that no equality keeps together"
+        "A group is kept indexed by conjuncts `p.path == pod.path`; one is needed."
+
+    GROUP_NOT_MUTUAL "BP0208" "group-not-mutual" Error
+        "a wait for a group whose membership is not mutual"
+        "`wait … for G` is the group's: who is in whose group must be the same for all members, so its \
+         condition may hold equalities of the same path on both sides only."
+
+    POLICY_NAME_CLASH "BP0209" "policy-name-clash" Error
+        "two policies of one name"
+        "A policy is a plugin of its own name; a name is given once."
+
+    MISSING_IN_BLOCK "BP0210" "missing-in-block" Error
+        "`missing` behind a let of a block"
+        "What happens when a value is absent is decided for the whole policy: write the let in the policy."
+
+    ALWAYS "BP0401" "always" Warning
+        "a condition that is always true or always false"
+        "From the ranges of its parts the condition has one outcome for every pod and node, so the statement \
+         does always or never what it says."
+
+    CONTRADICTION "BP0402" "contradiction" Warning
+        "conditions that exclude each other"
+        "What stands to the left, or was required before, leaves no value for which this holds."
+
+    UNUSED "BP0403" "unused" Warning
+        "a declaration that nothing uses"
+        "Remove it, or use it."
+
+    UNREACHABLE_GIVE "BP0404" "unreachable-give" Warning
+        "a `give` behind one that always holds"
+        "The first `give` whose condition holds is taken; one without a condition ends the list."
+
+    NEVER_ABSENT "BP0405" "never-absent" Warning
+        "a default for what is never absent"
+        "`??` gives its right side where the left one is absent; here it never is. `has` of it is always true."
+
+    COALESCE_ARITHMETIC "BP0406" "coalesce-arithmetic" Warning
+        "arithmetic to the right of `??`"
+        "`x ?? 0 + 1` is `x ?? (0 + 1)`. Write the brackets that you mean."
+
+    WHOLE_DIVISION "BP0407" "whole-division" Warning
+        "a division of whole numbers where a fraction is wanted"
+        "`int / int` is cut toward 0. Write `float(a) / b` or `share(a, b)`."
+
+    MISSING_REASON "BP0408" "missing-reason" Warning
+        "a `require` without a reason"
+        "The reason is what the owner of the pod reads in the event: `3 node(s) without …`. Without one it is \
+         the name of the policy and the filter."
+
+    REASON_NAMES_OBJECT "BP0409" "reason-names-node" Warning
+        "a reason that names a node or a pod"
+        "Reasons are the grouping key of the event text: with a name in it, N nodes give N lines. Values of \
+         one node go to `with { … }`."
+
+    CONSTANT_SCORE "BP0410" "constant-score" Warning
+        "a score that is the same for every node"
+        "It moves no pod to another node."
+
+    HIDES_NAME "BP0411" "hides-name" Warning
+        "a macro's variable that hides a name"
+        "Inside the macro the name means the variable."
+
+    WAIT_WITHOUT_FOR "BP0412" "wait-without-for" Warning
+        "a wait on a group that is each pod's own"
+        "Without `for` each member has its own deadline, and a member that gives up leaves the others \
+         waiting. `wait D for G until …` gives the group one deadline."
+
+    CANNOT_BE_FILED "BP0413" "cannot-be-filed" Note
+        "an `applies when` that every pod is asked"
+        "A policy costs nothing for other pods when its condition has a conjunct `path == constant`, `path in \
+         [constants]`, `has(path)` or `pod.requests[c] > 0`."
+
+    WRONG_RESOLVABILITY "BP0414" "wrong-resolvability" Warning
+        "`resolvable` or `unresolvable` against what is read"
+        "Whether evicting pods can help follows from what the condition reads. The word before the reason \
+         overrules it."
+
+    MISSING_DOC "BP0415" "missing-doc" Note
+        "a policy without a doc comment"
+        "The `///` comment above a policy stands in explanations before its rules; it is what the owner of a \
+         waiting pod reads first."
+
+    UNUSED_ALLOW "BP0416" "unused-allow" Warning
+        "a suppression of nothing"
+        "The comment names a finding that is not made at this place. Remove it."
+
+    SHARE_ABOVE_TWO "BP0417" "share-above-two" Warning
+        "a share compared with a large number"
+        "A share lies in 0 to 1: 80 percent are `80%` or 0.8."
+
+    SCORE_IN_ZERO_TO_ONE "BP0418" "score-in-zero-to-one" Warning
+        "a score that lies in 0 to 1"
+        "Scores go from 0 to 100 and are cut to whole numbers; this one gives 0 nearly everywhere."
 
     FOLDED_POLICY "BP0501" "folded-policy" Warning
         "a policy in a folded YAML scalar"

@@ -334,12 +334,7 @@ impl Range {
         }
     }
 
-    fn pairwise(
-        self,
-        other: Range,
-        whole: fn(i128, i128) -> i128,
-        real: impl Fn(f64, f64) -> f64,
-    ) -> Range {
+    fn pairwise(self, other: Range, whole: fn(i128, i128) -> i128, real: impl Fn(f64, f64) -> f64) -> Range {
         match (self, other) {
             (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
                 let ends = [whole(lo, lo2), whole(lo, hi2), whole(hi, lo2), whole(hi, hi2)];

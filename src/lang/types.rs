@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub enum Type {
     /// Not known, because of a mistake that has been reported; silences what follows from it.
     Unknown,
+    /// No value at all: what `none` is an optional of, and the element of `[]`. Fits every type.
+    Never,
     /// `true` or `false`.
     Bool,
     /// 64-bit whole number.
@@ -146,17 +148,18 @@ impl Type {
     /// nothing: `int` for `float` and `count`, `count` for `int` and `float`, `T` for `T?`.
     pub fn accepts(&self, given: &Type) -> bool {
         match (self, given) {
-            (Type::Unknown, _) | (_, Type::Unknown) => true,
+            (Type::Unknown, _) | (_, Type::Unknown | Type::Never) => true,
             (Type::Optional(want), Type::Optional(given)) => want.accepts(given),
             (Type::Optional(want), given) => want.accepts(given),
             (Type::Float, Type::Int | Type::Count) => true,
             (Type::Count, Type::Int) | (Type::Int, Type::Count) => true,
             (Type::List(want), Type::List(given)) | (Type::Set(want), Type::Set(given)) => {
-                want == given || want.is_unknown() || given.is_unknown()
+                want == given || want.is_unknown() || given.is_unknown() || **given == Type::Never
             }
             (Type::Map(k, v), Type::Map(k2, v2)) => {
-                (k == k2 || k.is_unknown() || k2.is_unknown())
-                    && (v == v2 || v.is_unknown() || v2.is_unknown())
+                **k2 == Type::Never
+                    || (k == k2 || k.is_unknown() || k2.is_unknown())
+                        && (v == v2 || v.is_unknown() || v2.is_unknown())
             }
             (want, given) => want == given,
         }
@@ -168,6 +171,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Unknown => f.write_str("unknown"),
+            Type::Never => f.write_str("none"),
             Type::Bool => f.write_str("bool"),
             Type::Int => f.write_str("int"),
             Type::Uint => f.write_str("uint"),

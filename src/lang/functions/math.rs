@@ -156,9 +156,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [x] if x.ends().is_some_and(|(lo, _)| lo > 0.0) => loose(x.monotone(exact_ln)),
             _ => Range::real(-800.0, 800.0),
         }),
-        absent: Absence::Unless(|r| {
-            r.first().is_some_and(|x| x.is_positive_or_zero() && x.excludes_zero())
-        }),
+        absent: Absence::Unless(|r| r.first().is_some_and(|x| x.is_positive_or_zero() && x.excludes_zero())),
         body: |args, _| real(args, |x| if x > 0.0 { Value::Float(exact_ln(x)) } else { Value::Absent }),
         doc: "the natural logarithm; absent unless x is above 0",
         examples: &[("ln(1)", "0.0"), ("ln(float(\"0\") ?? 1)", "none")],

@@ -192,20 +192,25 @@ fn ty_text(ty: &Ty) -> String {
 
 /// The rows of a name, methods or functions.
 pub fn named(name: &str, method: bool) -> &'static [FunctionId] {
-    static INDEX: OnceLock<FxHashMap<(&'static str, bool), Vec<FunctionId>>> = OnceLock::new();
+    static INDEX: OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
-        let mut index: FxHashMap<(&'static str, bool), Vec<FunctionId>> = FxHashMap::default();
+        let mut index: [FxHashMap<&'static str, Vec<FunctionId>>; 2] = Default::default();
         for (family, rows) in FUNCTIONS.iter().enumerate() {
             for (row, def) in rows.iter().enumerate() {
-                index.entry((def.name, def.method)).or_default().push(FunctionId(family as u8, row as u8));
+                let id = FunctionId(family as u8, row as u8);
+                index[usize::from(def.method)].entry(def.name).or_default().push(id);
             }
         }
         index
     });
-    index.get(&(name, method)).map_or(&[], Vec::as_slice)
+    index[usize::from(method)].get(name).map_or(&[], Vec::as_slice)
 }
 
 /// Every name, for suggestions.
 pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().flat_map(|family| family.iter()).filter(move |row| row.method == method).map(|row| row.name)
+    FUNCTIONS
+        .iter()
+        .flat_map(|family| family.iter())
+        .filter(move |row| row.method == method)
+        .map(|row| row.name)
 }

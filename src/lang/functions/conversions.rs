@@ -1,0 +1,6 @@
+//! Rows.
+
+use super::FunctionDef;
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[];
