@@ -3,3 +3,4 @@
 mod architecture;
 mod objects;
 mod support;
+mod snapshot;

@@ -2,7 +2,6 @@
 
 use super::{Cli, ExitStatus, Output};
 use clap::CommandFactory;
-use std::io::Write;
 
 /// Prints a completion script.
 #[derive(clap::Args, Debug)]

@@ -1,7 +1,6 @@
 //! `bayplan version`: of the program, the language, and the Kubernetes version it decides like.
 
 use super::{ExitStatus, Output};
-use std::io::Write;
 
 /// Prints versions.
 #[derive(clap::Args, Debug)]

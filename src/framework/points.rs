@@ -115,8 +115,12 @@ impl Verdicts {
 }
 
 /// One thing that keeps a node from fitting, with numbers; for explanations.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Violation {
+    /// The rule within the plugin (a policy's filter); empty for plugins that are one rule.
+    pub rule: String,
+    /// Where the rule is written, as people name it (`gpu.bay:12`); empty for in-tree plugins.
+    pub place: String,
     /// The reason, as in the status.
     pub reason: String,
     /// What is lacking (`cpu`, `taint dedicated=batch:NoSchedule`); empty when the reason says it.
@@ -145,12 +149,11 @@ pub trait Filter: Sync {
     /// All that keeps the node from fitting, with values; empty exactly when [`Filter::filter`] lets it in.
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         if let Err(status) = self.filter(h, node) {
-            out.extend(status.reasons().map(|reason| Violation {
-                reason: reason.to_owned(),
-                what: String::new(),
-                need: String::new(),
-                have: String::new(),
-            }));
+            out.extend(
+                status
+                    .reasons()
+                    .map(|reason| Violation { reason: reason.to_owned(), ..Violation::default() }),
+            );
         }
     }
 }

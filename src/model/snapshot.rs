@@ -238,6 +238,7 @@ impl Snapshot {
     /// Takes in a change. Changes that name what is not known are ignored (a removed pod that never was).
     pub fn apply(&mut self, change: Change) {
         let mut delta = Delta { change: &change, node_before: None, node: None, pod_before: None };
+        let mut promised_before = None;
         match &change {
             Change::PodPlaced { pod, node, how } => {
                 delta.pod_before = self.unlink_pod(&pod.key);
@@ -264,7 +265,10 @@ impl Snapshot {
                     self.note(Moved::Global, Kinds::PENDING_PODS, None);
                 }
             }
-            Change::Nominated { pod, node } => self.nominate(pod, *node),
+            Change::Nominated { pod, node } => {
+                promised_before = self.nominated_node(&pod.key);
+                self.nominate(pod, *node);
+            }
             Change::NodeUpserted { node } => self.upsert_node(node, &mut delta),
             Change::NodeRemoved { name } => self.remove_node(name, &mut delta),
             Change::NamespaceUpserted { namespace } => {
@@ -275,6 +279,11 @@ impl Snapshot {
                 Arc::make_mut(&mut self.namespaces).remove(name);
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
             }
+        }
+        // Rows go when the change is in: a pod may have left a row only to come back to it.
+        let left = delta.pod_before.as_ref().and_then(|(_, node)| *node);
+        for id in [left, promised_before, delta.node].into_iter().flatten() {
+            self.release(id);
         }
         if !self.indexes.is_empty() {
             let mut indexes = std::mem::take(&mut self.indexes);
@@ -304,7 +313,6 @@ impl Snapshot {
             self.note(Moved::Global, Kinds::PENDING_PODS, None);
             return Some((entry.pod, None));
         };
-        let mut orphaned = None;
         if let Some(row) = self.row_mut(id) {
             if let Some(at) = row.pods.iter().position(|pod| pod.key == *key) {
                 row.pods.remove(at);
@@ -313,14 +321,8 @@ impl Snapshot {
             row.nonzero.0 = row.nonzero.0.saturating_sub(entry.pod.nonzero_milli_cpu);
             row.nonzero.1 = row.nonzero.1.saturating_sub(entry.pod.nonzero_memory);
             row.port_pods -= usize::from(!entry.pod.host_ports.is_empty());
-            if !row.alive && row.pods.is_empty() {
-                orphaned = Some(row.node.name.clone());
-            }
         }
         self.sum_changed(id, &entry.pod);
-        if let Some(name) = orphaned {
-            self.free_row(id, &name);
-        }
         Some((entry.pod, Some(id)))
     }
 
@@ -430,19 +432,23 @@ impl Snapshot {
         row.alive = false;
         delta.node = Some(id);
         delta.node_before = Some(row.node.clone());
-        let orphaned = row.pods.is_empty();
         self.write_row(id);
         self.note(Moved::Node(id), Kinds::LIFE, None);
         self.note(Moved::Global, Kinds::NODES, None);
-        if orphaned {
-            self.free_row(id, name);
-        }
     }
 
-    fn free_row(&mut self, id: NodeId, name: &Symbol) {
-        Arc::make_mut(&mut self.by_name).remove(name);
-        self.free_rows.push(id);
-        self.note(Moved::Node(id), Kinds::LIFE, None);
+    /// Gives a row away that is not alive and that no pod names any more, placed or promised.
+    fn release(&mut self, id: NodeId) {
+        let Some(row) = self.rows.get(id.row()) else { return };
+        if row.alive || !row.pods.is_empty() || self.nominated.contains_key(&id) {
+            return;
+        }
+        let name = row.node.name.clone();
+        if self.by_name.get(&name) == Some(&id) {
+            Arc::make_mut(&mut self.by_name).remove(&name);
+            self.free_rows.push(id);
+            self.note(Moved::Node(id), Kinds::LIFE, None);
+        }
     }
 
     /// Writes all columns of a row from the row.
