@@ -11,4 +11,5 @@ pub mod lang;
 pub mod framework;
 pub mod engine;
 pub mod scheduler;
+pub mod explain;
 pub mod cli;
