@@ -15,7 +15,7 @@
 # The folder is all that goes to stdout. Exit status: 0 printed; 1 a build
 # failed; 2 used wrongly; 3 the binaries are not to be had on this machine.
 #
-# Called by `make test`, `make bench-cluster` and tests/support/control_plane.rs.
+# Called by `make test`, `make bench-cluster` and tests/cluster/support/binaries.rs.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)

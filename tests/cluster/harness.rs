@@ -1,0 +1,162 @@
+//! That the control plane of these tests is what it should be: real servers, real rights, gone afterwards. The
+//! real kube-scheduler places a pod here, which is the peer for everything of ours that these tests compare.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{ControlPlane, Daemon, daemon::Folder, objects, wait::became_true, wait_until};
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[test]
+fn kube_scheduler_places_a_pod_and_says_so() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let profiles = "profiles:\n- schedulerName: real\n";
+    let Some(mut scheduler) = plane.start_kube_scheduler(profiles) else { return };
+    let namespace = plane.create_namespace("harness");
+    plane.create_nodes("harness", 2, &[("cpu", "4"), ("memory", "8Gi")]);
+    plane.kubectl_ok(["label", "node", "harness-1", "disk=ssd"]);
+    let mut fits = objects::pod(&namespace, "fits", "real", &[("cpu", "1"), ("memory", "1Gi")]);
+    fits["spec"]["nodeSelector"] = json!({ "node-group": "harness", "disk": "ssd" });
+    let mut too_big = objects::pod(&namespace, "too-big", "real", &[("cpu", "64")]);
+    too_big["spec"]["nodeSelector"] = json!({ "node-group": "harness" });
+    plane.create(&[fits, too_big]);
+
+    wait_until("`fits` is bound", SOON, || plane.node_of(&namespace, "fits").is_some());
+    assert_eq!(plane.node_of(&namespace, "fits").unwrap(), "harness-1");
+    wait_until("its event", SOON, || !plane.events_about(&namespace, "fits").is_empty());
+    let event = plane.events_about(&namespace, "fits").remove(0);
+    assert_eq!(event["reason"], "Scheduled");
+    assert_eq!(event["note"], format!("Successfully assigned {namespace}/fits to harness-1"));
+    assert_eq!(event["reportingController"], "real");
+
+    wait_until("the event of `too-big`", SOON, || !plane.events_about(&namespace, "too-big").is_empty());
+    let event = plane.events_about(&namespace, "too-big").remove(0);
+    assert_eq!(event["reason"], "FailedScheduling");
+    let note = event["note"].as_str().unwrap();
+    assert!(note.contains("2 Insufficient cpu"), "{note}");
+    assert_eq!(plane.node_of(&namespace, "too-big"), None);
+
+    let metrics = plane.get_from(&scheduler.url(), "/metrics").expect("its metrics");
+    assert!(metrics.contains(r#"scheduler_schedule_attempts_total{profile="real",result="scheduled"} 1"#));
+    assert!(scheduler.daemon.is_running());
+}
+
+#[test]
+fn rights_are_those_of_the_user() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let namespace = plane.create_namespace("rights");
+    plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", &namespace]);
+    plane.kubectl_ok([
+        "create",
+        "role",
+        "reader",
+        "--verb=list",
+        "--resource=pods",
+        "--namespace",
+        &namespace,
+    ]);
+    let account = format!("--serviceaccount={namespace}:reader");
+    plane.kubectl_ok([
+        "create",
+        "rolebinding",
+        "reader",
+        "--role=reader",
+        &account,
+        "--namespace",
+        &namespace,
+    ]);
+    let list_pods = |kubeconfig: &std::path::Path, namespace: &str| {
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        let output = plane.kubectl([&kubeconfig, "get", "pods", "--namespace", namespace]);
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
+    };
+
+    let reader = plane.kubeconfig_of_service_account(&namespace, "reader");
+    assert_eq!(list_pods(&reader, &namespace), Ok(()));
+    let refused = list_pods(&reader, "default").unwrap_err();
+    assert!(
+        refused.contains(&format!(r#"User "system:serviceaccount:{namespace}:reader" cannot list"#)),
+        "{refused}"
+    );
+    let refused = list_pods(&plane.kubeconfig_of_user("nobody"), "default").unwrap_err();
+    assert!(refused.contains(r#"User "nobody" cannot list"#), "{refused}");
+    let refused = list_pods(&plane.write_kubeconfig("stranger", "unknown"), "default").unwrap_err();
+    assert!(refused.contains("Unauthorized"), "{refused}");
+    assert_eq!(list_pods(&plane.kubeconfig_of_user("system:kube-scheduler"), "default"), Ok(()));
+}
+
+#[test]
+fn our_client_trusts_the_server() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let version = runtime.block_on(async {
+        let kubeconfig = kube::config::Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+        kube::Client::try_from(config).unwrap().apiserver_version().await.unwrap()
+    });
+    assert_eq!((version.major.as_str(), version.minor.as_str()), ("1", "36"));
+}
+
+#[test]
+fn api_server_stops_pauses_and_keeps_its_objects() {
+    let Some(mut plane) = ControlPlane::start() else { return };
+    plane.create_nodes("kept", 1, &[("cpu", "1")]);
+    plane.stop_api_server();
+    assert!(!plane.api_server_is_ready());
+    plane.restart_api_server();
+    assert_eq!(plane.get_json(["node", "kept-0"])["status"]["capacity"]["cpu"], "1");
+
+    plane.api_server().pause();
+    let paused = plane.kubectl(["get", "--raw=/readyz", "--request-timeout=1s"]);
+    assert!(!paused.status.success());
+    plane.api_server().resume();
+    wait_until("it answers again", SOON, || plane.api_server_is_ready());
+
+    plane.etcd.pause();
+    let write = ["create", "namespace", "slow", "--request-timeout=1s"];
+    assert!(!plane.kubectl(write).status.success(), "a write without etcd");
+    plane.etcd.resume();
+    wait_until("it is ready again", SOON, || plane.api_server_is_ready());
+
+    let folder = plane.folder().path().to_owned();
+    assert!(folder.exists());
+    plane.stop();
+    assert!(!folder.exists());
+}
+
+/// The child is this very test with a variable set: it starts a server, then kills itself.
+#[test]
+fn servers_do_not_outlive_a_killed_test_process() {
+    const NOTE: &str = "BAYPLAN_TEST_WATCHDOG";
+    if let Ok(note) = std::env::var(NOTE) {
+        let folder = Folder::new("watchdog");
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600");
+        let mut ended = Daemon::spawn("sleep", Command::new("true"), &folder.join("log"));
+        ended.wait_exit(SOON).expect("`true` ends");
+        let daemon = Daemon::spawn("sleep", sleep, &folder.join("log"));
+        std::fs::write(note, format!("{}\n{}\n", daemon.pid(), folder.path().display())).unwrap();
+        // In a shell: not every machine has `kill` as a program. Its parent is this process.
+        Command::new("sh").args(["-c", "kill -KILL $PPID"]).status().unwrap();
+        std::thread::sleep(SOON);
+        unreachable!("killed");
+    }
+    let folder = Folder::new("watched");
+    let note = folder.join("note");
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "harness::servers_do_not_outlive_a_killed_test_process"])
+        .env(NOTE, &note)
+        .output()
+        .unwrap()
+        .status;
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{status}");
+    let note = std::fs::read_to_string(note).unwrap();
+    let (pid, left) = note.trim().split_once('\n').unwrap();
+    // A zombie that nobody has reaped yet has no command line.
+    let lives = || std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"sleep"));
+    assert!(became_true(SOON, || !lives()), "process {pid} lives on");
+    assert!(became_true(SOON, || !std::path::Path::new(left).exists()), "{left} is left");
+}

@@ -1,0 +1,498 @@
+//! A real etcd and kube-apiserver for tests: `ControlPlane::shared()` for tests that keep to names of their own
+//! (namespace, scheduler name, labels on nodes), `ControlPlane::start()` for those that stop or pause a server.
+//!
+//! There is no kubelet and no controller: nodes are objects, a bound pod that is deleted goes at once with grace
+//! period 0, nothing collects garbage, taints nodes or makes service accounts. Objects are worked on through
+//! `kubectl`, so that nothing of the client that is tested also checks the result.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::binaries::Binaries;
+use super::daemon::{Daemon, Folder};
+use super::objects;
+use super::wait::became_true;
+
+/// How a control plane differs from the usual one.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Further flags of kube-apiserver, such as `--max-requests-inflight=3000` for a measurement.
+    pub api_server_flags: Vec<String>,
+    /// Further users; these are always there: `admin` (group `system:masters`), `system:kube-scheduler` (the
+    /// rights that Kubernetes gives its scheduler) and `nobody` (logged in, no rights).
+    pub users: Vec<User>,
+}
+
+/// Someone the API server knows by the token `NAME-token`.
+#[derive(Debug, Clone)]
+pub struct User {
+    pub name: String,
+    pub groups: Vec<String>,
+}
+
+impl User {
+    pub fn new(name: &str, groups: &[&str]) -> Self {
+        Self { name: name.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect() }
+    }
+
+    /// The token that the API server knows this user by.
+    pub fn token(&self) -> String {
+        format!("{}-token", self.name.replace(':', "-"))
+    }
+}
+
+/// A running etcd and kube-apiserver, both killed when dropped.
+#[derive(Debug)]
+pub struct ControlPlane {
+    // In this order: fields are dropped as they stand here, and the API server retries without its etcd.
+    api_server: Option<Daemon>,
+    pub etcd: Daemon,
+    folder: Folder,
+    binaries: &'static Binaries,
+    options: Options,
+    etcd_port: u16,
+    port: u16,
+}
+
+/// A machine with other work takes longer than the usual three seconds.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+impl ControlPlane {
+    /// The control plane that all tests of this process share, started by the first of them. `None` when it is
+    /// not to be had; then the running test is reported as not run.
+    ///
+    /// # Panics
+    ///
+    /// When it does not start, and when it is not to be had though `CI` is set.
+    #[track_caller]
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<ControlPlane> = OnceLock::new();
+        let binaries = Binaries::find()?;
+        Some(SHARED.get_or_init(|| Self::start_from(binaries, Options::default())))
+    }
+
+    /// A control plane of its own; `None` as `shared`.
+    ///
+    /// # Panics
+    ///
+    /// As `shared`.
+    #[track_caller]
+    pub fn start() -> Option<Self> {
+        Self::start_with(Options::default())
+    }
+
+    /// A control plane of its own that differs; `None` as `shared`.
+    ///
+    /// # Panics
+    ///
+    /// As `shared`.
+    #[track_caller]
+    pub fn start_with(options: Options) -> Option<Self> {
+        Some(Self::start_from(Binaries::find()?, options))
+    }
+
+    #[track_caller]
+    fn start_from(binaries: &'static Binaries, mut options: Options) -> Self {
+        options.users.push(User::new("admin", &["system:masters"]));
+        options.users.push(User::new("system:kube-scheduler", &[]));
+        options.users.push(User::new("nobody", &[]));
+        let mut attempts = 3;
+        loop {
+            attempts -= 1;
+            match Self::try_start(binaries, options.clone()) {
+                Ok(plane) => return plane,
+                // Another process took a port between our asking for a free one and the server's listening.
+                Err(log) if attempts > 0 && log.contains("address already in use") => {}
+                Err(log) => panic!("the control plane did not start:\n{log}"),
+            }
+        }
+    }
+
+    fn try_start(binaries: &'static Binaries, options: Options) -> Result<Self, String> {
+        let folder = Folder::new("control-plane");
+        write_credentials(&folder, &options.users);
+        let etcd_port = free_port();
+        let client_url = format!("http://127.0.0.1:{etcd_port}");
+        let mut command = Command::new(binaries.etcd());
+        command
+            .arg("--unsafe-no-fsync")
+            .arg(format!("--data-dir={}", folder.join("etcd").display()))
+            .arg(format!("--listen-client-urls={client_url}"))
+            .arg(format!("--advertise-client-urls={client_url}"))
+            .args(["--listen-peer-urls=http://127.0.0.1:0", "--log-level=warn"]);
+        let etcd = Daemon::spawn("etcd", command, &folder.join("etcd.log"));
+        let mut plane =
+            Self { api_server: None, etcd, folder, binaries, options, etcd_port, port: free_port() };
+        plane.start_api_server()?;
+        Ok(plane)
+    }
+
+    fn start_api_server(&mut self) -> Result<(), String> {
+        let file = |name: &str| self.folder.join(name).display().to_string();
+        let mut command = Command::new(self.binaries.kube_apiserver());
+        command
+            .arg(format!("--etcd-servers=http://127.0.0.1:{}", self.etcd_port))
+            .arg(format!("--secure-port={}", self.port))
+            .arg("--bind-address=127.0.0.1")
+            .arg(format!("--cert-dir={}", file("certs")))
+            .arg("--service-account-issuer=https://bayplan.test")
+            .arg(format!("--service-account-key-file={}", file("service-account.pub")))
+            .arg(format!("--service-account-signing-key-file={}", file("service-account.key")))
+            .arg(format!("--token-auth-file={}", file("tokens.csv")))
+            .arg("--authorization-mode=RBAC")
+            // ServiceAccount: no controller makes the default account that it asks every pod to have.
+            // TaintNodesByCondition: no controller takes away the taint that it gives every new node.
+            .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+            .args(["--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24"])
+            .args(["--allow-privileged=true", "--profiling=false"])
+            .args(&self.options.api_server_flags);
+        let mut daemon = Daemon::spawn("kube-apiserver", command, &self.folder.join("kube-apiserver.log"));
+        self.write_kubeconfig("admin", &self.user("admin").token());
+        // The server says that it is ready a moment before it has made the first namespaces.
+        let ready = became_true(START_TIMEOUT, || {
+            !daemon.is_running()
+                || !self.etcd.is_running()
+                || self.api_server_is_ready()
+                    && self.kubectl(["get", "ns", "default", "kube-system"]).status.success()
+        });
+        if ready && daemon.is_running() && self.etcd.is_running() {
+            self.api_server = Some(daemon);
+            return Ok(());
+        }
+        Err(format!("etcd:\n{}\nkube-apiserver:\n{}", self.etcd.log_tail(15), daemon.log_tail(15)))
+    }
+
+    /// Whether `/readyz` answers ok.
+    pub fn api_server_is_ready(&self) -> bool {
+        self.kubectl(["get", "--raw=/readyz"]).stdout == b"ok"
+    }
+
+    /// The running API server, to pause, resume and measure.
+    ///
+    /// # Panics
+    ///
+    /// Between `stop_api_server` and `restart_api_server`.
+    #[track_caller]
+    pub fn api_server(&mut self) -> &mut Daemon {
+        self.api_server.as_mut().expect("an API server that was not stopped")
+    }
+
+    /// Kills the API server as it stands; all connections break. What it has stored stays.
+    pub fn stop_api_server(&mut self) {
+        self.api_server = None;
+    }
+
+    /// Starts the API server again (killed first if it runs) with the same port, certificate and objects, and
+    /// waits until it is ready.
+    ///
+    /// # Panics
+    ///
+    /// When it does not become ready.
+    #[track_caller]
+    pub fn restart_api_server(&mut self) {
+        self.stop_api_server();
+        if let Err(log) = self.start_api_server() {
+            panic!("the API server did not start again:\n{log}");
+        }
+    }
+
+    /// Ends both servers and removes what they stored, as dropping does.
+    pub fn stop(self) {}
+
+    pub fn binaries(&self) -> &'static Binaries {
+        self.binaries
+    }
+
+    /// Where all files of this control plane are.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// `https://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// The certificate that the API server shows, and the authority that signed it.
+    pub fn certificate_authority(&self) -> PathBuf {
+        self.folder.join("certs/apiserver.crt")
+    }
+
+    #[track_caller]
+    fn user(&self, name: &str) -> &User {
+        self.options.users.iter().find(|user| user.name == name).unwrap_or_else(|| panic!("no user `{name}`"))
+    }
+}
+
+/// Kubeconfigs.
+impl ControlPlane {
+    /// Of a user in `system:masters`.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("admin.kubeconfig")
+    }
+
+    /// Of `system:kube-scheduler`, `nobody` or a user of the options.
+    ///
+    /// # Panics
+    ///
+    /// When the options have no such user.
+    #[track_caller]
+    pub fn kubeconfig_of_user(&self, name: &str) -> PathBuf {
+        let token = self.user(name).token();
+        self.write_kubeconfig(&name.replace(':', "-"), &token)
+    }
+
+    /// Of a service account that exists, with a token that lasts an hour.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such service account.
+    #[track_caller]
+    pub fn kubeconfig_of_service_account(&self, namespace: &str, name: &str) -> PathBuf {
+        let token = self.kubectl_ok(["create", "token", name, "--namespace", namespace, "--duration=1h"]);
+        self.write_kubeconfig(&format!("{namespace}-{name}"), token.trim())
+    }
+
+    /// Writes a kubeconfig with any token, also one that the server refuses, as `NAME.kubeconfig`.
+    pub fn write_kubeconfig(&self, name: &str, token: &str) -> PathBuf {
+        let path = self.folder.join(format!("{name}.kubeconfig"));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+             clusters:\n- name: test\n  cluster:\n    server: {}\n    certificate-authority: {:?}\n\
+             users:\n- name: test\n  user:\n    token: {token}\n\
+             contexts:\n- name: test\n  context:\n    cluster: test\n    user: test\n",
+            self.url(),
+            self.certificate_authority().display().to_string(),
+        );
+        // Renamed into place: another test may be reading the one of the same user.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let partial = self.folder.join(format!(".{}.kubeconfig", COUNT.fetch_add(1, Ordering::Relaxed)));
+        std::fs::write(&partial, text).expect("writing a kubeconfig");
+        std::fs::rename(&partial, &path).expect("renaming a kubeconfig");
+        path
+    }
+}
+
+/// Objects, as the admin.
+impl ControlPlane {
+    /// Runs kubectl to its end and gives what it answered, good or bad. Requests last 20 s at most.
+    pub fn kubectl<const N: usize>(&self, args: [&str; N]) -> Output {
+        self.kubectl_with_input(&args, "")
+    }
+
+    /// The same with a text on its standard input, for `-f -`.
+    pub fn kubectl_with_input(&self, args: &[&str], input: &str) -> Output {
+        // From a file: a pipe would have to be fed while the output is read.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let stdin = if input.is_empty() {
+            Stdio::null()
+        } else {
+            let path = self.folder.join(format!(".input-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+            std::fs::write(&path, input).expect("writing what kubectl reads");
+            let file = std::fs::File::open(&path).expect("opening what kubectl reads");
+            std::fs::remove_file(&path).expect("removing what kubectl reads");
+            Stdio::from(file)
+        };
+        Command::new(self.binaries.kubectl())
+            .env_remove("KUBECONFIG")
+            // What it finds out about a server is kept by the address, which another server may have next.
+            .env("KUBECACHEDIR", self.folder.join("kubectl-cache"))
+            .arg(format!("--kubeconfig={}", self.kubeconfig().display()))
+            .arg("--request-timeout=20s")
+            .args(args)
+            .stdin(stdin)
+            .output()
+            .unwrap_or_else(|e| panic!("cannot run kubectl: {e}"))
+    }
+
+    /// What another server, such as a scheduler's for `/metrics`, answers the admin on a path; `None` when it
+    /// does not answer with 200. Any certificate will do.
+    pub fn get_from(&self, url: &str, path: &str) -> Option<String> {
+        // kubectl is an HTTPS client that every machine with these tests has. Without a token it would ask for a
+        // user name.
+        let output = Command::new(self.binaries.kubectl())
+            .env_remove("KUBECONFIG")
+            .args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--request-timeout=10s"])
+            .arg(format!("--token={}", self.user("admin").token()))
+            .arg(format!("--server={url}"))
+            .args(["get", "--raw", path])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|e| panic!("cannot run kubectl: {e}"));
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Runs kubectl and gives its standard output.
+    ///
+    /// # Panics
+    ///
+    /// With its message when it fails.
+    #[track_caller]
+    pub fn kubectl_ok<const N: usize>(&self, args: [&str; N]) -> String {
+        succeeded(&args, self.kubectl(args))
+    }
+
+    /// `kubectl apply` of one or more documents.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses one.
+    #[track_caller]
+    pub fn apply(&self, yaml: &str) {
+        let args = ["apply", "-f", "-"];
+        succeeded(&args, self.kubectl_with_input(&args, yaml));
+    }
+
+    /// Creates objects, in one run of kubectl and one after the other.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses one.
+    #[track_caller]
+    pub fn create(&self, objects: &[Value]) {
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
+        let args = ["create", "-f", "-"];
+        succeeded(&args, self.kubectl_with_input(&args, &list.to_string()));
+    }
+
+    /// `kubectl get ... -o json`.
+    ///
+    /// # Panics
+    ///
+    /// When it fails, also when a named object does not exist.
+    #[track_caller]
+    pub fn get_json<const N: usize>(&self, args: [&str; N]) -> Value {
+        let mut all = vec!["get", "--output=json"];
+        all.extend(args);
+        let text = succeeded(&all, self.kubectl_with_input(&all, ""));
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("kubectl {all:?} answered no JSON: {e}"))
+    }
+
+    /// Makes a namespace whose name starts with `purpose` and was not there before.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses it.
+    #[track_caller]
+    pub fn create_namespace(&self, purpose: &str) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("{purpose}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        self.kubectl_ok(["create", "namespace", &name]);
+        name
+    }
+
+    /// Makes `count` Ready nodes `PREFIX-0`, `PREFIX-1`, … with the label `node-group: PREFIX`, by which a test
+    /// keeps its pods on them.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses one.
+    #[track_caller]
+    pub fn create_nodes(&self, prefix: &str, count: usize, capacity: &[(&str, &str)]) {
+        let node =
+            |i| objects::with_label(objects::node(&format!("{prefix}-{i}"), capacity), "node-group", prefix);
+        self.create(&(0..count).map(node).collect::<Vec<_>>());
+    }
+
+    /// Merges a patch into the status of an object, such as `node/NAME` or `pod/NAME`.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses it.
+    #[track_caller]
+    pub fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
+        let patch = format!("--patch={patch}");
+        self.kubectl_ok([
+            "patch",
+            object,
+            "--namespace",
+            namespace,
+            "--subresource=status",
+            "--type=merge",
+            &patch,
+        ]);
+    }
+
+    /// Deletes a pod at once, as a kubelet that has stopped it does.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such pod.
+    #[track_caller]
+    pub fn delete_pod(&self, namespace: &str, name: &str) {
+        self.kubectl_ok(["delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force"]);
+    }
+
+    /// The node that a pod is bound to.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such pod.
+    #[track_caller]
+    pub fn node_of(&self, namespace: &str, pod: &str) -> Option<String> {
+        let pod = self.get_json(["pod", pod, "--namespace", namespace]);
+        pod["spec"]["nodeName"].as_str().map(str::to_owned)
+    }
+
+    /// The events (events.k8s.io/v1) about one object, oldest first.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer.
+    #[track_caller]
+    pub fn events_about(&self, namespace: &str, name: &str) -> Vec<Value> {
+        let list = self.get_json(["events.events.k8s.io", "--namespace", namespace]);
+        let mut events: Vec<Value> = list["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|event| event["regarding"]["name"] == name)
+            .cloned()
+            .collect();
+        events.sort_by_cached_key(|event| {
+            let time =
+                ["eventTime", "deprecatedFirstTimestamp"].map(|field| event[field].as_str().unwrap_or(""));
+            time.into_iter().find(|time| !time.is_empty()).unwrap_or("").to_owned()
+        });
+        events
+    }
+}
+
+#[track_caller]
+fn succeeded(args: &[&str], output: Output) -> String {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kubectl {args:?} failed ({}): {message}", output.status);
+    String::from_utf8(output.stdout).expect("kubectl writes UTF-8")
+}
+
+/// A port on 127.0.0.1 that nothing listened on a moment ago.
+///
+/// # Panics
+///
+/// When the machine has none left.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("its number").port()
+}
+
+fn write_credentials(folder: &Folder, users: &[User]) {
+    // kube-apiserver makes its own serving certificate, but no key to sign service account tokens with.
+    let key = rcgen::KeyPair::generate().expect("an ECDSA key");
+    let tokens: String = users
+        .iter()
+        .map(|user| format!("{},{},{},\"{}\"\n", user.token(), user.name, user.name, user.groups.join(",")))
+        .collect();
+    for (name, text) in [
+        ("service-account.key", key.serialize_pem()),
+        ("service-account.pub", key.public_key_pem()),
+        ("tokens.csv", tokens),
+    ] {
+        std::fs::write(folder.join(name), text).expect("writing credentials");
+    }
+}

@@ -1,0 +1,79 @@
+//! The real kube-scheduler against a control plane: the peer that our decisions, texts and costs are compared to.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::control_plane::{ControlPlane, free_port};
+use super::daemon::{Daemon, Folder};
+use super::wait::became_true;
+
+/// A running kube-scheduler; killed when dropped.
+#[derive(Debug)]
+pub struct KubeScheduler {
+    pub daemon: Daemon,
+    pub folder: Folder,
+    port: u16,
+}
+
+impl ControlPlane {
+    /// Starts kube-scheduler and waits until it has read the cluster. `config` is what follows in a
+    /// KubeSchedulerConfiguration after its client connection and leader election (off), from `profiles:` on; it
+    /// should name a scheduler of its own where other tests share the control plane. It has the rights of the
+    /// user `system:kube-scheduler` only. `None` when there is no such program here, which is reported.
+    ///
+    /// # Panics
+    ///
+    /// When it does not become ready.
+    #[track_caller]
+    pub fn start_kube_scheduler(&self, config: &str) -> Option<KubeScheduler> {
+        self.start_kube_scheduler_with(config, &[])
+    }
+
+    /// The same with more flags.
+    ///
+    /// # Panics
+    ///
+    /// When it does not become ready.
+    #[track_caller]
+    pub fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> Option<KubeScheduler> {
+        let program = self.binaries().kube_scheduler()?;
+        let folder = Folder::new("kube-scheduler");
+        let kubeconfig = self.kubeconfig_of_user("system:kube-scheduler");
+        let config_file = folder.join("config.yaml");
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\n\
+             kind: KubeSchedulerConfiguration\n\
+             clientConnection:\n  kubeconfig: {:?}\n  qps: 5000\n  burst: 5000\n\
+             leaderElection:\n  leaderElect: false\n{config}\n",
+            kubeconfig.display().to_string(),
+        );
+        std::fs::write(&config_file, text).expect("writing a configuration");
+        let port = free_port();
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--config={}", config_file.display()))
+            .args([
+                "--bind-address=127.0.0.1",
+                "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics",
+            ])
+            .arg(format!("--secure-port={port}"))
+            .arg(format!("--cert-dir={}", folder.join("certs").display()))
+            .args(flags);
+        let daemon = Daemon::spawn("kube-scheduler", command, &folder.join("log"));
+        let mut scheduler = KubeScheduler { daemon, folder, port };
+        let ready = became_true(Duration::from_secs(60), || {
+            !scheduler.daemon.is_running()
+                || self.get_from(&scheduler.url(), "/readyz").is_some_and(|answer| answer == "ok")
+        });
+        let running = scheduler.daemon.is_running();
+        assert!(ready && running, "kube-scheduler is not ready:\n{}", scheduler.daemon.log_tail(30));
+        Some(scheduler)
+    }
+}
+
+impl KubeScheduler {
+    /// Where its own server listens, for `ControlPlane::get_from`.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+}
