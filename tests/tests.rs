@@ -3,5 +3,6 @@
 mod architecture;
 mod objects;
 mod pods;
+mod parsing;
 mod support;
 mod snapshot;

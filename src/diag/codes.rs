@@ -120,6 +120,11 @@ codes! {
         "a language version that this release does not know"
         "`policy NAME version 1 { … }`: the number is that of the language, not of the policy."
 
+    BAD_ALLOW "BP0014" "bad-allow" Warning
+        "a comment for the linter that it does not understand"
+        "`// bayplan: allow(slug) because …` on an item or statement silences one finding there. The slug is \
+         printed with the finding."
+
     UNKNOWN_FIELD "BP0101" "unknown-field" Error
         "a field that the value does not have"
         "Fields of pods, nodes and namespaces are listed in the reference. Labels and annotations are read with \

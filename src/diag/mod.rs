@@ -9,6 +9,7 @@
 pub mod codes;
 mod embed;
 pub mod source;
+pub mod suggest;
 
 pub use codes::Code;
 pub use source::{Origin, Place, Source, SourceId, SourceMap, Span};

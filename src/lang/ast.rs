@@ -226,6 +226,40 @@ impl StatementKind {
             StatementKind::Broken(broken) => &broken.word,
         }
     }
+
+    /// The block of a statement that has one.
+    pub fn block(&self) -> Option<&Block> {
+        match self {
+            StatementKind::Filter(filter) => Some(&filter.block),
+            StatementKind::Score(score) => Some(&score.block),
+            StatementKind::Ledger(ledger) => Some(&ledger.block),
+            StatementKind::Prefilter(block)
+            | StatementKind::Permit(block)
+            | StatementKind::Preempt(block)
+            | StatementKind::Reserve(block)
+            | StatementKind::BeforeBind(block)
+            | StatementKind::AfterBind(block)
+            | StatementKind::AfterFailure(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// The block of a statement that has one, to be completed.
+    pub fn block_mut(&mut self) -> Option<&mut Block> {
+        match self {
+            StatementKind::Filter(filter) => Some(&mut filter.block),
+            StatementKind::Score(score) => Some(&mut score.block),
+            StatementKind::Ledger(ledger) => Some(&mut ledger.block),
+            StatementKind::Prefilter(block)
+            | StatementKind::Permit(block)
+            | StatementKind::Preempt(block)
+            | StatementKind::Reserve(block)
+            | StatementKind::BeforeBind(block)
+            | StatementKind::AfterBind(block)
+            | StatementKind::AfterFailure(block) => Some(block),
+            _ => None,
+        }
+    }
 }
 
 /// `{ … }` behind a statement.

@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod ast;
+pub mod dsl;
 pub mod types;
 pub mod range;
 pub mod schema;

@@ -1,0 +1,214 @@
+//! What the grammar would have taken at a place, in words of the language.
+//!
+//! Called by `recover` with pest's error, which names the rules that were tried at the furthest place.
+
+use super::Rule;
+use pest::error::{Error, ErrorVariant, InputLocation};
+
+/// What could have stood at the place of an error.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    /// Byte of the text that the grammar was given.
+    pub(super) at: usize,
+    /// Single words of the language.
+    pub(super) words: Vec<String>,
+    /// Marks in backticks and kinds of things, such as "a name".
+    things: Vec<String>,
+    /// Words that begin statements.
+    statements: Vec<String>,
+    operator: bool,
+    /// A text in double quotes.
+    pub(super) template: bool,
+    /// A name may stand here.
+    pub(super) name: bool,
+    /// An expression may stand here.
+    pub(super) expression: bool,
+}
+
+impl Expected {
+    pub(super) fn of(error: &Error<Rule>) -> Self {
+        let at = match error.location {
+            InputLocation::Pos(at) => at,
+            InputLocation::Span((at, _)) => at,
+        };
+        let mut expected = Expected { at, ..Expected::default() };
+        if let ErrorVariant::ParsingError { positives, .. } = &error.variant {
+            for rule in positives {
+                expected.add(*rule);
+            }
+        }
+        for list in [&mut expected.words, &mut expected.things, &mut expected.statements] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        expected
+    }
+
+    /// "expected `when`, a name or an operator"; none when nothing is known.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let mut parts: Vec<String> = self.things.clone();
+        parts.extend(self.words.iter().map(|word| format!("`{word}`")));
+        match self.statements.len() {
+            0 => {}
+            1..=3 => parts.extend(self.statements.iter().map(|word| format!("`{word}`"))),
+            _ => parts.push("a statement".to_owned()),
+        }
+        if self.operator && parts.len() < 4 {
+            parts.push("an operator".to_owned());
+        }
+        if parts.is_empty() || parts.len() > 8 {
+            return None;
+        }
+        let last = parts.pop()?;
+        Some(if parts.is_empty() {
+            format!("expected {last}")
+        } else {
+            format!("expected {} or {last}", parts.join(", "))
+        })
+    }
+
+    /// All words of the language that may stand here.
+    pub(super) fn all_words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().chain(&self.statements).map(String::as_str)
+    }
+
+    fn thing(&mut self, text: &str) {
+        self.things.push(text.to_owned());
+    }
+
+    fn add(&mut self, rule: Rule) {
+        match rule {
+            Rule::expr | Rule::unary | Rule::arg | Rule::elem | Rule::entry | Rule::key | Rule::chain => {
+                self.expression = true;
+                self.thing("an expression");
+            }
+            Rule::or
+            | Rule::and
+            | Rule::eq
+            | Rule::ne
+            | Rule::le
+            | Rule::ge
+            | Rule::plus
+            | Rule::minus
+            | Rule::star
+            | Rule::slash
+            | Rule::percent_op
+            | Rule::coalesce
+            | Rule::k_matches
+            | Rule::dot
+            | Rule::opt
+            | Rule::member
+            | Rule::index
+            | Rule::args
+            | Rule::infix
+            | Rule::bang
+            | Rule::lbracket => {
+                self.operator = true;
+            }
+            Rule::lt | Rule::gt => {
+                if rule == Rule::gt && !self.operator {
+                    self.thing("`>`");
+                }
+                self.operator = true;
+            }
+            Rule::semicolon | Rule::EOI | Rule::COMMENT | Rule::WHITESPACE | Rule::root => {}
+            Rule::ident | Rule::name | Rule::arg_decl | Rule::detail => {
+                self.name = true;
+                self.thing("a name");
+            }
+            Rule::rule_name => self.thing("the name of a rule"),
+            Rule::field | Rule::quoted => self.thing("a field"),
+            Rule::type_ | Rule::generic | Rule::record | Rule::t_list | Rule::t_set | Rule::t_map => {
+                self.thing("a type")
+            }
+            Rule::template | Rule::reason => {
+                self.template = true;
+                self.thing("a text in double quotes");
+            }
+            Rule::string | Rule::bytes => self.thing("a string"),
+            Rule::int => self.thing("a whole number"),
+            Rule::duration | Rule::quantity | Rule::percent | Rule::float | Rule::bound => {
+                self.thing("a number")
+            }
+            Rule::date => self.thing("a date such as `2027-01-31`"),
+            Rule::map => self.thing("`{` of a map"),
+            Rule::lbrace => self.thing("`{`"),
+            Rule::rbrace => self.thing("`}`"),
+            Rule::lparen => self.thing("`(`"),
+            Rule::rparen => self.thing("`)`"),
+            Rule::rbracket => self.thing("`]`"),
+            Rule::comma => self.thing("`,`"),
+            Rule::colon => self.thing("`:`"),
+            Rule::assign => self.thing("`=`"),
+            Rule::dotdot => self.thing("`..`"),
+            Rule::all_pods => self.words.push("to all pods".to_owned()),
+            Rule::policy
+            | Rule::use_
+            | Rule::typedef
+            | Rule::def
+            | Rule::except_item
+            | Rule::let_
+            | Rule::applies
+            | Rule::gate
+            | Rule::queue
+            | Rule::prefilter
+            | Rule::filter
+            | Rule::score
+            | Rule::prefer
+            | Rule::preempt
+            | Rule::ledger
+            | Rule::memo
+            | Rule::permit
+            | Rule::reserve
+            | Rule::before
+            | Rule::after
+            | Rule::param
+            | Rule::group
+            | Rule::source
+            | Rule::mode
+            | Rule::except_
+            | Rule::require
+            | Rule::reject
+            | Rule::only
+            | Rule::give
+            | Rule::add
+            | Rule::victim
+            | Rule::protect
+            | Rule::never
+            | Rule::guard
+            | Rule::wait
+            | Rule::write
+            | Rule::event
+            | Rule::remember
+            | Rule::release
+            | Rule::activate => {
+                let word = word(rule);
+                self.statements.push(match word.as_str() {
+                    "typedef" => "type".to_owned(),
+                    "except_item" => "except".to_owned(),
+                    "write" => "annotate".to_owned(),
+                    _ => word,
+                });
+            }
+            Rule::true_ | Rule::false_ | Rule::null_ | Rule::none_ | Rule::list | Rule::paren => {
+                self.expression = true;
+                self.thing("an expression");
+            }
+            _ => {
+                let word = word(rule);
+                let word = word.strip_prefix("by_").unwrap_or(&word).to_owned();
+                if super::recover::STATEMENTS.contains(&word.as_str()) || super::recover::in_blocks(&word) {
+                    self.statements.push(word);
+                } else {
+                    self.words.push(word);
+                }
+            }
+        }
+    }
+}
+
+/// The word of a rule: `k_when` and `let_` are named by what they read.
+fn word(rule: Rule) -> String {
+    let name = format!("{rule:?}");
+    name.strip_prefix("k_").unwrap_or(&name).trim_end_matches('_').to_owned()
+}
