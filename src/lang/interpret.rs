@@ -182,6 +182,11 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
     }
 
+    /// Gives a group's variable a pod.
+    pub fn bind_pod(&mut self, slot: SlotId, pod: &'a crate::model::PodInfo) {
+        self.bind(slot, Value::Pod(pod));
+    }
+
     fn bind(&mut self, slot: SlotId, value: Value<'a>) {
         if let Some(place) = self.slots.get_mut(slot.0 as usize) {
             *place = value;

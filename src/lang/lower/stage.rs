@@ -1,0 +1,160 @@
+//! When a sub-expression can be computed: the binding times of the language.
+//!
+//! Read by `expr.rs` and `columns.rs`, which compute what belongs to the pod once per pod, and by `plan`.
+
+use crate::lang::typed::{Expr, ExprKind, Policy, Root};
+
+/// When an expression can be computed, earliest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stage {
+    /// When the policy is compiled.
+    Const,
+    /// Once per pod.
+    Pod,
+    /// Once per change of the node.
+    Node,
+    /// A lookup: something of the pod equals a label of the node.
+    Index,
+    /// Per pod and node.
+    Pair,
+}
+
+impl Stage {
+    /// The word that `plan` prints.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Const => "const",
+            Stage::Pod => "pod",
+            Stage::Node => "node",
+            Stage::Index => "index",
+            Stage::Pair => "pair",
+        }
+    }
+}
+
+/// What an expression depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Depends {
+    /// The pod, its namespace, the cluster as a whole, the clock.
+    pub pod: bool,
+    /// The node that is looked at.
+    pub node: bool,
+    /// Variables of macros that stand outside of it: lowest number of a free slot is all that matters, so a flag.
+    pub free: bool,
+}
+
+impl Depends {
+    fn join(self, other: Self) -> Self {
+        Self { pod: self.pod || other.pod, node: self.node || other.node, free: self.free || other.free }
+    }
+
+    /// The stage of an expression with these dependencies.
+    pub fn stage(self) -> Stage {
+        match (self.pod, self.node) {
+            (false, false) => Stage::Const,
+            (true, false) => Stage::Pod,
+            (false, true) => Stage::Node,
+            (true, true) => Stage::Pair,
+        }
+    }
+}
+
+/// The stage of an expression.
+pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
+    match &expr.kind {
+        ExprKind::Equal(left, right) | ExprKind::In(left, right) => {
+            let of = |side: &Expr| depends(policy, side, &mut Vec::new()).stage();
+            let label = |side: &Expr| super::shape::node_label(policy, side).is_some();
+            if label(left) && of(right) <= Stage::Pod || label(right) && of(left) <= Stage::Pod {
+                return if of(left).max(of(right)) == Stage::Node
+                    && of(left).min(of(right)) == Stage::Const
+                {
+                    Stage::Node
+                } else {
+                    Stage::Index
+                };
+            }
+            depends(policy, expr, &mut Vec::new()).stage()
+        }
+        _ => depends(policy, expr, &mut Vec::new()).stage(),
+    }
+}
+
+/// What `expr` depends on; `bound` are the slots that are bound around it and inside of what is asked about.
+pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
+    let pod = Depends { pod: true, ..Depends::default() };
+    match &expr.kind {
+        ExprKind::Constant(_) | ExprKind::Param(_) => Depends::default(),
+        ExprKind::Let(id) => {
+            // A let sees no slot but its own.
+            policy.lets.get(id.0 as usize).map_or(pod, |of| depends(policy, &of.value, &mut Vec::new()))
+        }
+        ExprKind::Slot(slot) => Depends { free: !bound.contains(&slot.0), ..Depends::default() },
+        ExprKind::Root(Root::Node) => Depends { node: true, ..Depends::default() },
+        ExprKind::Root(_) | ExprKind::Now => pod,
+        ExprKind::Group(group) => match policy.groups.get(group.0 as usize) {
+            Some(group) => {
+                let mut of = pod;
+                let mut inner = vec![group.slot.0];
+                for condition in &group.rest {
+                    of = of.join(depends(policy, condition, &mut inner));
+                }
+                of
+            }
+            None => pod,
+        },
+        // A field of a pod or node that is reached otherwise than by `node` depends on the snapshot.
+        ExprKind::Field(object, _) | ExprKind::ApiField(object, _) => {
+            let of = depends(policy, object, bound);
+            if of.node { of } else { of.join(pod) }
+        }
+        ExprKind::RecordField(inner, _)
+        | ExprKind::Present(inner)
+        | ExprKind::Widen(inner)
+        | ExprKind::Has(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Negate(inner) => depends(policy, inner, bound),
+        ExprKind::Index(left, right)
+        | ExprKind::Resource(left, right)
+        | ExprKind::And(left, right)
+        | ExprKind::Or(left, right)
+        | ExprKind::Equal(left, right)
+        | ExprKind::Compare(_, left, right)
+        | ExprKind::In(left, right)
+        | ExprKind::Arithmetic(_, left, right)
+        | ExprKind::Coalesce(left, right) => {
+            depends(policy, left, bound).join(depends(policy, right, bound))
+        }
+        ExprKind::Conditional(condition, then, otherwise) => depends(policy, condition, bound)
+            .join(depends(policy, then, bound))
+            .join(depends(policy, otherwise, bound)),
+        ExprKind::List(elements) => {
+            elements.iter().fold(Depends::default(), |all, (e, _)| all.join(depends(policy, e, bound)))
+        }
+        ExprKind::Map(entries) => entries.iter().fold(Depends::default(), |all, (key, value, _)| {
+            all.join(depends(policy, key, bound)).join(depends(policy, value, bound))
+        }),
+        ExprKind::Record(values) | ExprKind::Call(_, values, _) => {
+            values.iter().fold(Depends::default(), |all, e| all.join(depends(policy, e, bound)))
+        }
+        ExprKind::CallDef(def, args) => {
+            let mut all = args.iter().fold(Depends::default(), |all, e| all.join(depends(policy, e, bound)));
+            if let Some(def) = policy.defs.get(def.0 as usize) {
+                let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
+                all = all.join(depends(policy, &def.body, &mut inner));
+            }
+            all
+        }
+        ExprKind::Macro(of) => {
+            let mut all = depends(policy, &of.over, bound);
+            let depth = bound.len();
+            bound.push(of.slot.0);
+            bound.extend(of.second.map(|slot| slot.0));
+            for part in of.condition.iter().chain(&of.body) {
+                all = all.join(depends(policy, part, bound));
+            }
+            bound.truncate(depth);
+            all
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! [`CompiledPolicy`]: a checked policy with its closures. [`PolicySet`]: the policies that run, replaced as a whole.
+//!
+//! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
+
+use super::context::EvalContext;
+use super::interpret::Evaluator;
+use super::lower::{self, Statements};
+use super::reads::{ReadOf, Reads};
+use super::typed::Policy;
+use crate::diag::SourceMap;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+/// A checked policy with its closures.
+pub struct CompiledPolicy {
+    /// What was checked; the reference evaluator runs it.
+    pub policy: Arc<Policy>,
+    /// A hash of its text and arguments: equal hashes mean the same answers.
+    pub hash: u64,
+    /// The statements, lowered.
+    pub statements: Statements,
+    /// All it reads, of all statements.
+    pub reads: Reads,
+    /// Whether filters or scores see other pods than those on the node, so that a simulation moves registers.
+    pub sees_other_pods: bool,
+}
+
+impl std::fmt::Debug for CompiledPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompiledPolicy").field("name", &self.policy.name).field("hash", &self.hash).finish()
+    }
+}
+
+impl CompiledPolicy {
+    /// Lowers a checked policy.
+    pub fn new(policy: Policy, sources: &SourceMap) -> Self {
+        let statements = lower::lower(&policy);
+        let reads = all_reads(&policy);
+        let sees_other_pods = !reads.groups.is_empty()
+            || reads.paths.keys().any(|path| {
+                matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
+            });
+        let hash = content_hash(&policy, sources);
+        Self { policy: Arc::new(policy), hash, statements, reads, sees_other_pods }
+    }
+
+    /// The reference evaluator of its expressions.
+    pub fn evaluator<'a>(&self, context: EvalContext<'a>) -> Evaluator<'_, 'a> {
+        Evaluator::new(&self.policy, context)
+    }
+
+    /// The name of the policy, which is its plugin's name.
+    pub fn name(&self) -> &str {
+        &self.policy.name
+    }
+}
+
+/// The policies that run.
+#[derive(Clone, Debug, Default)]
+pub struct PolicySet {
+    policies: Vec<Arc<CompiledPolicy>>,
+}
+
+impl PolicySet {
+    /// A set of policies, ordered by name. Of two with one name the first stays.
+    pub fn new(policies: impl IntoIterator<Item = Arc<CompiledPolicy>>) -> Self {
+        let mut policies: Vec<_> = policies.into_iter().collect();
+        policies.sort_by(|left, right| left.name().cmp(right.name()));
+        policies.dedup_by(|later, earlier| later.name() == earlier.name());
+        Self { policies }
+    }
+
+    /// The policies in the order of their names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<CompiledPolicy>> {
+        self.policies.iter()
+    }
+
+    /// A policy by name.
+    pub fn get(&self, name: &str) -> Option<&Arc<CompiledPolicy>> {
+        self.policies.iter().find(|policy| policy.name() == name)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.policies.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.policies.len()
+    }
+
+    /// The policy with `queue by`; of several the first by name. The loader refuses a second one.
+    pub fn queue(&self) -> Option<&Arc<CompiledPolicy>> {
+        self.policies.iter().find(|policy| policy.policy.queue.is_some())
+    }
+}
+
+/// The text of the policy and of the defs it uses, and its arguments.
+fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(sources.text(policy.span).as_bytes());
+    for def in &policy.defs {
+        hasher.write(sources.text(def.span).as_bytes());
+    }
+    for param in &policy.params {
+        hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
+    }
+    hasher.finish()
+}
+
+/// What all statements of a policy read.
+fn all_reads(policy: &Policy) -> Reads {
+    let mut all = Reads::default();
+    let checks = policy.gates.iter().chain(policy.filters.iter().flat_map(|filter| &filter.checks));
+    let checks = checks.chain(policy.permits.iter().flat_map(|permit| &permit.checks));
+    for check in checks {
+        merge(&mut all, &check.reads);
+    }
+    for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+        match statement {
+            super::typed::PrefilterStatement::Check(check) => merge(&mut all, &check.reads),
+            super::typed::PrefilterStatement::Only(only) => merge(&mut all, &only.reads),
+        }
+    }
+    for score in &policy.scores {
+        merge(&mut all, &score.reads);
+    }
+    for wait in policy.permits.iter().flat_map(|permit| &permit.waits) {
+        merge(&mut all, &wait.reads);
+    }
+    if let Some(queue) = &policy.queue {
+        merge(&mut all, &queue.reads);
+    }
+    all
+}
+
+fn merge(all: &mut Reads, more: &Reads) {
+    for (path, polarity) in &more.paths {
+        all.paths
+            .entry(path.clone())
+            .and_modify(|known| *known = known.join(*polarity))
+            .or_insert(*polarity);
+    }
+    all.clock |= more.clock;
+    for group in &more.groups {
+        if !all.groups.contains(group) {
+            all.groups.push(*group);
+        }
+    }
+}
