@@ -38,9 +38,11 @@ impl PartialEq for GroupIndex {
     fn eq(&self, other: &Self) -> bool {
         self.keys == other.keys
             && self.members.len() == other.members.len()
-            && self.members.iter().zip(&other.members).all(|(left, right)| {
-                left.0 == right.0 && left.1.iter().map(|(_, pod)| pod).eq(right.1.iter().map(|(_, pod)| pod))
-            })
+            && self
+                .members
+                .iter()
+                .zip(&other.members)
+                .all(|(left, right)| left.0 == right.0 && left.1.values().eq(right.1.values()))
     }
 }
 

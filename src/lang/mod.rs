@@ -18,3 +18,7 @@ pub mod context;
 pub mod convert;
 pub mod getters;
 pub mod interpret;
+pub mod groups;
+pub mod scores;
+pub mod lower;
+pub mod policy_set;

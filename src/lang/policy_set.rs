@@ -138,10 +138,7 @@ fn all_reads(policy: &Policy) -> Reads {
 
 fn merge(all: &mut Reads, more: &Reads) {
     for (path, polarity) in &more.paths {
-        all.paths
-            .entry(path.clone())
-            .and_modify(|known| *known = known.join(*polarity))
-            .or_insert(*polarity);
+        all.paths.entry(path.clone()).and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
     }
     all.clock |= more.clock;
     for group in &more.groups {

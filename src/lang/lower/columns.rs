@@ -124,7 +124,12 @@ pub struct Pass<'a, 'e> {
 
 impl<'a, 'e> Pass<'a, 'e> {
     /// Finds the columns that `leaves` name.
-    pub fn new(policy: &Policy, leaves: &Leaves, context: EvalContext<'a>, registers: &'e [Constant]) -> Self {
+    pub fn new(
+        policy: &Policy,
+        leaves: &Leaves,
+        context: EvalContext<'a>,
+        registers: &'e [Constant],
+    ) -> Self {
         let columns = context.snapshot.columns();
         let labels = leaves.labels.iter().map(|key| match columns.label(key) {
             Some(column) => LabelColumn::Kept(column),

@@ -6,7 +6,9 @@ use crate::lang::arith;
 use crate::lang::convert;
 use crate::lang::getters;
 use crate::lang::groups;
-use crate::lang::interpret::{arithmetic, compare, extreme, is_amount, items, negate, root_value, sum, widen};
+use crate::lang::interpret::{
+    arithmetic, compare, extreme, is_amount, items, negate, root_value, sum, widen,
+};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind, SlotId};
 use crate::lang::types::Type;
 use crate::lang::value::{Value, amount};
@@ -267,8 +269,11 @@ impl Lowering<'_> {
                 as_value(move |_| constant.clone())
             }
             ExprKind::Param(param) => {
-                let value =
-                    self.policy.params.get(param.0 as usize).map_or(Value::Absent, |param| param.value.clone());
+                let value = self
+                    .policy
+                    .params
+                    .get(param.0 as usize)
+                    .map_or(Value::Absent, |param| param.value.clone());
                 as_value(move |_| value.clone())
             }
             ExprKind::Let(id) => {
@@ -312,7 +317,10 @@ impl Lowering<'_> {
                     for pod in candidates {
                         bind(env, slot, Value::Pod(pod));
                         let same = by_key
-                            || keys.iter().zip(&wanted).all(|((member, _), wanted)| member(env).equals(wanted));
+                            || keys
+                                .iter()
+                                .zip(&wanted)
+                                .all(|((member, _), wanted)| member(env).equals(wanted));
                         if same && rest.iter().all(|condition| condition(env)) {
                             members.push(Value::Pod(pod));
                         }
@@ -478,10 +486,8 @@ impl Lowering<'_> {
             let total = items.len();
             let mut hits = 0usize;
             // Counting and asking need no list of what was kept.
-            let keeps = !matches!(
-                kind,
-                MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne | MacroKind::Count
-            );
+            let keeps =
+                !matches!(kind, MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne | MacroKind::Count);
             let mut kept: Vec<(Value<'_>, Value<'_>)> = Vec::new();
             for (item, value) in items {
                 bind(env, slot, item.clone());
@@ -552,7 +558,11 @@ pub(super) fn is_plain_float(expr: &Expr) -> bool {
 /// A path, which is as cheap to walk again as to remember.
 fn is_cheap(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Root(_) | ExprKind::Now => true,
+        ExprKind::Constant(_)
+        | ExprKind::Param(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Root(_)
+        | ExprKind::Now => true,
         ExprKind::Field(inner, field) => {
             !matches!(field.def().name, "pods" | "free" | "requested" | "images" | "containers" | "taints")
                 && is_cheap(inner)

@@ -13,8 +13,8 @@ mod rules;
 pub use columns::{Pass, RangeBool, RangeNumber};
 pub use expr::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use rules::{
-    CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit, CompiledPrefilter,
-    CompiledScore, CompiledWait, Guard, lower,
+    CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
+    CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
 };
 pub use stage::{Depends, Stage, depends, stage};
 
@@ -80,12 +80,7 @@ pub struct Lowering<'p> {
 impl<'p> Lowering<'p> {
     /// For the expressions of `policy`.
     pub fn new(policy: &'p Policy) -> Self {
-        Self {
-            policy,
-            registers: Vec::new(),
-            let_registers: vec![None; policy.lets.len()],
-            hoisting: false,
-        }
+        Self { policy, registers: Vec::new(), let_registers: vec![None; policy.lets.len()], hoisting: false }
     }
 
     /// The registers that the lowered expressions read.

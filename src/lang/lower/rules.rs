@@ -72,7 +72,7 @@ pub struct CompiledOnly {
 /// A statement of a `prefilter`.
 pub enum CompiledPrefilter {
     /// `reject`
-    Check(CompiledCheck),
+    Check(Box<CompiledCheck>),
     /// `only nodes`
     Only(CompiledOnly),
 }
@@ -232,14 +232,17 @@ pub fn lower(policy: &Policy) -> Statements {
     let gates = policy.gates.iter().map(|check| once(&mut lowering, check)).collect();
     let queue = policy.queue.as_ref().map(|queue| {
         let keys = queue.keys.iter();
-        keys.map(|key| CompiledKey { descending: key.descending, value: lowering.value(&key.value) }).collect()
+        keys.map(|key| CompiledKey { descending: key.descending, value: lowering.value(&key.value) })
+            .collect()
     });
     let prefilters = policy
         .prefilters
         .iter()
         .flat_map(|prefilter| &prefilter.statements)
         .map(|statement| match statement {
-            PrefilterStatement::Check(check) => CompiledPrefilter::Check(once(&mut lowering, check)),
+            PrefilterStatement::Check(check) => {
+                CompiledPrefilter::Check(Box::new(once(&mut lowering, check)))
+            }
             PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
                 nodes: lowering.value(&only.nodes),
                 when: only.when.as_ref().map(|when| lowering.bool(when)),

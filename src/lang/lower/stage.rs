@@ -66,9 +66,7 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
             let of = |side: &Expr| depends(policy, side, &mut Vec::new()).stage();
             let label = |side: &Expr| super::shape::node_label(policy, side).is_some();
             if label(left) && of(right) <= Stage::Pod || label(right) && of(left) <= Stage::Pod {
-                return if of(left).max(of(right)) == Stage::Node
-                    && of(left).min(of(right)) == Stage::Const
-                {
+                return if of(left).max(of(right)) == Stage::Node && of(left).min(of(right)) == Stage::Const {
                     Stage::Node
                 } else {
                     Stage::Index
@@ -122,9 +120,7 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
         | ExprKind::Compare(_, left, right)
         | ExprKind::In(left, right)
         | ExprKind::Arithmetic(_, left, right)
-        | ExprKind::Coalesce(left, right) => {
-            depends(policy, left, bound).join(depends(policy, right, bound))
-        }
+        | ExprKind::Coalesce(left, right) => depends(policy, left, bound).join(depends(policy, right, bound)),
         ExprKind::Conditional(condition, then, otherwise) => depends(policy, condition, bound)
             .join(depends(policy, then, bound))
             .join(depends(policy, otherwise, bound)),
