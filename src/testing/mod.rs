@@ -1,5 +1,6 @@
 //! Makers of pods, nodes and namespaces for tests (feature `testing`): each writes the JSON that the API would give and
-//! has it read by the real parser. Used by tests of every room; not part of a normal build.
+//! has it read by the real parser. Used by tests of every room; not part of a normal build. What fuzzers run is in
+//! [`fuzz`].
 //!
 //! ```
 //! use bayplan::testing::{node, pod};
@@ -10,6 +11,8 @@
 //! ```
 // A maker that is used wrongly shall fail its test.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+
+pub mod fuzz;
 
 use crate::model::{Namespace, Node, Object, PodInfo};
 use serde_json::{Map, Value, json};

@@ -1,0 +1,92 @@
+//! What the fuzzers run: one function a target, on any bytes. It must not panic, and what it asserts must hold. The
+//! programs of `fuzz/` only call these; the corpora in `fuzz/corpus/<target>/` are run by ordinary tests too.
+//!
+//! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
+
+use crate::model::objects::{node, pod, selectors};
+use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
+
+/// A target: its name, and what it does with any bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] = &[("quantity", quantity), ("selector", selector), ("object", object)];
+
+/// Runs the target `name`.
+pub fn run(name: &str, data: &[u8]) {
+    let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).expect("the target is in the table");
+    target(data);
+}
+
+/// Two quantities, one a line: reading, printing, rounding, comparing, adding.
+fn quantity(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (first, second) = text.split_once('\n').unwrap_or((text, "1"));
+    let Ok(first_read) = Quantity::parse(first) else {
+        assert!(Quantity::reprint(first).is_err());
+        return;
+    };
+    let printed = first_read.to_string();
+    let kept = Quantity::reprint(first).expect("what is read can be printed");
+    let again = Quantity::parse(&printed).expect("what is printed can be read");
+    let kept_again = Quantity::parse(&kept).expect("what is kept can be read");
+    // Powers of ten above `E` have no suffix: upstream prints the digits alone.
+    if first_read.checked_value().is_some() {
+        assert_eq!(again, first_read, "{first:?} is printed as {printed:?}");
+        assert_eq!(kept_again, first_read, "{first:?} is kept as {kept:?}");
+        assert_eq!(printed, again.to_string());
+    }
+    if let (Some(value), Some(milli)) = (first_read.checked_value(), first_read.checked_milli_value()) {
+        assert!(first_read.sign() < 0 || milli as f64 <= value as f64 * 1000.0, "{first:?}");
+    }
+    let Ok(second_read) = Quantity::parse(second) else { return };
+    assert_eq!(first_read.cmp(&second_read), second_read.cmp(&first_read).reverse());
+    let sum = first_read.add(second_read);
+    assert_eq!(sum, second_read.add(first_read));
+    if second_read.sign() >= 0 {
+        assert!(sum >= first_read, "{first:?} + {second:?} = {sum}");
+    }
+}
+
+/// JSON with `labels`, `node`, `selector` and `nodeSelector`: parsing and matching.
+fn selector(data: &[u8]) {
+    let Ok(case) = serde_json::from_slice::<serde_json::Value>(data) else { return };
+    let read = |name: &str| case.get(name).cloned().unwrap_or_default();
+    let labels: Labels = serde_json::from_value(read("labels")).unwrap_or_default();
+    let name = Symbol::from(read("node").as_str().unwrap_or_default());
+    if let Ok(object) = serde_json::from_value::<selectors::LabelSelector>(read("selector"))
+        && let Ok(selector) = LabelSelector::parse(&object)
+    {
+        let all = selector.requirements.iter().all(|requirement| requirement.matches(&labels));
+        assert_eq!(selector.matches(&labels), all);
+        assert_eq!(selector.is_empty(), selector.to_string().is_empty());
+    }
+    if let Ok(object) = serde_json::from_value::<selectors::NodeSelector>(read("nodeSelector")) {
+        let selector = NodeSelector::parse(&object);
+        let any = selector.terms.iter().any(|term| term.matches(&name, &labels));
+        match selector.matches(&name, &labels) {
+            Ok(matches) => assert_eq!(matches, any),
+            Err(error) => assert!(!any && selector.error == Some(error)),
+        }
+    }
+}
+
+/// A pod or node as JSON: what comes out is within bounds, or an error with a text.
+fn object(data: &[u8]) {
+    if let Ok(object) = serde_json::from_slice::<pod::Pod>(data) {
+        match PodInfo::from_object(&object) {
+            Ok(pod) => {
+                assert!(pod.requests.milli_cpu >= 0 && pod.requests.memory >= 0, "{:?}", pod.requests);
+                assert!(pod.nonzero_milli_cpu >= pod.requests.milli_cpu, "{pod:?}");
+                assert!(pod.score_memory >= pod.nonzero_memory, "{pod:?}");
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    if let Ok(object) = serde_json::from_slice::<node::Node>(data) {
+        match Node::from_object(&object) {
+            Ok(node) => assert!(node.allocatable.milli_cpu >= 0 && node.allocatable.pods >= 0),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
