@@ -15,6 +15,9 @@ pub struct ConditionPatch {
     pub message: String,
     /// `status.nominatedNodeName`: `None` leaves it, an empty name clears it.
     pub nominated_node: Option<Symbol>,
+    /// Written only when the pod is still at this version, else refused with 409; empty: whatever its version. A late
+    /// patch must not say `PodScheduled=False` of a pod that was bound meanwhile.
+    pub resource_version: Box<str>,
 }
 
 /// A call.

@@ -46,8 +46,8 @@ pub enum Act {
     Call(Ticket, ApiCall),
     /// A call whose answer is only logged.
     Send(ApiCall),
-    /// A pod that waits at this plugin's Permit may go on.
-    Allow(PodKey),
+    /// A pod that waits at this plugin's Permit may go on; the plugin that says so.
+    Allow(PodKey, PluginId),
     /// A pod that waits at Permit is refused.
     Reject(PodKey, Status),
     /// A pending pod goes to the active queue.
@@ -121,7 +121,7 @@ impl<'a> Actor<'a> {
 
     /// Lets a pod that waits at this plugin's Permit go on.
     pub fn allow(&mut self, pod: PodKey) {
-        self.acts.push(Act::Allow(pod));
+        self.acts.push(Act::Allow(pod, self.plugin));
     }
 
     /// Refuses a pod that waits at Permit.
