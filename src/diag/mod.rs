@@ -8,6 +8,8 @@
 
 pub mod codes;
 mod embed;
+pub mod json;
+pub mod render;
 pub mod source;
 pub mod suggest;
 
