@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{ControlPlane, Daemon, daemon::Folder, objects, wait::became_true, wait_until};
+use crate::support::{ControlPlane, Daemon, Proxy, daemon::Folder, objects, wait::became_true, wait_until};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -125,6 +125,40 @@ fn api_server_stops_pauses_and_keeps_its_objects() {
     assert!(folder.exists());
     plane.stop();
     assert!(!folder.exists());
+}
+
+#[test]
+fn a_proxy_cuts_hangs_and_refuses() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let proxy = Proxy::start(plane.port());
+    let kubeconfig = format!("--kubeconfig={}", plane.kubeconfig_through(&proxy, "admin").display());
+    let answers = || {
+        let ready = plane.kubectl([&kubeconfig, "get", "--raw=/readyz", "--request-timeout=2s"]);
+        ready.status.success()
+    };
+    assert!(answers());
+    assert_eq!(proxy.connections(), 1);
+    proxy.refuse(true);
+    assert!(!answers());
+    proxy.refuse(false);
+    proxy.hang(true);
+    assert!(!answers());
+    proxy.hang(false);
+    assert!(answers());
+
+    std::thread::scope(|scope| {
+        let before = proxy.connections();
+        let watch = scope.spawn(|| {
+            let path = "--raw=/api/v1/namespaces?watch=true&timeoutSeconds=60";
+            plane.kubectl([&kubeconfig, "get", path, "--request-timeout=0"])
+        });
+        wait_until("the watch is open", SOON, || proxy.connections() > before);
+        assert!(!became_true(Duration::from_secs(1), || watch.is_finished()), "the watch goes on");
+        proxy.cut();
+        wait_until("the watch is cut", Duration::from_secs(20), || watch.is_finished());
+        assert!(!watch.join().unwrap().status.success());
+    });
+    assert!(answers(), "connections after the cut are good");
 }
 
 /// The child is this very test with a variable set: it starts a server, then kills itself.

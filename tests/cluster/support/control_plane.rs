@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::binaries::Binaries;
 use super::daemon::{Daemon, Folder};
 use super::objects;
+use super::proxy::Proxy;
 use super::wait::became_true;
 
 /// How a control plane differs from the usual one.
@@ -214,6 +215,11 @@ impl ControlPlane {
         &self.folder
     }
 
+    /// The API server's port of 127.0.0.1; it stays over restarts.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// `https://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
@@ -261,13 +267,27 @@ impl ControlPlane {
 
     /// Writes a kubeconfig with any token, also one that the server refuses, as `NAME.kubeconfig`.
     pub fn write_kubeconfig(&self, name: &str, token: &str) -> PathBuf {
+        self.write_kubeconfig_to(&self.url(), name, token)
+    }
+
+    /// Of a user, by way of a proxy before this API server.
+    ///
+    /// # Panics
+    ///
+    /// When the options have no such user.
+    #[track_caller]
+    pub fn kubeconfig_through(&self, proxy: &Proxy, user: &str) -> PathBuf {
+        let name = format!("{}-through-{}", user.replace(':', "-"), proxy.port());
+        self.write_kubeconfig_to(&proxy.url(), &name, &self.user(user).token())
+    }
+
+    fn write_kubeconfig_to(&self, url: &str, name: &str, token: &str) -> PathBuf {
         let path = self.folder.join(format!("{name}.kubeconfig"));
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
-             clusters:\n- name: test\n  cluster:\n    server: {}\n    certificate-authority: {:?}\n\
+             clusters:\n- name: test\n  cluster:\n    server: {url}\n    certificate-authority: {:?}\n\
              users:\n- name: test\n  user:\n    token: {token}\n\
              contexts:\n- name: test\n  context:\n    cluster: test\n    user: test\n",
-            self.url(),
             self.certificate_authority().display().to_string(),
         );
         // Renamed into place: another test may be reading the one of the same user.

@@ -7,9 +7,11 @@ pub mod control_plane;
 pub mod daemon;
 pub mod kube_scheduler;
 pub mod objects;
+pub mod proxy;
 pub mod wait;
 
 pub use control_plane::{ControlPlane, Options, User};
 pub use daemon::Daemon;
 pub use kube_scheduler::KubeScheduler;
+pub use proxy::Proxy;
 pub use wait::wait_until;
