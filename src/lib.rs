@@ -12,4 +12,6 @@ pub mod framework;
 pub mod engine;
 pub mod scheduler;
 pub mod explain;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod cli;

@@ -1,0 +1,362 @@
+//! The connection to the API server: how it is found, one call at a time, and what can become of a call. Used by
+//! everything in this room. Nothing is retried here: whether a call may be repeated is known only to its caller
+//! (a binding never is).
+
+use super::limiter::Limiter;
+use http::{Method, StatusCode, header};
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Media type of a JSON body.
+pub const JSON: &str = "application/json";
+/// Media type of an RFC 7386 patch.
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
+/// Media type of Kubernetes' own patch, which merges lists by their keys.
+pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// How the API server is found.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// A kubeconfig file; without one, the service account of the pod we run in.
+    pub kubeconfig: Option<PathBuf>,
+    /// Overrides the kubeconfig's server.
+    pub master: Option<String>,
+    /// What follows the program's name in the user agent.
+    pub user_agent: &'static str,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig file cannot be read or used.
+    #[error("cannot use the kubeconfig `{path}`: {why}")]
+    Kubeconfig {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Neither a kubeconfig nor a pod's service account.
+    #[error("no kubeconfig was given and this is no pod with a service account ({0}); give `--kubeconfig FILE`")]
+    NotInCluster(String),
+    /// The address is none.
+    #[error("`--master` is `{0}`, which is no URL such as `https://10.0.0.1:6443`")]
+    Master(String),
+    /// Certificates or credentials that cannot be used.
+    #[error("cannot prepare the connection to {server}: {why}")]
+    Credentials {
+        /// The server.
+        server: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// What became of a call that did not succeed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The server answered that it did not do it.
+    #[error("{message}")]
+    Status {
+        /// The HTTP status.
+        code: u16,
+        /// `metav1.Status.reason`.
+        reason: String,
+        /// `metav1.Status.message`.
+        message: String,
+        /// How long the server wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// It never left: no connection, or no credentials.
+    #[error("cannot reach the API server: {0}")]
+    NotSent(String),
+    /// It left and no whole answer came.
+    #[error("no answer from the API server: {0}")]
+    Lost(String),
+    /// The answer is not what was asked for.
+    #[error("cannot read the API server's answer: {0}")]
+    Unreadable(String),
+}
+
+impl ApiError {
+    /// The HTTP status, when the server answered.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later (never asks whether it is safe to repeat it).
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Status { code, .. } => matches!(code, 408 | 409 | 429 | 500..=599),
+            Self::NotSent(_) | Self::Lost(_) => true,
+            Self::Unreadable(_) => false,
+        }
+    }
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// Media type of the body.
+    pub content: &'static str,
+    /// The body; empty for none.
+    pub body: Vec<u8>,
+    /// How long to wait for the whole answer.
+    pub timeout: Duration,
+}
+
+impl Request {
+    /// How long most calls may take.
+    pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A GET.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { method: Method::GET, path: path.into(), content: JSON, body: Vec::new(), timeout: Self::TIMEOUT }
+    }
+
+    /// A call with a JSON body.
+    pub fn with_body(
+        method: Method,
+        path: impl Into<String>,
+        content: &'static str,
+        body: &serde_json::Value,
+    ) -> Self {
+        let body = body.to_string().into_bytes();
+        Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT }
+    }
+
+    /// The same with another time-out.
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
+
+/// The API server. Clones share connections and limits.
+#[derive(Clone)]
+pub struct Api {
+    client: kube::Client,
+    limiter: Arc<Limiter>,
+    server: Arc<str>,
+    namespace: Arc<str>,
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Api({})", self.server)
+    }
+}
+
+impl Api {
+    /// Prepares connections; none is opened yet.
+    pub async fn new(target: &Target, limiter: Limiter) -> Result<Self, ConnectError> {
+        let mut config = match &target.kubeconfig {
+            Some(path) => from_file(path).await?,
+            None => match (kube::Config::incluster(), &target.master) {
+                (Ok(config), _) => config,
+                (Err(_), Some(master)) => kube::Config::new(parse_master(master)?),
+                (Err(error), None) => return Err(ConnectError::NotInCluster(deepest(&error))),
+            },
+        };
+        if let Some(master) = &target.master {
+            config.cluster_url = parse_master(master)?;
+        }
+        config.default_retry = false;
+        config.connect_timeout = Some(Duration::from_secs(5));
+        let agent = format!("bayplan/{} {}", env!("CARGO_PKG_VERSION"), target.user_agent);
+        if let Ok(agent) = http::HeaderValue::from_str(&agent) {
+            config.headers.push((header::USER_AGENT, agent));
+        }
+        let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
+        let namespace = config.default_namespace.as_str().into();
+        let client = kube::Client::try_from(config).map_err(|error| ConnectError::Credentials {
+            server: server.to_string(),
+            why: deepest(&error),
+        })?;
+        Ok(Self { client, limiter: Arc::new(limiter), server, namespace })
+    }
+
+    /// The same connections under other limits.
+    pub fn limited_by(&self, limiter: Limiter) -> Self {
+        Self { limiter: Arc::new(limiter), ..self.clone() }
+    }
+
+    /// The server's URL, for messages.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The namespace of the kubeconfig's context, or the one we run in.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Makes a call and reads the answer.
+    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ApiError> {
+        let bytes = self.send(request).await?;
+        serde_json::from_slice(&bytes).map_err(|error| ApiError::Unreadable(error.to_string()))
+    }
+
+    /// Makes a call; the bytes of the answer. Waits for the limits first; the time-out begins after that.
+    pub async fn send(&self, request: Request) -> Result<Vec<u8>, ApiError> {
+        self.limiter.acquire().await;
+        self.send_now(request).await
+    }
+
+    /// Waits until the limits allow one call; for those who must look at the clock once more before
+    /// [`Api::send_now`].
+    pub async fn admitted(&self) {
+        self.limiter.acquire().await;
+    }
+
+    /// Makes a call without asking the limits.
+    pub async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
+        let timeout = request.timeout;
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(result) => result,
+            Err(_) => Err(ApiError::Lost(format!("nothing came within {timeout:?}"))),
+        }
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Vec<u8>, ApiError> {
+        let built = http::Request::builder()
+            .method(request.method)
+            .uri(&request.path)
+            .header(header::CONTENT_TYPE, request.content)
+            .header(header::ACCEPT, JSON)
+            .body(Body::from(request.body))
+            .map_err(|error| ApiError::NotSent(error.to_string()))?;
+        let response = self.client.send(built).await.map_err(|error| outcome(&error))?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect_bytes().await.map_err(|error| ApiError::Lost(deepest(&error)));
+        if parts.status.is_success() {
+            return bytes.map(Into::into);
+        }
+        let retry_after = parts
+            .headers
+            .get(header::RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.parse().ok())
+            .map(Duration::from_secs);
+        if parts.status == StatusCode::TOO_MANY_REQUESTS {
+            self.limiter.pause(retry_after.unwrap_or(Duration::from_secs(1)).min(Duration::from_secs(10)));
+        }
+        let status: kube::core::Status =
+            bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let message = if status.message.is_empty() {
+            format!("the API server answered {}", parts.status)
+        } else {
+            status.message
+        };
+        Err(ApiError::Status { code: parts.status.as_u16(), reason: status.reason, message, retry_after })
+    }
+
+    /// Opens a watch: objects of type `T` as they change, until the server ends it.
+    pub async fn watch<T: DeserializeOwned + Clone>(
+        &self,
+        path: &str,
+    ) -> Result<impl futures::Stream<Item = kube::Result<kube::core::WatchEvent<T>>> + use<T>, ApiError> {
+        self.limiter.acquire().await;
+        let request = http::Request::builder()
+            .uri(path)
+            .header(header::ACCEPT, JSON)
+            .body(Vec::new())
+            .map_err(|error| ApiError::NotSent(error.to_string()))?;
+        self.client.request_events(request).await.map_err(|error| outcome(&error))
+    }
+}
+
+async fn from_file(path: &Path) -> Result<kube::Config, ConnectError> {
+    let refuse = |why: String| ConnectError::Kubeconfig { path: path.display().to_string(), why };
+    let file = Kubeconfig::read_from(path).map_err(|error| refuse(deepest(&error)))?;
+    kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| refuse(deepest(&error)))
+}
+
+fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
+    let uri: http::Uri = master.parse().map_err(|_| ConnectError::Master(master.to_owned()))?;
+    if uri.scheme().is_none() || uri.host().is_none() {
+        return Err(ConnectError::Master(master.to_owned()));
+    }
+    Ok(uri)
+}
+
+/// What a failed exchange means: whether the request can have reached the server.
+pub fn outcome(error: &kube::Error) -> ApiError {
+    match error {
+        kube::Error::Api(status) => ApiError::Status {
+            code: status.code,
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+            retry_after: None,
+        },
+        kube::Error::Auth(_) | kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
+            ApiError::NotSent(deepest(error))
+        }
+        kube::Error::Service(inner) => {
+            match inner.downcast_ref::<hyper_util::client::legacy::Error>() {
+                Some(inner) if inner.is_connect() => ApiError::NotSent(deepest(error)),
+                _ => ApiError::Lost(deepest(error)),
+            }
+        }
+        kube::Error::SerdeError(error) => ApiError::Unreadable(error.to_string()),
+        _ => ApiError::Lost(deepest(error)),
+    }
+}
+
+/// The innermost cause: what people can act on (`Connection refused`), without the layers around it.
+pub fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut at = error;
+    while let Some(source) = at.source() {
+        at = source;
+    }
+    at.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn missing_and_broken_kubeconfigs_are_named() {
+        let target = Target { kubeconfig: Some("/nowhere/kubeconfig".into()), ..Target::default() };
+        let error = Api::new(&target, Limiter::unlimited()).await.unwrap_err().to_string();
+        assert!(error.starts_with("cannot use the kubeconfig `/nowhere/kubeconfig`: "), "{error}");
+        let target = Target { master: Some("no url".into()), ..Target::default() };
+        let error = Api::new(&target, Limiter::unlimited()).await.unwrap_err().to_string();
+        assert!(error.contains("`no url`"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_was_never_sent() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let target = Target { master: Some(format!("http://{free}")), ..Target::default() };
+        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let error = api.send(Request::get("/version")).await.unwrap_err();
+        assert!(matches!(&error, ApiError::NotSent(why) if why.contains("refused")), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_come_is_lost() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target {
+            master: Some(format!("http://{}", listener.local_addr().unwrap())),
+            ..Target::default()
+        };
+        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let request = Request::get("/version").within(Duration::from_millis(50));
+        let error = api.send(request).await.unwrap_err();
+        assert!(matches!(error, ApiError::Lost(_)), "{error:?}");
+    }
+}

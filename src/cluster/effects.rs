@@ -1,0 +1,305 @@
+//! Effects to requests: bindings, conditions, reads and deletions. Calls about one pod go out in order and one at a
+//! time, at most so many at once over connections that stay open; each is answered by one reply: done, refused
+//! (it certainly did not happen) or unknown. A binding is never sent twice. The driver hands the calls in; which
+//! calls there are is decided by the scheduler.
+
+use super::calls::{self, Outcome};
+use super::client::Api;
+use super::term::Term;
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
+use crate::model::{ObjectKey, Symbol};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// How calls are made.
+#[derive(Clone)]
+pub struct Settings {
+    /// Requests at once; each takes a connection.
+    pub at_once: usize,
+    /// How long the API server may work on a binding; shorter than `leaseDuration - renewDeadline`.
+    pub bind_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { at_once: 32, bind_timeout: Duration::from_secs(4) }
+    }
+}
+
+/// What is told of each call, for metrics and records.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// `bind`, `patch`, `read` or `delete`.
+    pub kind: &'static str,
+    /// The pod.
+    pub pod: ObjectKey,
+    /// `done`, `refused` or `unknown`.
+    pub result: &'static str,
+    /// From the start of the request to its answer.
+    pub took: Duration,
+}
+
+/// Takes the answers.
+pub trait Replies: Send + Sync + 'static {
+    /// The one answer to a call.
+    fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>);
+    /// A call was made, with a ticket or without.
+    fn made(&self, made: Made);
+}
+
+enum Command {
+    Call { ticket: Option<Ticket>, call: ApiCall, transition: bool },
+    Finished { lane: Symbol },
+    Drain(oneshot::Sender<()>),
+}
+
+/// The way out for calls. Clones share the window.
+#[derive(Clone)]
+pub struct Effects {
+    commands: mpsc::UnboundedSender<Command>,
+}
+
+impl Effects {
+    /// Starts the task that makes the calls; it ends with the last clone.
+    pub fn start(api: Api, term: Term, settings: Settings, replies: Arc<dyn Replies>) -> Self {
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let window = Window {
+            maker: Maker { api, term, settings, replies, done: commands.downgrade() },
+            lanes: FxHashMap::default(),
+            ready: VecDeque::new(),
+            open: 0,
+            drained: Vec::new(),
+        };
+        tokio::spawn(window.run(inbox));
+        Self { commands }
+    }
+
+    /// A call; with a ticket it is answered by one reply. `transition`: the condition of a status patch changes its
+    /// status, so it gets the present instant.
+    pub fn call(&self, ticket: Option<Ticket>, call: ApiCall, transition: bool) {
+        let _ = self.commands.send(Command::Call { ticket, call, transition });
+    }
+
+    /// Waits until no call is open, at most `patience`. Whether that came true.
+    pub async fn drain(&self, patience: Duration) -> bool {
+        let (tell, told) = oneshot::channel();
+        let _ = self.commands.send(Command::Drain(tell));
+        matches!(tokio::time::timeout(patience, told).await, Ok(Ok(())))
+    }
+}
+
+struct Job {
+    ticket: Option<Ticket>,
+    call: ApiCall,
+    transition: bool,
+}
+
+#[derive(Default)]
+struct Lane {
+    queue: VecDeque<Job>,
+    /// Of the call under way; set when a later one makes it pointless to repeat it.
+    superseded: Option<Arc<AtomicBool>>,
+}
+
+struct Window {
+    maker: Maker,
+    lanes: FxHashMap<Symbol, Lane>,
+    /// Lanes with something to send and nothing under way.
+    ready: VecDeque<Symbol>,
+    open: usize,
+    drained: Vec<oneshot::Sender<()>>,
+}
+
+impl Window {
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Command>) {
+        while let Some(command) = inbox.recv().await {
+            match command {
+                Command::Call { ticket, call, transition } => self.take(Job { ticket, call, transition }),
+                Command::Finished { lane } => self.finished(lane),
+                Command::Drain(tell) => self.drained.push(tell),
+            }
+            self.send();
+            if self.open == 0 && self.ready.is_empty() {
+                for tell in self.drained.drain(..) {
+                    let _ = tell.send(());
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, mut job: Job) {
+        let key = lane_of(&job.call);
+        let lane = self.lanes.entry(key.clone()).or_default();
+        let idle = lane.superseded.is_none() && lane.queue.is_empty();
+        match &mut job.call {
+            ApiCall::PatchStatus { patch, .. } => {
+                // A newer patch replaces one that has not been sent.
+                if let Some(at) = lane.queue.iter().position(|it| matches!(it.call, ApiCall::PatchStatus { .. }))
+                    && let Some(older) = lane.queue.remove(at)
+                {
+                    if let ApiCall::PatchStatus { patch: older_patch, .. } = &older.call {
+                        join(patch, older_patch);
+                    }
+                    job.transition |= older.transition;
+                    self.maker.refuse(older.ticket, "Superseded", "a newer patch replaced this one");
+                }
+                if let Some(flag) = &lane.superseded {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            }
+            ApiCall::Bind { .. } | ApiCall::Delete { .. } => {
+                let mut kept = VecDeque::new();
+                for older in lane.queue.drain(..) {
+                    if matches!(older.call, ApiCall::PatchStatus { .. }) {
+                        self.maker.refuse(older.ticket, "Superseded", "the pod is bound or deleted instead");
+                    } else {
+                        kept.push_back(older);
+                    }
+                }
+                lane.queue = kept;
+                if let Some(flag) = &lane.superseded {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            }
+            ApiCall::Read(_) => {}
+        }
+        lane.queue.push_back(job);
+        if idle || (lane.superseded.is_none() && !self.ready.contains(&key)) {
+            self.ready.push_back(key);
+        }
+    }
+
+    fn finished(&mut self, key: Symbol) {
+        self.open -= 1;
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        lane.superseded = None;
+        if lane.queue.is_empty() {
+            self.lanes.remove(&key);
+        } else {
+            self.ready.push_back(key);
+        }
+    }
+
+    fn send(&mut self) {
+        while self.open < self.maker.settings.at_once {
+            let Some(key) = self.ready.pop_front() else { return };
+            let Some(lane) = self.lanes.get_mut(&key) else { continue };
+            let Some(job) = lane.queue.pop_front() else { continue };
+            let flag = Arc::new(AtomicBool::new(false));
+            lane.superseded = Some(Arc::clone(&flag));
+            self.open += 1;
+            let maker = self.maker.clone();
+            tokio::spawn(async move {
+                maker.make(job, &flag).await;
+                if let Some(done) = maker.done.upgrade() {
+                    let _ = done.send(Command::Finished { lane: key });
+                }
+            });
+        }
+    }
+}
+
+/// The lane of a call: the pod it is about.
+fn lane_of(call: &ApiCall) -> Symbol {
+    let key = match call {
+        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
+        ApiCall::Read(key) => key,
+    };
+    if key.uid.is_empty() { Symbol::from(format!("{}/{}", key.namespace, key.name)) } else { key.uid.clone() }
+}
+
+/// What the older patch said and the newer one leaves alone.
+fn join(newer: &mut ConditionPatch, older: &ConditionPatch) {
+    if newer.reason.is_none() && older.reason.is_some() {
+        newer.reason = older.reason;
+        newer.message.clone_from(&older.message);
+    }
+    if newer.nominated_node.is_none() {
+        newer.nominated_node.clone_from(&older.nominated_node);
+    }
+}
+
+#[derive(Clone)]
+struct Maker {
+    api: Api,
+    term: Term,
+    settings: Settings,
+    replies: Arc<dyn Replies>,
+    done: mpsc::WeakUnboundedSender<Command>,
+}
+
+impl Maker {
+    fn refuse(&self, ticket: Option<Ticket>, reason: &str, message: &str) {
+        if let Some(ticket) = ticket {
+            let refused = CallError::Refused { code: 0, reason: reason.into(), message: message.into() };
+            self.replies.reply(ticket, Err(refused));
+        }
+    }
+
+    async fn make(&self, job: Job, superseded: &AtomicBool) {
+        let (kind, pod) = match &job.call {
+            ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
+            ApiCall::PatchStatus { pod, .. } => ("patch", pod.clone()),
+            ApiCall::Delete { pod } => ("delete", pod.clone()),
+            ApiCall::Read(key) => ("read", key.clone()),
+        };
+        let mut took = Duration::ZERO;
+        let result = self.attempts(&job, superseded, &mut took).await;
+        let name = match &result {
+            Ok(_) => "done",
+            Err(CallError::Refused { .. }) => "refused",
+            Err(CallError::Unknown(_)) => "unknown",
+        };
+        if let Err(error) = &result {
+            let what = format!("{}/{}", pod.namespace, pod.name);
+            tracing::info!(call = kind, pod = %what, ?error, "call failed");
+        }
+        self.replies.made(Made { kind, pod, result: name, took });
+        if let Some(ticket) = job.ticket {
+            self.replies.reply(ticket, result);
+        }
+    }
+
+    /// Repeats what may be repeated: reads, deletions by UID and patches of conditions.
+    async fn attempts(
+        &self,
+        job: &Job,
+        superseded: &AtomicBool,
+        took: &mut Duration,
+    ) -> Result<Answer, CallError> {
+        let mut pause = Duration::from_millis(100);
+        let mut tries = match job.call {
+            ApiCall::Bind { .. } => 1,
+            _ => 5,
+        };
+        loop {
+            self.api.admitted().await;
+            // The last look at the clock before anything is written.
+            if !matches!(job.call, ApiCall::Read(_)) && !self.term.may_write() {
+                return Err(CallError::Refused {
+                    code: 0,
+                    reason: "NotLeading".into(),
+                    message: "this instance does not lead any more".into(),
+                });
+            }
+            let since = Instant::now();
+            let outcome = calls::make(&self.api, &job.call, job.transition, self.settings.bind_timeout).await;
+            *took = since.elapsed();
+            tries -= 1;
+            let error = match outcome {
+                Outcome::Answered(answer) => return Ok(answer),
+                Outcome::Failed { error, again } if !again || tries == 0 => return Err(error),
+                Outcome::Failed { error, .. } => error,
+            };
+            if superseded.load(Ordering::Relaxed) {
+                return Err(error);
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The only room that talks to the API server (feature `cluster`): watches, calls, events, the lease, policies from
+//! ConfigMaps, health and metrics. It drives the [`Scheduler`](crate::scheduler) on one thread and decides nothing.
+
+pub mod random;
+pub mod limiter;
+pub mod client;
+pub mod watch;
+pub mod objects;
+pub mod term;
+pub mod calls;
+pub mod effects;
