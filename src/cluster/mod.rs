@@ -9,3 +9,6 @@ pub mod objects;
 pub mod term;
 pub mod calls;
 pub mod effects;
+pub mod driver;
+pub mod informers;
+pub mod leader;

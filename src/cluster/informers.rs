@@ -1,0 +1,256 @@
+//! Watches to Inputs: pods that have not ended, nodes and namespaces, each in watch order, into the driver's one
+//! channel. When all have been listed once, `Synced` follows. A kind that may not be read is said once; until it can
+//! be read, nothing is scheduled, because a decision without it would be a guess.
+
+use super::client::Api;
+use super::driver::Mailbox;
+use super::objects::{Slim, Whole};
+use super::watch::{self, Collection, Seen, Trouble, encode};
+use crate::model::Kind;
+use crate::model::objects::{namespace, node, pod};
+use crate::scheduler::Input;
+use rustc_hash::FxHashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Which kinds are kept whole, because a policy reads beyond their slim fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Pods.
+    pub pods: bool,
+    /// Nodes.
+    pub nodes: bool,
+    /// Namespaces.
+    pub namespaces: bool,
+}
+
+impl Needs {
+    fn of(self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Pod => self.pods,
+            Kind::Node => self.nodes,
+            Kind::Namespace => self.namespaces,
+        }
+    }
+
+    /// Both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            pods: self.pods || other.pods,
+            nodes: self.nodes || other.nodes,
+            namespaces: self.namespaces || other.namespaces,
+        }
+    }
+}
+
+/// The state of one watch, for readiness and metrics.
+#[derive(Clone, Debug)]
+pub struct WatchState {
+    /// The resource's plural name.
+    pub resource: &'static str,
+    /// Whether it has been listed.
+    pub listed: bool,
+    /// Whether what was listed last is kept whole.
+    pub whole: bool,
+    /// When the server last said something.
+    pub seen: Instant,
+    /// Why it cannot be read.
+    pub trouble: Option<Trouble>,
+}
+
+/// The running watches.
+#[derive(Clone)]
+pub struct Informers {
+    needs: Arc<tokio::sync::watch::Sender<Needs>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    mailbox: Mailbox,
+    states: Mutex<Vec<WatchState>>,
+    changed: tokio::sync::Notify,
+    synced: AtomicBool,
+}
+
+const RESOURCES: [(Kind, &str); 3] =
+    [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
+
+impl Informers {
+    /// Starts watching.
+    pub fn start(api: &Api, mailbox: Mailbox, needs: Needs) -> Self {
+        let state = |resource| WatchState {
+            resource,
+            listed: false,
+            whole: false,
+            seen: Instant::now(),
+            trouble: None,
+        };
+        let shared = Arc::new(Shared {
+            mailbox,
+            states: Mutex::new(RESOURCES.iter().map(|(_, resource)| state(resource)).collect()),
+            changed: tokio::sync::Notify::new(),
+            synced: AtomicBool::new(false),
+        });
+        let needs = Arc::new(tokio::sync::watch::Sender::new(needs));
+        for at in 0..RESOURCES.len() {
+            tokio::spawn(watch_kind(at, api.clone(), Arc::clone(&shared), needs.subscribe()));
+        }
+        Self { needs, shared }
+    }
+
+    /// The state of the watches.
+    pub fn states(&self) -> Vec<WatchState> {
+        self.shared.states().clone()
+    }
+
+    /// Whether every kind has been listed once.
+    pub fn is_synced(&self) -> bool {
+        self.shared.synced.load(Ordering::SeqCst)
+    }
+
+    /// Keeps these kinds whole from now on; kinds for which that is new are listed again. Returns when that is done:
+    /// policies that read the whole objects may be taken into service then.
+    pub async fn need(&self, needs: Needs) {
+        self.needs.send_if_modified(|held| std::mem::replace(held, needs) != needs);
+        loop {
+            let notified = self.shared.changed.notified();
+            let done = {
+                let states = self.shared.states();
+                RESOURCES
+                    .iter()
+                    .zip(states.iter())
+                    .all(|((kind, _), state)| !needs.of(kind) || state.whole && state.listed)
+            };
+            if done {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Shared {
+    fn states(&self) -> std::sync::MutexGuard<'_, Vec<WatchState>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alive(&self, at: usize) {
+        if let Some(state) = self.states().get_mut(at) {
+            state.seen = Instant::now();
+        }
+    }
+
+    fn listed(&self, at: usize, whole: bool) {
+        let all = {
+            let mut states = self.states();
+            if let Some(state) = states.get_mut(at) {
+                (state.listed, state.whole, state.trouble) = (true, whole, None);
+                state.seen = Instant::now();
+            }
+            states.iter().all(|state| state.listed)
+        };
+        if all && !self.synced.swap(true, Ordering::SeqCst) {
+            tracing::info!("caches are synced");
+            self.mailbox.input(Input::Synced);
+        }
+        self.changed.notify_waiters();
+    }
+}
+
+async fn watch_kind(at: usize, api: Api, shared: Arc<Shared>, mut needs: tokio::sync::watch::Receiver<Needs>) {
+    let Some((kind, _)) = RESOURCES.get(at) else { return };
+    loop {
+        let whole = needs.borrow_and_update().of(kind);
+        let changed = async {
+            while needs.borrow_and_update().of(kind) == whole {
+                if needs.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        let watching = async {
+            match (kind, whole) {
+                (Kind::Pod, false) => watch_as::<pod::Pod>(at, &api, &shared, whole).await,
+                (Kind::Pod, true) => watch_as::<Whole<0>>(at, &api, &shared, whole).await,
+                (Kind::Node, false) => watch_as::<node::Node>(at, &api, &shared, whole).await,
+                (Kind::Node, true) => watch_as::<Whole<1>>(at, &api, &shared, whole).await,
+                (Kind::Namespace, false) => watch_as::<namespace::Namespace>(at, &api, &shared, whole).await,
+                (Kind::Namespace, true) => watch_as::<Whole<2>>(at, &api, &shared, whole).await,
+            }
+        };
+        tokio::select! {
+            () = watching => return,
+            () = changed => {}
+        }
+    }
+}
+
+fn collection(kind: &Kind, resource: &'static str) -> Collection {
+    let selectors = match kind {
+        Kind::Pod => format!("fieldSelector={}", encode("status.phase!=Succeeded,status.phase!=Failed")),
+        _ => String::new(),
+    };
+    Collection { path: format!("/api/v1/{resource}"), resource, group: "", selectors }
+}
+
+async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bool) {
+    let Some((kind, resource)) = RESOURCES.get(at) else { return };
+    let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
+    watch::run::<T>(api, &collection(kind, resource), |seen| {
+        let sent = match seen {
+            Seen::All(objects) => {
+                let count = objects.len();
+                let parsed = objects.iter().filter_map(|object| unreadable.parse(object)).collect();
+                let sent = shared.mailbox.input(Input::Relisted(T::KIND, parsed));
+                tracing::info!(resource, count, "listed");
+                shared.listed(at, whole);
+                return sent;
+            }
+            Seen::Applied(object) => match unreadable.parse(&object) {
+                Some(parsed) => shared.mailbox.input(Input::Upserted(parsed)),
+                None => true,
+            },
+            Seen::Gone(object) => shared.mailbox.input(Input::Deleted(object.key())),
+            Seen::Alive => true,
+            Seen::Trouble(trouble) => {
+                tracing::error!(resource, "cannot watch: {trouble}");
+                if let Some(state) = shared.states().get_mut(at) {
+                    state.trouble = Some(trouble);
+                }
+                return true;
+            }
+        };
+        shared.alive(at);
+        sent
+    })
+    .await;
+}
+
+/// Objects that the API server took and we cannot use; each is said once.
+struct Unreadable {
+    resource: &'static str,
+    said: FxHashSet<String>,
+}
+
+impl Unreadable {
+    /// More than this many names are not remembered; then some are said again.
+    const MOST: usize = 10_000;
+
+    fn parse<T: Slim>(&mut self, object: &T) -> Option<crate::model::Object> {
+        match object.parse() {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                let key = object.key();
+                let name = format!("{}/{}", key.namespace, key.name);
+                if self.said.len() >= Self::MOST {
+                    self.said.clear();
+                }
+                if self.said.insert(name.clone()) {
+                    tracing::error!(resource = self.resource, object = %name, %error, "cannot use this object; left out");
+                }
+                None
+            }
+        }
+    }
+}
