@@ -12,3 +12,5 @@ pub mod effects;
 pub mod driver;
 pub mod informers;
 pub mod leader;
+pub mod events;
+pub mod metrics;
