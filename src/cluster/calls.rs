@@ -61,9 +61,11 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
     match result {
         Ok(answer) => Outcome::Answered(answer),
         Err(error) => {
-            // A precondition on the UID that fails stays failed: the object is another one.
-            let foreign = error.code() == Some(409) && error.to_string().contains("UID");
-            Outcome::Failed { again: error.is_passing() && !foreign, error: meaning(&error) }
+            // A precondition on UID or version that failed stays failed: it is another object, or a newer one.
+            let versioned =
+                matches!(call, ApiCall::PatchStatus { patch, .. } if !patch.resource_version.is_empty());
+            let stays = error.code() == Some(409) && (versioned || error.to_string().contains("UID"));
+            Outcome::Failed { again: error.is_passing() && !stays, error: meaning(&error) }
         }
     }
 }
@@ -120,11 +122,14 @@ fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<Stri
         let value = if node.is_empty() { Value::Null } else { json!(node.as_str()) };
         status.insert("nominatedNodeName".into(), value);
     }
-    let mut body = json!({"status": status});
+    let mut metadata = Map::new();
     if !pod.uid.is_empty() {
-        body["metadata"] = json!({"uid": pod.uid.as_str()});
+        metadata.insert("uid".into(), json!(pod.uid.as_str()));
     }
-    body
+    if !patch.resource_version.is_empty() {
+        metadata.insert("resourceVersion".into(), json!(patch.resource_version));
+    }
+    json!({"metadata": metadata, "status": status})
 }
 
 async fn read(api: &Api, key: &ObjectKey) -> Result<Answer, ApiError> {
@@ -175,15 +180,24 @@ mod tests {
 
     #[test]
     fn a_status_patch_changes_only_what_it_names() {
-        let patch =
-            ConditionPatch { reason: Some("Unschedulable"), message: "0/1 nodes".into(), nominated_node: None };
+        let patch = ConditionPatch {
+            reason: Some("Unschedulable"),
+            message: "0/1 nodes".into(),
+            nominated_node: None,
+            resource_version: "7".into(),
+        };
         let body = status_patch(&pod(), &patch, None);
         assert_eq!(
             body,
-            json!({"metadata": {"uid": "u-1"}, "status": {"conditions": [
+            json!({"metadata": {"uid": "u-1", "resourceVersion": "7"}, "status": {"conditions": [
                 {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}})
         );
-        let patch = ConditionPatch { reason: None, message: String::new(), nominated_node: Some("".into()) };
+        let patch = ConditionPatch {
+            reason: None,
+            message: String::new(),
+            nominated_node: Some("".into()),
+            resource_version: "".into(),
+        };
         assert_eq!(status_patch(&pod(), &patch, None)["status"], json!({"nominatedNodeName": null}));
     }
 

@@ -41,7 +41,9 @@ pub enum ConnectError {
         why: String,
     },
     /// Neither a kubeconfig nor a pod's service account.
-    #[error("no kubeconfig was given and this is no pod with a service account ({0}); give `--kubeconfig FILE`")]
+    #[error(
+        "no kubeconfig was given and this is no pod with a service account ({0}); give `--kubeconfig FILE`"
+    )]
     NotInCluster(String),
     /// The address is none.
     #[error("`--master` is `{0}`, which is no URL such as `https://10.0.0.1:6443`")]
@@ -122,7 +124,13 @@ impl Request {
 
     /// A GET.
     pub fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), content: JSON, body: Vec::new(), timeout: Self::TIMEOUT }
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            content: JSON,
+            body: Vec::new(),
+            timeout: Self::TIMEOUT,
+        }
     }
 
     /// A call with a JSON body.
@@ -304,12 +312,10 @@ pub fn outcome(error: &kube::Error) -> ApiError {
         kube::Error::Auth(_) | kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
             ApiError::NotSent(deepest(error))
         }
-        kube::Error::Service(inner) => {
-            match inner.downcast_ref::<hyper_util::client::legacy::Error>() {
-                Some(inner) if inner.is_connect() => ApiError::NotSent(deepest(error)),
-                _ => ApiError::Lost(deepest(error)),
-            }
-        }
+        kube::Error::Service(inner) => match inner.downcast_ref::<hyper_util::client::legacy::Error>() {
+            Some(inner) if inner.is_connect() => ApiError::NotSent(deepest(error)),
+            _ => ApiError::Lost(deepest(error)),
+        },
         kube::Error::SerdeError(error) => ApiError::Unreadable(error.to_string()),
         _ => ApiError::Lost(deepest(error)),
     }

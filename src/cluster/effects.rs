@@ -138,7 +138,8 @@ impl Window {
         match &mut job.call {
             ApiCall::PatchStatus { patch, .. } => {
                 // A newer patch replaces one that has not been sent.
-                if let Some(at) = lane.queue.iter().position(|it| matches!(it.call, ApiCall::PatchStatus { .. }))
+                if let Some(at) =
+                    lane.queue.iter().position(|it| matches!(it.call, ApiCall::PatchStatus { .. }))
                     && let Some(older) = lane.queue.remove(at)
                 {
                     if let ApiCall::PatchStatus { patch: older_patch, .. } = &older.call {

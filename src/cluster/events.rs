@@ -57,7 +57,8 @@ impl EventSink {
 
     /// Queues an event; never waits.
     pub fn send(&self, event: EventRecord) {
-        let at = event.pod.uid.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        let at =
+            event.pod.uid.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let Some(worker) = self.workers.get(at % self.workers.len().max(1)) else { return };
         self.open.fetch_add(1, Ordering::Relaxed);
         if worker.try_send(event).is_err() {
@@ -141,7 +142,8 @@ impl Worker {
         let name = format!("{}.{:x}", event.pod.name, event.at.0 * 1_000 + self.sequence);
         let collection = format!("/apis/events.k8s.io/v1/namespaces/{}/events", event.pod.namespace);
         let body = event_object(event, &name, &self.host);
-        let created = send(&self.api, || Request::with_body(Method::POST, collection.clone(), JSON, &body)).await;
+        let created =
+            send(&self.api, || Request::with_body(Method::POST, collection.clone(), JSON, &body)).await;
         if let Err(error) = created {
             tracing::warn!(pod = %event.pod.name, reason = event.reason, %error, "cannot write an event");
             return;

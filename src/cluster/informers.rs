@@ -158,7 +158,12 @@ impl Shared {
     }
 }
 
-async fn watch_kind(at: usize, api: Api, shared: Arc<Shared>, mut needs: tokio::sync::watch::Receiver<Needs>) {
+async fn watch_kind(
+    at: usize,
+    api: Api,
+    shared: Arc<Shared>,
+    mut needs: tokio::sync::watch::Receiver<Needs>,
+) {
     let Some((kind, _)) = RESOURCES.get(at) else { return };
     loop {
         let whole = needs.borrow_and_update().of(kind);

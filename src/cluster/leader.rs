@@ -74,7 +74,8 @@ impl Election {
                 }
                 Tried::HeldBy(holder) => {
                     if self.reported != holder {
-                        let since = self.observed.as_ref().and_then(|it| it.lease["spec"]["acquireTime"].as_str());
+                        let since =
+                            self.observed.as_ref().and_then(|it| it.lease["spec"]["acquireTime"].as_str());
                         tracing::info!(
                             lease = %self.path(), %holder, since = since.unwrap_or("unknown"),
                             "waiting for the lease, which another holds"
@@ -154,7 +155,9 @@ impl Election {
 
     fn advice(&self, error: &ApiError) -> String {
         match error.code() {
-            Some(401) => format!("the API server does not accept our credentials ({error}): is the token expired?"),
+            Some(401) => {
+                format!("the API server does not accept our credentials ({error}): is the token expired?")
+            }
             Some(403) => format!(
                 "{error}; add this rule to the role: {{apiGroups: [\"coordination.k8s.io\"], resources: \
                  [\"leases\"], resourceNames: [\"{}\"], verbs: [\"get\", \"update\"]}} and `create` without names",

@@ -78,27 +78,127 @@ impl Metrics {
         let mut registry = Registry::default();
         let attempts = || Histogram::new(exponential_buckets(1.0, 2.0, 5));
         let metrics = Self {
-            schedule_attempts: add(&mut registry, "scheduler_schedule_attempts", "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem", Counters::default()),
-            attempt_duration: add(&mut registry, "scheduler_scheduling_attempt_duration_seconds", "Scheduling attempt latency in seconds (scheduling algorithm + binding)", Family::new_with_constructor(milliseconds as fn() -> Histogram)),
-            algorithm_duration: add(&mut registry, "scheduler_scheduling_algorithm_duration_seconds", "Scheduling algorithm latency in seconds", milliseconds()),
-            extension_point_duration: add(&mut registry, "scheduler_framework_extension_point_duration_seconds", "Latency for running all plugins of a specific extension point; here of Bind, which alone leaves the process", Family::new_with_constructor(tenths_of_milliseconds as fn() -> Histogram)),
-            pending_pods: add(&mut registry, "scheduler_pending_pods", "Number of pending pods, by the queue type", Gauges::default()),
-            incoming_pods: add(&mut registry, "scheduler_queue_incoming_pods", "Number of pods added to scheduling queues by event and queue type", Counters::default()),
-            pod_attempts: add(&mut registry, "scheduler_pod_scheduling_attempts", "Number of attempts to successfully schedule a pod", attempts()),
-            cache_size: add(&mut registry, "scheduler_cache_size", "Number of nodes, pods, and assumed (bound) pods in the scheduler cache", Gauges::default()),
-            goroutines: add(&mut registry, "scheduler_goroutines", "Number of running bindings", Gauges::default()),
-            master_status: add(&mut registry, "leader_election_master_status", "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master", Gauges::default()),
-            calls: add(&mut registry, "bayplan_calls", "Calls to the API server about pods, by kind and result", Counters::default()),
+            schedule_attempts: add(
+                &mut registry,
+                "scheduler_schedule_attempts",
+                "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem",
+                Counters::default(),
+            ),
+            attempt_duration: add(
+                &mut registry,
+                "scheduler_scheduling_attempt_duration_seconds",
+                "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
+                Family::new_with_constructor(milliseconds as fn() -> Histogram),
+            ),
+            algorithm_duration: add(
+                &mut registry,
+                "scheduler_scheduling_algorithm_duration_seconds",
+                "Scheduling algorithm latency in seconds",
+                milliseconds(),
+            ),
+            extension_point_duration: add(
+                &mut registry,
+                "scheduler_framework_extension_point_duration_seconds",
+                "Latency for running all plugins of a specific extension point; here of Bind, which alone leaves the process",
+                Family::new_with_constructor(tenths_of_milliseconds as fn() -> Histogram),
+            ),
+            pending_pods: add(
+                &mut registry,
+                "scheduler_pending_pods",
+                "Number of pending pods, by the queue type",
+                Gauges::default(),
+            ),
+            incoming_pods: add(
+                &mut registry,
+                "scheduler_queue_incoming_pods",
+                "Number of pods added to scheduling queues by event and queue type",
+                Counters::default(),
+            ),
+            pod_attempts: add(
+                &mut registry,
+                "scheduler_pod_scheduling_attempts",
+                "Number of attempts to successfully schedule a pod",
+                attempts(),
+            ),
+            cache_size: add(
+                &mut registry,
+                "scheduler_cache_size",
+                "Number of nodes, pods, and assumed (bound) pods in the scheduler cache",
+                Gauges::default(),
+            ),
+            goroutines: add(
+                &mut registry,
+                "scheduler_goroutines",
+                "Number of running bindings",
+                Gauges::default(),
+            ),
+            master_status: add(
+                &mut registry,
+                "leader_election_master_status",
+                "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master",
+                Gauges::default(),
+            ),
+            calls: add(
+                &mut registry,
+                "bayplan_calls",
+                "Calls to the API server about pods, by kind and result",
+                Counters::default(),
+            ),
             leader: add(&mut registry, "bayplan_leader", "1 on the replica that schedules", Gauge::default()),
-            policy_info: add(&mut registry, "bayplan_policy_info", "What runs: one sample for each policy", Gauges::default()),
-            policy_load_success: add(&mut registry, "bayplan_policy_load_success", "1 when the present text of the policy runs, 0 when an older one does or none", Gauges::default()),
-            policy_load_timestamp: add(&mut registry, "bayplan_policy_load_timestamp_seconds", "When the text that runs was taken into service", FloatGauges::default()),
-            policy_revision: add(&mut registry, "bayplan_policy_set_revision", "The revision of the set of policies that decides", Gauge::default()),
-            watch_age: add(&mut registry, "bayplan_watch_age_seconds", "Time since the last event or bookmark of a watch", FloatGauges::default()),
-            dropped: add(&mut registry, "bayplan_dropped", "What was let go because a queue was full", Counters::default()),
-            bind_results: add(&mut registry, "bayplan_bind_results", "Bindings by what became of them", Counters::default()),
-            cpu: add(&mut registry, "process_cpu_seconds", "Total user and system CPU time spent in seconds", Counter::default()),
-            memory: add(&mut registry, "process_resident_memory_bytes", "Resident memory size in bytes", Gauge::default()),
+            policy_info: add(
+                &mut registry,
+                "bayplan_policy_info",
+                "What runs: one sample for each policy",
+                Gauges::default(),
+            ),
+            policy_load_success: add(
+                &mut registry,
+                "bayplan_policy_load_success",
+                "1 when the present text of the policy runs, 0 when an older one does or none",
+                Gauges::default(),
+            ),
+            policy_load_timestamp: add(
+                &mut registry,
+                "bayplan_policy_load_timestamp_seconds",
+                "When the text that runs was taken into service",
+                FloatGauges::default(),
+            ),
+            policy_revision: add(
+                &mut registry,
+                "bayplan_policy_set_revision",
+                "The revision of the set of policies that decides",
+                Gauge::default(),
+            ),
+            watch_age: add(
+                &mut registry,
+                "bayplan_watch_age_seconds",
+                "Time since the last event or bookmark of a watch",
+                FloatGauges::default(),
+            ),
+            dropped: add(
+                &mut registry,
+                "bayplan_dropped",
+                "What was let go because a queue was full",
+                Counters::default(),
+            ),
+            bind_results: add(
+                &mut registry,
+                "bayplan_bind_results",
+                "Bindings by what became of them",
+                Counters::default(),
+            ),
+            cpu: add(
+                &mut registry,
+                "process_cpu_seconds",
+                "Total user and system CPU time spent in seconds",
+                Counter::default(),
+            ),
+            memory: add(
+                &mut registry,
+                "process_resident_memory_bytes",
+                "Resident memory size in bytes",
+                Gauge::default(),
+            ),
             registry,
         };
         // Dashboards expect the samples of every queue from the start.
@@ -148,7 +248,8 @@ mod tests {
     #[test]
     fn stable_metrics_have_upstreams_names_labels_and_buckets() {
         let metrics = Metrics::new();
-        let labels = |result: &str| vec![("result", result.to_owned()), ("profile", "default-scheduler".to_owned())];
+        let labels =
+            |result: &str| vec![("result", result.to_owned()), ("profile", "default-scheduler".to_owned())];
         metrics.schedule_attempts.get_or_create(&labels("scheduled")).inc();
         metrics.attempt_duration.get_or_create(&labels("scheduled")).observe(0.003);
         metrics.pod_attempts.observe(1.0);

@@ -106,7 +106,11 @@ const SILENCE: Duration = Duration::from_secs(95);
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Lists and watches a collection until `seen` says that nobody listens any more (returns `false`).
-pub async fn run<T: Watched>(api: &Api, collection: &Collection, mut seen: impl FnMut(Seen<T>) -> bool + Send) {
+pub async fn run<T: Watched>(
+    api: &Api,
+    collection: &Collection,
+    mut seen: impl FnMut(Seen<T>) -> bool + Send,
+) {
     let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     let mut last_trouble = None;
     loop {
