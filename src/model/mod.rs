@@ -38,7 +38,7 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet};
 pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
-pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass};
+pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;

@@ -66,6 +66,9 @@ pub struct OwnerReference {
     pub controller: bool,
 }
 
+/// Status, reason, message and last transition of the condition `PodScheduled`.
+pub type ScheduledCondition = (Symbol, Symbol, Box<str>, Option<Time>);
+
 /// A pod, parsed once and shared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodInfo {
@@ -135,7 +138,7 @@ pub struct PodInfo {
     /// `status.startTime`.
     pub started: Option<Time>,
     /// The condition `PodScheduled`: status, reason, message, last transition.
-    pub scheduled_condition: Option<Box<(Symbol, Symbol, Box<str>, Option<Time>)>>,
+    pub scheduled_condition: Option<Box<ScheduledCondition>>,
     /// The object as the API has it, for policies that read `spec`, `status` or `metadata` beyond the fields above.
     /// `None` when no loaded policy does.
     pub raw: Option<Arc<serde_json::Value>>,

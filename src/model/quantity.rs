@@ -148,7 +148,7 @@ fn leading_digits(digits: impl Iterator<Item = u8>) -> (u128, i64, bool) {
 /// `value` / 10^`places`, rounded up when something is lost.
 fn divide_up(value: u128, places: i64, rest: bool) -> u128 {
     match u32::try_from(places).ok().and_then(|places| 10u128.checked_pow(places)) {
-        Some(divisor) => value / divisor + u128::from(rest || value % divisor != 0),
+        Some(divisor) => value / divisor + u128::from(rest || !value.is_multiple_of(divisor)),
         None => u128::from(rest || value != 0),
     }
 }
@@ -339,34 +339,6 @@ impl Quantity {
         Some(low / divisor + i64::from(low % divisor != 0))
     }
 
-    /// The sum; takes the format of `other` when this is nothing.
-    pub fn add(self, other: Self) -> Self {
-        if self.is_zero() {
-            return other;
-        }
-        if other.is_zero() {
-            return self;
-        }
-        let exponent = self.exponent.min(other.exponent);
-        let lifted = |quantity: &Self| {
-            let by = u32::try_from(i64::from(quantity.exponent) - i64::from(exponent)).ok()?;
-            quantity.mantissa.checked_mul(10i128.checked_pow(by)?)
-        };
-        let sum = match (lifted(&self), lifted(&other)) {
-            (Some(a), Some(b)) => a.checked_add(b).filter(|sum| sum.unsigned_abs() < LIMIT),
-            _ => None,
-        };
-        match sum {
-            Some(mantissa) => {
-                let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
-                Self { mantissa, exponent, format: self.format, decimal }
-            }
-            // Amounts 38 digits apart: the larger one stands for both.
-            None if self.size().cmp(&other.size()) == Ordering::Less => other,
-            None => self,
-        }
-    }
-
     /// How many digits stand before the point.
     fn size(&self) -> i64 {
         let digits = self.mantissa.unsigned_abs().checked_ilog10().map_or(0, |log| i64::from(log) + 1);
@@ -404,6 +376,37 @@ impl Quantity {
     fn whole(&self) -> Option<i128> {
         let (mantissa, exponent) = self.reduced();
         mantissa.checked_mul(10i128.checked_pow(u32::try_from(exponent).ok()?)?)
+    }
+}
+
+/// The sum; takes the format of the second when the first is nothing.
+impl std::ops::Add for Quantity {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        if self.is_zero() {
+            return other;
+        }
+        if other.is_zero() {
+            return self;
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let lifted = |quantity: &Self| {
+            let by = u32::try_from(i64::from(quantity.exponent) - i64::from(exponent)).ok()?;
+            quantity.mantissa.checked_mul(10i128.checked_pow(by)?)
+        };
+        let sum = match (lifted(&self), lifted(&other)) {
+            (Some(a), Some(b)) => a.checked_add(b).filter(|sum| sum.unsigned_abs() < LIMIT),
+            _ => None,
+        };
+        match sum {
+            Some(mantissa) => {
+                let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
+                Self { mantissa, exponent, format: self.format, decimal }
+            }
+            // Amounts 38 digits apart: the larger one stands for both.
+            None if self.size().cmp(&other.size()) == Ordering::Less => other,
+            None => self,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl Amounts {
 
     fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
-            self.entry(name, |now| now.map_or(*amount, |now| now.add(*amount)));
+            self.entry(name, |now| now.map_or(*amount, |now| now + *amount));
         }
     }
 
@@ -280,7 +280,7 @@ impl PodResources {
         }
         for (name, amount) in &self.overhead.0 {
             if limits.get(name).is_some_and(|limit| !limit.is_zero()) {
-                limits.entry(name, |now| now.unwrap_or_default().add(*amount));
+                limits.entry(name, |now| now.unwrap_or_default() + *amount);
             }
         }
         limits
@@ -329,7 +329,7 @@ impl PodResources {
         let names = ["cpu", "memory"];
         let given = |amounts: &Amounts, name: &str| amounts.get(name).filter(|amount| amount.sign() > 0);
         let sum = |of: fn(&Resources) -> &Amounts, name: &str| {
-            places.iter().filter_map(|place| given(of(place), name)).reduce(Quantity::add)
+            places.iter().filter_map(|place| given(of(place), name)).reduce(|sum, amount| sum + amount)
         };
         let requests = names.map(|name| sum(|place| &place.requests, name));
         let limits = names.map(|name| sum(|place| &place.limits, name));

@@ -41,8 +41,8 @@ fn quantity(data: &[u8]) {
     }
     let Ok(second_read) = Quantity::parse(second) else { return };
     assert_eq!(first_read.cmp(&second_read), second_read.cmp(&first_read).reverse());
-    let sum = first_read.add(second_read);
-    assert_eq!(sum, second_read.add(first_read));
+    let sum = first_read + second_read;
+    assert_eq!(sum, second_read + first_read);
     if second_read.sign() >= 0 {
         assert!(sum >= first_read, "{first:?} + {second:?} = {sum}");
     }
