@@ -20,7 +20,8 @@ test-cluster: control-plane ## Runs the tests against a real kube-apiserver and 
 	cargo test --test cluster
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
-	@tests/control-plane/build.sh >/dev/null
+	@# Status 3, not to be had here: the tests then say that they did not run, and fail where CI is set.
+	@tests/control-plane/build.sh >/dev/null || [ $$? -eq 3 ]
 
 lint: ## Formatting, clippy, and the walls: the language and the core build without the cluster room
 	cargo fmt --check
