@@ -10,6 +10,7 @@ pub mod testing;
 pub mod lang;
 pub mod framework;
 pub mod engine;
+pub mod plugins;
 pub mod scheduler;
 pub mod explain;
 #[cfg(feature = "cluster")]

@@ -7,7 +7,7 @@ use super::interpret::Evaluator;
 use super::lower::{self, Statements};
 use super::reads::{ReadOf, Reads};
 use super::typed::Policy;
-use crate::diag::SourceMap;
+use crate::diag::{SourceMap, Span};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct CompiledPolicy {
     pub statements: Statements,
     /// All it reads, of all statements.
     pub reads: Reads,
+    /// Where the checks of each filter are written, as people name it (`gpu.bay:12`).
+    pub places: Vec<Vec<String>>,
     /// Whether filters or scores see other pods than those on the node, so that a simulation moves registers.
     pub sees_other_pods: bool,
 }
@@ -42,7 +44,12 @@ impl CompiledPolicy {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        Self { policy: Arc::new(policy), hash, statements, reads, sees_other_pods }
+        let places = policy
+            .filters
+            .iter()
+            .map(|filter| filter.checks.iter().map(|check| place(sources, check.span)).collect())
+            .collect();
+        Self { policy: Arc::new(policy), hash, statements, reads, places, sees_other_pods }
     }
 
     /// The reference evaluator of its expressions.
@@ -136,7 +143,8 @@ fn all_reads(policy: &Policy) -> Reads {
     all
 }
 
-fn merge(all: &mut Reads, more: &Reads) {
+/// Adds the reads of one statement to those of others.
+pub fn merge(all: &mut Reads, more: &Reads) {
     for (path, polarity) in &more.paths {
         all.paths.entry(path.clone()).and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
     }
@@ -145,5 +153,13 @@ fn merge(all: &mut Reads, more: &Reads) {
         if !all.groups.contains(group) {
             all.groups.push(*group);
         }
+    }
+}
+
+/// The file and line of a span.
+pub fn place(sources: &SourceMap, span: Span) -> String {
+    match sources.file(span) {
+        Some(file) => format!("{}:{}", file.name(), sources.places(span).0.line),
+        None => String::new(),
     }
 }

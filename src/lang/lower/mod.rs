@@ -10,7 +10,7 @@ mod expr;
 mod columns;
 mod rules;
 
-pub use columns::{Pass, RangeBool, RangeNumber};
+pub use columns::{Leaves, Pass, RangeBool, RangeNumber, bits};
 pub use expr::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,

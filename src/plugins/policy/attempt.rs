@@ -1,0 +1,251 @@
+//! The beginning of an attempt: whether the policy applies to the pod, which pods it leaves alone, `prefilter`, and what
+//! filters and scores read of the pod. Also gates, which are asked before there is an attempt.
+
+use super::{PolicyPlugin, SYSTEM_PRIORITY, queued, refusal};
+use crate::framework::{
+    Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
+};
+use crate::lang::context::{EvalContext, Moved, NOTHING_MOVED};
+use crate::lang::lower::{CompiledPrefilter, Env, compute};
+use crate::lang::typed::Missing;
+use crate::lang::value::Constant;
+use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
+use std::sync::Arc;
+
+/// What the policy keeps of an attempt.
+#[derive(Clone)]
+pub(super) struct Attempt {
+    /// Whether the policy says anything of the pod.
+    pub(super) applies: bool,
+    /// Whether its filters and waits do: pods of DaemonSets have one possible node.
+    pub(super) refuses: bool,
+    /// What filters and scores read of the pod.
+    pub(super) registers: Arc<[Constant]>,
+    /// Pods that a simulation moved.
+    pub(super) moved: Moved,
+    /// The scores of the feasible nodes.
+    pub(super) scores: Option<Arc<super::score::Scores>>,
+    /// When each `wait` of the permit ends, once the pod has arrived there.
+    pub(super) deadlines: Vec<crate::model::Time>,
+}
+
+impl Attempt {
+    fn none() -> Self {
+        Self {
+            applies: false,
+            refuses: false,
+            registers: Arc::from([]),
+            moved: Moved::default(),
+            scores: None,
+            deadlines: Vec::new(),
+        }
+    }
+}
+
+/// Whether a pod belongs to a DaemonSet.
+fn of_daemon_set(pod: &PodInfo) -> bool {
+    pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
+}
+
+/// What the absence of a let with `missing` means.
+pub(super) enum Absent {
+    /// Nothing is absent.
+    Nothing,
+    /// The policy does not apply.
+    Skip,
+    /// The pod is refused.
+    Refused(Status),
+}
+
+impl PolicyPlugin {
+    /// Whether policies leave the pod alone at every point.
+    fn leaves_alone(&self, pod: &PodInfo) -> bool {
+        !self.compiled.policy.to_all_pods
+            && (pod.priority >= SYSTEM_PRIORITY || self.left_alone.namespaces.contains(&pod.namespace))
+    }
+
+    /// Whether gates, prefilters, filters and waits leave the pod alone.
+    fn never_refuses(&self, pod: &PodInfo) -> bool {
+        !self.compiled.policy.to_all_pods && of_daemon_set(pod)
+    }
+
+    /// Whether the policy speaks of the pod at all.
+    fn applies(&self, context: EvalContext<'_>) -> bool {
+        if self.leaves_alone(context.pod) {
+            return false;
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        self.compiled.statements.applies.iter().all(|condition| condition(&mut env))
+    }
+
+    /// The first let with `missing` that is absent.
+    pub(super) fn missing(&self, context: EvalContext<'_>) -> Absent {
+        if self.compiled.statements.guards.is_empty() {
+            return Absent::Nothing;
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for guard in &self.compiled.statements.guards {
+            if !(guard.value)(&mut env).is_absent() {
+                continue;
+            }
+            return match &guard.missing {
+                Missing::Skip => Absent::Skip,
+                Missing::Reject(reason) => Absent::Refused(refusal(&self.compiled, reason, context)),
+                Missing::Error => {
+                    let name = self.compiled.policy.lets.get(guard.id.0 as usize).map_or("", |of| &of.name);
+                    Absent::Refused(Status::error(format!("{}: `{name}` is absent", self.compiled.name())))
+                }
+            };
+        }
+        Absent::Nothing
+    }
+
+    /// Decides at the beginning of an attempt: what is kept of it, and the nodes that are left.
+    pub(super) fn begin(&self, h: &Handle<'_>) -> Result<(Attempt, Option<NodeSet>), Status> {
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        if !self.applies(context) {
+            return Ok((Attempt::none(), None));
+        }
+        match self.missing(context) {
+            Absent::Nothing => {}
+            Absent::Skip => return Ok((Attempt::none(), None)),
+            Absent::Refused(status) => return Err(status),
+        }
+        let refuses = !self.never_refuses(h.pod);
+        let only = if refuses { self.prefilter(context)? } else { None };
+        let attempt =
+            Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none() };
+        Ok((attempt, only))
+    }
+
+    fn registers(&self, context: EvalContext<'_>) -> Arc<[Constant]> {
+        compute(&self.compiled.policy, &self.compiled.statements.registers, context).into()
+    }
+
+    /// `prefilter`: the first statement that refuses, in the order of the text; else the nodes that are left.
+    fn prefilter(&self, context: EvalContext<'_>) -> Result<Option<NodeSet>, Status> {
+        let mut left: Option<NodeSet> = None;
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for statement in &self.compiled.statements.prefilters {
+            match statement {
+                CompiledPrefilter::Check(check) => {
+                    if check.refuses(&mut env) {
+                        return Err(refusal(&self.compiled, check.reason(), context));
+                    }
+                }
+                CompiledPrefilter::Only(only) => {
+                    if !only.when.as_ref().is_none_or(|when| when(&mut env)) {
+                        continue;
+                    }
+                    let names = (only.nodes)(&mut env);
+                    let named: NodeSet = names
+                        .elements()
+                        .unwrap_or_default()
+                        .iter()
+                        .filter_map(|name| context.node_named(&Symbol::new(name.as_str()?)))
+                        .collect();
+                    match &mut left {
+                        Some(left) => left.intersect(&named),
+                        None => left = Some(named),
+                    }
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// What a call sees: the handle's view with what the attempt moved.
+    pub(super) fn context<'a>(&self, h: &Handle<'a>, attempt: Option<&'a Attempt>) -> EvalContext<'a> {
+        EvalContext {
+            pod: h.pod,
+            node: None,
+            snapshot: h.snapshot,
+            now: h.now,
+            queued: queued(h),
+            moved: attempt.map_or(&NOTHING_MOVED, |attempt| &attempt.moved),
+        }
+    }
+
+    /// A simulation moved a pod: rules that look at other pods read anew.
+    fn move_pod(&self, h: &Handle<'_>, slot: &mut StateSlot, change: impl FnOnce(&mut Moved)) {
+        if !self.compiled.sees_other_pods {
+            return;
+        }
+        let Some(attempt) = slot.get_mut::<Attempt>() else { return };
+        if !attempt.applies {
+            return;
+        }
+        change(&mut attempt.moved);
+        let moved = attempt.moved.clone();
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        attempt.registers = self.registers(EvalContext { moved: &moved, ..context });
+    }
+}
+
+impl PreEnqueue for PolicyPlugin {
+    fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
+        let context = self.context(h, None);
+        if self.never_refuses(h.pod) || !self.applies(context) {
+            return Ok(());
+        }
+        match self.missing(context) {
+            Absent::Nothing => {}
+            // The pod is refused at prefilter, where it is said; an error is one there too.
+            Absent::Skip | Absent::Refused(_) => return Ok(()),
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for gate in &self.compiled.statements.gates {
+            if gate.refuses(&mut env) {
+                let status = refusal(&self.compiled, gate.reason(), context);
+                return Err(Status::unresolvable(status.message()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PreFilter for PolicyPlugin {
+    fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        let (attempt, only) = self.begin(h)?;
+        let asks = attempt.applies && attempt.refuses && !self.compiled.statements.filters.is_empty();
+        state.put(attempt);
+        Ok(match only {
+            Some(only) => PreFilterOutcome::Only(only),
+            None if asks => PreFilterOutcome::AllNodes,
+            None => PreFilterOutcome::Skip,
+        })
+    }
+
+    fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
+        Some(self)
+    }
+}
+
+impl PreFilterExtensions for PolicyPlugin {
+    fn add_pod(
+        &self,
+        h: &Handle,
+        state: &mut StateSlot,
+        added: &PodInfo,
+        node: NodeInfo,
+    ) -> Result<(), Status> {
+        self.move_pod(h, state, |moved| {
+            let known = h.snapshot.pod(&added.key).map(|entry| entry.pod.clone());
+            moved.add(&known.unwrap_or_else(|| Arc::new(added.clone())), node.id());
+        });
+        Ok(())
+    }
+
+    fn remove_pod(
+        &self,
+        h: &Handle,
+        state: &mut StateSlot,
+        removed: &PodInfo,
+        _node: NodeInfo,
+    ) -> Result<(), Status> {
+        self.move_pod(h, state, |moved| moved.remove(removed));
+        Ok(())
+    }
+}

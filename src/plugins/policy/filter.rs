@@ -1,0 +1,137 @@
+//! `filter`: all statements must let the node pass; the first that refuses, in the order of the text, is the node's
+//! status. The range form walks columns; explanations ask the reference evaluator for all refusals with their values.
+
+use super::attempt::Attempt;
+use super::{PolicyPlugin, refusal};
+use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
+use crate::lang::convert;
+use crate::lang::interpret::Evaluator;
+use crate::lang::lower::{CompiledCheck, Env, Pass, bits, depends};
+use crate::lang::typed::{Check, Expr, ExprKind, Policy};
+use crate::model::{NodeId, NodeInfo, NodeSet};
+
+impl PolicyPlugin {
+    fn checks(&self) -> impl Iterator<Item = &CompiledCheck> {
+        self.compiled.statements.filters.iter().flat_map(|filter| &filter.checks)
+    }
+
+    /// The attempt, when the policy's filters speak of the pod.
+    fn filtering<'a>(&self, h: &Handle<'a>) -> Option<&'a Attempt> {
+        h.state::<Attempt>().filter(|attempt| attempt.applies && attempt.refuses)
+    }
+}
+
+impl Filter for PolicyPlugin {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let Some(attempt) = self.filtering(h) else { return Ok(()) };
+        let context = self.context(h, Some(attempt)).on(node);
+        let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
+        for check in self.checks() {
+            if check.refuses(&mut env) {
+                return Err(refusal(&self.compiled, check.reason(), context));
+            }
+        }
+        Ok(())
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let Some(attempt) = self.filtering(h) else { return };
+        let context = self.context(h, Some(attempt));
+        let leaves = &self.compiled.statements.leaves;
+        let mut pass = Pass::new(&self.compiled.policy, leaves, context, &attempt.registers);
+        // The numbers of constant reasons, in the order of the checks; found when they are first needed.
+        let mut numbers: smallvec::SmallVec<[Option<u32>; 8]> = self.checks().map(|_| None).collect();
+        for (word, mask) in nodes.words().iter().copied().enumerate() {
+            let mut open = mask;
+            for (check, number) in self.checks().zip(numbers.iter_mut()) {
+                if open == 0 {
+                    break;
+                }
+                let refused = check.refused(&mut pass, word, open);
+                open &= !refused;
+                for bit in bits(refused) {
+                    let id = NodeId::from_row(word * 64 + bit);
+                    let number = match (check.constant.is_some(), *number) {
+                        (true, Some(number)) => number,
+                        (constant, _) => {
+                            let of_node = h.snapshot.node(id).map_or(context, |node| context.on(node));
+                            let status = out.status(refusal(&self.compiled, check.reason(), of_node));
+                            if constant {
+                                *number = Some(status);
+                            }
+                            status
+                        }
+                    };
+                    out.refuse(id, number);
+                }
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        let Some(attempt) = self.filtering(h) else { return };
+        let context = self.context(h, Some(attempt)).on(node);
+        let mut evaluator = Evaluator::new(&self.compiled.policy, context);
+        for (filter, places) in self.compiled.policy.filters.iter().zip(&self.compiled.places) {
+            for (check, place) in filter.checks.iter().zip(places) {
+                let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
+                if holds.unwrap_or(check.refuses_when) == check.refuses_when {
+                    let mut of = violation(&self.compiled.policy, &mut evaluator, check, &context);
+                    of.rule = filter.name.to_string();
+                    of.place = place.clone();
+                    out.push(of);
+                }
+            }
+        }
+    }
+}
+
+/// A refusal with its values: the details that the author named, else both sides of the comparison that decided.
+fn violation(
+    policy: &Policy,
+    evaluator: &mut Evaluator<'_, '_>,
+    check: &Check,
+    context: &crate::lang::context::EvalContext<'_>,
+) -> Violation {
+    let mut of = Violation { reason: evaluator.reason(&check.reason), ..Violation::default() };
+    if !check.reason.details.is_empty() {
+        let shown: Vec<String> = check
+            .reason
+            .details
+            .iter()
+            .map(|(name, expr)| {
+                let value = evaluator.value(expr);
+                let text = if value.is_absent() {
+                    String::from("none")
+                } else {
+                    convert::show(&value, &expr.ty, context)
+                };
+                format!("{name}: {text}")
+            })
+            .collect();
+        of.have = shown.join(", ");
+        return of;
+    }
+    let Some((left, right)) = check.condition.as_ref().and_then(sides) else { return of };
+    let is_of_the_node = |side: &Expr| depends(policy, side, &mut Vec::new()).node;
+    let (have, need) =
+        if is_of_the_node(left) || !is_of_the_node(right) { (left, right) } else { (right, left) };
+    let mut show = |side: &Expr| {
+        let value = evaluator.value(side);
+        convert::show(&value, &side.ty, context)
+    };
+    of.need = show(need);
+    of.have = show(have);
+    of
+}
+
+/// Both sides of a comparison, behind negations.
+fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
+    match &condition.kind {
+        ExprKind::Not(inner) => sides(inner),
+        ExprKind::Compare(_, left, right) | ExprKind::Equal(left, right) | ExprKind::In(left, right) => {
+            Some((left, right))
+        }
+        _ => None,
+    }
+}

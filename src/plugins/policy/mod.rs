@@ -1,0 +1,157 @@
+//! The rules of a policy as a plugin of the policy's name, at every extension point that the policy uses.
+//!
+//! [`plugins`] is called when policies are loaded; the framework calls the rest. What a statement means is in `lang`
+//! (closures, with the reference evaluator as their definition); this folder says when it is asked, and turns its
+//! answers into statuses, scores and waits. One file per extension point:
+//!
+//! - `attempt.rs`: what is decided when an attempt begins (PreFilter), and gates (PreEnqueue)
+//! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`
+//! - `events.rs`: what the policy reads, and which events wake a pod it refused
+
+mod attempt;
+mod events;
+mod filter;
+mod permit;
+mod queue;
+mod score;
+mod waits;
+
+pub use waits::Waits;
+
+use crate::framework::{
+    EnqueueExtensions, Filter, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Score,
+    Status,
+};
+use crate::lang::context::{EvalContext, Queued};
+use crate::lang::groups::{GroupIndex, can_be_indexed, index_key};
+use crate::lang::interpret::Evaluator;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::lang::typed::{GroupId, Reason};
+use crate::model::{Index, IndexKey, Symbol};
+use std::sync::Arc;
+
+/// Pods that policies leave alone unless they say `applies to all pods`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeftAlone {
+    /// Pods of these namespaces: kube-system, the scheduler's own, and those of the configuration.
+    pub namespaces: Vec<Symbol>,
+}
+
+impl Default for LeftAlone {
+    fn default() -> Self {
+        Self { namespaces: vec![Symbol::new("kube-system")] }
+    }
+}
+
+/// Pods of this priority and above are left alone: the cluster's own.
+pub const SYSTEM_PRIORITY: i32 = 2_000_000_000;
+
+/// A policy as a plugin.
+pub struct PolicyPlugin {
+    compiled: Arc<CompiledPolicy>,
+    left_alone: LeftAlone,
+    events: events::Events,
+    waits_key: IndexKey,
+}
+
+/// The policies of a set as plugins, in the order of their names.
+pub fn plugins(set: &PolicySet, left_alone: &LeftAlone) -> Vec<Arc<dyn Plugin>> {
+    set.iter()
+        .map(|policy| Arc::new(PolicyPlugin::new(policy.clone(), left_alone.clone())) as Arc<dyn Plugin>)
+        .collect()
+}
+
+impl PolicyPlugin {
+    /// A policy as a plugin.
+    pub fn new(compiled: Arc<CompiledPolicy>, left_alone: LeftAlone) -> Self {
+        let events = events::Events::of(&compiled);
+        let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
+        Self { compiled, left_alone, events, waits_key }
+    }
+
+    /// The policy.
+    pub fn compiled(&self) -> &Arc<CompiledPolicy> {
+        &self.compiled
+    }
+
+    fn waits(&self) -> bool {
+        self.compiled.statements.permits.iter().any(|permit| permit.waits.iter().any(|w| w.group.is_some()))
+    }
+}
+
+impl Plugin for PolicyPlugin {
+    fn name(&self) -> &str {
+        self.compiled.name()
+    }
+
+    fn reads(&self) -> Reads {
+        self.events.reads().clone()
+    }
+
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        let policy = &self.compiled.policy;
+        let mut indexes: Vec<(IndexKey, Box<dyn Index>)> = (0..policy.groups.len() as u32)
+            .map(GroupId)
+            .filter(|group| can_be_indexed(policy, *group))
+            .map(|group| {
+                let index: Box<dyn Index> = Box::new(GroupIndex::new(policy.clone(), group));
+                (index_key(policy, group), index)
+            })
+            .collect();
+        if self.waits() {
+            indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
+        }
+        indexes
+    }
+
+    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
+        (!self.compiled.statements.gates.is_empty()).then_some(self)
+    }
+
+    fn queue_sort(&self) -> Option<&dyn QueueSort> {
+        self.compiled.statements.queue.as_ref().map(|_| self as &dyn QueueSort)
+    }
+
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        let of = &self.compiled.statements;
+        let asks = !of.prefilters.is_empty()
+            || !of.filters.is_empty()
+            || !of.scores.is_empty()
+            || !of.permits.is_empty();
+        asks.then_some(self)
+    }
+
+    fn filter(&self) -> Option<&dyn Filter> {
+        (!self.compiled.statements.filters.is_empty()).then_some(self)
+    }
+
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        (!self.compiled.statements.scores.is_empty()).then_some(self)
+    }
+
+    fn score(&self) -> Option<&dyn Score> {
+        (!self.compiled.statements.scores.is_empty()).then_some(self)
+    }
+
+    fn permit(&self) -> Option<&dyn Permit> {
+        (!self.compiled.statements.permits.is_empty()).then_some(self)
+    }
+}
+
+/// What the queue knows of the pod of a call.
+fn queued(h: &crate::framework::Handle<'_>) -> Queued {
+    Queued { since: h.queued_at, attempts: h.attempts }
+}
+
+/// A refusal with a reason of the policy; its holes are filled in `context`.
+fn refusal(compiled: &CompiledPolicy, reason: &Reason, context: EvalContext<'_>) -> Status {
+    let text = match reason.constant() {
+        Some(text) => text.to_string(),
+        None => Evaluator::new(&compiled.policy, context).reason(reason),
+    };
+    if reason.resolvable { Status::unschedulable(text) } else { Status::unresolvable(text) }
+}

@@ -1,0 +1,103 @@
+//! `score` and `prefer`: raw values of the feasible nodes, normalised per statement, weighted and summed.
+//!
+//! All of it happens in PreScore, where the feasible nodes are known; Score reads the sums.
+
+use super::PolicyPlugin;
+use super::attempt::Attempt;
+use crate::framework::{Feasible, Handle, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status};
+use crate::lang::lower::Pass;
+use crate::model::{NodeInfo, NodeSet, Symbol};
+use std::sync::Arc;
+
+/// The scores of the feasible nodes, by row.
+pub(super) struct Scores {
+    totals: Vec<i64>,
+    statements: Vec<Statement>,
+}
+
+struct Statement {
+    name: Symbol,
+    weight: i64,
+    /// 0 to 100.
+    scores: Vec<i64>,
+}
+
+impl PolicyPlugin {
+    fn scores(&self, h: &Handle<'_>, attempt: &Attempt, nodes: &NodeSet) -> Scores {
+        let leaves = &self.compiled.statements.leaves;
+        // Scores never see a simulation.
+        let context = self.context(h, None);
+        let mut pass = Pass::new(&self.compiled.policy, leaves, context, &attempt.registers);
+        let mut totals = vec![0i64; nodes.words().len() * 64];
+        let statements = self.compiled.statements.scores.iter().map(|score| {
+            let raw = score.raw_range(&mut pass, nodes);
+            let scores = raw.normalized(score.normalize, score.reversed);
+            for (total, score_of_node) in totals.iter_mut().zip(&scores) {
+                *total = total.saturating_add(score.weight.saturating_mul(*score_of_node));
+            }
+            Statement { name: score.name.clone(), weight: score.weight, scores }
+        });
+        let statements = statements.collect();
+        Scores { totals, statements }
+    }
+}
+
+impl PreScore for PolicyPlugin {
+    fn pre_score(
+        &self,
+        h: &Handle,
+        feasible: &Feasible,
+        state: &mut StateSlot,
+    ) -> Result<PreScoreOutcome, Status> {
+        if state.get::<Attempt>().is_none() {
+            let (attempt, _) = self.begin(h)?;
+            state.put(attempt);
+        }
+        let Some(attempt) = state.get_mut::<Attempt>() else { return Ok(PreScoreOutcome::Skip) };
+        if !attempt.applies {
+            return Ok(PreScoreOutcome::Skip);
+        }
+        let scores = self.scores(h, attempt, &feasible.nodes);
+        attempt.scores = Some(Arc::new(scores));
+        Ok(PreScoreOutcome::Score)
+    }
+}
+
+impl Score for PolicyPlugin {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        let scores = h.state::<Attempt>().and_then(|attempt| attempt.scores.as_ref());
+        Ok(scores.and_then(|scores| scores.totals.get(node.id().row())).copied().unwrap_or(0))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        let scores = h.state::<Attempt>().and_then(|attempt| attempt.scores.as_ref());
+        for id in nodes.iter() {
+            if let Some(out) = out.get_mut(id.row()) {
+                *out = scores.and_then(|scores| scores.totals.get(id.row())).copied().unwrap_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn unbounded(&self) -> bool {
+        true
+    }
+
+    fn partial_scores(&self, h: &Handle, feasible: &Feasible, node: NodeInfo) -> Vec<PartialScore> {
+        let Some(attempt) = h.state::<Attempt>().filter(|attempt| attempt.applies) else { return Vec::new() };
+        let scores = match &attempt.scores {
+            Some(scores) => scores.clone(),
+            None => Arc::new(self.scores(h, attempt, &feasible.nodes)),
+        };
+        let row = node.id().row();
+        scores
+            .statements
+            .iter()
+            .map(|of| PartialScore {
+                name: of.name.clone(),
+                score: of.scores.get(row).copied().unwrap_or(0),
+                weight: of.weight,
+            })
+            .collect()
+    }
+}
