@@ -1,0 +1,63 @@
+//! The one thing that made a decision so, in a few words: the last column of `dry-run`.
+
+use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
+
+/// Why the pod is where it is, or why it waits.
+pub fn why(record: &DecisionRecord) -> String {
+    match &record.decision {
+        Decision::Error { message } => format!("error: {message}"),
+        Decision::Unschedulable { message, .. } => reasons(message).to_owned(),
+        Decision::Placed { node, best, feasible, .. } => {
+            if *feasible == 1 {
+                return "the only node that fits".to_owned();
+            }
+            if best.len() > 1 {
+                return format!("best of {feasible}, {} equal", best.len());
+            }
+            let nodes = record.detail.as_ref().map_or(&[][..], |detail| &detail.nodes);
+            let chosen = nodes.iter().find(|other| other.name == *node);
+            match (chosen, runner_up(nodes, node)) {
+                (Some(chosen), Some(second)) => {
+                    let ahead = chosen.total.unwrap_or_default() - second.total.unwrap_or_default();
+                    let by = decisive(chosen, second);
+                    format!("best of {feasible}: {ahead} ahead of {}, by {by}", second.name)
+                }
+                _ => format!("best of {feasible}"),
+            }
+        }
+    }
+}
+
+/// The reasons of kube-scheduler's text, without its beginning: their counts add up to the nodes.
+fn reasons(message: &str) -> &str {
+    let list = message.split_once("nodes are available: ").map_or(message, |(_, list)| list);
+    list.strip_suffix('.').unwrap_or(list)
+}
+
+/// The best of the other nodes; the first in the cluster's order when several are equal.
+fn runner_up<'a>(nodes: &'a [NodeDetail], chosen: &str) -> Option<&'a NodeDetail> {
+    let others = nodes.iter().filter(|node| node.refused.is_none() && node.name != *chosen);
+    others.rev().max_by_key(|node| node.total)
+}
+
+/// What separates two nodes most: a plugin, or one statement of a policy.
+fn decisive(chosen: &NodeDetail, second: &NodeDetail) -> String {
+    let mut most = (i64::MIN, String::new());
+    for score in &chosen.scores {
+        let other = second.scores.iter().find(|other| other.plugin == score.plugin);
+        if score.parts.is_empty() {
+            let ahead = score.score - other.map_or(0, |other| other.score);
+            if ahead > most.0 {
+                most = (ahead, score.plugin.to_string());
+            }
+        }
+        for part in &score.parts {
+            let theirs = other.and_then(|other| other.parts.iter().find(|p| p.name == part.name));
+            let ahead = (part.score - theirs.map_or(0, |part| part.score)) * part.weight;
+            if ahead > most.0 {
+                most = (ahead, format!("{}/{}", score.plugin, part.name));
+            }
+        }
+    }
+    most.1
+}
