@@ -1,6 +1,7 @@
 //! Objects become pods and nodes: what they ask for, what is derived from their fields, and what an object that makes
 //! no sense is told.
 
+use crate::support::vectors;
 use bayplan::model::{
     Effect, Node, PodInfo, QosClass, Resource, Symbol, Taint, Toleration, TolerationOperator,
     find_untolerated, objects,
@@ -741,4 +742,56 @@ fn a_policy_may_keep_the_whole_object() {
     let kept = pod("p").set("spec.hostname", json!("h")).raw().build();
     assert_eq!(kept.raw.as_ref().unwrap()["spec"]["hostname"], "h");
     assert!(pod("p").build().raw.is_none());
+}
+
+/// 1,500 random pods and what Kubernetes' own code derives from them: requests and limits (with resizes under way),
+/// the amounts of scoring, quality of service, host ports, and whether each toleration tolerates a taint.
+#[test]
+fn pods_agree_with_kubernetes() {
+    let cases = vectors("pods");
+    let mut mismatches = Vec::new();
+    for case in &cases {
+        let pod = parse(case["pod"].clone()).unwrap();
+        let amounts = |resource: &Resource| {
+            let mut amounts = json!({
+                "cpu": resource.milli_cpu, "memory": resource.memory, "ephemeral-storage": resource.ephemeral_storage,
+            });
+            for (name, amount) in scalars(resource) {
+                amounts[name] = json!(amount);
+            }
+            amounts
+        };
+        let ports: Vec<_> = pod
+            .host_ports
+            .iter()
+            .map(|port| format!("{}/{}/{}", port.protocol, port.port, port.ip))
+            .collect();
+        let taint = taint(
+            case["taint"]["key"].as_str().unwrap(),
+            case["taint"]["value"].as_str().unwrap(),
+            Effect::parse(case["taint"]["effect"].as_str().unwrap()).unwrap(),
+        );
+        let tolerated = |comparison| -> Vec<bool> {
+            pod.tolerations.iter().map(|toleration| toleration.tolerates(&taint, comparison)).collect()
+        };
+        let ours = [
+            ("requests", amounts(&pod.requests)),
+            ("limits", amounts(&pod.limits)),
+            ("nonzero", json!([pod.nonzero_milli_cpu, pod.nonzero_memory])),
+            ("score", json!([pod.score_milli_cpu, pod.score_memory])),
+            ("qos", json!(format!("{:?}", pod.qos))),
+            ("ports", json!(ports)),
+            ("tolerated", json!(tolerated(false))),
+            ("toleratedComparing", json!(tolerated(true))),
+        ];
+        for (what, ours) in ours {
+            // Maps compare by their entries, whatever their order.
+            if ours != case[what] {
+                mismatches.push(format!("{what}: ours {ours}, theirs {}\n    {}", case[what], case["pod"]));
+            }
+        }
+    }
+    println!("pods: {} lines, {} mismatches", cases.len(), mismatches.len());
+    assert_eq!(cases.len(), 1500);
+    assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(10)].join("\n"));
 }

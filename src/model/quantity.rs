@@ -389,24 +389,23 @@ impl std::ops::Add for Quantity {
         if other.is_zero() {
             return self;
         }
-        let exponent = self.exponent.min(other.exponent);
-        let lifted = |quantity: &Self| {
-            let by = u32::try_from(i64::from(quantity.exponent) - i64::from(exponent)).ok()?;
-            quantity.mantissa.checked_mul(10i128.checked_pow(by)?)
+        // One digit more than the longer of the two; what then lies below the 38th is rounded up.
+        let longest = self.size().max(other.size()) + 1;
+        let lowest = i64::from(self.exponent.min(other.exponent)).max(longest - 38);
+        let at_lowest = |quantity: &Self| {
+            let shift = i64::from(quantity.exponent) - lowest;
+            let size = quantity.mantissa.unsigned_abs();
+            let size = match u32::try_from(shift) {
+                Ok(shift) => size.saturating_mul(10u128.saturating_pow(shift)),
+                Err(_) => divide_up(size, -shift, false),
+            };
+            let size = i128::try_from(size).unwrap_or(i128::MAX);
+            if quantity.mantissa < 0 { -size } else { size }
         };
-        let sum = match (lifted(&self), lifted(&other)) {
-            (Some(a), Some(b)) => a.checked_add(b).filter(|sum| sum.unsigned_abs() < LIMIT),
-            _ => None,
-        };
-        match sum {
-            Some(mantissa) => {
-                let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
-                Self { mantissa, exponent, format: self.format, decimal }
-            }
-            // Amounts 38 digits apart: the larger one stands for both.
-            None if self.size().cmp(&other.size()) == Ordering::Less => other,
-            None => self,
-        }
+        let mantissa = at_lowest(&self).saturating_add(at_lowest(&other));
+        let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
+        let exponent = i32::try_from(lowest).unwrap_or(i32::MAX);
+        Self { mantissa, exponent, format: self.format, decimal }
     }
 }
 

@@ -268,9 +268,12 @@ impl PodResources {
             _ => container.spec.limits.clone(),
         });
         if let Some(pod) = &self.pod {
+            // A status without limits tells nothing about a resize that can never be.
+            let told = |actual: &Resources| !self.resize_infeasible || !actual.limits.0.is_empty();
             let resized = self
                 .pod_status
                 .as_ref()
+                .filter(|(actual, _)| told(actual))
                 .map(|(actual, _)| self.effective_limits(&pod.limits, &actual.limits));
             for (name, amount) in pod.limits.0.iter().filter(|(name, _)| pod_level(name)) {
                 let amount =
