@@ -10,7 +10,6 @@
 use super::Severity;
 
 /// A row of the table.
-#[derive(Debug)]
 pub struct Code {
     /// `BP` and four digits; never reused.
     pub id: &'static str,
@@ -22,6 +21,12 @@ pub struct Code {
     pub title: &'static str,
     /// What it means and what to do, for `lint --explain`.
     pub explanation: &'static str,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.id, self.slug)
+    }
 }
 
 impl PartialEq for Code {

@@ -4,6 +4,7 @@
 //! ConfigMap is a source of its own whose bytes are mapped to the bytes of the YAML file
 //! ([`SourceMap::embed`]). Reading files is the caller's business.
 
+use super::{Diagnostic, codes};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -153,6 +154,11 @@ impl Source {
         &self.text
     }
 
+    /// The text, to be kept while the map is changed.
+    pub fn shared_text(&self) -> Arc<str> {
+        self.text.clone()
+    }
+
     /// The object and key, for a text of a ConfigMap.
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
@@ -211,6 +217,22 @@ impl SourceMap {
     /// A file's text.
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
         self.push(name.into(), text.into(), None, None)
+    }
+
+    /// A file's bytes. What is no UTF-8 is replaced, and said as a diagnostic at its first byte.
+    pub fn add_bytes(&mut self, name: impl Into<Arc<str>>, bytes: Vec<u8>) -> (SourceId, Option<Diagnostic>) {
+        match String::from_utf8(bytes) {
+            Ok(text) => (self.add(name, text), None),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let id = self.add(name, String::from_utf8_lossy(error.as_bytes()).into_owned());
+                let span = Span::new(id, at, at + '\u{fffd}'.len_utf8());
+                let diagnostic = Diagnostic::new(&codes::NOT_UTF8, span, "the file is no UTF-8 text")
+                    .with_label("this byte begins no letter")
+                    .with_help("save the file as UTF-8");
+                (id, Some(diagnostic))
+            }
+        }
     }
 
     /// A text of an object of the cluster, for which there is no file.

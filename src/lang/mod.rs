@@ -6,6 +6,7 @@
 
 pub mod ast;
 pub mod dsl;
+pub mod sources;
 pub mod types;
 pub mod range;
 pub mod schema;
