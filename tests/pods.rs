@@ -795,3 +795,34 @@ fn pods_agree_with_kubernetes() {
     assert_eq!(cases.len(), 1500);
     assert!(mismatches.is_empty(), "{}", mismatches[..mismatches.len().min(10)].join("\n"));
 }
+
+#[test]
+fn files_get_the_defaults_of_the_api_server() {
+    let filled = |pod: bayplan::testing::PodMaker| {
+        let mut object: objects::pod::Pod = serde_json::from_value(pod.json()).unwrap();
+        object.set_defaults();
+        PodInfo::from_object(&object).unwrap()
+    };
+    let limited =
+        filled(pod("p").cpu("1").limit("cpu", "2").limit("memory", "1Gi").limit("nvidia.com/gpu", "1"));
+    assert_eq!((limited.requests.milli_cpu, limited.requests.memory), (1000, 1024 * MIB));
+    assert_eq!(scalars(&limited.requests), [("nvidia.com/gpu", 1)]);
+
+    let whole = json!({ "limits": { "cpu": "4", "memory": "4Gi", "hugepages-2Mi": "2Mi" } });
+    let whole = filled(pod("p").cpu("1").set("spec.resources", whole));
+    assert_eq!((whole.requests.milli_cpu, whole.requests.memory), (1000, 4096 * MIB));
+    assert_eq!(scalars(&whole.requests), [("hugepages-2Mi", 2 * MIB)]);
+
+    let ports = json!([{ "containerPort": 80 }, { "containerPort": 81, "hostPort": 82 }]);
+    let on_host = pod("p").set("spec.containers.0.ports", ports).set("spec.hostNetwork", json!(true));
+    assert!(
+        on_host
+            .clone()
+            .set("spec.hostNetwork", json!(false))
+            .build()
+            .host_ports
+            .iter()
+            .all(|it| it.port == 82)
+    );
+    assert_eq!(filled(on_host).host_ports.iter().map(|it| it.port).collect::<Vec<_>>(), [80, 82]);
+}

@@ -53,6 +53,11 @@ impl Amounts {
         }
     }
 
+    /// The same as an object writes it.
+    pub fn to_list(&self) -> ResourceList {
+        ResourceList(self.0.iter().map(|(name, amount)| (name.clone(), Amount::Good(*amount))).collect())
+    }
+
     /// Whole amounts: CPU in millicores, the rest in units, each rounded up. Names that are neither native nor
     /// extended resources are left out, as upstream does.
     pub fn to_resource(&self) -> Resource {
@@ -154,7 +159,7 @@ pub struct PodResources {
 }
 
 /// Whether amounts of the whole pod may be given for `name`.
-fn pod_level(name: &str) -> bool {
+pub fn pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
@@ -203,6 +208,11 @@ impl PodResources {
     /// What the pod asks for, with overhead.
     pub fn requests(&self) -> Amounts {
         self.requests_with(&Amounts::default())
+    }
+
+    /// What the containers ask for, without the pod as a whole, overhead and status.
+    pub fn asked_by_containers(&self) -> Amounts {
+        self.combine(|container| container.spec.requests.clone())
     }
 
     /// CPU (millicores) and memory (bytes) as nodes add them up for scores. A default counts for each container that

@@ -2,7 +2,7 @@
 
 use super::super::node_selector::NodeAffinity;
 use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};
-use super::super::requests::PodResources;
+use super::super::requests::{PodResources, pod_level};
 use super::super::symbol::Symbol;
 use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
@@ -59,6 +59,9 @@ pub struct Spec {
     /// `overhead`.
     #[serde(deserialize_with = "or_default")]
     pub overhead: ResourceList,
+    /// `hostNetwork`; only for [`Pod::set_defaults`].
+    #[serde(deserialize_with = "or_default")]
+    pub host_network: bool,
     /// `volumes`; of these only image volumes so far.
     #[serde(deserialize_with = "or_default")]
     pub volumes: Vec<Volume>,
@@ -126,6 +129,9 @@ pub struct Resources {
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Port {
+    /// `containerPort`; only for [`Pod::set_defaults`].
+    #[serde(deserialize_with = "or_default")]
+    pub container_port: i32,
     /// `hostPort`.
     #[serde(deserialize_with = "or_default")]
     pub host_port: i32,
@@ -233,6 +239,31 @@ pub struct ContainerStatus {
     /// `allocatedResources`: what the kubelet has set aside.
     #[serde(deserialize_with = "or_default")]
     pub allocated_resources: ResourceList,
+}
+
+impl Pod {
+    /// Fills in what the API server fills in and scheduling depends on: requests from limits, and host ports of pods
+    /// on the host network. For pods from files; nothing changes in one that the API server has seen.
+    ///
+    /// Source: `pkg/apis/core/v1/defaults.go`, `SetDefaults_Pod`.
+    pub fn set_defaults(&mut self) {
+        let host_network = self.spec.host_network;
+        for container in self.spec.containers.iter_mut().chain(&mut self.spec.init_containers) {
+            let resources = &mut container.resources;
+            resources.requests.fill_from(&resources.limits, |_| true);
+            for port in container.ports.iter_mut().filter(|port| host_network && port.host_port == 0) {
+                port.host_port = port.container_port;
+            }
+        }
+        let asked = PodResources::read(self).map(|resources| resources.asked_by_containers());
+        let Some(whole) = self.spec.resources.as_mut().filter(|whole| !whole.limits.0.is_empty()) else {
+            return;
+        };
+        if let Ok(asked) = asked {
+            whole.requests.fill_from(&asked.to_list(), |name| matches!(name, "cpu" | "memory"));
+        }
+        whole.requests.fill_from(&whole.limits, pod_level);
+    }
 }
 
 fn some(text: &Symbol) -> Option<Symbol> {

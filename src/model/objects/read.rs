@@ -67,6 +67,17 @@ impl<'de> Deserialize<'de> for Amount {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ResourceList(pub Vec<(Symbol, Amount)>);
 
+impl ResourceList {
+    /// Takes from `other` the amounts of those names that `counts` and that are not here.
+    pub fn fill_from(&mut self, other: &Self, counts: impl Fn(&str) -> bool) {
+        for (name, amount) in other.0.iter().filter(|(name, _)| counts(name)) {
+            if !self.0.iter().any(|(known, _)| known == name) {
+                self.0.push((name.clone(), amount.clone()));
+            }
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for ResourceList {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Pairs("a map from resource names to quantities", PhantomData)).map(Self)
