@@ -26,6 +26,8 @@ pub struct Evaluator<'p, 'a> {
     context: EvalContext<'a>,
     /// Values of macro variables and parameters, by slot.
     slots: Vec<Value<'a>>,
+    /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
+    lets: Vec<Option<Value<'a>>>,
 }
 
 /// A sub-expression with its value: the truth tree of an explanation.
@@ -46,7 +48,8 @@ pub struct Shown {
 impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
-        Self { policy, context, slots: vec![Value::Absent; policy.slots.len()] }
+        let slots = vec![Value::Absent; policy.slots.len()];
+        Self { policy, context, slots, lets: vec![None; policy.lets.len()] }
     }
 
     /// The value of an expression.
@@ -57,8 +60,15 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 self.policy.params.get(param.0 as usize).map_or(Value::Absent, |param| param.value.clone())
             }
             ExprKind::Let(id) => {
-                let policy = self.policy;
-                policy.lets.get(id.0 as usize).map_or(Value::Absent, |of| self.value(&of.value))
+                let (policy, at) = (self.policy, id.0 as usize);
+                if let Some(Some(known)) = self.lets.get(at) {
+                    return known.clone();
+                }
+                let value = policy.lets.get(at).map_or(Value::Absent, |of| self.value(&of.value));
+                if let Some(place) = self.lets.get_mut(at) {
+                    *place = Some(value.clone());
+                }
+                value
             }
             ExprKind::Slot(slot) => self.slots.get(slot.0 as usize).cloned().unwrap_or(Value::Absent),
             ExprKind::Root(root) => root_value(&self.context, *root),

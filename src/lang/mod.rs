@@ -23,3 +23,4 @@ pub mod groups;
 pub mod scores;
 pub mod lower;
 pub mod policy_set;
+pub mod account;
