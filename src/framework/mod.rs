@@ -22,7 +22,11 @@ mod diagnosis;
 mod recorder;
 mod runtime;
 mod simulation;
+mod args;
+mod registry;
+mod profile;
 
+pub use args::{ArgsError, At, Field, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
@@ -30,9 +34,11 @@ pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, Even
 pub use handle::{Act, Actor, Handle};
 pub use plugin::{Plugin, PluginId, PluginSet};
 pub use points::*;
+pub use profile::{Instances, Named, Point, PluginConfig, Profile, ProfileError, Selection};
 pub use queued::{QueuedPodInfo, SortKey};
 pub use reads::{Polarity, Reads};
 pub use recorder::{Recorder, Silent};
+pub use registry::{DuplicateName, Entry, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Points, Runner, ScorePlugin};
 pub use simulation::Simulation;
 pub use status::{Code, Status};

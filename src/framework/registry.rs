@@ -1,0 +1,154 @@
+//! [`Registry`]: every plugin a profile may name, in the order of the default profile. The in-tree plugins come from
+//! `plugins::IN_TREE`, policies are added behind them; `profile` makes frameworks of it.
+
+use super::args::{ArgsError, Tree};
+use super::plugin::Plugin;
+use std::sync::Arc;
+
+/// Makes a plugin of its arguments; complaints name the argument.
+pub type NewPlugin = fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>>;
+
+/// A row of the table of in-tree plugins.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginDescriptor {
+    /// The name, as in a profile.
+    pub name: &'static str,
+    /// The weight in the default profile; 0 where it scores nothing.
+    pub weight: i64,
+    /// Whether the default profile has it.
+    pub default: bool,
+    /// The kind of its arguments, `<Name>Args`; `None` when it has none.
+    pub args: Option<&'static str>,
+    /// Makes it. `None`: upstream's plugin of that name is not built.
+    pub new: Option<NewPlugin>,
+}
+
+/// Where a plugin comes from.
+#[derive(Clone)]
+enum Source {
+    InTree(PluginDescriptor),
+    Policy(Arc<PolicyBuilder>),
+}
+
+/// Makes the plugin of a policy with its arguments.
+pub type PolicyBuilder = dyn Fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> + Send + Sync;
+
+/// A plugin that a profile may name.
+#[derive(Clone)]
+pub struct Entry {
+    name: Arc<str>,
+    source: Source,
+    /// A policy that orders the queue.
+    sorts: bool,
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Entry({})", self.name)
+    }
+}
+
+impl Entry {
+    /// The name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Whether it is a policy.
+    pub fn is_policy(&self) -> bool {
+        matches!(self.source, Source::Policy(_))
+    }
+
+    /// Whether it is a policy with `queue by`.
+    pub fn sorts_queue(&self) -> bool {
+        self.sorts
+    }
+
+    /// Whether it can be made.
+    pub fn is_built(&self) -> bool {
+        !matches!(self.source, Source::InTree(PluginDescriptor { new: None, .. }))
+    }
+
+    /// Whether profiles have it unless they say otherwise.
+    pub fn is_default(&self) -> bool {
+        match &self.source {
+            Source::InTree(descriptor) => descriptor.default,
+            Source::Policy(_) => true,
+        }
+    }
+
+    /// The weight in the default profile, at least 1.
+    pub fn weight(&self) -> i64 {
+        match &self.source {
+            Source::InTree(descriptor) => descriptor.weight.max(1),
+            Source::Policy(_) => 1,
+        }
+    }
+
+    /// The kind of its arguments, when it has a kind.
+    pub fn args_kind(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::InTree(descriptor) => descriptor.args,
+            Source::Policy(_) => None,
+        }
+    }
+
+    /// Makes the plugin. `None` when it is not built.
+    pub fn make(&self, args: &Tree) -> Option<Result<Arc<dyn Plugin>, Vec<ArgsError>>> {
+        match &self.source {
+            Source::InTree(descriptor) => Some((descriptor.new?)(args)),
+            Source::Policy(new) => Some(new(args)),
+        }
+    }
+}
+
+/// A name was registered twice.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a plugin named {0:?} already exists")]
+pub struct DuplicateName(pub String);
+
+/// Every plugin a profile may name: the in-tree ones in the order of the default profile, then policies by name.
+#[derive(Clone, Debug, Default)]
+pub struct Registry(Vec<Entry>);
+
+impl Registry {
+    /// The in-tree plugins. Of two rows of one name the first counts.
+    pub fn in_tree(table: &[PluginDescriptor]) -> Self {
+        let mut registry = Self::default();
+        for row in table {
+            let source = Source::InTree(*row);
+            if registry.get(row.name).is_none() {
+                registry.0.push(Entry { name: Arc::from(row.name), source, sorts: false });
+            }
+        }
+        registry
+    }
+
+    /// Adds a policy; `sorts_queue` says that it has `queue by`. Policies stand behind the in-tree plugins in the
+    /// order of their names.
+    pub fn add_policy(
+        &mut self,
+        name: &str,
+        sorts_queue: bool,
+        new: impl Fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> + Send + Sync + 'static,
+    ) -> Result<(), DuplicateName> {
+        if self.get(name).is_some() {
+            return Err(DuplicateName(name.to_owned()));
+        }
+        let at = self.0.iter().position(|entry| entry.is_policy() && *entry.name > *name);
+        let source = Source::Policy(Arc::new(new));
+        let entry = Entry { name: Arc::from(name), source, sorts: sorts_queue };
+        self.0.insert(at.unwrap_or(self.0.len()), entry);
+        Ok(())
+    }
+
+    /// A plugin by name.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.0.iter().find(|entry| *entry.name == *name)
+    }
+
+    /// All of them, in the order of the default profile.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter()
+    }
+}
