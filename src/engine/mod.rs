@@ -4,6 +4,14 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod best;
+mod plain;
+mod sampling;
+mod scan;
+
+pub use plain::Plain;
+pub use scan::Scan;
+
 use crate::framework::{Cycle, Feasible, Recorder, Status};
 use crate::model::{NodeId, NodeSet, Snapshot};
 

@@ -3,31 +3,47 @@
 use super::plugin::{PluginId, PluginSet};
 use super::status::{Code, Status};
 use crate::model::NodeId;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The first refusal of each node. Nodes that nobody asked have the absent status.
 #[derive(Clone, Debug, Default)]
 pub struct NodeToStatus {
     statuses: Vec<Status>,
-    numbers: FxHashMap<Status, u32>,
-    refused: Vec<(NodeId, u32)>,
+    counts: Vec<usize>,
+    /// By row: 0 for none, else the number of the status plus 1. Empty until the first refusal.
+    by_row: Vec<u32>,
+    len: usize,
     absent: Option<Status>,
 }
 
 impl NodeToStatus {
-    /// Writes the status of a node; each node is written once.
+    /// Writes the status of a node.
     pub fn set(&mut self, node: NodeId, status: &Status) {
-        let number = match self.numbers.get(status) {
-            Some(number) => *number,
-            None => {
-                let number = self.statuses.len() as u32;
-                self.statuses.push(status.clone());
-                self.numbers.insert(status.clone(), number);
-                number
-            }
-        };
-        self.refused.push((node, number));
+        let number = self.register(status);
+        self.set_number(node, number);
+    }
+
+    /// The number of a status for [`NodeToStatus::set_number`]; equal statuses have one.
+    pub fn register(&mut self, status: &Status) -> u32 {
+        let known = self.statuses.iter().position(|known| known == status);
+        known.unwrap_or_else(|| {
+            self.statuses.push(status.clone());
+            self.counts.push(0);
+            self.statuses.len() - 1
+        }) as u32
+    }
+
+    /// Writes the registered status of a node.
+    pub fn set_number(&mut self, node: NodeId, number: u32) {
+        if self.by_row.len() <= node.row() {
+            self.by_row.resize((node.row() + 1).next_multiple_of(64), 0);
+        }
+        let before = std::mem::replace(&mut self.by_row[node.row()], number + 1);
+        match before {
+            0 => self.len += 1,
+            before => self.counts[before as usize - 1] -= 1,
+        }
+        self.counts[number as usize] += 1;
     }
 
     /// Writes the status of all nodes that have none of their own.
@@ -40,33 +56,37 @@ impl NodeToStatus {
         self.absent.as_ref()
     }
 
-    /// The nodes with a status of their own, in the order they were refused.
+    /// The nodes with a status of their own, in row order.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Status)> {
-        self.refused.iter().map(|(node, number)| (*node, &self.statuses[*number as usize]))
+        self.by_row
+            .iter()
+            .enumerate()
+            .filter(|(_, number)| **number > 0)
+            .map(|(row, number)| (NodeId::from_row(row), &self.statuses[*number as usize - 1]))
     }
 
-    /// The status of one node. Walks the list: not for loops over nodes.
+    /// The status of one node.
     pub fn get(&self, node: NodeId) -> Option<&Status> {
-        self.iter().find(|(id, _)| *id == node).map(|(_, status)| status).or(self.absent.as_ref())
+        match self.by_row.get(node.row()) {
+            Some(number) if *number > 0 => self.statuses.get(*number as usize - 1),
+            _ => self.absent.as_ref(),
+        }
     }
 
     /// How many nodes have a status of their own.
     pub fn len(&self) -> usize {
-        self.refused.len()
+        self.len
     }
 
     /// Whether no node has a status of its own.
     pub fn is_empty(&self) -> bool {
-        self.refused.is_empty()
+        self.len == 0
     }
 
-    /// Each distinct status with the number of nodes that have it, in the order they first appeared.
+    /// Each distinct status with the number of nodes that have it, in the order they were registered.
     pub fn histogram(&self) -> Vec<(&Status, usize)> {
-        let mut counts = vec![0; self.statuses.len()];
-        for (_, number) in &self.refused {
-            counts[*number as usize] += 1;
-        }
-        self.statuses.iter().zip(counts).collect()
+        let counted = self.statuses.iter().zip(self.counts.iter().copied());
+        counted.filter(|(_, count)| *count > 0).collect()
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
+use super::handle::Handle;
+use super::plugin::{Plugin, PluginId};
+use super::runtime::Points;
 use crate::model::{Namespace, Node, PodInfo};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The resource of an event.
@@ -26,7 +30,49 @@ pub enum EventResource {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct ActionType(pub u32);
 
+impl EventResource {
+    /// The word in labels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pod => "Pod",
+            Self::AssignedPod => "AssignedPod",
+            Self::UnschedulablePod => "UnschedulablePod",
+            Self::Node => "Node",
+            Self::Namespace => "Namespace",
+            Self::WildCard => "*",
+        }
+    }
+
+    /// Whether a registration for this resource takes an event of `event`.
+    pub fn takes(self, event: Self) -> bool {
+        self == event
+            || matches!(self, Self::WildCard)
+            || matches!((self, event), (Self::Pod, Self::AssignedPod | Self::UnschedulablePod))
+    }
+}
+
 impl ActionType {
+    /// The word in labels; several bits give that of the lowest.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 14] = [
+            "Add",
+            "Delete",
+            "UpdateNodeAllocatable",
+            "UpdateNodeLabel",
+            "UpdateNodeTaint",
+            "UpdateNodeCondition",
+            "UpdateNodeAnnotation",
+            "UpdateNodeDeclaredFeature",
+            "UpdatePodLabel",
+            "UpdatePodScaleDown",
+            "UpdatePodToleration",
+            "UpdatePodSchedulingGatesEliminated",
+            "UpdatePodGeneratedResourceClaim",
+            "Update",
+        ];
+        NAMES.get(self.0.trailing_zeros() as usize).copied().unwrap_or("All")
+    }
+
     /// Added.
     pub const ADD: Self = Self(1);
     /// Deleted.
@@ -113,6 +159,128 @@ pub struct ClusterEvent {
     pub objects: EventObjects,
 }
 
+impl ClusterEvent {
+    /// An event of an object.
+    pub fn of(resource: EventResource, action: ActionType, objects: EventObjects) -> Self {
+        Self { resource, action, custom_label: None, objects }
+    }
+
+    /// An event of the scheduler itself that every plugin takes, without asking for hints.
+    pub fn wildcard(label: &'static str, objects: EventObjects) -> Self {
+        let resource = EventResource::WildCard;
+        Self { resource, action: ActionType::ALL, custom_label: Some(label), objects }
+    }
+
+    /// Whether hints are bypassed.
+    pub fn is_wildcard(&self) -> bool {
+        self.resource == EventResource::WildCard
+    }
+
+    /// The label in logs and metrics: `NodeUpdateNodeTaint`, `AssignedPodDelete`, `UnschedulableTimeout`.
+    pub fn label(&self) -> Cow<'static, str> {
+        match self.custom_label {
+            Some(label) => Cow::Borrowed(label),
+            None => Cow::Owned(format!("{}{}", self.resource.name(), self.action.name())),
+        }
+    }
+
+    /// What an update of a pod, its arrival or its end means: one event for each respect in which it changed, in
+    /// upstream's order. Whether it is an assigned pod follows from the newest version of it.
+    ///
+    /// Source: `pkg/scheduler/framework/events.go`, `PodSchedulingPropertiesChange`.
+    pub fn of_pod(old: Option<&Arc<PodInfo>>, new: Option<&Arc<PodInfo>>) -> Vec<Self> {
+        let Some(newest) = new.or(old) else { return Vec::new() };
+        let resource = match newest.node_name {
+            Some(_) => EventResource::AssignedPod,
+            None => EventResource::UnschedulablePod,
+        };
+        let mut actions = Vec::new();
+        match (old, new) {
+            (None, _) => actions.push(ActionType::ADD),
+            (_, None) => actions.push(ActionType::DELETE),
+            (Some(old), Some(new)) => {
+                let mut note = |changed: bool, action| {
+                    if changed {
+                        actions.push(action);
+                    }
+                };
+                note(old.labels != new.labels, ActionType::UPDATE_POD_LABEL);
+                note(scaled_down(old, new), ActionType::UPDATE_POD_SCALE_DOWN);
+                note(
+                    !old.scheduling_gates.is_empty() && new.scheduling_gates.is_empty(),
+                    ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+                );
+                note(old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION);
+                if actions.is_empty() {
+                    actions.push(ActionType::UPDATE_OTHER);
+                }
+            }
+        }
+        let event = |action| {
+            let objects = EventObjects::Pod { old: old.cloned(), new: new.cloned() };
+            Self::of(resource, action, objects)
+        };
+        actions.into_iter().map(event).collect()
+    }
+
+    /// What an update of a node, its arrival or its end means; nothing when it changed in no respect that plugins
+    /// can wait for.
+    ///
+    /// Source: `pkg/scheduler/framework/events.go`, `NodeSchedulingPropertiesChange`.
+    pub fn of_node(old: Option<&Arc<Node>>, new: Option<&Arc<Node>>) -> Vec<Self> {
+        let mut actions = Vec::new();
+        match (old, new) {
+            (None, None) => {}
+            (None, Some(_)) => actions.push(ActionType::ADD),
+            (Some(_), None) => actions.push(ActionType::DELETE),
+            (Some(old), Some(new)) => {
+                let mut note = |changed: bool, action| {
+                    if changed {
+                        actions.push(action);
+                    }
+                };
+                note(old.unschedulable && !new.unschedulable, ActionType::UPDATE_NODE_TAINT);
+                note(old.allocatable != new.allocatable, ActionType::UPDATE_NODE_ALLOCATABLE);
+                note(old.labels != new.labels, ActionType::UPDATE_NODE_LABEL);
+                note(old.taints != new.taints, ActionType::UPDATE_NODE_TAINT);
+                note(old.conditions != new.conditions, ActionType::UPDATE_NODE_CONDITION);
+                note(old.annotations != new.annotations, ActionType::UPDATE_NODE_ANNOTATION);
+                let features = old.declared_features != new.declared_features;
+                note(features, ActionType::UPDATE_NODE_DECLARED_FEATURE);
+            }
+        }
+        let event = |action| {
+            let objects = EventObjects::Node { old: old.cloned(), new: new.cloned() };
+            Self::of(EventResource::Node, action, objects)
+        };
+        actions.into_iter().map(event).collect()
+    }
+
+    /// What a change of a namespace means. Upstream has no such events; policies may wait for them.
+    pub fn of_namespace(old: Option<&Arc<Namespace>>, new: Option<&Arc<Namespace>>) -> Vec<Self> {
+        let action = match (old, new) {
+            (None, None) => return Vec::new(),
+            (None, Some(_)) => ActionType::ADD,
+            (Some(_), None) => ActionType::DELETE,
+            (Some(_), Some(_)) => ActionType::UPDATE_OTHER,
+        };
+        let objects = EventObjects::Namespace { old: old.cloned(), new: new.cloned() };
+        vec![Self::of(EventResource::Namespace, action, objects)]
+    }
+}
+
+/// Whether a resource is requested less, or no longer.
+fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {
+    let (old, new) = (&old.requests, &new.requests);
+    let gone = |(name, amount): &(crate::model::Symbol, i64)| {
+        *amount > new.scalar(name) || !new.scalars.iter().any(|(other, _)| other == name)
+    };
+    old.milli_cpu > new.milli_cpu
+        || old.memory > new.memory
+        || old.ephemeral_storage > new.ephemeral_storage
+        || old.scalars.iter().any(gone)
+}
+
 /// What a plugin waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventRegistration {
@@ -129,4 +297,109 @@ pub enum QueueingHint {
     Skip,
     /// It may: the pod is tried again.
     Queue,
+}
+
+/// Which events the plugins of a framework wait for.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    rows: Vec<Wait>,
+}
+
+/// A plugin and one of its registrations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Wait {
+    plugin: PluginId,
+    registration: EventRegistration,
+    /// The plugin is not asked for a hint: the event always may help.
+    always: bool,
+}
+
+impl Waits {
+    /// The registrations of all plugins that can refuse a pod. A plugin without `EnqueueExtensions` waits for
+    /// everything. One that waits for nodes to be added and not for their taints is woken by taints all the same
+    /// (upstream's answer to a node that is added with a taint which is taken away later).
+    ///
+    /// Source: `pkg/scheduler/scheduler.go`, `buildQueueingHintMap`, `unionedGVKs`.
+    pub(super) fn of(plugins: &[Arc<dyn Plugin>], points: &Points) -> Self {
+        let mut rows = Vec::new();
+        for (at, plugin) in plugins.iter().enumerate() {
+            let id = PluginId(at as u16);
+            let refuses =
+                [&points.pre_enqueue, &points.pre_filter, &points.filter, &points.reserve, &points.permit];
+            let post = points.post_filter.contains(&id) && plugin.enqueue_extensions().is_some();
+            if !refuses.iter().any(|point| point.contains(&id)) && !post {
+                continue;
+            }
+            let Some(extensions) = plugin.enqueue_extensions() else {
+                let registration =
+                    EventRegistration { resource: EventResource::WildCard, actions: ActionType::ALL };
+                rows.push(Wait { plugin: id, registration, always: true });
+                continue;
+            };
+            let mut added = false;
+            let mut taints = false;
+            for registration in extensions.events() {
+                if registration.resource == EventResource::Node {
+                    added |= registration.actions.intersects(ActionType::ADD);
+                    taints |= registration.actions.intersects(ActionType::UPDATE_NODE_TAINT);
+                }
+                rows.push(Wait { plugin: id, registration, always: false });
+            }
+            if added && !taints {
+                let registration = EventRegistration {
+                    resource: EventResource::Node,
+                    actions: ActionType::UPDATE_NODE_TAINT,
+                };
+                rows.push(Wait { plugin: id, registration, always: true });
+            }
+        }
+        Self { rows }
+    }
+
+    /// The plugins that wait for an event, each once, in the framework's order.
+    pub fn interested(&self, event: &ClusterEvent) -> impl Iterator<Item = PluginId> {
+        let mut last = None;
+        self.rows.iter().filter(move |row| row.takes(event)).filter_map(move |row| {
+            let first = last != Some(row.plugin);
+            last = Some(row.plugin);
+            first.then_some(row.plugin)
+        })
+    }
+
+    /// Whether anyone waits for an event.
+    pub fn anyone(&self, event: &ClusterEvent) -> bool {
+        self.rows.iter().any(|row| row.takes(event))
+    }
+
+    /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
+    pub fn hint(
+        &self,
+        plugins: &[Arc<dyn Plugin>],
+        plugin: PluginId,
+        h: Handle,
+        event: &ClusterEvent,
+    ) -> Option<QueueingHint> {
+        let mut answer = None;
+        for row in self.rows.iter().filter(|row| row.plugin == plugin && row.takes(event)) {
+            let hint = match plugins.get(plugin.index()).and_then(|plugin| plugin.enqueue_extensions()) {
+                Some(extensions) if !row.always && !event.is_wildcard() => {
+                    extensions.hint(&h.for_plugin(plugin), event)
+                }
+                _ => QueueingHint::Queue,
+            };
+            if hint == QueueingHint::Queue {
+                return Some(hint);
+            }
+            answer = Some(hint);
+        }
+        answer
+    }
+}
+
+impl Wait {
+    fn takes(&self, event: &ClusterEvent) -> bool {
+        event.is_wildcard()
+            || self.registration.resource.takes(event.resource)
+                && self.registration.actions.intersects(event.action)
+    }
 }

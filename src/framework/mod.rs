@@ -30,11 +30,13 @@ pub use args::{ArgsError, At, Field, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
-pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
+pub use events::{
+    ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint, Waits,
+};
 pub use handle::{Act, Actor, Handle};
 pub use plugin::{Plugin, PluginId, PluginSet};
 pub use points::*;
-pub use profile::{Instances, Named, Point, PluginConfig, Profile, ProfileError, Selection};
+pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{QueuedPodInfo, SortKey};
 pub use reads::{Polarity, Reads};
 pub use recorder::{Recorder, Silent};

@@ -299,8 +299,11 @@ impl<'a> Builder<'a> {
 
     /// Makes every plugin that the profile names at any point, in the order of `multiPoint`.
     fn make_plugins(&mut self) {
-        let specific =
-            self.profile.points.iter().flat_map(|(point, s)| s.enabled.iter().map(move |n| (Some(*point), n)));
+        let specific = self
+            .profile
+            .points
+            .iter()
+            .flat_map(|(point, s)| s.enabled.iter().map(move |n| (Some(*point), n)));
         let named: Vec<(Option<Point>, Named)> = self
             .multi_point
             .iter()
@@ -342,9 +345,8 @@ impl<'a> Builder<'a> {
     fn make(&mut self, entry: &Entry) -> Option<Arc<dyn Plugin>> {
         let config = self.profile.plugin_config.iter().find(|config| config.name == **entry.name());
         let args = config.map(|config| config.args.clone()).unwrap_or_default();
-        let shared = |(name, with, _): &&(Arc<str>, Tree, Arc<dyn Plugin>)| {
-            name == entry.name() && with.same(&args)
-        };
+        let shared =
+            |(name, with, _): &&(Arc<str>, Tree, Arc<dyn Plugin>)| name == entry.name() && with.same(&args);
         if let Some((_, _, plugin)) = self.instances.made.iter().find(shared) {
             return Some(plugin.clone());
         }
@@ -398,7 +400,8 @@ impl<'a> Builder<'a> {
                     self.error(named.at, text);
                 }
                 Some(true) if specific.iter().any(|other| other.name == named.name) => {
-                    let text = format!("plugin {:?} already registered as {:?}", named.name, point.interface());
+                    let text =
+                        format!("plugin {:?} already registered as {:?}", named.name, point.interface());
                     self.error(named.at, text);
                 }
                 Some(true) => specific.push(named.clone()),
@@ -445,8 +448,10 @@ impl<'a> Builder<'a> {
             self.error_with_help(self.profile.at, text, help);
         }
         if points.bind.is_empty() {
-            let text =
-                format!("at least one bind plugin is needed for profile with scheduler name {:?}", name.as_str());
+            let text = format!(
+                "at least one bind plugin is needed for profile with scheduler name {:?}",
+                name.as_str()
+            );
             self.error(self.profile.at, text);
         }
         let mut total: i64 = 0;

@@ -5,6 +5,7 @@
 
 use super::cycle_state::CycleState;
 use super::diagnosis::Diagnosis;
+use super::events::Waits;
 use super::handle::{Act, Actor, Handle};
 use super::plugin::{Plugin, PluginId, PluginSet};
 use super::points::*;
@@ -50,6 +51,7 @@ pub struct Framework {
     pub percentage_of_nodes_to_score: Option<i32>,
     plugins: Vec<Arc<dyn Plugin>>,
     points: Points,
+    waits: Waits,
 }
 
 impl std::fmt::Debug for Framework {
@@ -101,7 +103,8 @@ impl Cycle {
 impl Framework {
     /// A framework of `plugins`, each at the points named for it.
     pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
-        Self { scheduler_name, percentage_of_nodes_to_score: None, plugins, points }
+        let waits = Waits::of(&plugins, &points);
+        Self { scheduler_name, percentage_of_nodes_to_score: None, plugins, points, waits }
     }
 
     /// The plugins in the order of the profile; a [`PluginId`] is a place in it.
@@ -122,6 +125,21 @@ impl Framework {
     /// Which plugins run where.
     pub fn points(&self) -> &Points {
         &self.points
+    }
+
+    /// Which events plugins wait for.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
+    pub fn hint(
+        &self,
+        plugin: PluginId,
+        h: Handle,
+        event: &super::events::ClusterEvent,
+    ) -> Option<super::events::QueueingHint> {
+        self.waits.hint(&self.plugins, plugin, h, event)
     }
 
     /// PreEnqueue plugins in configured order (upstream's order is random); the first refusal ends the run.
@@ -164,11 +182,13 @@ impl Framework {
                 Ok(PreFilterOutcome::Skip) => cycle.state.skip_filter.insert(*id),
                 Ok(PreFilterOutcome::Only(nodes)) => {
                     narrowed.insert(*id);
+                    // Names that no node has leave nothing; that is no conflict between plugins.
+                    let some_here = !nodes.is_empty() && left.as_ref().is_none_or(|left| !left.is_empty());
                     match &mut left {
                         Some(left) => left.intersect(&nodes),
                         None => left = Some(nodes),
                     }
-                    if left.as_ref().is_some_and(NodeSet::is_empty) {
+                    if some_here && left.as_ref().is_some_and(NodeSet::is_empty) {
                         let mut names: Vec<&str> = narrowed.iter().map(|id| self.plugin_name(id)).collect();
                         names.sort_unstable();
                         let text = match names[..] {

@@ -1,0 +1,196 @@
+//! Prefers nodes that have the pod's images already, by their size and by how many nodes have them.
+//!
+//! The number of nodes is exact here; upstream uses the number at the time the node last changed.
+//!
+//! Source: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
+
+use crate::framework::{ArgsError, Handle, Plugin, Reads, Score, Status, Tree};
+use crate::model::{
+    Change, Delta, Image, Index, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet, Snapshot, Symbol,
+};
+use rustc_hash::FxHashMap;
+use std::any::Any;
+use std::sync::Arc;
+
+const NAME: &str = "ImageLocality";
+const MIB: i64 = 1024 * 1024;
+/// Below this sum of sizes an image is not worth going anywhere for.
+const MIN_THRESHOLD: i64 = 23 * MIB;
+/// Above this size per container more does not count.
+const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, ImageLocality)
+}
+
+struct ImageLocality;
+
+/// Which nodes have an image, and its size there; by row.
+type Holders = Vec<(NodeId, i64)>;
+
+/// The index from image names to the nodes that have them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImageHolders {
+    by_name: FxHashMap<Symbol, Arc<Holders>>,
+}
+
+impl ImageHolders {
+    /// The key of the index.
+    pub fn key() -> IndexKey {
+        IndexKey(Symbol::new(NAME))
+    }
+
+    /// The size of an image, as the first node in row order reports it, and the nodes that have it.
+    fn image(&self, name: &Symbol) -> Option<(i64, &Arc<Holders>)> {
+        let holders = self.by_name.get(name)?;
+        Some((holders.first()?.1, holders))
+    }
+
+    fn add(&mut self, node: NodeId, images: &[Image]) {
+        for image in images {
+            for name in &image.names {
+                let holders = Arc::make_mut(self.by_name.entry(name.clone()).or_default());
+                if let Err(at) = holders.binary_search_by_key(&node, |(node, _)| *node) {
+                    holders.insert(at, (node, image.size));
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, node: NodeId, images: &[Image]) {
+        for name in images.iter().flat_map(|image| image.names.iter()) {
+            let Some(holders) = self.by_name.get_mut(name) else { continue };
+            let holders = Arc::make_mut(holders);
+            if let Ok(at) = holders.binary_search_by_key(&node, |(node, _)| *node) {
+                holders.remove(at);
+            }
+            if holders.is_empty() {
+                self.by_name.remove(name);
+            }
+        }
+    }
+}
+
+impl Index for ImageHolders {
+    fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, moved: &mut Moves) {
+        let now = match delta.change {
+            Change::NodeUpserted { node } => Some(node),
+            Change::NodeRemoved { .. } => None,
+            _ => return,
+        };
+        let (Some(row), before) = (delta.node, &delta.node_before) else { return };
+        if before.as_ref().zip(now).is_some_and(|(before, now)| before.images == now.images) {
+            return;
+        }
+        if let Some(before) = before {
+            self.remove(row, &before.images);
+        }
+        if let Some(now) = now {
+            self.add(row, &now.images);
+        }
+        moved.0.push((Moved::Global, Kinds::IMAGES));
+    }
+
+    fn rebuild(&mut self, snapshot: &Snapshot) {
+        self.by_name.clear();
+        for node in snapshot.nodes() {
+            self.add(node.id(), &node.node().images);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Index> {
+        Box::new(self.clone())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// What an image adds to the sum of a node that has it: its size, less the fewer nodes have it.
+fn scaled(size: i64, holders: usize, nodes: usize) -> i64 {
+    (size as f64 * (holders as f64 / nodes as f64)) as i64
+}
+
+fn score(sum: i64, containers: usize) -> i64 {
+    let max = MAX_CONTAINER_THRESHOLD * containers as i64;
+    if max <= MIN_THRESHOLD {
+        return 0;
+    }
+    let sum = sum.min(max).max(MIN_THRESHOLD);
+    100 * (sum - MIN_THRESHOLD) / (max - MIN_THRESHOLD)
+}
+
+/// Calls `each` with the share and the holders of each image of the pod; an image of two containers comes twice.
+fn for_each_image(h: &Handle, mut each: impl FnMut(i64, &Holders)) {
+    let built;
+    let index = match h.snapshot.index::<ImageHolders>(&ImageHolders::key()) {
+        Some(index) => index,
+        // A snapshot that no profile took into service: derive what is needed.
+        None => {
+            let mut fresh = ImageHolders::default();
+            fresh.rebuild(h.snapshot);
+            built = fresh;
+            &built
+        }
+    };
+    let nodes = h.snapshot.node_count();
+    for (size, holders) in h.pod.images.iter().filter_map(|name| index.image(name)) {
+        each(scaled(size, holders.len(), nodes), holders);
+    }
+}
+
+impl Plugin for ImageLocality {
+    fn name(&self) -> &str {
+        NAME
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::IMAGES.with(Kinds::NODES))
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        vec![(ImageHolders::key(), Box::new(ImageHolders::default()))]
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+}
+
+impl Score for ImageLocality {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        let mut sum = 0i64;
+        for_each_image(h, |share, holders| {
+            if holders.binary_search_by_key(&node.id(), |(node, _)| *node).is_ok() {
+                sum = sum.saturating_add(share);
+            }
+        });
+        Ok(score(sum, h.pod.containers.len()))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        for node in nodes.iter() {
+            if let Some(out) = out.get_mut(node.row()) {
+                *out = 0;
+            }
+        }
+        let mut any = false;
+        for_each_image(h, |share, holders| {
+            any = true;
+            for (node, _) in holders.iter().filter(|(node, _)| nodes.contains(*node)) {
+                if let Some(out) = out.get_mut(node.row()) {
+                    *out = out.saturating_add(share);
+                }
+            }
+        });
+        if any {
+            let containers = h.pod.containers.len();
+            for node in nodes.iter() {
+                if let Some(out) = out.get_mut(node.row()) {
+                    *out = score(*out, containers);
+                }
+            }
+        }
+        Ok(())
+    }
+}

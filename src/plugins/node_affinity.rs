@@ -1,0 +1,341 @@
+//! Refuses nodes that the pod's node selector and required node affinity do not match, and prefers those that its
+//! preferred terms match. `addedAffinity` of the arguments is asked of every pod of the profile as well.
+//!
+//! Source: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Field, Filter,
+    Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint, Reads,
+    Score, StateSlot, Status, Tree, Verdicts, Violation,
+};
+use crate::model::{
+    Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelector, NodeSelectorTerm,
+    NodeSet, Requirement, SelectorOperator, Symbol, objects,
+};
+use serde::Deserialize;
+use std::sync::Arc;
+
+const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
+const REASON_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
+const REASON_CONFLICT: &str = "pod affinity terms conflict";
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let mut errors = Vec::new();
+    let fields = Field::root(args).object(&["apiVersion", "kind", "addedAffinity"], &mut errors);
+    let mut added = Affinity::default();
+    if let Some(field) = fields.get("addedAffinity") {
+        check_affinity(&field, &mut errors);
+        match objects::selectors::NodeAffinity::deserialize(field.tree.to_json()) {
+            Ok(object) => added = Affinity::parse(Labels::default(), &object),
+            Err(error) => errors.push(field.error(error.to_string())),
+        }
+        let required = added.required.as_ref().and_then(|selector| selector.error.as_ref());
+        for (error, name) in [
+            (required, "requiredDuringSchedulingIgnoredDuringExecution"),
+            (added.preferred_error.as_ref(), "preferredDuringSchedulingIgnoredDuringExecution"),
+        ] {
+            if let Some(error) = error {
+                errors.push(field.error(format!("{name}: {error}")));
+            }
+        }
+    }
+    if errors.is_empty() { Ok(Arc::new(NodeAffinity { added })) } else { Err(errors) }
+}
+
+/// Complains about fields that `v1.NodeAffinity` does not have.
+fn check_affinity(field: &Field, errors: &mut Vec<ArgsError>) {
+    let required = "requiredDuringSchedulingIgnoredDuringExecution";
+    let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+    let fields = field.object(&[required, preferred], errors);
+    let check_term = |term: &Field, errors: &mut Vec<ArgsError>| {
+        let term = term.object(&["matchExpressions", "matchFields"], errors);
+        for list in ["matchExpressions", "matchFields"] {
+            let Some(list) = term.get(list) else { continue };
+            for requirement in list.list(errors) {
+                requirement.object(&["key", "operator", "values"], errors);
+            }
+        }
+    };
+    if let Some(selector) = fields.get(required) {
+        let selector = selector.object(&["nodeSelectorTerms"], errors);
+        for term in selector.get("nodeSelectorTerms").map(|terms| terms.list(errors)).unwrap_or_default() {
+            check_term(&term, errors);
+        }
+    }
+    for term in fields.get(preferred).map(|terms| terms.list(errors)).unwrap_or_default() {
+        let term = term.object(&["weight", "preference"], errors);
+        if let Some(preference) = term.get("preference") {
+            check_term(&preference, errors);
+        }
+    }
+}
+
+struct NodeAffinity {
+    /// `addedAffinity` of the arguments.
+    added: Affinity,
+}
+
+impl NodeAffinity {
+    /// Why a node does not match, if it does not.
+    fn verdict(&self, pod: &Affinity, name: &Symbol, labels: &Labels) -> Option<&'static str> {
+        if !matches!(self.added.matches(name, labels), Ok(true)) {
+            Some(REASON_ENFORCED)
+        } else if !matches!(pod.matches(name, labels), Ok(true)) {
+            // A selector that cannot be parsed matches nothing more.
+            Some(REASON)
+        } else {
+            None
+        }
+    }
+
+    /// The sum of the weights of the preferred terms that match.
+    fn preferred(&self, pod: &Affinity, name: &Symbol, labels: &Labels) -> i64 {
+        let terms = self.added.preferred.iter().chain(pod.preferred.iter());
+        terms.filter(|term| term.matches(name, labels)).map(|term| term.weight).sum()
+    }
+}
+
+impl Plugin for NodeAffinity {
+    fn name(&self) -> &str {
+        "NodeAffinity"
+    }
+    fn reads(&self) -> Reads {
+        Reads { any_label: true, ..Reads::of(Kinds::LABELS) }
+    }
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        Some(self)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        Some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+/// The names that a term admits by `metadata.name`; `None` when it says nothing of names.
+fn names_of(term: &NodeSelectorTerm) -> Option<Vec<Symbol>> {
+    let mut names: Option<Vec<Symbol>> = None;
+    for field in &term.fields {
+        if field.key == "metadata.name" && field.operator == SelectorOperator::In {
+            match &mut names {
+                Some(names) => names.retain(|name| field.values.contains(name)),
+                None => names = Some(field.values.to_vec()),
+            }
+        }
+    }
+    names
+}
+
+impl PreFilter for NodeAffinity {
+    fn pre_filter(&self, h: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        let affinity = &h.pod.node_affinity;
+        if affinity.requires_nothing() && self.added.required.is_none() {
+            return Ok(PreFilterOutcome::Skip);
+        }
+        let Some(required) = affinity.required.as_ref().filter(|required| !required.terms.is_empty()) else {
+            return Ok(PreFilterOutcome::AllNodes);
+        };
+        let mut names: Vec<Symbol> = Vec::new();
+        for term in &required.terms {
+            match names_of(term) {
+                Some(more) => names.extend(more),
+                // The terms are joined by OR: one that says nothing of names admits all nodes.
+                None => return Ok(PreFilterOutcome::AllNodes),
+            }
+        }
+        if names.is_empty() {
+            return Err(Status::unresolvable(REASON_CONFLICT));
+        }
+        let rows = names.iter().filter_map(|name| h.snapshot.node_by_name(name));
+        Ok(PreFilterOutcome::Only(rows.collect()))
+    }
+}
+
+impl Filter for NodeAffinity {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        match self.verdict(&h.pod.node_affinity, node.name(), &node.node().labels) {
+            Some(reason) => Err(Status::unresolvable(reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let affinity = &h.pod.node_affinity;
+        let columns = h.snapshot.columns();
+        let (Some(added), Some(own)) = (Compiled::of(&self.added, columns), Compiled::of(affinity, columns))
+        else {
+            let mut statuses = [None, None];
+            for id in nodes.iter() {
+                let Some(node) = h.snapshot.node(id) else { continue };
+                if let Some(reason) = self.verdict(affinity, node.name(), &node.node().labels) {
+                    let known = &mut statuses[usize::from(reason == REASON)];
+                    let status = *known.get_or_insert_with(|| out.status(Status::unresolvable(reason)));
+                    out.refuse(id, status);
+                }
+            }
+            return;
+        };
+        let (mut enforced, mut refused) = (None, None);
+        for id in nodes.iter() {
+            let name = || h.snapshot.node(id).map(|node| node.name().clone()).unwrap_or_default();
+            if !added.matches(id, name) {
+                let status =
+                    *enforced.get_or_insert_with(|| out.status(Status::unresolvable(REASON_ENFORCED)));
+                out.refuse(id, status);
+            } else if !own.matches(id, name) {
+                let status = *refused.get_or_insert_with(|| out.status(Status::unresolvable(REASON)));
+                out.refuse(id, status);
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        let (name, labels) = (node.name(), &node.node().labels);
+        let mut note = |reason: &str, what: String, need: String, have: Option<&Symbol>| {
+            let have = have.map(|value| value.to_string()).unwrap_or_else(|| String::from("absent"));
+            out.push(Violation { reason: reason.to_owned(), what, need, have });
+        };
+        for (affinity, reason) in [(&self.added, REASON_ENFORCED), (&h.pod.node_affinity, REASON)] {
+            for (key, value) in affinity.node_selector.iter() {
+                if labels.get(key) != Some(value) {
+                    note(reason, format!("label {key}"), value.to_string(), labels.get(key));
+                }
+            }
+            let Some(required) = &affinity.required else { continue };
+            if matches!(required.matches(name, labels), Ok(true)) {
+                continue;
+            }
+            let mut said = false;
+            for term in &required.terms {
+                let failing = term.expressions.iter().filter(|requirement| !requirement.matches(labels));
+                for requirement in failing {
+                    said = true;
+                    let have = labels.get(&requirement.key);
+                    note(reason, format!("label {}", requirement.key), wish(requirement), have);
+                }
+                for field in term.fields.iter().filter(|field| !field.holds(Some(name))) {
+                    said = true;
+                    note(reason, String::from("node name"), wish(field), Some(name));
+                }
+            }
+            if !said {
+                note(reason, String::from("a term that can match"), String::new(), None);
+            }
+        }
+    }
+}
+
+/// What a requirement asks for, as people say it.
+fn wish(requirement: &Requirement) -> String {
+    let values: Vec<&str> = requirement.values.iter().map(|value| value.as_str()).collect();
+    match (requirement.operator, values[..].len()) {
+        (SelectorOperator::In, 1) => values.concat(),
+        (SelectorOperator::In, _) => format!("one of {}", values.join(", ")),
+        (SelectorOperator::NotIn, 1) => format!("not {}", values.concat()),
+        (SelectorOperator::NotIn, _) => format!("none of {}", values.join(", ")),
+        (SelectorOperator::Exists, _) => String::from("any value"),
+        (SelectorOperator::DoesNotExist, _) => String::from("absent"),
+        (SelectorOperator::Gt, _) => format!("more than {}", requirement.number),
+        (SelectorOperator::Lt, _) => format!("less than {}", requirement.number),
+    }
+}
+
+/// Required affinity over label columns. Made only when every key it names has a column.
+struct Compiled<'a> {
+    labels: Vec<(&'a [Option<Symbol>], &'a Symbol)>,
+    terms: Option<Vec<CompiledTerm<'a>>>,
+}
+
+struct CompiledTerm<'a> {
+    expressions: Vec<(&'a [Option<Symbol>], &'a Requirement)>,
+    fields: &'a [Requirement],
+}
+
+impl<'a> Compiled<'a> {
+    fn of(affinity: &'a Affinity, columns: &'a Columns) -> Option<Self> {
+        let mut labels = Vec::new();
+        for (key, value) in affinity.node_selector.iter() {
+            labels.push((columns.label(key)?, value));
+        }
+        let terms = match &affinity.required {
+            Some(required) => Some(Self::terms(required, columns)?),
+            None => None,
+        };
+        Some(Self { labels, terms })
+    }
+
+    fn terms(required: &'a NodeSelector, columns: &'a Columns) -> Option<Vec<CompiledTerm<'a>>> {
+        let mut terms = Vec::new();
+        for term in required.terms.iter().filter(|term| term.error.is_none() && !term.is_empty()) {
+            let mut expressions = Vec::new();
+            for requirement in &term.expressions {
+                expressions.push((columns.label(&requirement.key)?, requirement));
+            }
+            if term.fields.iter().any(|field| field.key != "metadata.name") {
+                return None;
+            }
+            terms.push(CompiledTerm { expressions, fields: &term.fields });
+        }
+        Some(terms)
+    }
+
+    fn matches(&self, node: NodeId, name: impl Fn() -> Symbol) -> bool {
+        let value = |column: &&'a [Option<Symbol>]| column.get(node.row()).and_then(Option::as_ref);
+        if self.labels.iter().any(|(column, wanted)| value(column) != Some(*wanted)) {
+            return false;
+        }
+        let Some(terms) = &self.terms else { return true };
+        terms.iter().any(|term| {
+            let labels = term.expressions.iter().all(|(column, wanted)| wanted.holds(value(column)));
+            labels && (term.fields.is_empty() || term.fields.iter().all(|field| field.holds(Some(&name()))))
+        })
+    }
+}
+
+impl PreScore for NodeAffinity {
+    fn pre_score(&self, h: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        if let Some(error) = &h.pod.node_affinity.preferred_error {
+            return Err(Status::error(error.to_string()));
+        }
+        if h.pod.node_affinity.preferred.is_empty() && self.added.preferred.is_empty() {
+            return Ok(PreScoreOutcome::Skip);
+        }
+        Ok(PreScoreOutcome::Score)
+    }
+}
+
+impl Score for NodeAffinity {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        Ok(self.preferred(&h.pod.node_affinity, node.name(), &node.node().labels))
+    }
+
+    fn normalize(&self) -> Normalize {
+        Normalize::Max
+    }
+}
+
+impl EnqueueExtensions for NodeAffinity {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![super::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL))]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let (old, Some(new)) = super::node_change(event) else { return QueueingHint::Queue };
+        if !matches!(self.added.matches(&new.name, &new.labels), Ok(true)) {
+            return QueueingHint::Skip;
+        }
+        let matches = |node: &Node| h.pod.node_affinity.matches(&node.name, &node.labels);
+        match (old.map(|node| matches(node)), matches(new)) {
+            (_, Err(_)) | (Some(Err(_)), _) => QueueingHint::Queue,
+            (Some(Ok(true)), _) | (_, Ok(false)) => QueueingHint::Skip,
+            (_, Ok(true)) => QueueingHint::Queue,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Refuses every node but the one the pod names in `spec.nodeName`.
+//!
+//! Source: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin, Reads, Status, Tree,
+    Verdicts, Violation,
+};
+use crate::model::{NodeInfo, NodeSet};
+use std::sync::Arc;
+
+const REASON: &str = "node(s) didn't match the requested node name";
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, NodeName)
+}
+
+struct NodeName;
+
+impl Plugin for NodeName {
+    fn name(&self) -> &str {
+        "NodeName"
+    }
+    fn reads(&self) -> Reads {
+        Reads::default()
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl Filter for NodeName {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        match &h.pod.node_name {
+            Some(wanted) if wanted != node.name() => Err(Status::unresolvable(REASON)),
+            _ => Ok(()),
+        }
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let Some(wanted) = &h.pod.node_name else { return };
+        let wanted = h.snapshot.node_by_name(wanted);
+        let status = out.status(Status::unresolvable(REASON));
+        for node in nodes.iter().filter(|node| Some(*node) != wanted) {
+            out.refuse(node, status);
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        if let Some(wanted) = h.pod.node_name.as_ref().filter(|wanted| *wanted != node.name()) {
+            out.push(Violation {
+                reason: REASON.to_owned(),
+                what: String::from("node name"),
+                need: wanted.to_string(),
+                have: node.name().to_string(),
+            });
+        }
+    }
+}
+
+impl EnqueueExtensions for NodeName {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![super::nodes(ActionType::ADD)]
+    }
+}

@@ -1,0 +1,89 @@
+//! Refuses nodes where a host port of the pod is taken.
+//!
+//! Source: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
+    PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Violation,
+};
+use crate::model::{HostPort, Kinds, NodeInfo};
+use std::sync::Arc;
+
+const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
+const ANY_ADDRESS: &str = "0.0.0.0";
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, NodePorts)
+}
+
+struct NodePorts;
+
+/// Whether two host ports cannot be on one node.
+fn conflict(a: &HostPort, b: &HostPort) -> bool {
+    a.port == b.port
+        && a.protocol == b.protocol
+        && (a.ip == b.ip || a.ip == ANY_ADDRESS || b.ip == ANY_ADDRESS)
+}
+
+fn text(port: &HostPort) -> String {
+    format!("{}/{} on {}", port.port, port.protocol, port.ip)
+}
+
+impl Plugin for NodePorts {
+    fn name(&self) -> &str {
+        "NodePorts"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::PODS_PORTS)
+    }
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        Some(self)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PreFilter for NodePorts {
+    fn pre_filter(&self, h: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        Ok(if h.pod.host_ports.is_empty() { PreFilterOutcome::Skip } else { PreFilterOutcome::AllNodes })
+    }
+}
+
+impl Filter for NodePorts {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let taken = |used: &HostPort| h.pod.host_ports.iter().any(|wanted| conflict(wanted, used));
+        if node.used_ports().any(taken) { Err(Status::unschedulable(REASON)) } else { Ok(()) }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        for wanted in &h.pod.host_ports {
+            for pod in node.pods() {
+                if let Some(used) = pod.host_ports.iter().find(|used| conflict(wanted, used)) {
+                    out.push(Violation {
+                        reason: REASON.to_owned(),
+                        what: String::from("host port"),
+                        need: text(wanted),
+                        have: format!("{} used by {}", text(used), pod.full_name()),
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl EnqueueExtensions for NodePorts {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![super::pods(ActionType::DELETE), super::nodes(ActionType::ADD)]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let (Some(gone), None) = super::pod_change(event) else { return QueueingHint::Queue };
+        let held = gone.node_name.is_some() || gone.nominated_node.is_some();
+        let freed = |used: &HostPort| h.pod.host_ports.iter().any(|wanted| conflict(wanted, used));
+        if held && gone.host_ports.iter().any(freed) { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}

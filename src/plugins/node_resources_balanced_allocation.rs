@@ -1,0 +1,103 @@
+//! Prefers nodes whose use of resources the pod makes more even.
+//!
+//! Source: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go` of Kubernetes 1.36, which compares the
+//! deviation with and without the pod. Only `+ - * / sqrt`, so that every machine computes the same.
+
+use super::resource_allocation::{self as allocation, Amounts, Weighted};
+use crate::framework::{
+    ArgsError, Feasible, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status,
+    Tree,
+};
+use crate::model::{Kinds, NodeInfo, NodeSet};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+struct NodeResourcesBalancedAllocation {
+    resources: Vec<Weighted>,
+}
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let mut errors = Vec::new();
+    let fields = Field::root(args).object(&["apiVersion", "kind", "resources"], &mut errors);
+    let weight = |field: &Field, weight: i64| (weight != 1).then(|| field.error("must be 1"));
+    let resources = allocation::read(fields.get("resources"), weight, &mut errors);
+    let resources = resources.unwrap_or_else(allocation::cpu_and_memory);
+    if errors.is_empty() { Ok(Arc::new(NodeResourcesBalancedAllocation { resources })) } else { Err(errors) }
+}
+
+/// 100 for even use, down to 50: from the shares of the resources that are used.
+fn evenness(shares: &[f64]) -> i64 {
+    let deviation = match shares {
+        [] | [_] => 0.0,
+        [a, b] => ((a - b) / 2.0).abs(),
+        _ => {
+            let count = shares.len() as f64;
+            let mean = shares.iter().sum::<f64>() / count;
+            let mut squares = 0.0;
+            for share in shares {
+                squares += (share - mean) * (share - mean);
+            }
+            (squares / count).sqrt()
+        }
+    };
+    ((1.0 - deviation) * 100.0) as i64
+}
+
+/// The score from capacity, use without the pod, and request of the pod, of each resource that counts.
+fn score(parts: impl Iterator<Item = (i64, i64, i64)>) -> i64 {
+    let share = |used: i64, capacity: i64| (used as f64 / capacity as f64).min(1.0);
+    let mut with: SmallVec<[f64; 4]> = SmallVec::new();
+    let mut without: SmallVec<[f64; 4]> = SmallVec::new();
+    for (capacity, used, of_pod) in parts {
+        with.push(share(used.saturating_add(of_pod), capacity));
+        without.push(share(used, capacity));
+    }
+    50 + (50 + evenness(&with) - evenness(&without)) / 2
+}
+
+impl Plugin for NodeResourcesBalancedAllocation {
+    fn name(&self) -> &str {
+        "NodeResourcesBalancedAllocation"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
+    }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        Some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+}
+
+impl PreScore for NodeResourcesBalancedAllocation {
+    fn pre_score(&self, h: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        let asks = |resource: &Weighted| Amounts::Requested.of_pod(h.pod, &resource.name) != 0;
+        Ok(if self.resources.iter().any(asks) { PreScoreOutcome::Score } else { PreScoreOutcome::Skip })
+    }
+}
+
+impl Score for NodeResourcesBalancedAllocation {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        Ok(score(self.resources.iter().filter_map(|Weighted { name, .. }| {
+            let of_pod = Amounts::Requested.of_pod(h.pod, name);
+            let (capacity, used) = Amounts::Requested.of_node(node, name, of_pod)?;
+            Some((capacity, used, of_pod))
+        })))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        let columns = allocation::columns(h, Amounts::Requested, &self.resources);
+        for node in nodes.iter() {
+            let row = node.row();
+            let parts = columns.iter().filter_map(|column| {
+                let (capacity, used) = (*column.allocatable.get(row)?, *column.requested.get(row)?);
+                (capacity != 0).then_some((capacity, used, column.of_pod))
+            });
+            if let Some(out) = out.get_mut(row) {
+                *out = score(parts);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,500 @@
+//! Refuses nodes without room for the pod's requests, and scores them by how much of them is or stays free.
+//!
+//! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go`, `least_allocated.go`, `most_allocated.go`,
+//! `requested_to_capacity_ratio.go`.
+
+use super::resource_allocation::{self as allocation, Amounts, Weighted};
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, Feasible, Field, Fields,
+    Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint, Reads,
+    Score, StateSlot, Status, Tree, Verdicts, Violation,
+};
+use crate::model::{
+    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, is_extended, key_problem,
+};
+use std::sync::Arc;
+
+const TOO_MANY_PODS: &str = "Too many pods";
+
+/// How a node is scored by one resource.
+#[derive(Clone, PartialEq, Debug)]
+enum Strategy {
+    /// The more is left free the better.
+    LeastAllocated,
+    /// The more is used the better.
+    MostAllocated,
+    /// By a broken line over utilization (0 to 100), scores 0 to 100.
+    RequestedToCapacityRatio(Vec<(i64, i64)>),
+}
+
+#[derive(Clone, Debug)]
+struct NodeResourcesFit {
+    ignored: Vec<Symbol>,
+    ignored_groups: Vec<String>,
+    strategy: Strategy,
+    resources: Vec<Weighted>,
+}
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let mut errors = Vec::new();
+    let plugin = NodeResourcesFit::read(args, &mut errors);
+    if errors.is_empty() { Ok(Arc::new(plugin)) } else { Err(errors) }
+}
+
+impl NodeResourcesFit {
+    fn read(args: &Tree, errors: &mut Vec<ArgsError>) -> Self {
+        let known = ["apiVersion", "kind", "ignoredResources", "ignoredResourceGroups", "scoringStrategy"];
+        let fields = Field::root(args).object(&known, errors);
+        let mut plugin = Self {
+            ignored: Vec::new(),
+            ignored_groups: Vec::new(),
+            strategy: Strategy::LeastAllocated,
+            resources: allocation::cpu_and_memory(),
+        };
+        for name in fields.get("ignoredResources").map(|list| list.list(errors)).unwrap_or_default() {
+            let Some(text) = name.string(errors) else { continue };
+            match key_problem(text) {
+                Some(problem) => errors.push(name.error(problem)),
+                None => plugin.ignored.push(Symbol::new(text)),
+            }
+        }
+        for name in fields.get("ignoredResourceGroups").map(|list| list.list(errors)).unwrap_or_default() {
+            let Some(text) = name.string(errors) else { continue };
+            if text.contains('/') {
+                errors.push(name.error("resource group name can't contain '/'"));
+            } else if let Some(problem) = key_problem(text) {
+                errors.push(name.error(problem));
+            } else {
+                plugin.ignored_groups.push(text.to_owned());
+            }
+        }
+        if let Some(strategy) = fields.get("scoringStrategy") {
+            let known = ["type", "resources", "requestedToCapacityRatio"];
+            plugin.read_strategy(&strategy.object(&known, errors), errors);
+        }
+        plugin
+    }
+
+    fn read_strategy(&mut self, fields: &Fields, errors: &mut Vec<ArgsError>) {
+        let weight = |field: &Field, weight: i64| {
+            let text = format!("resource weight of {weight} not in valid range (0, 100]");
+            (!(1..=100).contains(&weight)).then(|| field.error(text))
+        };
+        if let Some(resources) = allocation::read(fields.get("resources"), weight, errors) {
+            self.resources = resources;
+        }
+        let ratio = fields.get("requestedToCapacityRatio");
+        let kind = fields.get("type").and_then(|kind| kind.string(errors)).unwrap_or("LeastAllocated");
+        self.strategy = match kind {
+            "LeastAllocated" => Strategy::LeastAllocated,
+            "MostAllocated" => Strategy::MostAllocated,
+            "RequestedToCapacityRatio" => {
+                let Some(ratio) = &ratio else {
+                    let place = fields.place("requestedToCapacityRatio");
+                    let text = "requestedToCapacityRatio is required for scoringStrategy type \
+                                RequestedToCapacityRatio";
+                    errors.push(place.error(text));
+                    return;
+                };
+                let ratio = ratio.object(&["shape"], errors);
+                Strategy::RequestedToCapacityRatio(read_shape(&ratio.place("shape"), errors))
+            }
+            other => {
+                let names = "`LeastAllocated`, `MostAllocated`, `RequestedToCapacityRatio`";
+                let error = fields.place("type").error(format!("unsupported value `{other}`"));
+                errors.push(error.with_help(format!("write one of {names}")));
+                return;
+            }
+        };
+        if let (Some(ratio), false) = (ratio, matches!(self.strategy, Strategy::RequestedToCapacityRatio(_)))
+        {
+            let text = format!("requestedToCapacityRatio is forbidden for scoringStrategy type {kind}");
+            errors.push(ratio.error(text));
+        }
+    }
+
+    /// Whether a scalar resource is left to others.
+    fn ignores(&self, name: &Symbol) -> bool {
+        if self.ignored.is_empty() && self.ignored_groups.is_empty() || !is_extended(name) {
+            return false;
+        }
+        let group = name.split('/').next().unwrap_or_default();
+        self.ignored.contains(name) || self.ignored_groups.iter().any(|ignored| ignored == group)
+    }
+
+    /// The score of one resource; `used` counts the pod.
+    fn score_of(&self, used: i64, capacity: i64) -> i64 {
+        match &self.strategy {
+            Strategy::LeastAllocated if used > capacity => 0,
+            Strategy::LeastAllocated => percent(capacity - used, capacity),
+            Strategy::MostAllocated => percent(used.min(capacity), capacity),
+            Strategy::RequestedToCapacityRatio(shape) if used > capacity => on_line(shape, 100),
+            Strategy::RequestedToCapacityRatio(shape) => on_line(shape, percent(used, capacity)),
+        }
+    }
+
+    /// The score of a node: `parts` are capacity, use with the pod, and weight of each resource that counts.
+    fn score_parts(&self, parts: impl Iterator<Item = (i64, i64, i64)>) -> i64 {
+        let (mut sum, mut weights) = (0i64, 0i64);
+        let by_ratio = matches!(self.strategy, Strategy::RequestedToCapacityRatio(_));
+        for (capacity, used, weight) in parts {
+            let score = self.score_of(used, capacity);
+            if !by_ratio || score > 0 {
+                sum += score * weight;
+                weights += weight;
+            }
+        }
+        match weights {
+            0 => 0,
+            weights if by_ratio => (sum as f64 / weights as f64).round() as i64,
+            weights => sum / weights,
+        }
+    }
+}
+
+/// `100 * part / whole`, cut; both at least 0, `part` at most `whole`.
+fn percent(part: i64, whole: i64) -> i64 {
+    match part.checked_mul(100) {
+        Some(hundredfold) => hundredfold / whole,
+        None => (i128::from(part) * 100 / i128::from(whole)) as i64,
+    }
+}
+
+/// The value at `x` of the broken line through `points`, flat outside of them.
+fn on_line(points: &[(i64, i64)], x: i64) -> i64 {
+    let Some(at) = points.iter().position(|(end, _)| x <= *end) else {
+        return points.last().map_or(0, |(_, y)| *y);
+    };
+    let (x1, y1) = points[at];
+    match at.checked_sub(1).and_then(|before| points.get(before)) {
+        None => y1,
+        Some((x0, y0)) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
+    }
+}
+
+/// The points of a shape, scores times ten.
+fn read_shape(field: &Field, errors: &mut Vec<ArgsError>) -> Vec<(i64, i64)> {
+    let mut points: Vec<(i64, i64)> = Vec::new();
+    let list = if matches!(field.tree.value, crate::framework::TreeValue::List(_)) {
+        field.list(errors)
+    } else {
+        Vec::new()
+    };
+    if list.is_empty() {
+        errors.push(field.error("at least one point must be specified"));
+    }
+    for point in list {
+        let fields = point.object(&["utilization", "score"], errors);
+        let read = |name: &str, most: i64, errors: &mut Vec<ArgsError>| {
+            let value = fields.get(name).and_then(|value| value.int(errors)).unwrap_or(0);
+            if !(0..=most).contains(&value) {
+                errors.push(fields.place(name).error(format!("not in valid range [0, {most}]")));
+            }
+            value
+        };
+        let (utilization, score) = (read("utilization", 100, errors), read("score", 10, errors));
+        if points.last().is_some_and(|(before, _)| *before >= utilization) {
+            errors.push(fields.place("utilization").error("values must be sorted in increasing order"));
+        }
+        points.push((utilization, score * 10));
+    }
+    points
+}
+
+/// A resource that a node lacks for a pod.
+struct Shortage<'r> {
+    /// `None`: a place for a pod.
+    resource: Option<&'r str>,
+    requested: i64,
+    allocatable: i64,
+    used: i64,
+}
+
+impl Shortage<'_> {
+    fn reason(&self) -> String {
+        match self.resource {
+            None => TOO_MANY_PODS.to_owned(),
+            Some(name) => format!("Insufficient {name}"),
+        }
+    }
+
+    /// Whether no eviction would help.
+    fn hopeless(&self) -> bool {
+        self.resource.is_some() && self.requested > self.allocatable
+    }
+}
+
+/// Calls `found` for everything that a node lacks; `requested` and `pods` are what is on it.
+fn shortages<'r>(
+    request: &'r Resource,
+    allocatable: &Resource,
+    requested: &Resource,
+    pods: usize,
+    ignores: impl Fn(&Symbol) -> bool,
+    mut found: impl FnMut(Shortage<'r>),
+) {
+    let pods = pods as i64;
+    if pods + 1 > allocatable.pods {
+        found(Shortage { resource: None, requested: 1, allocatable: allocatable.pods, used: pods });
+    }
+    let mut check = |resource: &'r str, wanted: i64, allocatable: i64, used: i64| {
+        if wanted > 0 && wanted > allocatable.saturating_sub(used) {
+            found(Shortage { resource: Some(resource), requested: wanted, allocatable, used });
+        }
+    };
+    check("cpu", request.milli_cpu, allocatable.milli_cpu, requested.milli_cpu);
+    check("memory", request.memory, allocatable.memory, requested.memory);
+    check(
+        "ephemeral-storage",
+        request.ephemeral_storage,
+        allocatable.ephemeral_storage,
+        requested.ephemeral_storage,
+    );
+    for (name, wanted) in request.scalars.iter().filter(|(name, _)| !ignores(name)) {
+        check(name, *wanted, allocatable.scalar(name), requested.scalar(name));
+    }
+}
+
+/// An amount in the units that people write.
+fn amount(resource: Option<&str>, value: i64) -> String {
+    match resource {
+        Some("cpu") if value % 1000 == 0 => format!("{}", value / 1000),
+        Some("cpu") => format!("{value}m"),
+        Some(name) if name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-") => {
+            bytes(value)
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn bytes(value: i64) -> String {
+    let units = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+    let unit = units.iter().find(|(_, shift)| value != 0 && value % (1 << shift) == 0);
+    unit.map_or_else(|| value.to_string(), |(unit, shift)| format!("{}{unit}", value >> shift))
+}
+
+impl NodeResourcesFit {
+    fn shortages<'r>(&self, pod: &'r PodInfo, node: NodeInfo, found: impl FnMut(Shortage<'r>)) {
+        let ignores = |name: &Symbol| self.ignores(name);
+        let (allocatable, requested) = (node.allocatable(), node.requested());
+        shortages(&pod.requests, allocatable, requested, node.pod_count(), ignores, found);
+    }
+}
+
+impl Plugin for NodeResourcesFit {
+    fn name(&self) -> &str {
+        "NodeResourcesFit"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
+    }
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        Some(self)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        Some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PreFilter for NodeResourcesFit {
+    fn pre_filter(&self, _: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        Ok(PreFilterOutcome::AllNodes)
+    }
+}
+
+impl Filter for NodeResourcesFit {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let mut reasons: Vec<String> = Vec::new();
+        let mut code = Code::Unschedulable;
+        self.shortages(h.pod, node, |shortage| {
+            if shortage.hopeless() {
+                code = Code::UnschedulableAndUnresolvable;
+            }
+            reasons.push(shortage.reason());
+        });
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(Status::with_reasons(code, reasons.iter().map(String::as_str)))
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let columns = h.snapshot.columns();
+        let request = &h.pod.requests;
+        let mut wanted: Vec<(i64, &[i64], &[i64])> = Vec::with_capacity(8);
+        // The pod itself takes one place.
+        let pods = columns.resource(&Symbol::new("pods"));
+        let native = [
+            ("cpu", request.milli_cpu),
+            ("memory", request.memory),
+            ("ephemeral-storage", request.ephemeral_storage),
+        ];
+        let native = native.map(|(name, amount)| (Symbol::new(name), amount));
+        let scalars = request.scalars.iter().filter(|(name, _)| !self.ignores(name));
+        for (name, amount) in native.iter().chain(scalars).filter(|(_, amount)| *amount > 0) {
+            match columns.resource(name) {
+                Some(column) => wanted.push((*amount, &column.allocatable, &column.requested)),
+                // No node has any of it.
+                None => wanted.push((*amount, &[], &[])),
+            }
+        }
+        if let Some(pods) = pods {
+            wanted.push((1, &pods.allocatable, &pods.requested));
+        }
+        // Which resources are short, and which hopeless, with the status that says so; few differ.
+        let mut statuses: Vec<(u64, u64, u32)> = Vec::new();
+        for (at, word) in nodes.words().iter().enumerate().filter(|(_, word)| **word != 0) {
+            let mut failing = short_rows(at * 64, &wanted) & word;
+            while failing != 0 {
+                let row = at * 64 + failing.trailing_zeros() as usize;
+                failing &= failing - 1;
+                let (mut short, mut hopeless) = (0u64, 0u64);
+                for (bit, (amount, allocatable, requested)) in wanted.iter().enumerate() {
+                    let has = allocatable.get(row).copied().unwrap_or(0);
+                    let used = requested.get(row).copied().unwrap_or(0);
+                    short |= u64::from(*amount > has.saturating_sub(used)) << (bit % 64);
+                    hopeless |= u64::from(*amount > has) << (bit % 64);
+                }
+                let id = NodeId::from_row(row);
+                let known = statuses.iter().find(|(s, h, _)| (*s, *h) == (short, hopeless));
+                let number = match known {
+                    Some((_, _, number)) => Some(*number),
+                    None => h.snapshot.node(id).and_then(|node| {
+                        let status = out.status(Filter::filter(self, h, node).err()?);
+                        statuses.push((short, hopeless, status));
+                        Some(status)
+                    }),
+                };
+                if let Some(number) = number {
+                    out.refuse(id, number);
+                }
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        self.shortages(h.pod, node, |shortage| {
+            let Shortage { resource, requested, allocatable, used } = shortage;
+            out.push(Violation {
+                reason: shortage.reason(),
+                what: resource.unwrap_or("pods").to_owned(),
+                need: amount(resource, requested),
+                have: format!(
+                    "{} free of {}",
+                    amount(resource, allocatable.saturating_sub(used).max(0)),
+                    amount(resource, allocatable)
+                ),
+            });
+        });
+    }
+}
+
+/// The rows among the 64 from `first` on where some resource is short, as bits.
+fn short_rows(first: usize, wanted: &[(i64, &[i64], &[i64])]) -> u64 {
+    let mut failing = 0u64;
+    for (amount, allocatable, requested) in wanted {
+        let (Some(allocatable), Some(requested)) = (allocatable.get(first..), requested.get(first..)) else {
+            return u64::MAX;
+        };
+        if allocatable.is_empty() {
+            return u64::MAX;
+        }
+        for (bit, (has, used)) in allocatable.iter().zip(requested).take(64).enumerate() {
+            failing |= u64::from(*amount > has.saturating_sub(*used)) << bit;
+        }
+    }
+    failing
+}
+
+impl PreScore for NodeResourcesFit {
+    fn pre_score(&self, _: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        Ok(PreScoreOutcome::Score)
+    }
+}
+
+impl Score for NodeResourcesFit {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        let parts = self.resources.iter().filter_map(|Weighted { name, weight }| {
+            let of_pod = Amounts::NonZero.of_pod(h.pod, name);
+            let (capacity, used) = Amounts::NonZero.of_node(node, name, of_pod)?;
+            Some((capacity, used.saturating_add(of_pod), *weight))
+        });
+        Ok(self.score_parts(parts))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        let columns = allocation::columns(h, Amounts::NonZero, &self.resources);
+        for node in nodes.iter() {
+            let row = node.row();
+            let parts = columns.iter().filter_map(|column| {
+                let capacity = *column.allocatable.get(row)?;
+                let used = column.requested.get(row)?.saturating_add(column.of_pod);
+                (capacity != 0).then_some((capacity, used, column.weight))
+            });
+            if let Some(out) = out.get_mut(row) {
+                *out = self.score_parts(parts);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl EnqueueExtensions for NodeResourcesFit {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![
+            super::pods(ActionType::DELETE.with(ActionType::UPDATE_POD_SCALE_DOWN)),
+            super::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_ALLOCATABLE)),
+        ]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let helps = match (super::node_change(event), super::pod_change(event)) {
+            ((old, Some(new)), _) => {
+                fits_empty(h.pod, new) && old.is_none_or(|old| some_rose(h.pod, old, new))
+            }
+            (_, (Some(old), None)) => old.node_name.is_some() || old.nominated_node.is_some(),
+            (_, (Some(old), Some(new))) => new.key == h.pod.key || shrank(h.pod, old, new),
+            _ => true,
+        };
+        if helps { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}
+
+/// Whether the pod fits the node with nothing on it.
+fn fits_empty(pod: &PodInfo, node: &Node) -> bool {
+    let mut fits = true;
+    shortages(&pod.requests, &node.allocatable, &Resource::default(), 0, |_| false, |_| fits = false);
+    fits
+}
+
+/// Whether the node has more of something that the pod requests, or of places for pods.
+fn some_rose(pod: &PodInfo, old: &Node, new: &Node) -> bool {
+    let (request, old, new) = (&pod.requests, &old.allocatable, &new.allocatable);
+    old.pods < new.pods
+        || request.milli_cpu > 0 && old.milli_cpu < new.milli_cpu
+        || request.memory > 0 && old.memory < new.memory
+        || request.ephemeral_storage > 0 && old.ephemeral_storage < new.ephemeral_storage
+        || request.scalars.iter().any(|(name, amount)| *amount > 0 && old.scalar(name) < new.scalar(name))
+}
+
+/// Whether a pod on a node requests less of something that `pod` requests.
+fn shrank(pod: &PodInfo, old: &PodInfo, new: &PodInfo) -> bool {
+    let (request, before, now) = (&pod.requests, &old.requests, &new.requests);
+    new.node_name.is_some()
+        && (request.milli_cpu > 0 && before.milli_cpu > now.milli_cpu
+            || request.memory > 0 && before.memory > now.memory
+            || request.ephemeral_storage > 0 && before.ephemeral_storage > now.ephemeral_storage
+            || request
+                .scalars
+                .iter()
+                .any(|(name, amount)| *amount > 0 && before.scalar(name) > now.scalar(name)))
+}

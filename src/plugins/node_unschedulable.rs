@@ -1,0 +1,96 @@
+//! Refuses nodes with `spec.unschedulable`, unless the pod tolerates the taint of that meaning.
+//!
+//! Source: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
+    QueueingHint, Reads, Status, Tree, Verdicts, Violation,
+};
+use crate::model::{Effect, Kinds, NodeId, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
+use std::sync::Arc;
+
+const REASON: &str = "node(s) were unschedulable";
+const TAINT: &str = "node.kubernetes.io/unschedulable";
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let taint = Taint { key: Symbol::new(TAINT), value: Symbol::default(), effect: Effect::NoSchedule };
+    super::without_args(args, NodeUnschedulable { taint })
+}
+
+struct NodeUnschedulable {
+    taint: Taint,
+}
+
+impl NodeUnschedulable {
+    fn tolerated_by(&self, pod: &PodInfo) -> bool {
+        pod.tolerations.iter().any(|toleration| toleration.tolerates(&self.taint, false))
+    }
+}
+
+impl Plugin for NodeUnschedulable {
+    fn name(&self) -> &str {
+        "NodeUnschedulable"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::UNSCHEDULABLE)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl Filter for NodeUnschedulable {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        if node.node().unschedulable && !self.tolerated_by(h.pod) {
+            return Err(Status::unresolvable(REASON));
+        }
+        Ok(())
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let closed = h.snapshot.columns().unschedulable();
+        if closed.is_empty() || self.tolerated_by(h.pod) {
+            return;
+        }
+        let status = out.status(Status::unresolvable(REASON));
+        for (at, (asked, closed)) in nodes.words().iter().zip(closed.words()).enumerate() {
+            let mut rest = asked & closed;
+            while rest != 0 {
+                out.refuse(NodeId::from_row(at * 64 + rest.trailing_zeros() as usize), status);
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        if Filter::filter(self, h, node).is_err() {
+            out.push(Violation {
+                reason: REASON.to_owned(),
+                what: String::from("spec.unschedulable"),
+                need: format!("a toleration of {TAINT}:NoSchedule"),
+                have: String::from("true"),
+            });
+        }
+    }
+}
+
+impl EnqueueExtensions for NodeUnschedulable {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![
+            super::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_TAINT)),
+            super::pods(ActionType::UPDATE_POD_TOLERATION),
+        ]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let helps = match (super::node_change(event), super::pod_change(event)) {
+            ((old, Some(new)), _) => !new.unschedulable && old.is_none_or(|old| old.unschedulable),
+            (_, (_, Some(pod))) => pod.key == h.pod.key && self.tolerated_by(pod),
+            _ => false,
+        };
+        if helps { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the two scorers by resources share: which amounts of a node and a pod count for a resource, and the reading of
+//! `resources` lists in arguments.
+//!
+//! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
+
+use crate::framework::{ArgsError, Field, Handle};
+use crate::model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, is_scalar};
+
+/// A resource that is scored, with its weight.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Weighted {
+    pub(super) name: Symbol,
+    pub(super) weight: i64,
+}
+
+/// CPU and memory with weight 1: the default of both plugins.
+pub(super) fn cpu_and_memory() -> Vec<Weighted> {
+    ["cpu", "memory"].map(|name| Weighted { name: Symbol::new(name), weight: 1 }).to_vec()
+}
+
+/// Reads a list of `{name, weight}`; `None` when it is not given or empty.
+pub(super) fn read(
+    field: Option<Field>,
+    check: impl Fn(&Field, i64) -> Option<ArgsError>,
+    errors: &mut Vec<ArgsError>,
+) -> Option<Vec<Weighted>> {
+    let mut resources: Vec<Weighted> = Vec::new();
+    for entry in field?.list(errors) {
+        let fields = entry.object(&["name", "weight"], errors);
+        let name = fields.place("name");
+        let text = fields.get("name").and_then(|name| name.string(errors)).unwrap_or_default();
+        if text.is_empty() {
+            errors.push(name.error("a resource needs a name"));
+        }
+        let weight = match fields.get("weight") {
+            Some(weight) => weight.int(errors).unwrap_or(1),
+            None => 0,
+        };
+        let weight = if weight == 0 { 1 } else { weight };
+        if let Some(error) = check(&fields.place("weight"), weight) {
+            errors.push(error);
+        }
+        let symbol = Symbol::new(text);
+        if resources.iter().any(|known| known.name == symbol) {
+            errors.push(name.error(format!("duplicate resource name `{text}`")));
+        }
+        resources.push(Weighted { name: symbol, weight });
+    }
+    (!resources.is_empty()).then_some(resources)
+}
+
+/// Whose numbers count for CPU and memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Amounts {
+    /// Requests as they are.
+    Requested,
+    /// Requests with upstream's default for containers that name none.
+    NonZero,
+}
+
+impl Amounts {
+    /// What the pod requests of a resource.
+    pub(super) fn of_pod(self, pod: &PodInfo, name: &Symbol) -> i64 {
+        match (self, name.as_str()) {
+            (Self::NonZero, "cpu") => pod.score_milli_cpu,
+            (Self::NonZero, "memory") => pod.score_memory,
+            _ => pod.requests.get(name),
+        }
+    }
+
+    /// What a node has and what its pods request of a resource; `None` when the resource does not count there.
+    pub(super) fn of_node(self, node: NodeInfo, name: &Symbol, of_pod: i64) -> Option<(i64, i64)> {
+        if of_pod == 0 && is_scalar(name) {
+            return None;
+        }
+        let allocatable = node.allocatable().get(name);
+        let requested = match (self, name.as_str()) {
+            (_, "pods") => return None,
+            (Self::NonZero, "cpu") => node.nonzero_requested().0,
+            (Self::NonZero, "memory") => node.nonzero_requested().1,
+            _ => node.requested().get(name),
+        };
+        (allocatable != 0).then_some((allocatable, requested))
+    }
+}
+
+/// A resource over all rows.
+pub(super) struct Column<'a> {
+    pub(super) allocatable: &'a [i64],
+    pub(super) requested: &'a [i64],
+    pub(super) of_pod: i64,
+    pub(super) weight: i64,
+}
+
+/// The columns of the resources that count for this pod.
+pub(super) fn columns<'a>(h: &Handle<'a>, amounts: Amounts, resources: &[Weighted]) -> Vec<Column<'a>> {
+    let columns: &'a Columns = h.snapshot.columns();
+    let mut found = Vec::with_capacity(resources.len());
+    for Weighted { name, weight } in resources {
+        let of_pod = amounts.of_pod(h.pod, name);
+        if of_pod == 0 && is_scalar(name) || name == "pods" {
+            continue;
+        }
+        let Some(ResourceColumn { allocatable, requested }) = columns.resource(name) else { continue };
+        let requested: &'a [i64] = match (amounts, name.as_str()) {
+            (Amounts::NonZero, "cpu") => columns.nonzero_milli_cpu(),
+            (Amounts::NonZero, "memory") => columns.nonzero_memory(),
+            _ => requested,
+        };
+        found.push(Column { allocatable, requested, of_pod, weight: *weight });
+    }
+    found
+}

@@ -1,0 +1,53 @@
+//! Keeps a pod out of the queue while `spec.schedulingGates` names gates.
+//!
+//! Source: `pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, Plugin, PreEnqueue,
+    QueueingHint, Reads, Status, Tree,
+};
+use std::sync::Arc;
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, SchedulingGates)
+}
+
+struct SchedulingGates;
+
+impl Plugin for SchedulingGates {
+    fn name(&self) -> &str {
+        "SchedulingGates"
+    }
+    fn reads(&self) -> Reads {
+        Reads::default()
+    }
+    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PreEnqueue for SchedulingGates {
+    fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
+        if h.pod.scheduling_gates.is_empty() {
+            return Ok(());
+        }
+        let gates: Vec<&str> = h.pod.scheduling_gates.iter().map(|gate| gate.as_str()).collect();
+        Err(Status::unresolvable(format!("waiting for scheduling gates: [{}]", gates.join(" "))))
+    }
+}
+
+impl EnqueueExtensions for SchedulingGates {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![super::pods(ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED)]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        match super::pod_change(event) {
+            (_, Some(pod)) if pod.key == h.pod.key => QueueingHint::Queue,
+            _ => QueueingHint::Skip,
+        }
+    }
+}

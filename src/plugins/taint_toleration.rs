@@ -1,0 +1,149 @@
+//! Refuses nodes with a taint that the pod does not tolerate, and prefers nodes with fewer `PreferNoSchedule` taints
+//! that it does not tolerate. Nodes share few distinct taint lists, so a range asks once for each list.
+//!
+//! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Filter, Handle,
+    Normalize, Plugin, PreScore, PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree,
+    Verdicts, Violation,
+};
+use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, find_untolerated};
+use std::sync::Arc;
+
+const REASON: &str = "node(s) had untolerated taint(s)";
+/// The feature gate `TaintTolerationComparisonOperators` (alpha).
+const COMPARISON: bool = false;
+
+pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, TaintToleration)
+}
+
+struct TaintToleration;
+
+fn untolerated<'t>(pod: &PodInfo, taints: &'t [Taint]) -> Option<&'t Taint> {
+    find_untolerated(taints, &pod.tolerations, Effect::keeps_pods_away, COMPARISON)
+}
+
+/// How many taints of a node would rather not have the pod.
+fn unwelcome(pod: &PodInfo, taints: &[Taint]) -> i64 {
+    let tolerated = |taint: &Taint| pod.tolerations.iter().any(|t| t.tolerates(taint, COMPARISON));
+    let prefers = |taint: &&Taint| taint.effect == Effect::PreferNoSchedule;
+    taints.iter().filter(prefers).filter(|taint| !tolerated(taint)).count() as i64
+}
+
+fn text(taint: &Taint) -> String {
+    let (key, effect) = (&taint.key, taint.effect.name());
+    if taint.value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={}:{effect}", taint.value) }
+}
+
+impl Plugin for TaintToleration {
+    fn name(&self) -> &str {
+        "TaintToleration"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::TAINTS)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        Some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl Filter for TaintToleration {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        match untolerated(h.pod, &node.node().taints) {
+            Some(_) => Err(Status::unresolvable(REASON)),
+            None => Ok(()),
+        }
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let columns = h.snapshot.columns();
+        let refused: Vec<bool> =
+            columns.taint_sets().iter().map(|taints| untolerated(h.pod, taints).is_some()).collect();
+        if !refused.contains(&true) {
+            return;
+        }
+        let status = out.status(Status::unresolvable(REASON));
+        let sets = columns.taints();
+        for node in nodes.iter() {
+            let set = sets.get(node.row()).map_or(0, |set| set.0 as usize);
+            if refused.get(set) == Some(&true) {
+                out.refuse(node, status);
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        let mut rest: &[Taint] = &node.node().taints;
+        while let Some(taint) = untolerated(h.pod, rest) {
+            out.push(Violation {
+                reason: REASON.to_owned(),
+                what: format!("taint {}", text(taint)),
+                need: String::from("a toleration"),
+                have: String::new(),
+            });
+            let at = rest.iter().position(|other| other == taint).map_or(rest.len(), |at| at + 1);
+            rest = &rest[at..];
+        }
+    }
+}
+
+impl PreScore for TaintToleration {
+    fn pre_score(&self, _: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        Ok(PreScoreOutcome::Score)
+    }
+}
+
+impl Score for TaintToleration {
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        Ok(unwelcome(h.pod, &node.node().taints))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        let columns = h.snapshot.columns();
+        let counts: Vec<i64> = columns.taint_sets().iter().map(|taints| unwelcome(h.pod, taints)).collect();
+        let sets = columns.taints();
+        for node in nodes.iter() {
+            let set = sets.get(node.row()).map_or(0, |set| set.0 as usize);
+            if let Some(out) = out.get_mut(node.row()) {
+                *out = counts.get(set).copied().unwrap_or(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn normalize(&self) -> Normalize {
+        Normalize::MaxReversed
+    }
+}
+
+impl EnqueueExtensions for TaintToleration {
+    fn events(&self) -> Vec<EventRegistration> {
+        vec![
+            super::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_TAINT)),
+            super::pods(ActionType::UPDATE_POD_TOLERATION),
+        ]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let helps = match (super::node_change(event), super::pod_change(event)) {
+            ((old, Some(new)), _) => {
+                untolerated(h.pod, &new.taints).is_none()
+                    && old.is_none_or(|old| untolerated(h.pod, &old.taints).is_some())
+            }
+            (_, (_, Some(pod))) => pod.key == h.pod.key,
+            _ => false,
+        };
+        if helps { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}
