@@ -1,7 +1,7 @@
 //! [`Registry`]: every plugin a profile may name, in the order of the default profile. The in-tree plugins come from
 //! `plugins::IN_TREE`, policies are added behind them; `profile` makes frameworks of it.
 
-use super::args::{ArgsError, Tree};
+use super::args::{ArgsError, Field, Tree, TreeValue};
 use super::plugin::Plugin;
 use std::sync::Arc;
 
@@ -140,6 +140,16 @@ impl Registry {
         let entry = Entry { name: Arc::from(name), source, sorts: sorts_queue };
         self.0.insert(at.unwrap_or(self.0.len()), entry);
         Ok(())
+    }
+
+    /// Adds a policy whose plugin is made already; it takes no arguments.
+    pub fn add_plugin(&mut self, plugin: Arc<dyn Plugin>) -> Result<(), DuplicateName> {
+        let name = plugin.name().to_owned();
+        let sorts = plugin.queue_sort().is_some();
+        self.add_policy(&name, sorts, move |args| match &args.value {
+            TreeValue::Null => Ok(plugin.clone()),
+            _ => Err(vec![Field::root(args).error("this policy takes no arguments")]),
+        })
     }
 
     /// A plugin by name.

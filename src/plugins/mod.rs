@@ -1,5 +1,5 @@
 //! The in-tree plugins, named as in Kubernetes: a file each. [`IN_TREE`] is the one table of them, in the order of the
-//! default profile; `Registry::in_tree` makes the registry of it. Rules of policies become plugins in [`policy`].
+//! default profile; [`registry`] makes the registry of it. Rules of policies become plugins in [`policy`].
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` of Kubernetes 1.36.
 
@@ -23,7 +23,7 @@ pub use image_locality::ImageHolders;
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Field, NewPlugin,
-    Plugin, PluginDescriptor, Tree,
+    Plugin, PluginDescriptor, Registry, Tree,
 };
 use crate::model::{Node, PodInfo};
 use std::sync::Arc;
@@ -76,6 +76,11 @@ const fn not_built(name: &'static str, weight: i64, args: Option<&'static str>) 
 
 const fn gated(name: &'static str) -> PluginDescriptor {
     PluginDescriptor { name, weight: 0, default: false, args: None, new: None }
+}
+
+/// The in-tree plugins as a registry, to which policies are added.
+pub fn registry() -> Registry {
+    Registry::in_tree(IN_TREE)
 }
 
 /// Makes a plugin that takes no arguments.

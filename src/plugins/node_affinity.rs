@@ -200,7 +200,7 @@ impl Filter for NodeAffinity {
         let (name, labels) = (node.name(), &node.node().labels);
         let mut note = |reason: &str, what: String, need: String, have: Option<&Symbol>| {
             let have = have.map(|value| value.to_string()).unwrap_or_else(|| String::from("absent"));
-            out.push(Violation { reason: reason.to_owned(), what, need, have });
+            out.push(Violation { reason: reason.to_owned(), what, need, have, ..Violation::default() });
         };
         for (affinity, reason) in [(&self.added, REASON_ENFORCED), (&h.pod.node_affinity, REASON)] {
             for (key, value) in affinity.node_selector.iter() {

@@ -56,6 +56,7 @@ impl Filter for NodeName {
                 what: String::from("node name"),
                 need: wanted.to_string(),
                 have: node.name().to_string(),
+                ..Violation::default()
             });
         }
     }

@@ -68,6 +68,7 @@ impl Filter for NodePorts {
                         what: String::from("host port"),
                         need: text(wanted),
                         have: format!("{} used by {}", text(used), pod.full_name()),
+                        ..Violation::default()
                     });
                 }
             }

@@ -393,6 +393,7 @@ impl Filter for NodeResourcesFit {
                     amount(resource, allocatable.saturating_sub(used).max(0)),
                     amount(resource, allocatable)
                 ),
+                ..Violation::default()
             });
         });
     }

@@ -72,6 +72,7 @@ impl Filter for NodeUnschedulable {
                 what: String::from("spec.unschedulable"),
                 need: format!("a toleration of {TAINT}:NoSchedule"),
                 have: String::from("true"),
+                ..Violation::default()
             });
         }
     }

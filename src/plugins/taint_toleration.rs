@@ -91,6 +91,7 @@ impl Filter for TaintToleration {
                 what: format!("taint {}", text(taint)),
                 need: String::from("a toleration"),
                 have: String::new(),
+                ..Violation::default()
             });
             let at = rest.iter().position(|other| other == taint).map_or(rest.len(), |at| at + 1);
             rest = &rest[at..];
