@@ -214,3 +214,5 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
         .filter(move |row| row.method == method)
         .map(|row| row.name)
 }
+
+pub use conversions::{parse_cpu, parse_duration, parse_whole, set_amount};

@@ -1,0 +1,252 @@
+//! Params: their defaults, their ranges, and the arguments that a profile gives.
+
+use super::Checker;
+use super::scope::{DeclKind, Frame, Place, State, World};
+use crate::diag::{Span, codes};
+use crate::lang::ast::{self, Literal};
+use crate::lang::range::Range;
+use crate::lang::typed::{self, ParamId};
+use crate::lang::types::Type;
+use crate::lang::value::{Constant, Value};
+
+/// An argument of a policy, from `pluginConfig`.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The param's name.
+    pub name: String,
+    /// Its value, as YAML and JSON have it: amounts, durations and shares are texts.
+    pub value: serde_json::Value,
+    /// Where it stands, for the mistakes that the configuration reports.
+    pub span: Span,
+}
+
+impl<'a> Checker<'a> {
+    /// Declares the params with the values that they have in this instance.
+    pub(super) fn check_params(&mut self) {
+        for at in 0..self.decls.len() {
+            let DeclKind::Param(of) = self.decls[at].kind else { continue };
+            let doc = self.decls[at].doc.clone();
+            self.frame = Frame::new(Place::Constant, World::Raw);
+            let state = match self.param(of, doc) {
+                Some(id) => State::Param(id),
+                None => State::Failed,
+            };
+            self.decls[at].state = [state; 2];
+        }
+        let arguments = std::mem::take(&mut self.arguments);
+        for argument in &arguments {
+            let known = self.params.iter().any(|param| *param.name == *argument.name);
+            if known {
+                continue;
+            }
+            let names: Vec<String> = self.params.iter().map(|param| param.name.to_string()).collect();
+            let near = super::types::nearest(&argument.name, names.iter().map(String::as_str));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => "it has none".to_owned(),
+                None => format!("it has {}", names.join(", ")),
+            };
+            let message = format!("the policy has no param `{}`", argument.name);
+            self.mistake(&codes::BAD_ARGUMENT, argument.span, message, help);
+        }
+    }
+
+    fn param(&mut self, of: &'a ast::Param, doc: Option<ast::Text>) -> Option<ParamId> {
+        let declared = of.declared.as_ref().map(|declared| self.type_expr(declared));
+        let default = self.expr(&of.default, declared.as_ref());
+        let default = match &declared {
+            Some(declared) => self.fit(default, declared, &format!("`{}`", of.name.text)),
+            None => self.value(default),
+        };
+        if default.ty.is_unknown() {
+            return None;
+        }
+        let Some(default_value) = self.constant(&default) else {
+            self.mistake(
+                &codes::NOT_CONSTANT,
+                of.default.span,
+                format!("the default of `{}` is a constant", of.name.text),
+                "literals, other params, and what is made of them",
+            );
+            return None;
+        };
+        let ty = declared.unwrap_or_else(|| default.ty.clone());
+        let allowed = of.range.as_ref().and_then(|range| self.allowed(range, &ty));
+        if let Some(allowed) = allowed
+            && !inside(&default_value, allowed)
+        {
+            let message = format!("the default of `{}` lies outside of its range", of.name.text);
+            self.mistake(&codes::TYPE_MISMATCH, of.default.span, message, "");
+        }
+        let argument = self.arguments.iter().find(|argument| *argument.name == *of.name.text).cloned();
+        let value = match argument {
+            None => default_value.clone(),
+            Some(argument) => match convert(&argument.value, &ty) {
+                Ok(value) => {
+                    if let Some(allowed) = allowed
+                        && !inside(&value, allowed)
+                    {
+                        let text = of
+                            .range
+                            .as_ref()
+                            .map(|(low, high)| {
+                                format!("{} to {}", self.excerpt(low.span), self.excerpt(high.span))
+                            })
+                            .unwrap_or_default();
+                        let message = format!("`{}` is allowed from {text}", of.name.text);
+                        self.mistake(&codes::BAD_ARGUMENT, argument.span, message, "");
+                    }
+                    value
+                }
+                Err(why) => {
+                    let message = format!("`{}` is `{ty}`: {why}", of.name.text);
+                    self.mistake(&codes::BAD_ARGUMENT, argument.span, message, "");
+                    default_value.clone()
+                }
+            },
+        };
+        let id = ParamId(self.params.len() as u32);
+        self.params.push(typed::Param {
+            name: of.name.text.clone(),
+            doc,
+            ty,
+            allowed,
+            value,
+            default: default_value,
+            span: of.name.span,
+        });
+        Some(id)
+    }
+
+    /// `in a..b`, in base units.
+    fn allowed(&mut self, (low, high): &(ast::Bound, ast::Bound), ty: &Type) -> Option<Range> {
+        let mut end = |this: &mut Self, bound: &ast::Bound| -> Option<f64> {
+            let own = match &bound.value {
+                Literal::Int(0) if ty.is_numeric() => return Some(0.0),
+                Literal::Int(value) => (Type::Int, *value as f64),
+                Literal::Float(value) | Literal::Share(value) => (Type::Float, *value),
+                Literal::Cpu(value) => (Type::Cpu, *value as f64),
+                Literal::Bytes(value) => (Type::Bytes, *value as f64),
+                Literal::Duration(value) => (Type::Duration, (*value / 1000) as f64),
+                _ => (Type::Unknown, 0.0),
+            };
+            if !ty.accepts(&own.0) || own.0 == Type::Unknown {
+                let text = this.excerpt(bound.span);
+                let message = format!("the param is `{ty}`, and `{text}` is none");
+                this.mistake(&codes::TYPE_MISMATCH, bound.span, message, "both ends have the type of the param");
+                return None;
+            }
+            Some(own.1)
+        };
+        let (a, b) = (end(self, low)?, end(self, high)?);
+        if a > b {
+            self.mistake(&codes::TYPE_MISMATCH, low.span.to(high.span), "the range is empty", "write the smaller end first");
+            return None;
+        }
+        Some(if *ty == Type::Float { Range::real(a, b) } else { Range::whole(a as i128, b as i128) })
+    }
+}
+
+fn inside(value: &Constant, allowed: Range) -> bool {
+    match (value, allowed) {
+        (Value::Int(value), Range::Whole { lo, hi, .. }) => (lo..=hi).contains(&i128::from(*value)),
+        (value, allowed) => match (value.as_float(), allowed.ends()) {
+            (Some(value), Some((lo, hi))) => value >= lo && value <= hi,
+            _ => true,
+        },
+    }
+}
+
+/// A value of YAML as a value of a type; the text says why it is none.
+fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
+    use serde_json::Value as Json;
+    let number = |given: &Json| given.as_i64().ok_or_else(|| format!("`{given}` is no whole number"));
+    match (ty, given) {
+        (Type::Optional(_), Json::Null) => Ok(Value::Absent),
+        (Type::Optional(inner), given) => convert(given, inner),
+        (Type::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
+        (Type::Int | Type::Count, given @ Json::Number(_)) => Ok(Value::Int(number(given)?)),
+        (Type::Uint, Json::Number(n)) => {
+            n.as_u64().map(Value::Uint).ok_or_else(|| format!("`{n}` is no whole number"))
+        }
+        (Type::Float, Json::Number(n)) => {
+            n.as_f64().filter(|n| n.is_finite()).map(Value::Float).ok_or_else(|| format!("`{n}` is no number"))
+        }
+        (Type::String, Json::String(text)) => Ok(Value::text(text.as_str())),
+        (unit, Json::Number(n)) if unit.is_unit() && n.as_i64() == Some(0) => Ok(Value::Int(0)),
+        (Type::Cpu | Type::Bytes | Type::Duration | Type::Float | Type::Time, Json::String(text)) => {
+            amount(text, ty)
+        }
+        (Type::List(element) | Type::Set(element), Json::Array(items)) => {
+            let items: Result<Vec<Constant>, String> =
+                items.iter().map(|item| convert(item, element)).collect();
+            items.map(Value::list)
+        }
+        (Type::Map(key, value), Json::Object(entries)) => {
+            let mut made = Vec::with_capacity(entries.len());
+            for (name, item) in entries {
+                let key = match **key {
+                    Type::String => Value::text(name.as_str()),
+                    Type::Int => Value::Int(name.parse().map_err(|_| format!("the key `{name}` is no `int`"))?),
+                    Type::Bool => Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is no `bool`"))?),
+                    _ => return Err(format!("the key `{name}` does not fit")),
+                };
+                made.push((key, convert(item, value).map_err(|why| format!("`{name}`: {why}"))?));
+            }
+            Ok(Value::map(made))
+        }
+        (Type::Record(record), Json::Object(entries)) => {
+            if let Some(name) = entries.keys().find(|name| record.fields.iter().all(|(f, _)| **f != **name)) {
+                return Err(format!("it has no field `{name}`"));
+            }
+            let mut values = Vec::with_capacity(record.fields.len());
+            for (name, ty) in &record.fields {
+                values.push(match entries.get(&**name) {
+                    Some(item) => convert(item, ty).map_err(|why| format!("`{name}`: {why}"))?,
+                    None if ty.is_optional() => Value::Absent,
+                    None => return Err(format!("the field `{name}` is missing")),
+                });
+            }
+            Ok(Value::Record(values.into()))
+        }
+        (Type::Resources, Json::Object(entries)) => {
+            let mut resource = crate::model::Resource::default();
+            for (name, item) in entries {
+                let text = match item {
+                    Json::String(text) => text.clone(),
+                    Json::Number(n) => n.to_string(),
+                    other => return Err(format!("`{other}` is no amount")),
+                };
+                crate::lang::functions::set_amount(&mut resource, name, &text)
+                    .ok_or_else(|| format!("`{text}` is no amount"))?;
+            }
+            Ok(Value::resources(resource))
+        }
+        (unit, given) if unit.is_unit() => {
+            let example = match unit {
+                Type::Cpu => "\"500m\"",
+                Type::Bytes => "\"4Gi\"",
+                _ => "\"60s\"",
+            };
+            Err(format!("`{given}` has no unit; write it as a text, `{example}`"))
+        }
+        (_, given) => Err(format!("`{given}` is none")),
+    }
+}
+
+/// `"500m"`, `"4Gi"`, `"1h30min"`, `"1h30m"`, `"30%"`.
+fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
+    use crate::lang::functions as f;
+    let made = match ty {
+        Type::Cpu => f::parse_cpu(text.strip_suffix("cpu").unwrap_or(text)).map(Value::Int),
+        Type::Bytes => f::parse_whole(text.strip_suffix('B').unwrap_or(text)).map(Value::Int),
+        Type::Duration => f::parse_duration(&text.replace("min", "m")).map(Value::Int),
+        Type::Float => match text.strip_suffix('%') {
+            Some(share) => share.trim().parse::<f64>().ok().map(|share| Value::Float(share / 100.0)),
+            None => None,
+        },
+        Type::Time => crate::model::Time::parse(text).map(Value::Time),
+        _ => None,
+    };
+    made.ok_or_else(|| format!("`{text}` is none"))
+}

@@ -1,0 +1,788 @@
+//! Calls: functions of the table, defs, and macros.
+
+use super::Checker;
+use super::expr::type_range;
+use super::scope::{State, Uses};
+use super::types::{is_zero, nearest};
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::ast::{self, Text};
+use crate::lang::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::range::Range;
+use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, SlotId};
+use crate::lang::types::{Ty, Type};
+use std::sync::Arc;
+
+/// Namespaces of functions: `math.greatest(…)`.
+const NAMESPACES: [&str; 7] = ["math", "sets", "lists", "strings", "numa", "optional", "base64"];
+
+impl Checker<'_> {
+    pub(super) fn call(&mut self, call: &ast::Call, span: Span, wanted: Option<&Type>) -> Expr {
+        let name = &call.function;
+        match &*name.text {
+            "has" => return self.has(call, span),
+            "now" => {
+                if !call.args.is_empty() {
+                    self.wrong_count(name, "now()", call.args.len());
+                }
+                if !self.allow(Uses::NOW, "now()", span) {
+                    return self.unknown(span);
+                }
+                return self.make(ExprKind::Now, Type::Time, span);
+            }
+            _ => {}
+        }
+        if let Some(id) = self.names.get(&name.text).copied()
+            && !self.frame.locals.iter().any(|local| local.name == name.text)
+        {
+            return match self.resolve(id, name.span) {
+                State::Def(def, uses) => {
+                    let allowed = self.allow(uses, &name.text, name.span);
+                    let expr = self.call_def(def, call, span);
+                    if allowed { expr } else { self.unknown(span) }
+                }
+                State::Failed | State::InProgress | State::Unchecked => {
+                    for arg in &call.args {
+                        self.expr(&arg.value, None);
+                    }
+                    self.unknown(span)
+                }
+                _ => {
+                    self.mistake(
+                        &codes::UNKNOWN_FUNCTION,
+                        name.span,
+                        format!("`{}` is a value and takes no arguments", name.text),
+                        format!("write `{}`, or `def {}(…)`", name.text, name.text),
+                    );
+                    self.unknown(span)
+                }
+            };
+        }
+        let Some(args) = self.arguments_of(&call.args) else { return self.unknown(span) };
+        if functions::named(&name.text, false).is_empty() {
+            self.unknown_function(name, false, &args);
+            return self.unknown(span);
+        }
+        self.call_function(name, false, args, span, wanted)
+    }
+
+    fn has(&mut self, call: &ast::Call, span: Span) -> Expr {
+        let [arg] = call.args.as_slice() else {
+            self.wrong_count(&call.function, "has(x)", call.args.len());
+            return self.unknown(span);
+        };
+        let asked = self.expr(&arg.value, None);
+        self.has_of(asked, span, "has")
+    }
+
+    fn arguments_of(&mut self, args: &[ast::Arg]) -> Option<Vec<Expr>> {
+        let mut made = Vec::with_capacity(args.len());
+        for arg in args {
+            if let Some(name) = &arg.name {
+                self.mistake(
+                    &codes::WRONG_ARGUMENTS,
+                    name.span,
+                    format!("this function has no parameter `{}`", name.text),
+                    "its arguments stand in their order, without names",
+                );
+            }
+            made.push(self.expr(&arg.value, None));
+        }
+        if made.iter().any(|arg| arg.ty.is_unknown()) { None } else { Some(made) }
+    }
+
+    fn wrong_count(&mut self, name: &ast::Name, form: &str, given: usize) {
+        self.mistake(
+            &codes::WRONG_ARGUMENTS,
+            name.span,
+            format!("`{}` does not take {}", name.text, arguments(given)),
+            format!("write `{form}`"),
+        );
+    }
+
+    fn call_def(&mut self, def: crate::lang::typed::DefId, call: &ast::Call, span: Span) -> Expr {
+        let (parameters, ty, range) = {
+            let def = &self.defs[def.0 as usize];
+            (def.parameters.clone(), def.body.ty.clone(), def.body.range)
+        };
+        let given = call.args.len();
+        if given != parameters.len() {
+            let names: Vec<&str> =
+                parameters.iter().map(|slot| &*self.slots[slot.0 as usize].name).collect();
+            let form = format!("{}({})", call.function.text, names.join(", "));
+            self.wrong_count(&call.function, &form, given);
+        }
+        let mut args = Vec::with_capacity(given);
+        for (arg, slot) in call.args.iter().zip(&parameters) {
+            let wanted = self.slots[slot.0 as usize].ty.clone();
+            let value = self.expr(&arg.value, Some(&wanted));
+            let who = format!("`{}`", self.slots[slot.0 as usize].name);
+            args.push(self.fit(value, &wanted, &who));
+        }
+        if given != parameters.len() || args.iter().any(|arg| arg.ty.is_unknown()) {
+            return self.unknown(span);
+        }
+        self.with_range(ExprKind::CallDef(def, args), ty, range, span)
+    }
+
+    pub(super) fn method(&mut self, call: &ast::MethodCall, span: Span) -> Expr {
+        let name = &call.method;
+        // `math.greatest(…)`: a function of a namespace.
+        if let ast::ExprKind::Name(namespace) = &call.object.kind
+            && NAMESPACES.contains(&&**namespace)
+            && !self.names.contains_key(namespace)
+            && !self.frame.locals.iter().any(|local| local.name == *namespace)
+        {
+            let full = ast::Name {
+                text: Text::from(format!("{namespace}.{}", name.text)),
+                span: call.object.span.to(name.span),
+            };
+            let Some(args) = self.arguments_of(&call.args) else { return self.unknown(span) };
+            if functions::named(&full.text, false).is_empty() {
+                self.unknown_function(&full, false, &args);
+                return self.unknown(span);
+            }
+            return self.call_function(&full, false, args, span, None);
+        }
+        let object = self.expr(&call.object, None);
+        if let Some(kind) = macro_kind(&name.text, &call.args) {
+            return self.macro_call(kind, object, call, span);
+        }
+        let mut args = Vec::with_capacity(call.args.len());
+        let wanted = object.ty.present().element();
+        for arg in &call.args {
+            if let Some(name) = &arg.name {
+                self.mistake(
+                    &codes::WRONG_ARGUMENTS,
+                    name.span,
+                    format!("this method has no parameter `{}`", name.text),
+                    "its arguments stand in their order, without names",
+                );
+            }
+            args.push(self.expr(&arg.value, wanted.as_ref()));
+        }
+        self.call_method(object, name, args, span)
+    }
+
+    /// A method of the table on checked operands.
+    pub(super) fn call_method(
+        &mut self,
+        object: Expr,
+        name: &ast::Name,
+        args: Vec<Expr>,
+        span: Span,
+    ) -> Expr {
+        if object.ty.is_unknown() || args.iter().any(|arg| arg.ty.is_unknown()) {
+            return self.unknown(span);
+        }
+        if object.ty == Type::Dyn {
+            let text = self.excerpt(object.span);
+            self.mistake(
+                &codes::DYNAMIC_VALUE,
+                object.span,
+                "this has no known type",
+                format!("convert it: `string({text}) ?? \"\"`"),
+            );
+            return self.unknown(span);
+        }
+        if functions::named(&name.text, true).is_empty() {
+            if self.label_key_meant_call(&object, name, span) {
+                return self.unknown(span);
+            }
+            let mut all = vec![object];
+            all.extend(args);
+            self.unknown_function(name, true, &all);
+            return self.unknown(span);
+        }
+        let mut all = Vec::with_capacity(args.len() + 1);
+        all.push(object);
+        all.extend(args);
+        self.call_function(name, true, all, span, None)
+    }
+
+    fn label_key_meant_call(&mut self, object: &Expr, name: &ast::Name, span: Span) -> bool {
+        let placeholder = ast::Expr { kind: ast::ExprKind::Literal(ast::Literal::None), span: object.span };
+        self.label_key_meant(&placeholder, object, Some(name), span)
+    }
+
+    fn unknown_function(&mut self, name: &ast::Name, method: bool, args: &[Expr]) {
+        let text = &*name.text;
+        if functions::NOT_BUILT.contains(&text) {
+            let what = if method { format!("the method `{text}`") } else { format!("`{text}`") };
+            return self.not_built(name.span, what);
+        }
+        let what = if method { "method" } else { "function" };
+        let mut diagnostic =
+            Diagnostic::new(&codes::UNKNOWN_FUNCTION, name.span, format!("no {what} is called `{text}`"));
+        let instead = match text {
+            "any" => Some("`exists` is the word: `l.exists(x, …)`".to_owned()),
+            "len" | "length" => Some("`size`".to_owned()),
+            "lower" | "toLower" | "lowercase" => Some("`lowerAscii()`".to_owned()),
+            "upper" | "toUpper" | "uppercase" => Some("`upperAscii()`".to_owned()),
+            "regex" | "match" | "regexMatch" => Some("`x.matches(\"…\")`".to_owned()),
+            "average" | "mean" | "avg" => Some("`share(l.sum(), l.size())`, or `l.sum() / l.size() ?? 0`".to_owned()),
+            "isNull" | "exists" | "defined" if !method => Some("`has(x)`, `x == none`".to_owned()),
+            "contains" if !method => Some("a method: `x.contains(y)`, or `y in x`".to_owned()),
+            _ if method && !functions::named(text, false).is_empty() => {
+                Some(format!("a function: `{text}({})`", args.first().map_or("…", |a| self.excerpt(a.span))))
+            }
+            _ if !method && !functions::named(text, true).is_empty() => Some(format!(
+                "a method: `{}.{text}(…)`",
+                args.first().map_or("x", |a| self.excerpt(a.span))
+            )),
+            _ if !method && macro_name(text) => Some(format!(
+                "a method of lists: `{}.{text}(x, …)`",
+                args.first().map_or("l", |a| self.excerpt(a.span))
+            )),
+            _ => None,
+        };
+        if let Some(instead) = instead {
+            diagnostic = diagnostic.with_help(instead);
+        } else {
+            let known: Vec<String> = functions::names(method)
+                .map(str::to_owned)
+                .chain(method.then_some(MACROS).into_iter().flatten().map(|name| (*name).to_owned()))
+                .chain((!method).then(|| "has".to_owned()))
+                .chain(self.decls.iter().filter_map(|decl| {
+                    matches!(decl.kind, super::scope::DeclKind::Def(_)).then(|| decl.name.text.to_string())
+                }))
+                .collect();
+            if let Some(near) = nearest(text, known.iter().map(String::as_str)) {
+                diagnostic = diagnostic
+                    .with_help(format!("did you mean `{near}`?"))
+                    .with_fix(format!("write `{near}`"), name.span, near);
+            }
+        }
+        self.report(diagnostic);
+    }
+
+    /// Chooses the row that the arguments fit, and makes the call.
+    pub(super) fn call_function(
+        &mut self,
+        name: &ast::Name,
+        method: bool,
+        args: Vec<Expr>,
+        span: Span,
+        wanted: Option<&Type>,
+    ) -> Expr {
+        let rows = functions::named(&name.text, method);
+        let fits_count = |id: &FunctionId| {
+            let def = id.def();
+            args.len() == def.params.len() || def.repeats && args.len() > def.params.len()
+        };
+        if !rows.iter().any(fits_count) {
+            let form = rows.first().map(|id| id.def().signature()).unwrap_or_default();
+            self.wrong_count(name, &form, args.len() - usize::from(method));
+            return self.unknown(span);
+        }
+        // First without regard to absence, so that a missing value is said as such.
+        let mut fallback = None;
+        for id in rows.iter().filter(|id| fits_count(id)) {
+            if let Some(bound) = self.bind(*id, &args, false) {
+                return self.make_call(*id, args, bound, span);
+            }
+            if fallback.is_none()
+                && let Some(bound) = self.bind(*id, &args, true)
+            {
+                fallback = Some((*id, bound));
+            }
+        }
+        let _ = wanted;
+        if let Some((id, bound)) = fallback {
+            // Only absence stands in the way.
+            let texts: Vec<&str> = args.iter().map(|arg| self.excerpt(arg.span)).collect();
+            let mut fixed = Vec::with_capacity(args.len());
+            for (at, arg) in args.into_iter().enumerate() {
+                let optional_row = matches!(param_at(id, at), Ty::Optional(_));
+                if optional_row || !arg.ty.is_optional() {
+                    fixed.push(arg);
+                    continue;
+                }
+                let method_name = &name.text;
+                let example = |filled: &str| {
+                    let mut parts = texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+                    parts[at] = if method && at == 0 {
+                        filled.to_owned()
+                    } else {
+                        filled.trim_start_matches('(').trim_end_matches(')').to_owned()
+                    };
+                    if method {
+                        format!("{}.{method_name}({})", parts[0], parts[1..].join(", "))
+                    } else {
+                        format!("{method_name}({})", parts.join(", "))
+                    }
+                };
+                fixed.push(self.value_in(arg, Some(&example)));
+            }
+            if fixed.iter().any(|arg| arg.ty.is_unknown()) {
+                return self.unknown(span);
+            }
+            return self.make_call(id, fixed, bound, span);
+        }
+        self.no_row(name, method, &args);
+        self.unknown(span)
+    }
+
+    fn no_row(&mut self, name: &ast::Name, method: bool, args: &[Expr]) {
+        let rows = functions::named(&name.text, method);
+        let types: Vec<String> =
+            args.iter().skip(usize::from(method)).map(|arg| format!("`{}`", arg.ty)).collect();
+        let message = if method && types.is_empty() {
+            format!("`{}` has no method `{}`", args[0].ty.present(), name.text)
+        } else if method {
+            format!(
+                "`{}` has no method `{}` with {}",
+                args[0].ty.present(),
+                name.text,
+                types.join(" and ")
+            )
+        } else {
+            format!("`{}` does not take {}", name.text, types.join(" and "))
+        };
+        // Numbers with and without a unit are the usual cause.
+        let units: Vec<&Type> = args.iter().map(|arg| arg.ty.present()).filter(|ty| ty.is_unit()).collect();
+        let numbers: Vec<&Expr> = args
+            .iter()
+            .filter(|arg| matches!(arg.ty.present(), Type::Int | Type::Float))
+            .collect();
+        let mut code = &codes::WRONG_ARGUMENTS;
+        let mut help = match rows {
+            [one] => format!("write `{}`", one.def().signature()),
+            _ => {
+                let forms: Vec<String> =
+                    rows.iter().take(4).map(|id| format!("`{}`", id.def().signature())).collect();
+                forms.join(", ")
+            }
+        };
+        if let ([unit, ..], [number, ..]) = (units.as_slice(), numbers.as_slice())
+            && matches!(rows, [one] if one.def().params.iter().any(|p| matches!(p, Ty::Number(_) | Ty::Ordered(_))))
+        {
+            code = &codes::NUMBER_WITHOUT_UNIT;
+            help = super::types::unit_help(unit, self.constant(number).as_ref());
+        } else if let [a, b, ..] = units.as_slice()
+            && a != b
+        {
+            code = &codes::MIXED_UNITS;
+        } else if args.iter().any(|arg| *arg.ty.present() == Type::Dyn) {
+            code = &codes::DYNAMIC_VALUE;
+            help = "convert it first: `int(x) ?? 0`, `string(x) ?? \"\"`".to_owned();
+        }
+        self.mistake(code, name.span, message, help);
+    }
+
+    /// The types that the letters of a row stand for, when the arguments fit it.
+    fn bind(&self, id: FunctionId, args: &[Expr], absent_too: bool) -> Option<Vec<(char, Type)>> {
+        let mut bound: Vec<(char, Type)> = Vec::new();
+        for (at, arg) in args.iter().enumerate() {
+            let ty = if absent_too { arg.ty.present() } else { &arg.ty };
+            if !self.bind_one(param_at(id, at), ty, is_zero(arg), &mut bound) {
+                return None;
+            }
+        }
+        Some(bound)
+    }
+
+    fn bind_one(&self, param: &Ty, given: &Type, zero: bool, bound: &mut Vec<(char, Type)>) -> bool {
+        match param {
+            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, bound),
+            _ if given.is_optional() => false,
+            Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
+                let fits = match param {
+                    Ty::Number(_) => given.is_numeric() || *given == Type::Never,
+                    Ty::Ordered(_) => given.is_ordered() || *given == Type::Never,
+                    _ => true,
+                };
+                if !fits {
+                    return false;
+                }
+                match bound.iter().position(|(known, _)| known == letter) {
+                    None => {
+                        // A zero takes the type of the others.
+                        let ty = if zero { Type::Never } else { given.clone() };
+                        bound.push((*letter, ty));
+                        true
+                    }
+                    Some(_) if zero => true,
+                    Some(at) => match self.join(&bound[at].1, given) {
+                        Some(joined) => {
+                            bound[at].1 = joined;
+                            true
+                        }
+                        None => false,
+                    },
+                }
+            }
+            Ty::List(inner) => match given {
+                Type::List(own) | Type::Set(own) => match inner {
+                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, bound),
+                    _ => **own == Type::Never || self.bind_one(inner, own, false, bound),
+                },
+                _ => false,
+            },
+            Ty::Map(key, value) => match given {
+                Type::Map(k, v) => {
+                    (**k == Type::Never || self.bind_one(key, k, false, bound))
+                        && (**v == Type::Never || self.bind_one(value, v, false, bound))
+                }
+                _ => false,
+            },
+            Ty::Amount => matches!(given, Type::Amount(_)),
+            Ty::Int => *given == Type::Int || *given == Type::Count || *given == Type::Never,
+            Ty::Float => matches!(given, Type::Float | Type::Int | Type::Count | Type::Never),
+            Ty::Cpu | Ty::Bytes | Ty::Duration | Ty::Count if zero => true,
+            other => {
+                let wanted = super::expr::plain_type(other);
+                wanted == *given || *given == Type::Never
+            }
+        }
+    }
+
+    fn make_call(&mut self, id: FunctionId, args: Vec<Expr>, mut bound: Vec<(char, Type)>, span: Span) -> Expr {
+        let def = id.def();
+        // A call of zeros only is of ints.
+        for (_, ty) in &mut bound {
+            if *ty == Type::Never && args.iter().any(is_zero) {
+                *ty = Type::Int;
+            }
+        }
+        let mut absent = false;
+        let args: Vec<Expr> = args
+            .into_iter()
+            .enumerate()
+            .map(|(at, arg)| {
+                let param = param_at(id, at);
+                let optional = matches!(param, Ty::Optional(_)) && arg.ty.is_optional();
+                absent |= optional;
+                let wanted = instantiate(param, &bound);
+                let wanted = if optional { wanted.optional() } else { wanted.present().clone() };
+                self.coerce(arg, &wanted).unwrap_or_else(|arg| arg)
+            })
+            .collect();
+        let prepared = match def.prepare {
+            None => Prepared::Nothing,
+            Some(prepare) => {
+                let constants: Vec<Option<_>> = args
+                    .iter()
+                    .enumerate()
+                    .map(|(at, arg)| {
+                        if prepare.constants.contains(&at) { self.constant(arg) } else { None }
+                    })
+                    .collect();
+                for at in prepare.constants {
+                    if let (Some(arg), Some(None)) = (args.get(*at), constants.get(*at)) {
+                        let what = def.names.get(*at).copied().unwrap_or("argument");
+                        self.mistake(
+                            &codes::NOT_CONSTANT,
+                            arg.span,
+                            format!("the {what} of `{}` is a constant", def.name),
+                            "write a literal, or a param or let made of literals",
+                        );
+                        return self.unknown(span);
+                    }
+                }
+                match (prepare.make)(&constants) {
+                    Ok(prepared) => prepared,
+                    Err((at, why)) => {
+                        let at = args.get(at).map_or(span, |arg| arg.span);
+                        self.mistake(&codes::BAD_CONSTANT, at, why, "");
+                        return self.unknown(span);
+                    }
+                }
+            }
+        };
+        let ranges: Vec<Range> = args.iter().map(|arg| arg.range).collect();
+        let mut ty = instantiate(&def.result, &bound);
+        let may_fail = match def.absent {
+            Absence::Never => false,
+            Absence::Maybe => true,
+            Absence::Unless(has_value) => !has_value(&ranges),
+        };
+        let base = type_range(&ty);
+        let range = match def.range {
+            Some(range) if base != Range::None => base.intersect(range(&ranges)),
+            _ => base,
+        };
+        let prepared = Arc::new(prepared);
+        let mut expr = Expr {
+            kind: ExprKind::Call(id, args, prepared),
+            ty: ty.clone(),
+            range,
+            span,
+        };
+        if may_fail || absent {
+            ty = ty.optional();
+            expr.ty = ty.clone();
+            // Of constants the value is known, and whether there is one.
+            match self.constant(&expr) {
+                Some(crate::lang::value::Value::Absent) if !absent => {
+                    let text = self.excerpt(span);
+                    self.mistake(
+                        &codes::BAD_CONSTANT,
+                        span,
+                        format!("`{text}` has no value"),
+                        format!("`{}`", def.signature()),
+                    );
+                    return self.unknown(span);
+                }
+                Some(value) if !absent => {
+                    let range = super::expr::constant_range(&value, ty.present());
+                    return Expr {
+                        kind: ExprKind::Constant(value),
+                        ty: ty.present().clone(),
+                        range,
+                        span,
+                    };
+                }
+                _ => {}
+            }
+        }
+        self.narrowed(expr)
+    }
+
+    // ---- macros
+
+    fn macro_call(&mut self, shape: Shape, object: Expr, call: &ast::MethodCall, span: Span) -> Expr {
+        let name = &call.method;
+        let object = if object.ty.is_optional() {
+            let rest = self.excerpt(Span { start: object.span.end, ..span });
+            self.value_in(object, Some(&|filled| format!("{filled}{rest}")))
+        } else {
+            object
+        };
+        let variables: Vec<(Text, Span)> = call.args[..shape.variables]
+            .iter()
+            .filter_map(|arg| match &arg.value.kind {
+                ast::ExprKind::Name(name) => Some((name.clone(), arg.value.span)),
+                _ => None,
+            })
+            .collect();
+        let (first_type, second_type) = match object.ty.clone() {
+            Type::List(element) | Type::Set(element) if shape.variables == 2 => {
+                (Type::Int, Some((*element).clone()))
+            }
+            Type::List(element) | Type::Set(element) => ((*element).clone(), None),
+            Type::Map(key, value) if shape.variables == 2 => ((*key).clone(), Some((*value).clone())),
+            Type::Map(key, _) => ((*key).clone(), None),
+            Type::Resources if shape.variables == 1 => (Type::String, None),
+            Type::Unknown => (Type::Unknown, Some(Type::Unknown)),
+            other => {
+                if other == Type::Dyn {
+                    self.mistake(
+                        &codes::DYNAMIC_VALUE,
+                        object.span,
+                        "this has no known type",
+                        "a macro goes over a list or a map of a known type",
+                    );
+                } else {
+                    let help = match other {
+                        Type::Resources => "the forms with two variables are for maps: `r[name]` is the amount",
+                        _ => "",
+                    };
+                    self.mistake(
+                        &codes::TYPE_MISMATCH,
+                        object.span,
+                        format!("`{}` goes over a list or a map, this is `{other}`", name.text),
+                        help,
+                    );
+                }
+                (Type::Unknown, Some(Type::Unknown))
+            }
+        };
+        let locals = self.frame.locals.len();
+        let mark = self.frame.facts.mark();
+        let mut slots: Vec<SlotId> = Vec::with_capacity(2);
+        for (at, (variable, place)) in variables.iter().enumerate() {
+            let ty = if at == 0 { first_type.clone() } else { second_type.clone().unwrap_or(Type::Unknown) };
+            let range = if at == 0 && shape.variables == 2 && ty == Type::Int {
+                Range::whole(0, i128::from(i32::MAX))
+            } else {
+                type_range(&ty)
+            };
+            let slot = self.add_variable(variable, *place, ty, range);
+            slots.push(slot);
+        }
+        let rest = &call.args[shape.variables..];
+        let (condition, body) = match (shape.parts, rest) {
+            (Parts::Condition, [p]) => (Some(self.condition(&p.value)), None),
+            (Parts::Body, [e]) => (None, Some(self.expr(&e.value, None))),
+            (Parts::Body, [p, e]) => {
+                let condition = self.condition(&p.value);
+                self.assume(&condition, true);
+                (Some(condition), Some(self.expr(&e.value, None)))
+            }
+            _ => (None, None),
+        };
+        self.frame.facts.forget(mark);
+        self.frame.locals.truncate(locals);
+        let unknown = object.ty.is_unknown()
+            || first_type.is_unknown()
+            || condition.as_ref().is_some_and(|p| p.ty.is_unknown())
+            || body.as_ref().is_some_and(|e| e.ty.is_unknown());
+        if unknown {
+            return self.unknown(span);
+        }
+        let positive = Range::whole(0, i128::from(i64::MAX));
+        let kind = shape.kind;
+        let element = second_type.clone().filter(|_| matches!(object.ty, Type::List(_) | Type::Set(_)));
+        let element = element.unwrap_or_else(|| first_type.clone());
+        let mut body = body;
+        let (ty, range) = match kind {
+            MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => (Type::Bool, Range::None),
+            MacroKind::Count => (Type::Int, positive),
+            MacroKind::Filter => match &object.ty {
+                Type::Map(..) if shape.variables == 2 => (object.ty.clone(), Range::None),
+                _ => (element.list(), Range::None),
+            },
+            MacroKind::First => {
+                let ty = element.optional();
+                let range = type_range(&ty);
+                (ty, range)
+            }
+            MacroKind::Map => {
+                (body.as_ref().map_or(Type::Unknown, |e| e.ty.clone()).list(), Range::None)
+            }
+            MacroKind::TransformMap => {
+                let value = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
+                (Type::Map(Arc::new(first_type.clone()), Arc::new(value)), Range::None)
+            }
+            MacroKind::Sum | MacroKind::Min | MacroKind::Max | MacroKind::SortBy => {
+                let Some(value) = body.take() else { return self.unknown(span) };
+                let value = self.value(value);
+                let fits = match kind {
+                    MacroKind::Sum => value.ty.is_numeric() || value.ty == Type::Resources,
+                    _ => value.ty.is_ordered(),
+                } || value.ty == Type::Never;
+                if value.ty.is_unknown() {
+                    return self.unknown(span);
+                }
+                if !fits {
+                    let what = if kind == MacroKind::Sum { "summed" } else { "put in order" };
+                    self.mistake(
+                        &codes::TYPE_MISMATCH,
+                        value.span,
+                        format!("`{}` cannot be {what}", value.ty),
+                        "",
+                    );
+                    return self.unknown(span);
+                }
+                let (ty, range) = match kind {
+                    MacroKind::Sum => (value.ty.clone(), sum_range(value.range)),
+                    MacroKind::SortBy => (element.list(), Range::None),
+                    _ => (value.ty.clone().optional(), value.range),
+                };
+                body = Some(value);
+                (ty, range)
+            }
+        };
+        let made = Macro {
+            kind,
+            over: object,
+            slot: slots.first().copied().unwrap_or(SlotId(0)),
+            second: slots.get(1).copied(),
+            condition,
+            body,
+        };
+        self.with_range(ExprKind::Macro(Box::new(made)), ty, range, span)
+    }
+}
+
+/// What a sum of values of a range can be.
+pub(super) fn sum_range(of: Range) -> Range {
+    let most = i128::from(i64::MAX);
+    match of {
+        Range::Whole { lo, hi, .. } => Range::whole(
+            if lo >= 0 { 0 } else { i128::from(i64::MIN) },
+            if hi <= 0 { 0 } else { most },
+        ),
+        Range::Real { lo, hi, .. } => {
+            Range::real(if lo >= 0.0 { 0.0 } else { f64::MIN }, if hi <= 0.0 { 0.0 } else { f64::MAX })
+        }
+        Range::None => Range::None,
+    }
+}
+
+fn arguments(count: usize) -> String {
+    match count {
+        0 => "no arguments".to_owned(),
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
+}
+
+fn param_at(id: FunctionId, at: usize) -> &'static Ty {
+    let params = id.def().params;
+    params.get(at).or(params.last()).unwrap_or(&Ty::Bool)
+}
+
+/// A type of a row with its letters filled in.
+fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
+    match ty {
+        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => bound
+            .iter()
+            .find(|(known, _)| known == letter)
+            .map_or(Type::Never, |(_, ty)| ty.clone()),
+        Ty::List(inner) => instantiate(inner, bound).list(),
+        Ty::Map(key, value) => {
+            Type::Map(Arc::new(instantiate(key, bound)), Arc::new(instantiate(value, bound)))
+        }
+        Ty::Optional(inner) => instantiate(inner, bound).optional(),
+        Ty::Amount => bound.first().map_or(Type::Amount(Arc::from("")), |(_, ty)| ty.clone()),
+        other => super::expr::plain_type(other),
+    }
+}
+
+/// What a macro is given beside its variables.
+#[derive(Clone, Copy)]
+enum Parts {
+    Condition,
+    Body,
+}
+
+struct Shape {
+    kind: MacroKind,
+    variables: usize,
+    parts: Parts,
+}
+
+const MACROS: &[&str] = &[
+    "all", "exists", "exists_one", "existsOne", "filter", "map", "count", "sum", "min", "max", "sort_by",
+    "sortBy", "first", "transformList", "transformMap",
+];
+
+fn macro_name(name: &str) -> bool {
+    MACROS.contains(&name)
+}
+
+/// The macro that a method call is, by its name and the shape of its arguments.
+fn macro_kind(name: &str, args: &[ast::Arg]) -> Option<Shape> {
+    let is_name = |at: usize| {
+        args.get(at).is_some_and(|arg| {
+            arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_))
+        })
+    };
+    if !is_name(0) {
+        return None;
+    }
+    let shape = |kind, variables, parts| Some(Shape { kind, variables, parts });
+    let two = args.len() == 3 && is_name(1);
+    match (name, args.len()) {
+        ("all", 2) => shape(MacroKind::All, 1, Parts::Condition),
+        ("all", 3) if two => shape(MacroKind::All, 2, Parts::Condition),
+        ("exists", 2) => shape(MacroKind::Exists, 1, Parts::Condition),
+        ("exists", 3) if two => shape(MacroKind::Exists, 2, Parts::Condition),
+        ("exists_one" | "existsOne", 2) => shape(MacroKind::ExistsOne, 1, Parts::Condition),
+        ("exists_one" | "existsOne", 3) if two => shape(MacroKind::ExistsOne, 2, Parts::Condition),
+        ("filter", 2) => shape(MacroKind::Filter, 1, Parts::Condition),
+        ("count", 2) => shape(MacroKind::Count, 1, Parts::Condition),
+        ("first", 2) => shape(MacroKind::First, 1, Parts::Condition),
+        ("map", 2 | 3) => shape(MacroKind::Map, 1, Parts::Body),
+        ("sum", 2) => shape(MacroKind::Sum, 1, Parts::Body),
+        ("min", 2) => shape(MacroKind::Min, 1, Parts::Body),
+        ("max", 2) => shape(MacroKind::Max, 1, Parts::Body),
+        ("sort_by" | "sortBy", 2) => shape(MacroKind::SortBy, 1, Parts::Body),
+        ("transformList", 3) if two => shape(MacroKind::Map, 2, Parts::Body),
+        ("transformList", 4) if is_name(1) => shape(MacroKind::Map, 2, Parts::Body),
+        ("transformMap", 3) if two => shape(MacroKind::TransformMap, 2, Parts::Body),
+        ("transformMap", 4) if is_name(1) => shape(MacroKind::TransformMap, 2, Parts::Body),
+        _ => None,
+    }
+}

@@ -1,0 +1,332 @@
+//! Narrowing: what is known where an expression stands, because a condition was looked at before.
+//!
+//! A fact is about a path: a name, its fields, and its indices that are constants, names or paths. Facts are
+//! a stack: what was learnt inside a part of an expression or block is forgotten at its end.
+
+use super::Checker;
+use crate::lang::ast::BinaryOp;
+use crate::lang::range::Range;
+use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind};
+use crate::lang::types::Type;
+use crate::lang::value::Value;
+use std::fmt::Write;
+
+/// What is known.
+#[derive(Clone, Default)]
+pub(super) struct Facts(Vec<Fact>);
+
+#[derive(Clone, PartialEq)]
+enum Fact {
+    /// The path has a value.
+    Present(String),
+    /// The numbers at the path lie in this range.
+    Range(String, Range),
+    /// The list, map or text at the path has at least so many elements.
+    Size(String, i128),
+}
+
+impl Facts {
+    pub fn mark(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn forget(&mut self, mark: usize) {
+        self.0.truncate(mark);
+    }
+
+    fn is_present(&self, key: &str) -> bool {
+        self.0.iter().any(|fact| matches!(fact, Fact::Present(path) if path == key))
+    }
+
+    fn size(&self, key: &str) -> i128 {
+        self.0
+            .iter()
+            .filter_map(|fact| match fact {
+                Fact::Size(path, least) if path == key => Some(*least),
+                _ => None,
+            })
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+impl Checker<'_> {
+    /// An expression with what is known of it: present where it was asked for, its range cut.
+    pub(super) fn narrowed(&self, mut expr: Expr) -> Expr {
+        if self.frame.facts.0.is_empty() || !(expr.ty.is_optional() || expr.range != Range::None) {
+            return expr;
+        }
+        let Some(key) = self.key(&expr) else { return expr };
+        for fact in &self.frame.facts.0 {
+            if let Fact::Range(path, range) = fact
+                && *path == key
+            {
+                expr.range = expr.range.intersect(*range);
+            }
+        }
+        if expr.ty.is_optional() && (self.frame.facts.is_present(&key) || self.has_element(&expr)) {
+            return self.present(expr);
+        }
+        expr
+    }
+
+    /// `l[2]` where `size(l) > 2` is known.
+    fn has_element(&self, expr: &Expr) -> bool {
+        let ExprKind::Index(list, index) = &expr.kind else { return false };
+        if !matches!(list.ty.present(), Type::List(_)) {
+            return false;
+        }
+        let (Some(Value::Int(at)), Some(key)) = (self.constant(index), self.key(list)) else { return false };
+        at >= 0 && self.frame.facts.size(&key) > i128::from(at)
+    }
+
+    /// Marks an expression as proved to have a value.
+    pub(super) fn present(&self, expr: Expr) -> Expr {
+        let Type::Optional(inner) = &expr.ty else { return expr };
+        let ty = (**inner).clone();
+        Expr { ty, range: expr.range, span: expr.span, kind: ExprKind::Present(Box::new(expr)) }
+    }
+
+    /// The path of an expression as a text; equal texts are the same path.
+    pub(super) fn key(&self, expr: &Expr) -> Option<String> {
+        let mut key = String::new();
+        self.write_key(expr, &mut key).then_some(key)
+    }
+
+    fn write_key(&self, expr: &Expr, key: &mut String) -> bool {
+        match &expr.kind {
+            ExprKind::Root(root) => write!(key, "{root:?}").is_ok(),
+            ExprKind::Slot(slot) => write!(key, "${}", slot.0).is_ok(),
+            ExprKind::Group(group) => write!(key, "group{}", group.0).is_ok(),
+            ExprKind::Let(id) => {
+                key.push_str(&self.let_keys[id.0 as usize]);
+                true
+            }
+            ExprKind::Present(inner) | ExprKind::Widen(inner) => self.write_key(inner, key),
+            ExprKind::Field(object, field) => {
+                self.write_key(object, key) && write!(key, ".{}", field.def().name).is_ok()
+            }
+            ExprKind::ApiField(object, name) => self.write_key(object, key) && write!(key, ".{name}").is_ok(),
+            ExprKind::RecordField(object, at) => self.write_key(object, key) && write!(key, ".#{at}").is_ok(),
+            ExprKind::Index(object, index) | ExprKind::Resource(object, index) => {
+                if !self.write_key(object, key) {
+                    return false;
+                }
+                key.push('[');
+                let done = match self.constant(index) {
+                    Some(constant) => write!(key, "{constant}").is_ok(),
+                    None => self.write_key(index, key),
+                };
+                key.push(']');
+                done
+            }
+            ExprKind::Call(function, args, _) => match args.as_slice() {
+                [of] if matches!(function.def().name, "size" | "count") => {
+                    key.push_str("size ");
+                    self.write_key(of, key)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Learns what follows when a condition has this outcome.
+    pub(super) fn assume(&mut self, condition: &Expr, truth: bool) {
+        let mut facts = Vec::new();
+        self.learn(condition, truth, &mut facts);
+        self.frame.facts.0.extend(facts);
+    }
+
+    fn learn(&self, condition: &Expr, truth: bool, facts: &mut Vec<Fact>) {
+        match &condition.kind {
+            ExprKind::Not(inner) => self.learn(inner, !truth, facts),
+            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                let and = matches!(condition.kind, ExprKind::And(..));
+                if and == truth {
+                    self.learn(left, truth, facts);
+                    self.learn(right, truth, facts);
+                } else {
+                    // One of the two has this outcome: what both teach is known.
+                    let (mut a, mut b) = (Vec::new(), Vec::new());
+                    self.learn(left, truth, &mut a);
+                    self.learn(right, truth, &mut b);
+                    facts.extend(a.into_iter().filter_map(|fact| common(fact, &b)));
+                }
+            }
+            ExprKind::Let(id) if condition.ty == Type::Bool => {
+                self.learn(&self.lets[id.0 as usize].value, truth, facts);
+            }
+            ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
+            ExprKind::Equal(left, right) => {
+                if truth {
+                    self.learn_present(left, facts);
+                    self.learn_present(right, facts);
+                    self.cut(left, BinaryOp::Eq, right.range, facts);
+                    self.cut(right, BinaryOp::Eq, left.range, facts);
+                    if let Some(Value::List(items)) = self.constant(right)
+                        && !items.is_empty()
+                    {
+                        self.learn_size(left, items.len() as i128, facts);
+                    }
+                } else if !left.ty.is_optional() && !right.ty.is_optional() {
+                    self.cut(left, BinaryOp::Ne, right.range, facts);
+                    self.cut(right, BinaryOp::Ne, left.range, facts);
+                    if matches!(self.constant(right), Some(Value::List(items)) if items.is_empty())
+                        || matches!(self.constant(right), Some(Value::String(text)) if text.as_str().is_empty())
+                    {
+                        self.learn_size(left, 1, facts);
+                    }
+                } else if right.range != Range::None && !right.ty.is_optional() {
+                    // Absent, or another number: where it is present later on, the range holds.
+                    self.cut(left, BinaryOp::Ne, right.range, facts);
+                }
+            }
+            ExprKind::Compare(op, left, right) => {
+                let op = match (op, truth) {
+                    (CompareOp::Less, true) | (CompareOp::GreaterEqual, false) => BinaryOp::Lt,
+                    (CompareOp::LessEqual, true) | (CompareOp::Greater, false) => BinaryOp::Le,
+                    (CompareOp::Greater, true) | (CompareOp::LessEqual, false) => BinaryOp::Gt,
+                    (CompareOp::GreaterEqual, true) | (CompareOp::Less, false) => BinaryOp::Ge,
+                };
+                self.cut(left, op, right.range, facts);
+                self.cut(right, mirrored(op), left.range, facts);
+            }
+            ExprKind::In(element, collection) if truth => {
+                self.learn_present(element, facts);
+                self.learn_present(collection, facts);
+                match collection.ty.present() {
+                    Type::Map(..) | Type::Resources => {
+                        if let Some(mut key) = self.key(collection) {
+                            key.push('[');
+                            let done = match self.constant(element) {
+                                Some(constant) => write!(key, "{constant}").is_ok(),
+                                None => self.write_key(element, &mut key),
+                            };
+                            key.push(']');
+                            if done {
+                                facts.push(Fact::Present(key));
+                            }
+                        }
+                    }
+                    Type::List(_) | Type::Set(_) => {
+                        self.learn_size(collection, 1, facts);
+                        if let ExprKind::List(items) = &collection.kind {
+                            let union = items.iter().map(|(item, _)| item.range).reduce(Range::union);
+                            if let Some(range) = union {
+                                self.cut(element, BinaryOp::Eq, range, facts);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            ExprKind::Macro(of) if truth && matches!(of.kind, MacroKind::Exists | MacroKind::ExistsOne) => {
+                self.learn_size(&of.over, 1, facts);
+            }
+            _ => {}
+        }
+    }
+
+    /// A path has a value, and so has everything it leads through.
+    fn learn_present(&self, expr: &Expr, facts: &mut Vec<Fact>) {
+        match &expr.kind {
+            ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.learn_present(inner, facts),
+            // What conversions and methods make of an absent value is absent.
+            ExprKind::Call(function, args, _) => {
+                if let (Some(crate::lang::types::Ty::Optional(_)), Some(arg)) =
+                    (function.def().params.first(), args.first())
+                {
+                    self.learn_present(arg, facts);
+                }
+                return;
+            }
+            _ => {}
+        }
+        if expr.ty.is_optional()
+            && let Some(key) = self.key(expr)
+        {
+            facts.push(Fact::Present(key));
+        }
+        match &expr.kind {
+            ExprKind::Let(id) => {
+                let value = &self.lets[id.0 as usize].value;
+                if !matches!(value.kind, ExprKind::Let(_)) {
+                    self.learn_present(value, facts);
+                }
+            }
+            ExprKind::Field(object, _)
+            | ExprKind::ApiField(object, _)
+            | ExprKind::RecordField(object, _)
+            | ExprKind::Resource(object, _) => self.learn_present(object, facts),
+            ExprKind::Index(object, index) => {
+                self.learn_present(object, facts);
+                self.learn_present(index, facts);
+                if let (Type::List(_), Some(Value::Int(at))) = (object.ty.present(), self.constant(index)) {
+                    self.learn_size(object, i128::from(at) + 1, facts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_size(&self, of: &Expr, least: i128, facts: &mut Vec<Fact>) {
+        if let Some(key) = self.key(of) {
+            facts.push(Fact::Range(format!("size {key}"), Range::whole(least, i128::from(i64::MAX))));
+            facts.push(Fact::Size(key, least));
+        }
+    }
+
+    /// Cuts the range of a path by a comparison with a range.
+    fn cut(&self, expr: &Expr, op: BinaryOp, bound: Range, facts: &mut Vec<Fact>) {
+        let inner = match &expr.kind {
+            ExprKind::Widen(inner) => inner,
+            _ => expr,
+        };
+        if inner.range == Range::None || bound == Range::None {
+            return;
+        }
+        let cut = inner.range.cut(op, bound);
+        if cut == inner.range {
+            return;
+        }
+        let Some(key) = self.key(inner) else { return };
+        if let ExprKind::Call(_, args, _) = &inner.kind
+            && let (Range::Whole { lo, .. }, [of]) = (cut, args.as_slice())
+            && let Some(list) = self.key(of)
+        {
+            facts.push(Fact::Size(list, lo));
+        }
+        facts.push(Fact::Range(key, cut));
+    }
+}
+
+/// What two outcomes teach alike.
+fn common(fact: Fact, other: &[Fact]) -> Option<Fact> {
+    match &fact {
+        Fact::Present(_) => other.contains(&fact).then_some(fact),
+        Fact::Range(path, range) => other.iter().find_map(|fact| match fact {
+            Fact::Range(path2, range2) if path2 == path => {
+                Some(Fact::Range(path.clone(), range.union(*range2)))
+            }
+            _ => None,
+        }),
+        Fact::Size(path, least) => other.iter().find_map(|fact| match fact {
+            Fact::Size(path2, least2) if path2 == path => {
+                Some(Fact::Size(path.clone(), *least.min(least2)))
+            }
+            _ => None,
+        }),
+    }
+}
+
+/// `a op b` as `b op a`.
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        other => other,
+    }
+}

@@ -1,0 +1,219 @@
+//! Names and types: the untyped tree becomes the typed one, and every mistake is said.
+//!
+//! Checking never fails: a part with a mistake has the type `Unknown`, which is silent from then on, and a
+//! policy with a mistake is left out of the result. One file a task: `scope.rs` what names mean and what a
+//! statement sees, `statements.rs` what each statement wants, `expr.rs`, `operators.rs` and `calls.rs` the
+//! expressions, `facts.rs` narrowing, `reads.rs` what is looked at.
+
+mod arguments;
+mod calls;
+mod expr;
+mod facts;
+mod operators;
+mod reads;
+mod scope;
+mod statements;
+mod types;
+
+pub use arguments::Argument;
+
+use super::ast::{self, Text};
+use super::fold;
+use super::range::Range;
+use super::typed::{self, Expr, ExprKind, Policy};
+use super::types::Type;
+use super::value::{Constant, Value};
+use crate::diag::{Code, Diagnostic, Span};
+use facts::Facts;
+use rustc_hash::FxHashMap;
+use scope::{Decl, DeclId, Frame, Place, Uses, World};
+
+/// Checks a file, every policy with the defaults of its params.
+///
+/// `text` is the text of the file, for messages that quote it. Policies without a mistake are in the result,
+/// mistakes of all are in the diagnostics, in the order of the text.
+pub fn check(file: &ast::File, text: &str) -> (typed::File, Vec<Diagnostic>) {
+    check_with(file, text, &|_| Vec::new())
+}
+
+/// The same with the arguments of a profile, by the name of the policy. A mistake that the defaults do not
+/// have is reported as [`arguments::Argument::path`] says; see there.
+pub fn check_with(
+    file: &ast::File,
+    text: &str,
+    arguments: &dyn Fn(&str) -> Vec<Argument>,
+) -> (typed::File, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let mut result = typed::File::default();
+    let mut named: FxHashMap<&str, Span> = FxHashMap::default();
+    let file_items = scope::FileItems::new(file, &mut diagnostics);
+    for item in &file.items {
+        let ast::ItemKind::Policy(policy) = &item.kind else { continue };
+        if let Some(first) = named.insert(&policy.name.text, policy.name.span) {
+            let message = format!("a second policy is called `{}`", policy.name.text);
+            diagnostics.push(
+                Diagnostic::new(&crate::diag::codes::POLICY_NAME_CLASH, policy.name.span, message)
+                    .with_place(first, "the first one")
+                    .with_help("a policy is a plugin of its own name: rename one of them"),
+            );
+        }
+        let mut checker = Checker::new(text, arguments(&policy.name.text));
+        let checked = checker.policy(item, policy, &file_items);
+        let broken = checker.diagnostics.iter().any(Diagnostic::is_error) || checker.incomplete;
+        diagnostics.append(&mut checker.diagnostics);
+        if !broken {
+            result.policies.push(checked);
+        }
+    }
+    scope::check_unused_items(file, text, &file_items, &mut diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
+    diagnostics.dedup();
+    (result, diagnostics)
+}
+
+/// The state of checking one policy.
+struct Checker<'a> {
+    text: &'a str,
+    diagnostics: Vec<Diagnostic>,
+    /// A part could not be read: nothing more is said, but the policy is not whole.
+    incomplete: bool,
+    arguments: Vec<Argument>,
+    decls: Vec<Decl<'a>>,
+    names: FxHashMap<Text, DeclId>,
+    params: Vec<typed::Param>,
+    lets: Vec<typed::Let>,
+    /// What a let is as a path, for narrowing; beside `lets`.
+    let_keys: Vec<String>,
+    defs: Vec<typed::Def>,
+    groups: Vec<typed::Group>,
+    slots: Vec<typed::Slot>,
+    frame: Frame,
+    /// What holds in the whole policy but `queue by`.
+    policy_facts: Facts,
+    /// Names being resolved, innermost last, for the message of a circle.
+    resolving: Vec<DeclId>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(text: &'a str, arguments: Vec<Argument>) -> Self {
+        Checker {
+            text,
+            diagnostics: Vec::new(),
+            incomplete: false,
+            arguments,
+            decls: Vec::new(),
+            names: FxHashMap::default(),
+            params: Vec::new(),
+            lets: Vec::new(),
+            let_keys: Vec::new(),
+            defs: Vec::new(),
+            groups: Vec::new(),
+            slots: Vec::new(),
+            frame: Frame::new(Place::Constant, World::Raw),
+            policy_facts: Facts::default(),
+            resolving: Vec::new(),
+        }
+    }
+
+    fn policy(
+        &mut self,
+        item: &'a ast::Item,
+        policy: &'a ast::Policy,
+        file: &scope::FileItems<'a>,
+    ) -> Policy {
+        self.declare(policy, file);
+        let mut result = Policy {
+            name: policy.name.text.clone(),
+            doc: item.doc.as_ref().map(|doc| doc.text.clone()),
+            span: item.span,
+            name_span: policy.name.span,
+            to_all_pods: false,
+            applies: Vec::new(),
+            filings: Vec::new(),
+            params: Vec::new(),
+            lets: Vec::new(),
+            defs: Vec::new(),
+            groups: Vec::new(),
+            slots: Vec::new(),
+            gates: Vec::new(),
+            queue: None,
+            prefilters: Vec::new(),
+            filters: Vec::new(),
+            scores: Vec::new(),
+            permits: Vec::new(),
+        };
+        self.check_params();
+        self.applies(policy, &mut result);
+        self.frame = Frame::new(Place::PolicyLet, World::Narrowed);
+        self.statements(policy, &mut result);
+        self.check_declarations();
+        result.params = std::mem::take(&mut self.params);
+        result.lets = std::mem::take(&mut self.lets);
+        result.defs = std::mem::take(&mut self.defs);
+        result.groups = std::mem::take(&mut self.groups);
+        result.slots = std::mem::take(&mut self.slots);
+        if !self.incomplete && !self.diagnostics.iter().any(Diagnostic::is_error) {
+            reads::derive(&mut result, &mut self.diagnostics);
+        }
+        result
+    }
+
+    // ---- what is said
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a mistake of one sentence and help.
+    fn mistake(&mut self, code: &'static Code, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        let help = help.into();
+        let diagnostic = Diagnostic::new(code, span, message);
+        self.report(if help.is_empty() { diagnostic } else { diagnostic.with_help(help) });
+    }
+
+    /// Says that a part of the language is not built.
+    fn not_built(&mut self, span: Span, what: impl std::fmt::Display) {
+        self.mistake(
+            &crate::diag::codes::NOT_BUILT,
+            span,
+            format!("{what} is not built yet"),
+            "this release refuses it rather than ignoring it; the rest of the file is checked",
+        );
+    }
+
+    /// The text of a place.
+    fn excerpt(&self, span: Span) -> &'a str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    // ---- what is made
+
+    fn unknown(&self, span: Span) -> Expr {
+        Expr { kind: ExprKind::Constant(Value::Absent), ty: Type::Unknown, range: Range::None, span }
+    }
+
+    fn make(&self, kind: ExprKind, ty: Type, span: Span) -> Expr {
+        let range = expr::type_range(&ty);
+        Expr { kind, ty, range, span }
+    }
+
+    fn with_range(&self, kind: ExprKind, ty: Type, range: Range, span: Span) -> Expr {
+        Expr { kind, ty, range, span }
+    }
+
+    /// The value of an expression that is made of constants.
+    fn constant(&self, expr: &Expr) -> Option<Constant> {
+        fold::constant(expr, fold::Tables { params: &self.params, lets: &self.lets, defs: &self.defs })
+    }
+
+    fn constant_str(&self, expr: &Expr) -> Option<Text> {
+        match self.constant(expr)? {
+            Value::String(text) => Some(Text::from(text.as_str())),
+            _ => None,
+        }
+    }
+
+    fn uses(&mut self, uses: Uses) {
+        self.frame.uses |= uses;
+    }
+}
