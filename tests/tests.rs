@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 mod architecture;
 mod fuzz_corpus;
+mod language;
 mod objects;
 mod pods;
 mod parsing;

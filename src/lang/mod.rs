@@ -19,8 +19,34 @@ pub mod context;
 pub mod convert;
 pub mod getters;
 pub mod interpret;
+pub mod fold;
+pub mod check;
 pub mod groups;
 pub mod scores;
 pub mod lower;
 pub mod policy_set;
 pub mod account;
+
+use crate::diag::{Diagnostic, Source};
+use check::Argument;
+use typed::Policy;
+
+/// The policies of a text, ready to be lowered, and everything that is to be said about it.
+///
+/// A policy with a mistake is left out; the others of the text are there. The caller decides whether a text
+/// with an error is loaded at all.
+pub fn compile(source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
+    compile_with(source, &|_| Vec::new())
+}
+
+/// The same with the arguments of a profile, by the name of the policy.
+pub fn compile_with(
+    source: &Source,
+    arguments: &dyn Fn(&str) -> Vec<Argument>,
+) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let (file, mut diagnostics) = dsl::parse(source);
+    let (typed, found) = check::check_with(&file, source.text(), arguments);
+    diagnostics.extend(found);
+    let policies = typed.policies.into_iter().map(fold::fold).collect();
+    (policies, diagnostics)
+}

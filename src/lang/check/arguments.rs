@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
 
     /// `in a..b`, in base units.
     fn allowed(&mut self, (low, high): &(ast::Bound, ast::Bound), ty: &Type) -> Option<Range> {
-        let mut end = |this: &mut Self, bound: &ast::Bound| -> Option<f64> {
+        let end = |this: &mut Self, bound: &ast::Bound| -> Option<f64> {
             let own = match &bound.value {
                 Literal::Int(0) if ty.is_numeric() => return Some(0.0),
                 Literal::Int(value) => (Type::Int, *value as f64),
@@ -133,14 +133,24 @@ impl<'a> Checker<'a> {
             if !ty.accepts(&own.0) || own.0 == Type::Unknown {
                 let text = this.excerpt(bound.span);
                 let message = format!("the param is `{ty}`, and `{text}` is none");
-                this.mistake(&codes::TYPE_MISMATCH, bound.span, message, "both ends have the type of the param");
+                this.mistake(
+                    &codes::TYPE_MISMATCH,
+                    bound.span,
+                    message,
+                    "both ends have the type of the param",
+                );
                 return None;
             }
             Some(own.1)
         };
         let (a, b) = (end(self, low)?, end(self, high)?);
         if a > b {
-            self.mistake(&codes::TYPE_MISMATCH, low.span.to(high.span), "the range is empty", "write the smaller end first");
+            self.mistake(
+                &codes::TYPE_MISMATCH,
+                low.span.to(high.span),
+                "the range is empty",
+                "write the smaller end first",
+            );
             return None;
         }
         Some(if *ty == Type::Float { Range::real(a, b) } else { Range::whole(a as i128, b as i128) })
@@ -169,9 +179,11 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
         (Type::Uint, Json::Number(n)) => {
             n.as_u64().map(Value::Uint).ok_or_else(|| format!("`{n}` is no whole number"))
         }
-        (Type::Float, Json::Number(n)) => {
-            n.as_f64().filter(|n| n.is_finite()).map(Value::Float).ok_or_else(|| format!("`{n}` is no number"))
-        }
+        (Type::Float, Json::Number(n)) => n
+            .as_f64()
+            .filter(|n| n.is_finite())
+            .map(Value::Float)
+            .ok_or_else(|| format!("`{n}` is no number")),
         (Type::String, Json::String(text)) => Ok(Value::text(text.as_str())),
         (unit, Json::Number(n)) if unit.is_unit() && n.as_i64() == Some(0) => Ok(Value::Int(0)),
         (Type::Cpu | Type::Bytes | Type::Duration | Type::Float | Type::Time, Json::String(text)) => {
@@ -187,8 +199,12 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
             for (name, item) in entries {
                 let key = match **key {
                     Type::String => Value::text(name.as_str()),
-                    Type::Int => Value::Int(name.parse().map_err(|_| format!("the key `{name}` is no `int`"))?),
-                    Type::Bool => Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is no `bool`"))?),
+                    Type::Int => {
+                        Value::Int(name.parse().map_err(|_| format!("the key `{name}` is no `int`"))?)
+                    }
+                    Type::Bool => {
+                        Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is no `bool`"))?)
+                    }
                     _ => return Err(format!("the key `{name}` does not fit")),
                 };
                 made.push((key, convert(item, value).map_err(|why| format!("`{name}`: {why}"))?));

@@ -106,8 +106,7 @@ impl Checker<'_> {
         };
         let given = call.args.len();
         if given != parameters.len() {
-            let names: Vec<&str> =
-                parameters.iter().map(|slot| &*self.slots[slot.0 as usize].name).collect();
+            let names: Vec<&str> = parameters.iter().map(|slot| &*self.slots[slot.0 as usize].name).collect();
             let form = format!("{}({})", call.function.text, names.join(", "));
             self.wrong_count(&call.function, &form, given);
         }
@@ -219,16 +218,17 @@ impl Checker<'_> {
             "lower" | "toLower" | "lowercase" => Some("`lowerAscii()`".to_owned()),
             "upper" | "toUpper" | "uppercase" => Some("`upperAscii()`".to_owned()),
             "regex" | "match" | "regexMatch" => Some("`x.matches(\"…\")`".to_owned()),
-            "average" | "mean" | "avg" => Some("`share(l.sum(), l.size())`, or `l.sum() / l.size() ?? 0`".to_owned()),
+            "average" | "mean" | "avg" => {
+                Some("`share(l.sum(), l.size())`, or `l.sum() / l.size() ?? 0`".to_owned())
+            }
             "isNull" | "exists" | "defined" if !method => Some("`has(x)`, `x == none`".to_owned()),
             "contains" if !method => Some("a method: `x.contains(y)`, or `y in x`".to_owned()),
             _ if method && !functions::named(text, false).is_empty() => {
                 Some(format!("a function: `{text}({})`", args.first().map_or("…", |a| self.excerpt(a.span))))
             }
-            _ if !method && !functions::named(text, true).is_empty() => Some(format!(
-                "a method: `{}.{text}(…)`",
-                args.first().map_or("x", |a| self.excerpt(a.span))
-            )),
+            _ if !method && !functions::named(text, true).is_empty() => {
+                Some(format!("a method: `{}.{text}(…)`", args.first().map_or("x", |a| self.excerpt(a.span))))
+            }
             _ if !method && macro_name(text) => Some(format!(
                 "a method of lists: `{}.{text}(x, …)`",
                 args.first().map_or("l", |a| self.excerpt(a.span))
@@ -242,14 +242,19 @@ impl Checker<'_> {
                 .map(str::to_owned)
                 .chain(method.then_some(MACROS).into_iter().flatten().map(|name| (*name).to_owned()))
                 .chain((!method).then(|| "has".to_owned()))
-                .chain(self.decls.iter().filter_map(|decl| {
-                    matches!(decl.kind, super::scope::DeclKind::Def(_)).then(|| decl.name.text.to_string())
-                }))
+                .chain(
+                    self.decls
+                        .iter()
+                        .filter(|decl| matches!(decl.kind, super::scope::DeclKind::Def(_)))
+                        .map(|decl| decl.name.text.to_string()),
+                )
                 .collect();
             if let Some(near) = nearest(text, known.iter().map(String::as_str)) {
-                diagnostic = diagnostic
-                    .with_help(format!("did you mean `{near}`?"))
-                    .with_fix(format!("write `{near}`"), name.span, near);
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                    format!("write `{near}`"),
+                    name.span,
+                    near,
+                );
             }
         }
         self.report(diagnostic);
@@ -329,21 +334,14 @@ impl Checker<'_> {
         let message = if method && types.is_empty() {
             format!("`{}` has no method `{}`", args[0].ty.present(), name.text)
         } else if method {
-            format!(
-                "`{}` has no method `{}` with {}",
-                args[0].ty.present(),
-                name.text,
-                types.join(" and ")
-            )
+            format!("`{}` has no method `{}` with {}", args[0].ty.present(), name.text, types.join(" and "))
         } else {
             format!("`{}` does not take {}", name.text, types.join(" and "))
         };
         // Numbers with and without a unit are the usual cause.
         let units: Vec<&Type> = args.iter().map(|arg| arg.ty.present()).filter(|ty| ty.is_unit()).collect();
-        let numbers: Vec<&Expr> = args
-            .iter()
-            .filter(|arg| matches!(arg.ty.present(), Type::Int | Type::Float))
-            .collect();
+        let numbers: Vec<&Expr> =
+            args.iter().filter(|arg| matches!(arg.ty.present(), Type::Int | Type::Float)).collect();
         let mut code = &codes::WRONG_ARGUMENTS;
         let mut help = match rows {
             [one] => format!("write `{}`", one.def().signature()),
@@ -436,7 +434,13 @@ impl Checker<'_> {
         }
     }
 
-    fn make_call(&mut self, id: FunctionId, args: Vec<Expr>, mut bound: Vec<(char, Type)>, span: Span) -> Expr {
+    fn make_call(
+        &mut self,
+        id: FunctionId,
+        args: Vec<Expr>,
+        mut bound: Vec<(char, Type)>,
+        span: Span,
+    ) -> Expr {
         let def = id.def();
         // A call of zeros only is of ints.
         for (_, ty) in &mut bound {
@@ -463,9 +467,7 @@ impl Checker<'_> {
                 let constants: Vec<Option<_>> = args
                     .iter()
                     .enumerate()
-                    .map(|(at, arg)| {
-                        if prepare.constants.contains(&at) { self.constant(arg) } else { None }
-                    })
+                    .map(|(at, arg)| if prepare.constants.contains(&at) { self.constant(arg) } else { None })
                     .collect();
                 for at in prepare.constants {
                     if let (Some(arg), Some(None)) = (args.get(*at), constants.get(*at)) {
@@ -502,12 +504,7 @@ impl Checker<'_> {
             _ => base,
         };
         let prepared = Arc::new(prepared);
-        let mut expr = Expr {
-            kind: ExprKind::Call(id, args, prepared),
-            ty: ty.clone(),
-            range,
-            span,
-        };
+        let mut expr = Expr { kind: ExprKind::Call(id, args, prepared), ty: ty.clone(), range, span };
         if may_fail || absent {
             ty = ty.optional();
             expr.ty = ty.clone();
@@ -525,12 +522,7 @@ impl Checker<'_> {
                 }
                 Some(value) if !absent => {
                     let range = super::expr::constant_range(&value, ty.present());
-                    return Expr {
-                        kind: ExprKind::Constant(value),
-                        ty: ty.present().clone(),
-                        range,
-                        span,
-                    };
+                    return Expr { kind: ExprKind::Constant(value), ty: ty.present().clone(), range, span };
                 }
                 _ => {}
             }
@@ -574,7 +566,9 @@ impl Checker<'_> {
                     );
                 } else {
                     let help = match other {
-                        Type::Resources => "the forms with two variables are for maps: `r[name]` is the amount",
+                        Type::Resources => {
+                            "the forms with two variables are for maps: `r[name]` is the amount"
+                        }
                         _ => "",
                     };
                     self.mistake(
@@ -637,9 +631,7 @@ impl Checker<'_> {
                 let range = type_range(&ty);
                 (ty, range)
             }
-            MacroKind::Map => {
-                (body.as_ref().map_or(Type::Unknown, |e| e.ty.clone()).list(), Range::None)
-            }
+            MacroKind::Map => (body.as_ref().map_or(Type::Unknown, |e| e.ty.clone()).list(), Range::None),
             MacroKind::TransformMap => {
                 let value = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
                 (Type::Map(Arc::new(first_type.clone()), Arc::new(value)), Range::None)
@@ -689,10 +681,9 @@ impl Checker<'_> {
 pub(super) fn sum_range(of: Range) -> Range {
     let most = i128::from(i64::MAX);
     match of {
-        Range::Whole { lo, hi, .. } => Range::whole(
-            if lo >= 0 { 0 } else { i128::from(i64::MIN) },
-            if hi <= 0 { 0 } else { most },
-        ),
+        Range::Whole { lo, hi, .. } => {
+            Range::whole(if lo >= 0 { 0 } else { i128::from(i64::MIN) }, if hi <= 0 { 0 } else { most })
+        }
         Range::Real { lo, hi, .. } => {
             Range::real(if lo >= 0.0 { 0.0 } else { f64::MIN }, if hi <= 0.0 { 0.0 } else { f64::MAX })
         }
@@ -716,10 +707,9 @@ fn param_at(id: FunctionId, at: usize) -> &'static Ty {
 /// A type of a row with its letters filled in.
 fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
     match ty {
-        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => bound
-            .iter()
-            .find(|(known, _)| known == letter)
-            .map_or(Type::Never, |(_, ty)| ty.clone()),
+        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
+            bound.iter().find(|(known, _)| known == letter).map_or(Type::Never, |(_, ty)| ty.clone())
+        }
         Ty::List(inner) => instantiate(inner, bound).list(),
         Ty::Map(key, value) => {
             Type::Map(Arc::new(instantiate(key, bound)), Arc::new(instantiate(value, bound)))
@@ -744,8 +734,21 @@ struct Shape {
 }
 
 const MACROS: &[&str] = &[
-    "all", "exists", "exists_one", "existsOne", "filter", "map", "count", "sum", "min", "max", "sort_by",
-    "sortBy", "first", "transformList", "transformMap",
+    "all",
+    "exists",
+    "exists_one",
+    "existsOne",
+    "filter",
+    "map",
+    "count",
+    "sum",
+    "min",
+    "max",
+    "sort_by",
+    "sortBy",
+    "first",
+    "transformList",
+    "transformMap",
 ];
 
 fn macro_name(name: &str) -> bool {
@@ -755,9 +758,7 @@ fn macro_name(name: &str) -> bool {
 /// The macro that a method call is, by its name and the shape of its arguments.
 fn macro_kind(name: &str, args: &[ast::Arg]) -> Option<Shape> {
     let is_name = |at: usize| {
-        args.get(at).is_some_and(|arg| {
-            arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_))
-        })
+        args.get(at).is_some_and(|arg| arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_)))
     };
     if !is_name(0) {
         return None;

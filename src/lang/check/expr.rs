@@ -232,21 +232,14 @@ impl Checker<'_> {
         let ty = Type::Map(Arc::new(key_type), Arc::new(value_type));
         let expr = self.make(ExprKind::Map(made), ty, span);
         match (&wanted, uneven) {
-            (Some(wanted @ (Type::Record(_) | Type::Resources)), uneven) => {
-                match self.coerce(expr, wanted) {
-                    Ok(expr) => expr,
-                    Err(expr) if uneven.is_none() => expr,
-                    Err(_) => {
-                        self.mistake(
-                            &codes::TYPE_MISMATCH,
-                            span,
-                            format!("this does not fit `{wanted}`"),
-                            "",
-                        );
-                        self.unknown(span)
-                    }
+            (Some(wanted @ (Type::Record(_) | Type::Resources)), uneven) => match self.coerce(expr, wanted) {
+                Ok(expr) => expr,
+                Err(expr) if uneven.is_none() => expr,
+                Err(_) => {
+                    self.mistake(&codes::TYPE_MISMATCH, span, format!("this does not fit `{wanted}`"), "");
+                    self.unknown(span)
                 }
-            }
+            },
             (_, Some((span, before, own))) => {
                 self.mistake(
                     &codes::TYPE_MISMATCH,
@@ -345,24 +338,21 @@ impl Checker<'_> {
                 let key = self.text_constant(name.text.clone(), name.span);
                 self.map_index(object, key, &value, span)
             }
-            Type::Record(record) => {
-                match record.fields.iter().position(|(field, _)| *field == name.text) {
-                    Some(at) => {
-                        let ty = record.fields[at].1.clone();
-                        let ty = if optional { ty.optional() } else { ty };
-                        let range = type_range(&ty);
-                        let expr =
-                            self.with_range(ExprKind::RecordField(Box::new(object), at), ty, range, span);
-                        self.narrowed(expr)
-                    }
-                    None => {
-                        let known = record.fields.iter().map(|(name, _)| name.to_string()).collect();
-                        let what = Type::Record(record.clone()).to_string();
-                        self.unknown_field(&what, name, known);
-                        self.unknown(span)
-                    }
+            Type::Record(record) => match record.fields.iter().position(|(field, _)| *field == name.text) {
+                Some(at) => {
+                    let ty = record.fields[at].1.clone();
+                    let ty = if optional { ty.optional() } else { ty };
+                    let range = type_range(&ty);
+                    let expr = self.with_range(ExprKind::RecordField(Box::new(object), at), ty, range, span);
+                    self.narrowed(expr)
                 }
-            }
+                None => {
+                    let known = record.fields.iter().map(|(name, _)| name.to_string()).collect();
+                    let what = Type::Record(record.clone()).to_string();
+                    self.unknown_field(&what, name, known);
+                    self.unknown(span)
+                }
+            },
             Type::Dyn => {
                 let kind = ExprKind::ApiField(Box::new(object), name.text.clone());
                 self.make(kind, Type::Dyn, span)
@@ -379,9 +369,7 @@ impl Checker<'_> {
                             &codes::UNKNOWN_FIELD,
                             name.span,
                             "`hour` needs a time zone",
-                            format!(
-                                "`{text}.hour(\"Europe/Berlin\")`; the pod wakes when it changes"
-                            ),
+                            format!("`{text}.hour(\"Europe/Berlin\")`; the pod wakes when it changes"),
                         );
                         return self.unknown(span);
                     }
@@ -394,9 +382,13 @@ impl Checker<'_> {
                     _ if !crate::lang::functions::named(&name.text, true).is_empty() => {
                         Some(format!("`{}` is a method: `.{}(…)`", name.text, name.text))
                     }
-                    (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => Some(
-                        format!("each element has: `{}.exists(x, x.{} …)`", self.excerpt(object.span), name.text),
-                    ),
+                    (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
+                        Some(format!(
+                            "each element has: `{}.exists(x, x.{} …)`",
+                            self.excerpt(object.span),
+                            name.text
+                        ))
+                    }
                     _ => None,
                 };
                 self.mistake(
@@ -431,7 +423,10 @@ impl Checker<'_> {
         if let Some((ty, range)) = schema::api::root(owner, &name.text) {
             return self.api_field(object, name, ty, range, span);
         }
-        if FIELDS_NOT_BUILT.contains(&(owner, &*name.text)) {
+        if FIELDS_NOT_BUILT.contains(&(owner, &*name.text))
+            || matches!(&*name.text, "spec" | "status" | "metadata")
+                && matches!(owner, ObjectType::Pod | ObjectType::Node | ObjectType::Namespace)
+        {
             self.not_built(name.span, format_args!("`{}.{}`", owner.name(), name.text));
             return self.unknown(span);
         }
@@ -454,9 +449,11 @@ impl Checker<'_> {
         let message = format!("`{what}` has no field `{}`", name.text);
         let mut diagnostic = Diagnostic::new(&codes::UNKNOWN_FIELD, name.span, message);
         if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
-            diagnostic = diagnostic
-                .with_help(format!("did you mean `{near}`?"))
-                .with_fix(format!("write `{near}`"), name.span, near);
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                format!("write `{near}`"),
+                name.span,
+                near,
+            );
         } else if matches!(what, "pod" | "node") {
             let meant = match &*name.text {
                 "nodeSelector" | "affinity" | "volumes" | "tolerations" | "hostNetwork"
@@ -619,21 +616,14 @@ impl Checker<'_> {
                         "storage" | "disk" | "ephemeral_storage" => {
                             format!("local storage is `{path}[\"ephemeral-storage\"]`")
                         }
-                        other => nearest(other, ["cpu", "memory", "pods", "ephemeral-storage"].into_iter())
+                        other => nearest(other, ["cpu", "memory", "pods", "ephemeral-storage"])
                             .map(|near| format!("did you mean `{near}`?"))
                             .unwrap_or_else(|| {
-                                format!(
-                                    "extended resources have a domain: `{path}[\"example.com/{other}\"]`"
-                                )
+                                format!("extended resources have a domain: `{path}[\"example.com/{other}\"]`")
                             }),
                     };
                     let _ = dotted;
-                    self.mistake(
-                        &codes::UNKNOWN_FIELD,
-                        name.span,
-                        format!("no resource `{constant}`"),
-                        help,
-                    );
+                    self.mistake(&codes::UNKNOWN_FIELD, name.span, format!("no resource `{constant}`"), help);
                     return self.unknown(span);
                 }
                 resource_type(&constant)
@@ -667,7 +657,12 @@ impl Checker<'_> {
         }
         let text = self.excerpt(expr.span).to_owned();
         if *expr.ty.present() == Type::Never {
-            self.mistake(&codes::ABSENT_VALUE, expr.span, "`none` is no value here", "compare with `== none`");
+            self.mistake(
+                &codes::ABSENT_VALUE,
+                expr.span,
+                "`none` is no value here",
+                "compare with `== none`",
+            );
             return self.unknown(expr.span);
         }
         let default = default_text(expr.ty.present());
@@ -743,8 +738,10 @@ impl Checker<'_> {
             ExprKind::Call(function, args, _) => {
                 let name = function.def().name;
                 let message = match name {
-                    "int" | "float" | "double" | "duration" | "time" | "timestamp" | "as_cpu" | "as_bytes"
-                    | "as_count" | "uint" => format!("`{text}` has no value where the text is none"),
+                    "int" | "float" | "double" | "duration" | "time" | "timestamp" | "as_cpu"
+                    | "as_bytes" | "as_count" | "uint" => {
+                        format!("`{text}` has no value where the text is none")
+                    }
                     _ if args.iter().any(|arg| matches!(arg.ty.present(), Type::List(_))) => {
                         format!("`{text}` has no value where the list is empty")
                     }

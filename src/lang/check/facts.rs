@@ -312,9 +312,7 @@ fn common(fact: Fact, other: &[Fact]) -> Option<Fact> {
             _ => None,
         }),
         Fact::Size(path, least) => other.iter().find_map(|fact| match fact {
-            Fact::Size(path2, least2) if path2 == path => {
-                Some(Fact::Size(path.clone(), *least.min(least2)))
-            }
+            Fact::Size(path2, least2) if path2 == path => Some(Fact::Size(path.clone(), *least.min(least2))),
             _ => None,
         }),
     }

@@ -5,6 +5,9 @@
 //! statement sees, `statements.rs` what each statement wants, `expr.rs`, `operators.rs` and `calls.rs` the
 //! expressions, `facts.rs` narrowing, `reads.rs` what is looked at.
 
+// A value that does not fit is handed back whole; boxing it would cost more than it saves.
+#![allow(clippy::result_large_err)]
+
 mod arguments;
 mod calls;
 mod expr;
@@ -165,7 +168,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports a mistake of one sentence and help.
-    fn mistake(&mut self, code: &'static Code, span: Span, message: impl Into<String>, help: impl Into<String>) {
+    fn mistake(
+        &mut self,
+        code: &'static Code,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         let help = help.into();
         let diagnostic = Diagnostic::new(code, span, message);
         self.report(if help.is_empty() { diagnostic } else { diagnostic.with_help(help) });

@@ -94,20 +94,20 @@ impl Checker<'_> {
         if is_none(&right) || is_none(&left) {
             let asked = if is_none(&right) { left } else { right };
             let has = self.has_of(asked, span, of.op.symbol());
-            return if negated {
-                has
-            } else {
-                self.make(ExprKind::Not(Box::new(has)), Type::Bool, span)
-            };
+            return if negated { has } else { self.make(ExprKind::Not(Box::new(has)), Type::Bool, span) };
         }
         for (null, other) in [(&left, &right), (&right, &left)] {
             if null.ty == Type::Null && !matches!(other.ty.present(), Type::Null | Type::Dyn) {
                 let text = self.excerpt(other.span);
                 let fixed = format!("{text} {} none", of.op.symbol());
                 self.report(
-                    Diagnostic::new(&codes::NULL_COMPARISON, span, "`null` is a value of JSON, not an absent one")
-                        .with_help(format!("write `{fixed}`"))
-                        .with_fix(format!("write `{fixed}`"), span, fixed),
+                    Diagnostic::new(
+                        &codes::NULL_COMPARISON,
+                        span,
+                        "`null` is a value of JSON, not an absent one",
+                    )
+                    .with_help(format!("write `{fixed}`"))
+                    .with_fix(format!("write `{fixed}`"), span, fixed),
                 );
                 return self.unknown(span);
             }
@@ -250,7 +250,8 @@ impl Checker<'_> {
     }
 
     fn mixed_help(&self, left: &Expr, right: &Expr, verb: &str) -> String {
-        if let (ExprKind::Resource(l, ln), ExprKind::Resource(r, rn)) = (strip(&left.kind), strip(&right.kind))
+        if let (ExprKind::Resource(l, ln), ExprKind::Resource(r, rn)) =
+            (strip(&left.kind), strip(&right.kind))
             && let (Some(ln), Some(rn)) = (self.constant_str(ln), self.constant_str(rn))
         {
             let path = |resources: &Expr, name: &str| {
@@ -261,16 +262,13 @@ impl Checker<'_> {
                     format!("{text}[\"{name}\"]")
                 }
             };
-            return format!(
-                "{verb} {ln} with `{}`, or `{}` with {rn}",
-                path(r, &ln),
-                path(l, &rn)
-            );
+            return format!("{verb} {ln} with `{}`, or `{}` with {rn}", path(r, &ln), path(l, &rn));
         }
         let (a, b) = (left.ty.present(), right.ty.present());
         match (a, b) {
             (Type::Amount(_), _) | (_, Type::Amount(_)) => {
-                "amounts of resources mix when the same expression names both; `.value()` is the number".to_owned()
+                "amounts of resources mix when the same expression names both; `.value()` is the number"
+                    .to_owned()
             }
             (Type::String, n) | (n, Type::String) if n.is_numeric() => {
                 let text = self.excerpt(if *a == Type::String { left.span } else { right.span });
@@ -427,14 +425,16 @@ impl Checker<'_> {
 
     fn coalesce(&mut self, of: &ast::Binary, span: Span, wanted: Option<&Type>) -> Expr {
         let left = self.expr(&of.left, wanted);
-        let wanted_right = if left.ty.is_unknown() { wanted.cloned() } else { Some(left.ty.present().clone()) };
+        let wanted_right =
+            if left.ty.is_unknown() { wanted.cloned() } else { Some(left.ty.present().clone()) };
         let right = self.expr(&of.right, wanted_right.as_ref());
         if let ast::ExprKind::Binary(inner) = &of.right.kind
             && matches!(inner.op, BinaryOp::Add | BinaryOp::Sub)
+            && matches!(inner.left.kind, ast::ExprKind::Literal(_))
         {
             let (a, b) = (self.excerpt(of.left.span), self.excerpt(of.right.span));
             let first = self.excerpt(inner.left.span);
-            let rest = self.excerpt(inner.op_span.to(of.right.span));
+            let rest = self.excerpt(Span { start: inner.op_span.start, ..of.right.span });
             self.mistake(
                 &codes::COALESCE_ARITHMETIC,
                 of.right.span,
@@ -539,16 +539,14 @@ impl Checker<'_> {
                     return self.arithmetic_node(op, left, right, ty, range, span);
                 }
                 let verb = if op == Add { "add" } else { "subtract" };
-                if matches!(a, Type::List(_) | Type::Set(_)) && op == Add || a.is_numeric() || b.is_numeric() {
+                if matches!(a, Type::List(_) | Type::Set(_)) && op == Add || a.is_numeric() || b.is_numeric()
+                {
                     let Some((left, right)) = self.comparable(left, right, verb) else {
                         return self.unknown(span);
                     };
                     let ty = left.ty.clone();
-                    let range = if op == Add {
-                        left.range.plus(right.range)
-                    } else {
-                        left.range.minus(right.range)
-                    };
+                    let range =
+                        if op == Add { left.range.plus(right.range) } else { left.range.minus(right.range) };
                     return self.arithmetic_node(op, left, right, ty, range, span);
                 }
                 self.two_types(&left, &right, verb);
@@ -567,8 +565,7 @@ impl Checker<'_> {
                     (Type::Int, Type::Float) => (self.widen(left), right, Type::Float),
                     (Type::Float, Type::Float) => (left, right, Type::Float),
                     (unit, other) if unit.is_unit() && (number(other) || *other == Type::Count) => {
-                        let right =
-                            if b == Type::Count { Expr { ty: Type::Int, ..right } } else { right };
+                        let right = if b == Type::Count { Expr { ty: Type::Int, ..right } } else { right };
                         (left, right, a.clone())
                     }
                     (other, unit) if unit.is_unit() && (number(other) || *other == Type::Count) => {
@@ -596,7 +593,9 @@ impl Checker<'_> {
                     (unit, same) if unit.is_unit() && unit == same => (left, right, Type::Float),
                     (unit, other) if unit.is_unit() && number(other) => (left, right, a.clone()),
                     (Type::Int, Type::Int) => (left, right, Type::Int),
-                    (x, y) if number(x) && number(y) => (self.as_float(left), self.as_float(right), Type::Float),
+                    (x, y) if number(x) && number(y) => {
+                        (self.as_float(left), self.as_float(right), Type::Float)
+                    }
                     _ => {
                         self.two_types(&left, &right, "divide");
                         return self.unknown(span);

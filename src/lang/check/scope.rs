@@ -1,15 +1,14 @@
 //! What names mean here: declarations of a policy and its file, locals of blocks and macros, and which names
 //! a statement sees.
 
-use super::facts::Facts;
 use super::Checker;
+use super::facts::Facts;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::ast::{self, Text};
 use crate::lang::functions;
 use crate::lang::range::Range;
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
-use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +255,6 @@ pub(super) fn check_unused_items(
     diagnostics.append(&mut checker.diagnostics);
 }
 
-
 fn root(name: &str) -> Option<(Root, Uses, Type)> {
     use crate::lang::schema::ObjectType::{Namespace, Node, Pod};
     Some(match name {
@@ -280,8 +278,7 @@ fn is_ours(name: &str) -> bool {
 
 impl<'a> Checker<'a> {
     /// Declares everything that the policy and its file name.
-    pub(super) fn declare(&mut self, policy: &'a ast::Policy, file: &FileItems<'a>)
-    {
+    pub(super) fn declare(&mut self, policy: &'a ast::Policy, file: &FileItems<'a>) {
         for (name, kind, doc) in &file.items {
             self.declare_one(name, *kind, doc.clone(), true);
         }
@@ -360,12 +357,9 @@ impl<'a> Checker<'a> {
             .or_else(|| self.names.get(name).map(|id| Some(self.decls[id.0 as usize].name.span)))
             .or_else(|| root(name).map(|_| None));
         if let Some(other) = hidden {
-            let mut diagnostic = Diagnostic::new(
-                &codes::HIDES_NAME,
-                span,
-                format!("the variable `{name}` hides a name"),
-            )
-            .with_help("inside the macro the name means the variable: choose another one");
+            let mut diagnostic =
+                Diagnostic::new(&codes::HIDES_NAME, span, format!("the variable `{name}` hides a name"))
+                    .with_help("inside the macro the name means the variable: choose another one");
             if let Some(other) = other {
                 diagnostic = diagnostic.with_place(other, "hidden inside the macro");
             }
@@ -462,9 +456,11 @@ impl<'a> Checker<'a> {
         if !functions::named(name, false).is_empty() {
             diagnostic = diagnostic.with_help(format!("`{name}` is a function: write `{name}(…)`"));
         } else if let Some(near) = super::types::nearest(name, known.iter().map(String::as_str)) {
-            diagnostic = diagnostic
-                .with_help(format!("did you mean `{near}`?"))
-                .with_fix(format!("write `{near}`"), span, near);
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                format!("write `{near}`"),
+                span,
+                near,
+            );
         }
         self.report(diagnostic);
     }
@@ -638,6 +634,10 @@ impl<'a> Checker<'a> {
     /// Checks what nothing has used yet, so that its mistakes are said, and says that nothing uses it.
     pub(super) fn check_declarations(&mut self) {
         self.frame.world = World::Narrowed;
+        // Beside what could not be read nothing is known about what is used.
+        let whole = !self.decls.iter().any(|decl| matches!(decl.kind, DeclKind::Lost))
+            && !self.incomplete
+            && !self.diagnostics.iter().any(Diagnostic::is_error);
         for at in 0..self.decls.len() {
             let decl = &self.decls[at];
             if matches!(decl.kind, DeclKind::Lost) {
@@ -659,7 +659,7 @@ impl<'a> Checker<'a> {
                     self.resolve(DeclId(at as u32), name.span);
                 }
             }
-            if !used && !of_file {
+            if !used && !of_file && whole {
                 self.mistake(
                     &codes::UNUSED,
                     name.span,

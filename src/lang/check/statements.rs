@@ -396,7 +396,9 @@ impl<'a> Checker<'a> {
                 &codes::GROUP_WITHOUT_KEY,
                 span,
                 format!("no equality keeps the group `{}` together", of.name.text),
-                format!("add `{p}.namespace == pod.namespace`, or `{p}.labels[\"app\"] == pod.labels[\"app\"]`"),
+                format!(
+                    "add `{p}.namespace == pod.namespace`, or `{p}.labels[\"app\"] == pod.labels[\"app\"]`"
+                ),
             );
             return State::Failed;
         }
@@ -466,7 +468,8 @@ impl<'a> Checker<'a> {
                 _ => ("the reason differs for every pod", "pod"),
             };
             let template = self.excerpt(of.template.span);
-            let constant = template.replace(&format!(" on {{{path}}}"), "").replace(&format!("{{{path}}}"), "…");
+            let constant =
+                template.replace(&format!(" on {{{path}}}"), "").replace(&format!("{{{path}}}"), "…");
             let constant = constant.trim_start_matches('"').trim_end_matches('"');
             let constant = match constant.strip_prefix("no ") {
                 Some(rest) => format!("node(s) without {rest}"),
@@ -822,7 +825,8 @@ impl<'a> Checker<'a> {
             }
             Normalize::Max => {
                 if !value.range.is_positive_or_zero() {
-                    let message = format!("`normalize max` wants no number below 0, this is {}", range_words(&value));
+                    let message =
+                        format!("`normalize max` wants no number below 0, this is {}", range_words(&value));
                     let help = format!("`normalize minmax` takes any number; `max({text}, 0)`");
                     self.mistake(&codes::SCORE_RANGE, value.span, message, help);
                 }
@@ -875,7 +879,11 @@ impl<'a> Checker<'a> {
     fn constant_score(&mut self, score: &ast::Score, gives: &[Give], normalize: Normalize) {
         let mut values = gives.iter().filter_map(|give| give.value.as_ref());
         let (Some(first), None) = (values.next(), values.next()) else { return };
-        if gives.len() == 1 && gives[0].when.is_none() && self.constant(first).is_some() {
+        if gives.len() == 1
+            && gives[0].when.is_none()
+            && !first.ty.is_unknown()
+            && self.constant(first).is_some()
+        {
             let help = match normalize {
                 Normalize::None => "it moves no pod to another node: read something of `node`",
                 _ => "values that are all equal give every node the same",
@@ -1007,7 +1015,9 @@ impl<'a> Checker<'a> {
                     format!("not every member of `{}` has the same group", name.text),
                 )
                 .with_place(declared, "declared here")
-                .with_help("the condition may hold `p.path == pod.path` only, with the same path on both sides"),
+                .with_help(
+                    "the condition may hold `p.path == pod.path` only, with the same path on both sides",
+                ),
             );
         }
         Some(id)
@@ -1034,7 +1044,8 @@ fn split(condition: Expr, into: &mut Vec<Expr>) {
 /// `node.name`, `pod.name`, `pod.uid`: a text that is another for each.
 fn names_object(expr: &Expr) -> bool {
     let ExprKind::Field(object, field) = strip(&expr.kind) else { return false };
-    matches!(field.def().name, "name" | "uid") && matches!(object.kind, ExprKind::Root(Root::Node | Root::Pod))
+    matches!(field.def().name, "name" | "uid")
+        && matches!(object.kind, ExprKind::Root(Root::Node | Root::Pod))
 }
 
 /// The group whose members a condition counts, when it counts one.

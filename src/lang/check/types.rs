@@ -35,37 +35,8 @@ const NAMES: [(&str, Type); 18] = [
 ];
 
 /// The name that is nearest to a word, when it is near enough to be meant.
-pub(super) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let most = (word.chars().count() / 3).clamp(1, 3);
-    let lower = word.to_lowercase();
-    names
-        .map(|name| (distance(&lower, &name.to_lowercase()), name))
-        .filter(|(far, _)| *far <= most)
-        .min()
-        .map(|(_, name)| name.to_owned())
-}
-
-/// How many letters must be put in, left out, changed or swapped.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let change = usize::from(a[i - 1] != b[j - 1]);
-            let mut least = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = least;
-        }
-    }
-    rows[a.len()][b.len()]
+pub(super) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    crate::diag::suggest::nearest(word, names).map(str::to_owned)
 }
 
 impl Checker<'_> {
@@ -151,9 +122,11 @@ impl Checker<'_> {
                 _ => {}
             }
         }
-        let known = NAMES.iter().map(|(name, _)| *name).chain(self.decls.iter().filter_map(|decl| {
-            matches!(decl.kind, DeclKind::Type(_)).then_some(&*decl.name.text)
-        }));
+        let known = NAMES.iter().map(|(name, _)| *name).chain(
+            self.decls
+                .iter()
+                .filter_map(|decl| matches!(decl.kind, DeclKind::Type(_)).then_some(&*decl.name.text)),
+        );
         let mut diagnostic =
             Diagnostic::new(&codes::BAD_TYPE, name.span, format!("no type is called `{}`", name.text));
         let other = match &*name.text {
@@ -165,9 +138,11 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some(near) = other.map(str::to_owned).or_else(|| nearest(&name.text, known)) {
-            diagnostic = diagnostic
-                .with_help(format!("did you mean `{near}`?"))
-                .with_fix(format!("write `{near}`"), name.span, near);
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                format!("write `{near}`"),
+                name.span,
+                near,
+            );
         }
         self.report(diagnostic);
         Type::Unknown

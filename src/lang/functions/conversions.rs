@@ -127,68 +127,286 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         "the uint that a text is; absent where it is none",
         &[("uint(\"7\")", "7u")],
     ),
-    FunctionDef { range: Some(widened), ..from("float", &[FLOAT], Ty::Float, Absence::Never, to_float, "an int as a float", &[("float(1)", "1.0")]) },
-    from("float", &[TEXT], Ty::Float, Absence::Maybe, text_to_float, "the number that a text is; absent where it is none, and where it is infinite", &[("float(\"0.5\")", "0.5"), ("float(none)", "none")]),
-    from("float", &[Ty::Optional(&Ty::Dyn)], Ty::Float, Absence::Maybe, dyn_to_float, "JSON as a float; absent where it is none", &[]),
-    FunctionDef { range: Some(widened), ..from("double", &[FLOAT], Ty::Float, Absence::Never, to_float, "CEL's name of `float`", &[("double(1)", "1.0")]) },
-    from("double", &[TEXT], Ty::Float, Absence::Maybe, text_to_float, "CEL's name of `float`", &[("double(\"0.5\")", "0.5")]),
-    from("string", &[TEXT], Ty::String, Absence::Never, |args, _| args.first().cloned().unwrap_or(Value::Absent), "the same text", &[("string(\"a\")", "\"a\"")]),
-    from("string", &[INT], Ty::String, Absence::Never, to_text, "the digits of a number", &[("string(12)", "\"12\"")]),
-    from("string", &[UINT], Ty::String, Absence::Never, to_text, "the digits of a number", &[("string(7u)", "\"7\"")]),
-    from("string", &[FLOAT], Ty::String, Absence::Never, to_text, "a float as Go writes it with %g", &[("string(1.5)", "\"1.5\""), ("string(1e21)", "\"1e+21\""), ("string(2.0)", "\"2\"")]),
-    from("string", &[Ty::Optional(&Ty::Bool)], Ty::String, Absence::Never, to_text, "`true` or `false`", &[("string(true)", "\"true\"")]),
-    from("string", &[Ty::Optional(&Ty::Time)], Ty::String, Absence::Never, to_text, "an instant as RFC 3339 in UTC", &[("string(time(\"2026-01-02T03:04:05Z\"))", "\"2026-01-02T03:04:05Z\"")]),
-    from("string", &[Ty::Optional(&Ty::Duration)], Ty::String, Absence::Never, |args, _| match args {
-        [Value::Int(us)] => Value::text(seconds(*us)),
-        _ => Value::Absent,
-    }, "a duration in seconds, as CEL writes it", &[("string(90s)", "\"90s\""), ("string(1500ms)", "\"1.5s\"")]),
-    from("string", &[Ty::Optional(&Ty::Blob)], Ty::String, Absence::Maybe, |args, _| match args {
-        [Value::Blob(bytes)] => Value::optional(std::str::from_utf8(bytes).ok().map(Value::text)),
-        _ => Value::Absent,
-    }, "bytes as text; absent where they are no UTF-8", &[("string(b\"abc\")", "\"abc\"")]),
-    from("string", &[Ty::Optional(&Ty::Dyn)], Ty::String, Absence::Maybe, |args, _| match args {
-        [value] => match value.clone().plain() {
-            text @ Value::String(_) => text,
-            Value::Int(x) => Value::text(x.to_string()),
-            Value::Float(x) => Value::text(go_float(x)),
-            Value::Bool(x) => Value::text(if x { "true" } else { "false" }),
+    FunctionDef {
+        range: Some(widened),
+        ..from(
+            "float",
+            &[FLOAT],
+            Ty::Float,
+            Absence::Never,
+            to_float,
+            "an int as a float",
+            &[("float(1)", "1.0")],
+        )
+    },
+    from(
+        "float",
+        &[TEXT],
+        Ty::Float,
+        Absence::Maybe,
+        text_to_float,
+        "the number that a text is; absent where it is none, and where it is infinite",
+        &[("float(\"0.5\")", "0.5"), ("float(none)", "none")],
+    ),
+    from(
+        "float",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::Float,
+        Absence::Maybe,
+        dyn_to_float,
+        "JSON as a float; absent where it is none",
+        &[],
+    ),
+    FunctionDef {
+        range: Some(widened),
+        ..from(
+            "double",
+            &[FLOAT],
+            Ty::Float,
+            Absence::Never,
+            to_float,
+            "CEL's name of `float`",
+            &[("double(1)", "1.0")],
+        )
+    },
+    from(
+        "double",
+        &[TEXT],
+        Ty::Float,
+        Absence::Maybe,
+        text_to_float,
+        "CEL's name of `float`",
+        &[("double(\"0.5\")", "0.5")],
+    ),
+    from(
+        "string",
+        &[TEXT],
+        Ty::String,
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "the same text",
+        &[("string(\"a\")", "\"a\"")],
+    ),
+    from(
+        "string",
+        &[INT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "the digits of a number",
+        &[("string(12)", "\"12\"")],
+    ),
+    from(
+        "string",
+        &[UINT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "the digits of a number",
+        &[("string(7u)", "\"7\"")],
+    ),
+    from(
+        "string",
+        &[FLOAT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "a float as Go writes it with %g",
+        &[("string(1.5)", "\"1.5\""), ("string(1e21)", "\"1e+21\""), ("string(2.0)", "\"2\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Bool)],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "`true` or `false`",
+        &[("string(true)", "\"true\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Time)],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "an instant as RFC 3339 in UTC",
+        &[("string(time(\"2026-01-02T03:04:05Z\"))", "\"2026-01-02T03:04:05Z\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Duration)],
+        Ty::String,
+        Absence::Never,
+        |args, _| match args {
+            [Value::Int(us)] => Value::text(seconds(*us)),
             _ => Value::Absent,
         },
-        _ => Value::Absent,
-    }, "JSON as a text; absent where it is a list or an object", &[]),
-    from("bool", &[TEXT], Ty::Bool, Absence::Maybe, |args, _| parsed(args, |text| match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(Value::Bool(true)),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(Value::Bool(false)),
-        _ => None,
-    }), "the truth that a text is; absent where it is none", &[("bool(\"true\")", "true"), ("bool(\"0\")", "false")]),
-    from("bytes", &[TEXT], Ty::Blob, Absence::Never, |args, _| match args {
-        [Value::String(text)] => Value::Blob(text.as_str().as_bytes().into()),
-        _ => Value::Absent,
-    }, "CEL's byte string of a text", &[("bytes(\"a\")", "b\"a\"")]),
-    from("dyn", &[Ty::Var('t')], Ty::Var('t'), Absence::Never, |args, _| args.first().cloned().unwrap_or(Value::Absent), "CEL's mark for the checker: the value itself", &[("dyn(1)", "1")]),
-    from("time", &[TEXT], Ty::Time, Absence::Maybe, text_to_time, "the instant that a text in RFC 3339 is; absent where it is none", &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")]),
-    from("time", &[INT], Ty::Time, Absence::Never, seconds_to_time, "an instant from seconds since 1970", &[("time(60) - time(0)", "1min")]),
-    from("timestamp", &[TEXT], Ty::Time, Absence::Maybe, text_to_time, "CEL's name of `time`", &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")]),
+        "a duration in seconds, as CEL writes it",
+        &[("string(90s)", "\"90s\""), ("string(1500ms)", "\"1.5s\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Blob)],
+        Ty::String,
+        Absence::Maybe,
+        |args, _| match args {
+            [Value::Blob(bytes)] => Value::optional(std::str::from_utf8(bytes).ok().map(Value::text)),
+            _ => Value::Absent,
+        },
+        "bytes as text; absent where they are no UTF-8",
+        &[("string(b\"abc\")", "\"abc\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::String,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => match value.clone().plain() {
+                text @ Value::String(_) => text,
+                Value::Int(x) => Value::text(x.to_string()),
+                Value::Float(x) => Value::text(go_float(x)),
+                Value::Bool(x) => Value::text(if x { "true" } else { "false" }),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        "JSON as a text; absent where it is a list or an object",
+        &[],
+    ),
+    from(
+        "bool",
+        &[TEXT],
+        Ty::Bool,
+        Absence::Maybe,
+        |args, _| {
+            parsed(args, |text| match text {
+                "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(Value::Bool(true)),
+                "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(Value::Bool(false)),
+                _ => None,
+            })
+        },
+        "the truth that a text is; absent where it is none",
+        &[("bool(\"true\")", "true"), ("bool(\"0\")", "false")],
+    ),
+    from(
+        "bytes",
+        &[TEXT],
+        Ty::Blob,
+        Absence::Never,
+        |args, _| match args {
+            [Value::String(text)] => Value::Blob(text.as_str().as_bytes().into()),
+            _ => Value::Absent,
+        },
+        "CEL's byte string of a text",
+        &[("bytes(\"a\")", "b\"a\"")],
+    ),
+    from(
+        "dyn",
+        &[Ty::Var('t')],
+        Ty::Var('t'),
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "CEL's mark for the checker: the value itself",
+        &[("dyn(1)", "1")],
+    ),
+    from(
+        "time",
+        &[TEXT],
+        Ty::Time,
+        Absence::Maybe,
+        text_to_time,
+        "the instant that a text in RFC 3339 is; absent where it is none",
+        &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
+    ),
+    from(
+        "time",
+        &[INT],
+        Ty::Time,
+        Absence::Never,
+        seconds_to_time,
+        "an instant from seconds since 1970",
+        &[("time(60) - time(0)", "1min")],
+    ),
+    from(
+        "timestamp",
+        &[TEXT],
+        Ty::Time,
+        Absence::Maybe,
+        text_to_time,
+        "CEL's name of `time`",
+        &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")],
+    ),
     from("timestamp", &[INT], Ty::Time, Absence::Never, seconds_to_time, "CEL's name of `time`", &[]),
-    from("duration", &[TEXT], Ty::Duration, Absence::Maybe, |args, _| parsed(args, |text| parse_duration(text).map(Value::Int)), "the duration that a text is, as Go writes it (`1h30m`, `500ms`); absent where it is none", &[("duration(\"1h30m\")", "1h30min"), ("duration(\"-1.5s\")", "0s - 1500ms")]),
-    from("as_cpu", &[TEXT], Ty::Cpu, Absence::Maybe, |args, _| parsed(args, |text| parse_cpu(text).map(Value::Int)), "a Kubernetes quantity as cpu, rounded up to millicores; absent where it is none", &[("as_cpu(\"500m\")", "500m"), ("as_cpu(\"2\")", "2cpu")]),
-    from("as_bytes", &[TEXT], Ty::Bytes, Absence::Maybe, |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)), "a Kubernetes quantity as bytes; absent where it is none", &[("as_bytes(\"1Gi\")", "1Gi")]),
-    from("as_count", &[TEXT], Ty::Count, Absence::Maybe, |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)), "a Kubernetes quantity as a count; absent where it is none", &[("as_count(\"8\") + 1", "as_count(\"9\")")]),
-    from("resources", &[Ty::Optional(&Ty::Map(&Ty::String, &Ty::String))], Ty::Resources, Absence::Maybe, |args, _| match args {
-        [value] => {
-            let Some(entries) = value.entries() else { return Value::Absent };
-            let mut resource = Resource::default();
-            for (name, amount) in entries.iter() {
-                let (Some(name), Some(amount)) = (name.as_str(), amount.as_str()) else { return Value::Absent };
-                if set_amount(&mut resource, name, amount).is_none() {
-                    return Value::Absent;
+    from(
+        "duration",
+        &[TEXT],
+        Ty::Duration,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_duration(text).map(Value::Int)),
+        "the duration that a text is, as Go writes it (`1h30m`, `500ms`); absent where it is none",
+        &[("duration(\"1h30m\")", "1h30min"), ("duration(\"-1.5s\")", "0s - 1500ms")],
+    ),
+    from(
+        "as_cpu",
+        &[TEXT],
+        Ty::Cpu,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_cpu(text).map(Value::Int)),
+        "a Kubernetes quantity as cpu, rounded up to millicores; absent where it is none",
+        &[("as_cpu(\"500m\")", "500m"), ("as_cpu(\"2\")", "2cpu")],
+    ),
+    from(
+        "as_bytes",
+        &[TEXT],
+        Ty::Bytes,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
+        "a Kubernetes quantity as bytes; absent where it is none",
+        &[("as_bytes(\"1Gi\")", "1Gi")],
+    ),
+    from(
+        "as_count",
+        &[TEXT],
+        Ty::Count,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
+        "a Kubernetes quantity as a count; absent where it is none",
+        &[("as_count(\"8\") + 1", "as_count(\"9\")")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Map(&Ty::String, &Ty::String))],
+        Ty::Resources,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => {
+                let Some(entries) = value.entries() else { return Value::Absent };
+                let mut resource = Resource::default();
+                for (name, amount) in entries.iter() {
+                    let (Some(name), Some(amount)) = (name.as_str(), amount.as_str()) else {
+                        return Value::Absent;
+                    };
+                    if set_amount(&mut resource, name, amount).is_none() {
+                        return Value::Absent;
+                    }
                 }
+                Value::resources(resource)
             }
-            Value::resources(resource)
-        }
-        _ => Value::Absent,
-    }, "amounts by resource name, from texts that are Kubernetes quantities; absent where one is none", &[("resources({\"cpu\": \"500m\"}).cpu", "500m")]),
-    from("resources", &[Ty::Optional(&Ty::Resources)], Ty::Resources, Absence::Never, |args, _| args.first().cloned().unwrap_or(Value::Absent), "the same amounts", &[]),
+            _ => Value::Absent,
+        },
+        "amounts by resource name, from texts that are Kubernetes quantities; absent where one is none",
+        &[("resources({\"cpu\": \"500m\"}).cpu", "500m")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Resources)],
+        Ty::Resources,
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "the same amounts",
+        &[],
+    ),
 ];
 
 fn same(ranges: &[Range]) -> Range {

@@ -114,9 +114,12 @@ pub enum Absence {
 pub struct Prepare {
     /// Positions of the arguments that must be constants.
     pub constants: &'static [usize],
-    /// Makes it; the text says what is wrong with the argument of that position.
-    pub make: fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>,
+    /// Makes it.
+    pub make: Make,
 }
+
+/// Makes what is prepared of constants; the error is the position of the argument and what is wrong with it.
+pub type Make = fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>;
 
 /// What was made of constant arguments.
 #[derive(Clone, Debug)]

@@ -114,9 +114,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::List(&S),
         prepare: PATTERN,
         body: |args, prepared| match (args, prepared) {
-            ([a, _], Prepared::Pattern(pattern)) => Value::list(
-                pattern.find_iter(text(a).unwrap_or("")).map(|found| Value::text(found.as_str())),
-            ),
+            ([a, _], Prepared::Pattern(pattern)) => {
+                Value::list(pattern.find_iter(text(a).unwrap_or("")).map(|found| Value::text(found.as_str())))
+            }
             _ => Value::Absent,
         },
         doc: "all places that the pattern matches",
@@ -246,9 +246,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "part"],
         result: Ty::Int,
         range: Some(|_| Range::whole(-1, 1 << 20)),
-        body: |args, _| both(args, |a, b| {
-            Value::Int(a.find(b).map_or(-1, |at| a[..at].chars().count() as i64))
-        }),
+        body: |args, _| {
+            both(args, |a, b| Value::Int(a.find(b).map_or(-1, |at| a[..at].chars().count() as i64)))
+        },
         doc: "where part begins first, -1 where it does not stand in it",
         examples: &[("\"abc\".indexOf(\"c\")", "2"), ("\"abc\".indexOf(\"x\")", "-1")],
         ..BASE
@@ -259,9 +259,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "part"],
         result: Ty::Int,
         range: Some(|_| Range::whole(-1, 1 << 20)),
-        body: |args, _| both(args, |a, b| {
-            Value::Int(a.rfind(b).map_or(-1, |at| a[..at].chars().count() as i64))
-        }),
+        body: |args, _| {
+            both(args, |a, b| Value::Int(a.rfind(b).map_or(-1, |at| a[..at].chars().count() as i64)))
+        },
         doc: "where part begins last, -1 where it does not stand in it",
         examples: &[("\"abcabc\".lastIndexOf(\"b\")", "4")],
         ..BASE

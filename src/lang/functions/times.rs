@@ -17,7 +17,7 @@ type Part = fn(&jiff::Zoned) -> i64;
 
 /// Two rows for each part of an instant, with a time zone and without, and the other rows.
 macro_rules! rows {
-    ($($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal $example:expr;)* $($row:expr;)*) => {
+    ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal $example:expr;)* } $($row:expr;)*) => {
         /// The family's rows.
         pub static FUNCTIONS: &[FunctionDef] = &[
             $(
@@ -51,6 +51,7 @@ macro_rules! rows {
 }
 
 rows! {
+    {
     "getFullYear" -9999 9999 (|at| i64::from(at.year()))
         "the year; in UTC without a time zone"
         ("time(\"2026-01-02T03:04:05Z\").getFullYear(\"UTC\")", "2026");
@@ -81,6 +82,7 @@ rows! {
     "getMilliseconds" 0 999 (|at| i64::from(at.millisecond()))
         "the millisecond of the second; in UTC without a time zone"
         ("time(\"2026-01-02T03:04:05.25Z\").getMilliseconds(\"UTC\")", "250");
+    }
     FunctionDef {
         name: "hour",
         params: &[Ty::Time, Ty::String],
@@ -221,8 +223,7 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
     for part in source.split(',') {
         let part = part.trim();
         let fault = |why: &str| (1, format!("`{part}` is no window: {why}"));
-        let (days, hours) =
-            part.split_once(' ').ok_or_else(|| fault("write it as `Mon-Fri 08:00-18:00`"))?;
+        let (days, hours) = part.split_once(' ').ok_or_else(|| fault("write it as `Mon-Fri 08:00-18:00`"))?;
         let (from, to) = hours.trim().split_once('-').ok_or_else(|| fault("the hours are `08:00-18:00`"))?;
         let (from, to) = match (minute(from), minute(to)) {
             (Some(from), Some(to)) if from < 1440 => (from, to),
