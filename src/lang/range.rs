@@ -136,11 +136,8 @@ impl Range {
                 Range::Whole { lo: lo.max(lo2), hi: hi.min(hi2), nonzero: nonzero || n2 }
             }
             (Range::Whole { lo, hi, nonzero }, Range::Real { lo: lo2, hi: hi2, nonzero: n2 }) => {
-                Range::Whole {
-                    lo: lo.max(lo2.ceil() as i128),
-                    hi: hi.min(hi2.floor() as i128),
-                    nonzero: nonzero || n2,
-                }
+                let (lo, hi) = (lo.max(lo2.ceil() as i128), hi.min(hi2.floor() as i128));
+                Range::Whole { lo, hi, nonzero: (nonzero || n2) && lo <= 0 && hi >= 0 }
             }
             (Range::Real { lo, hi, nonzero }, other) => match other.widen() {
                 Range::Real { lo: lo2, hi: hi2, nonzero: n2 } => {
