@@ -8,3 +8,5 @@ mod pods;
 mod parsing;
 mod support;
 mod snapshot;
+mod policies;
+mod properties;

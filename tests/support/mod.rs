@@ -1,5 +1,7 @@
 //! What several test modules use.
 
+pub mod policies;
+
 use std::io::Read;
 use std::path::PathBuf;
 
