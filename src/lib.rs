@@ -12,6 +12,7 @@ pub mod framework;
 pub mod engine;
 pub mod plugins;
 pub mod scheduler;
+pub mod dry_run;
 pub mod explain;
 #[cfg(feature = "cluster")]
 pub mod cluster;

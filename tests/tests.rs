@@ -8,5 +8,4 @@ mod pods;
 mod parsing;
 mod support;
 mod snapshot;
-mod policies;
-mod properties;
+mod scheduling;

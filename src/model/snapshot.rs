@@ -176,6 +176,11 @@ impl Snapshot {
         self.namespaces.get(name)
     }
 
+    /// All namespaces, ordered by name.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.values()
+    }
+
     /// The newest generation.
     pub fn generation(&self) -> Generation {
         self.log.newest()

@@ -1,9 +1,282 @@
-//! Queue, cache and the cycles: `Scheduler::step(input, now, &mut effects)`. No clock, no network, no tasks.
+//! Queue, cache and the cycles: `Scheduler::step(input, now, &mut effects)`. No clock, no network, no tasks: the
+//! drivers (`cluster`, `dry_run`, the simulation of the tests) hand in what happened and carry out what comes out.
+//!
+//! ```text
+//! watch ─► Input::Upserted ─► cache ► Change ► columns, indexes, log
+//!                          └► ClusterEvent ► queue.move_all
+//! Input::Cycle ─► queue.pop ─► cycle: PreFilter ► Filter ► PreScore ► Score ► select
+//!                                     assume ► Reserve ► Permit ─► binding
+//! binding:        wait at Permit ► PreBind tasks ► Bind ► (resolve) ► PostBind
+//!                 failure: Unreserve (all, reverse) ► forget ► AssignedPodDelete for the others ► requeue
+//! ```
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod binding;
+mod cache;
+mod calls;
+mod cycle;
+mod detail;
+mod failure;
 mod io;
+mod objects;
+mod options;
+mod permit;
+mod queue;
+mod reload;
+mod verify;
+mod view;
 
+pub use cache::PodState;
 pub use io::{
     Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, Profiles, RecordLevel,
 };
+#[cfg(any(test, feature = "testing"))]
+pub use options::Mutant;
+pub use options::{DeciderKind, Options};
+pub use queue::QueuePlace;
+pub use view::{BindingView, Stage};
+
+use crate::engine::Decider;
+use crate::framework::{Act, Acting, EventRecord, Framework, Status, Ticket};
+use crate::model::{Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use binding::Bindings;
+use cache::Cache;
+use calls::{Outbox, Owner};
+use queue::{Judges, SchedulingQueue, Scope};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The scheduler as a state machine.
+pub struct Scheduler {
+    options: Options,
+    cache: Cache,
+    queue: SchedulingQueue,
+    bindings: Bindings,
+    outbox: Outbox,
+    profiles: Arc<Profiles>,
+    judges: Vec<Arc<Judges>>,
+    decider: Box<dyn Decider>,
+    next_ticket: u64,
+    synced: bool,
+    leading: bool,
+    /// Up to where waiting pods know the cluster.
+    reconsidered: Generation,
+    /// What is still to be done before the step ends.
+    deferred: VecDeque<Deferred>,
+    now: Time,
+}
+
+impl Clone for Scheduler {
+    /// A fork: both go on independently. What a decider keeps is scratch memory, and is made anew.
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            cache: self.cache.clone(),
+            queue: self.queue.clone(),
+            bindings: self.bindings.clone(),
+            outbox: self.outbox.clone(),
+            profiles: self.profiles.clone(),
+            judges: self.judges.clone(),
+            decider: self.options.decider.make(),
+            next_ticket: self.next_ticket,
+            synced: self.synced,
+            leading: self.leading,
+            reconsidered: self.reconsidered,
+            deferred: self.deferred.clone(),
+            now: self.now,
+        }
+    }
+}
+
+impl Scheduler {
+    /// A scheduler that knows nothing yet, does not lead, and serves no profile.
+    pub fn new(options: Options) -> Self {
+        let queue = SchedulingQueue::new(options.initial_backoff, options.max_backoff, options.longest_wait);
+        let decider = options.decider.make();
+        Self {
+            options,
+            cache: Cache::default(),
+            queue,
+            bindings: Bindings::default(),
+            outbox: Outbox::default(),
+            profiles: Arc::default(),
+            judges: Vec::new(),
+            decider,
+            next_ticket: 1,
+            synced: false,
+            leading: false,
+            reconsidered: Generation::default(),
+            deferred: VecDeque::new(),
+            now: Time(i64::MIN),
+        }
+    }
+
+    /// Takes one input in; what is to be done is pushed to `out`.
+    pub fn step(&mut self, input: Input, now: Time, out: &mut Vec<Effect>) {
+        let now = now.max(self.now);
+        self.now = now;
+        match input {
+            Input::Upserted(object) => self.upserted(object, now),
+            Input::Deleted(key) => self.deleted(&key, now),
+            Input::Relisted(kind, all) => self.relisted(&kind, all, now),
+            Input::Synced => self.synced = true,
+            Input::Lead(leading) => self.leading = leading,
+            Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
+            Input::Reply(ticket, answer) => match self.outbox.answered(ticket, &answer, now) {
+                Owner::Binding(pod) => self.binding_answered(&pod, ticket, answer, now, out),
+                Owner::Patch(_) | Owner::Nobody => {}
+            },
+            Input::Cycle => {
+                if self.wants_cycle() {
+                    self.attempt(now, out);
+                }
+            }
+            Input::Tick => {}
+        }
+        self.queue.tick(&self.cache.snapshot, now);
+        self.finish_step(now, out);
+        self.send(now, out);
+    }
+
+    /// What one input leads to, until nothing moves any more.
+    fn finish_step(&mut self, now: Time, out: &mut Vec<Effect>) {
+        loop {
+            while let Some(deferred) = self.deferred.pop_front() {
+                match deferred {
+                    Deferred::Allow(pod, by) => self.allow_waiting(&pod, &by, now, out),
+                    Deferred::Reject(pod, by, why) => self.reject_waiting(&pod, &by, why, now, out),
+                    Deferred::Settled(pod) => self.binding_settled(&pod, now, out),
+                    Deferred::Changed(pod, object) => self.tasks_see(&pod, &object, now, out),
+                }
+            }
+            let moved = self.reconsider_waiting(now, out) || !self.deferred.is_empty();
+            if !moved && !self.ring_alarm(now, out) {
+                return;
+            }
+        }
+    }
+
+    /// When a `Tick` is needed at the latest.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), self.outbox.next_wakeup()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether a `Cycle` would do something: synced, leading, a pod to try, room in the window of open binds.
+    pub fn wants_cycle(&self) -> bool {
+        self.synced
+            && self.leading
+            && self.bindings.binds_open() < self.options.window
+            && self.queue.has_work()
+    }
+
+    /// The cluster as it is known now. A clone of it is a fork.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.cache.snapshot
+    }
+
+    /// A fork of the cluster as it is known now, to be tried things on.
+    pub fn fork(&self) -> Snapshot {
+        self.cache.snapshot.clone()
+    }
+
+    /// The profiles in service.
+    pub fn profiles(&self) -> &Arc<Profiles> {
+        &self.profiles
+    }
+
+    fn judges_of(&self, pod: &PodInfo) -> Option<Arc<Judges>> {
+        self.judges.iter().find(|judges| judges.framework.scheduler_name == pod.scheduler_name).cloned()
+    }
+
+    /// Sends what can be sent; nothing while this instance does not lead.
+    fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if !self.leading {
+            out.retain(|effect| matches!(effect, Effect::Decided(_)));
+            return;
+        }
+        let cache = &self.cache;
+        let pod = |key: &PodKey| {
+            let bound = cache.state(key).is_none_or(PodState::is_bound);
+            cache.pod(key).filter(|_| !bound).map(|pod| &**pod)
+        };
+        self.outbox.flush(now, &mut self.next_ticket, pod, out);
+    }
+
+    /// Lends the cluster to plugins that may act. What they did to other pods is done before the step ends; calls they
+    /// made are `owner`'s, and their tickets come back.
+    fn acting<T>(
+        &mut self,
+        now: Time,
+        owner: &Owner,
+        framework: &Framework,
+        work: impl FnOnce(&mut Acting<'_>) -> T,
+    ) -> (T, Vec<Ticket>) {
+        let mut acts = Vec::new();
+        let done = work(&mut Acting {
+            snapshot: &mut self.cache.snapshot,
+            now,
+            acts: &mut acts,
+            next_ticket: &mut self.next_ticket,
+        });
+        let mut called = Vec::new();
+        for act in acts {
+            match act {
+                Act::Call(ticket, call) => {
+                    self.outbox.call(ticket, call, owner.clone());
+                    called.push(ticket);
+                }
+                Act::Send(call) => {
+                    let ticket = self.ticket();
+                    self.outbox.call(ticket, call, Owner::Nobody);
+                }
+                Act::Activate(pod) => self.queue.activate(&pod, &self.cache.snapshot, now),
+                Act::Allow(pod, plugin) => {
+                    let by = Symbol::new(framework.plugin_name(plugin));
+                    self.deferred.push_back(Deferred::Allow(pod, by));
+                }
+                Act::Reject(pod, why) => {
+                    let by = Symbol::new(framework.plugin_name(why.plugin));
+                    self.deferred.push_back(Deferred::Reject(pod, by, why));
+                }
+            }
+        }
+        (done, called)
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        ticket
+    }
+
+    fn move_all(&mut self, event: &crate::framework::ClusterEvent, scope: &Scope, now: Time) {
+        #[cfg(any(test, feature = "testing"))]
+        if self.options.mutant == Some(Mutant::ForgetNodeLabels)
+            && event.action == crate::framework::ActionType::UPDATE_NODE_LABEL
+        {
+            return;
+        }
+        self.queue.move_all(event, scope, &self.cache.snapshot, now);
+    }
+
+    fn event(&self, event: EventRecord, out: &mut Vec<Effect>) {
+        out.push(Effect::Event(event));
+    }
+}
+
+/// What is still to be done before a step ends.
+#[derive(Clone, Debug)]
+enum Deferred {
+    /// A pod that waits at this plugin may go on.
+    Allow(PodKey, Symbol),
+    /// A waiting pod is refused by this plugin.
+    Reject(PodKey, Symbol, Status),
+    /// The pod of a binding is gone, or was seen on a node.
+    Settled(PodKey),
+    /// An object changed that a binding waits for.
+    Changed(PodKey, ObjectKey),
+}

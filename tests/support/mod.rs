@@ -1,6 +1,6 @@
 //! What several test modules use.
 
-pub mod policies;
+pub mod plugins;
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -1,0 +1,242 @@
+//! An API server in memory: objects with versions, watches by kind, and answers to the scheduler's calls. The dry run
+//! and the simulation of the tests share it; what goes wrong on the way is a [`Fault`] of the caller's choice.
+//!
+//! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
+
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
+use crate::model::{Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a watch shows.
+#[derive(Clone, Debug)]
+pub enum WatchEvent {
+    /// An object was added or changed.
+    Upserted(Object),
+    /// An object is gone.
+    Deleted(ObjectKey),
+}
+
+/// What goes wrong with a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It is refused with this HTTP status, and did not happen.
+    Refuse(u16),
+    /// It happened, and the answer is lost.
+    LoseAnswer,
+    /// It did not happen, and the answer is lost.
+    LoseCall,
+}
+
+/// A bind that the server accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Accepted {
+    /// The pod.
+    pub pod: ObjectKey,
+    /// The node.
+    pub node: Symbol,
+    /// The version that it made.
+    pub version: u64,
+}
+
+/// An API server in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Api {
+    version: u64,
+    /// By kind, namespace and name.
+    objects: BTreeMap<(Kind, Symbol, Symbol), Object>,
+    log: Vec<(Kind, WatchEvent)>,
+    binds: Vec<Accepted>,
+}
+
+fn place(key: &ObjectKey) -> (Kind, Symbol, Symbol) {
+    (key.kind.clone(), key.namespace.clone(), key.name.clone())
+}
+
+fn refused(code: u16, reason: &str, message: String) -> CallError {
+    CallError::Refused { code, reason: reason.to_owned(), message }
+}
+
+impl Api {
+    /// A server without objects.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or changes an object; it gets the next version.
+    pub fn put(&mut self, object: Object) {
+        self.version += 1;
+        let version = self.version.to_string().into_boxed_str();
+        let object = match object {
+            Object::Pod(pod) => {
+                Object::Pod(Arc::new(PodInfo { resource_version: version, ..(*pod).clone() }))
+            }
+            Object::Node(node) => {
+                let mut node = (*node).clone();
+                node.resource_version = version;
+                Object::Node(Arc::new(node))
+            }
+            other => other,
+        };
+        self.log.push((object.kind(), WatchEvent::Upserted(object.clone())));
+        self.objects.insert(place(&object.key()), object);
+    }
+
+    /// Deletes an object at once. Whether there was one.
+    pub fn delete(&mut self, key: &ObjectKey) -> bool {
+        let Some(object) = self.objects.remove(&place(key)) else { return false };
+        self.version += 1;
+        self.log.push((object.kind(), WatchEvent::Deleted(object.key())));
+        true
+    }
+
+    /// An object by kind, namespace and name; the UID of `key` is not looked at.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Object> {
+        self.objects.get(&place(key))
+    }
+
+    /// A pod.
+    pub fn pod(&self, namespace: &str, name: &str) -> Option<&Arc<PodInfo>> {
+        match self.objects.get(&(Kind::Pod, Symbol::new(namespace), Symbol::new(name))) {
+            Some(Object::Pod(pod)) => Some(pod),
+            _ => None,
+        }
+    }
+
+    /// All pods, by namespace and name.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<PodInfo>> {
+        self.objects.values().filter_map(|object| match object {
+            Object::Pod(pod) => Some(pod),
+            _ => None,
+        })
+    }
+
+    /// All objects of a kind, as a list gives them.
+    pub fn list(&self, kind: &Kind) -> Vec<Object> {
+        self.objects.values().filter(|object| object.kind() == *kind).cloned().collect()
+    }
+
+    /// What happened, oldest first. A watch of a kind that has seen the first `n` continues behind them.
+    pub fn log(&self) -> &[(Kind, WatchEvent)] {
+        &self.log
+    }
+
+    /// The binds that were accepted, oldest first.
+    pub fn binds(&self) -> &[Accepted] {
+        &self.binds
+    }
+
+    /// Answers a call, with what goes wrong on the way.
+    pub fn answer(&mut self, call: &ApiCall, now: Time, fault: Option<Fault>) -> Result<Answer, CallError> {
+        match fault {
+            None => self.carry_out(call, now),
+            Some(Fault::Refuse(code)) => {
+                let text = match code {
+                    409 => "Operation cannot be fulfilled: the object has been modified",
+                    429 => "the server has received too many requests",
+                    404 => "not found",
+                    _ => "the server could not do it",
+                };
+                let unknown = matches!(code, 500 | 502 | 503 | 504);
+                match unknown {
+                    true => Err(CallError::Unknown(text.to_owned())),
+                    false => Err(refused(code, "Refused", text.to_owned())),
+                }
+            }
+            Some(Fault::LoseAnswer) => {
+                let _ = self.carry_out(call, now);
+                Err(CallError::Unknown("context deadline exceeded".to_owned()))
+            }
+            Some(Fault::LoseCall) => Err(CallError::Unknown("context deadline exceeded".to_owned())),
+        }
+    }
+
+    fn carry_out(&mut self, call: &ApiCall, now: Time) -> Result<Answer, CallError> {
+        match call {
+            ApiCall::Read(key) => Ok(Answer::Object(self.get(key).cloned())),
+            ApiCall::Bind { pod, node, annotations } => self.bind(pod, node, annotations, now),
+            ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
+            ApiCall::Delete { pod } => {
+                self.pod_of(pod)?;
+                self.delete(pod);
+                Ok(Answer::Done)
+            }
+        }
+    }
+
+    /// The pod that is meant, by its UID.
+    fn pod_of(&self, key: &ObjectKey) -> Result<Arc<PodInfo>, CallError> {
+        let name = &key.name;
+        match self.get(key) {
+            Some(Object::Pod(pod)) if key.uid.is_empty() || pod.uid == key.uid => Ok(pod.clone()),
+            Some(Object::Pod(pod)) => {
+                let text = format!(
+                    "Operation cannot be fulfilled on pods {name:?}: Precondition failed: UID in precondition: \
+                     {}, UID in object meta: {}",
+                    key.uid, pod.uid
+                );
+                Err(refused(409, "Conflict", text))
+            }
+            _ => Err(refused(404, "NotFound", format!("pods {name:?} not found"))),
+        }
+    }
+
+    fn bind(
+        &mut self,
+        key: &ObjectKey,
+        node: &Symbol,
+        annotations: &[(Symbol, String)],
+        now: Time,
+    ) -> Result<Answer, CallError> {
+        let pod = self.pod_of(key)?;
+        let name = &key.name;
+        let conflict = |text: String| {
+            let text = format!("Operation cannot be fulfilled on pods/binding {name:?}: {text}");
+            refused(409, "Conflict", text)
+        };
+        if pod.deleted.is_some() {
+            return Err(conflict(format!("pod {name} is being deleted, cannot be assigned to a host")));
+        }
+        if let Some(node) = &pod.node_name {
+            return Err(conflict(format!("pod {name} is already assigned to node {node:?}")));
+        }
+        if !pod.scheduling_gates.is_empty() {
+            return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
+        }
+        let mut pod = (*pod).clone();
+        pod.node_name = Some(node.clone());
+        pod.nominated_node = None;
+        let merged = pod.annotations.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let added = annotations.iter().map(|(key, value)| (key.clone(), Arc::from(value.as_str())));
+        pod.annotations = merged.chain(added).collect();
+        pod.scheduled_condition = Some(Box::new(condition("True", "", "", now)));
+        self.put(Object::Pod(Arc::new(pod)));
+        self.binds.push(Accepted { pod: key.clone(), node: node.clone(), version: self.version });
+        Ok(Answer::Done)
+    }
+
+    fn patch(&mut self, key: &ObjectKey, patch: &ConditionPatch, now: Time) -> Result<Answer, CallError> {
+        let pod = self.pod_of(key)?;
+        if !patch.resource_version.is_empty() && patch.resource_version != pod.resource_version {
+            let text = format!(
+                "Operation cannot be fulfilled on pods {:?}: the object has been modified; please apply your \
+                 changes to the latest version and try again",
+                key.name.as_str()
+            );
+            return Err(refused(409, "Conflict", text));
+        }
+        let mut pod = (*pod).clone();
+        if let Some(node) = &patch.nominated_node {
+            pod.nominated_node = Some(node.clone()).filter(|node| !node.is_empty());
+        }
+        if let Some(reason) = patch.reason {
+            pod.scheduled_condition = Some(Box::new(condition("False", reason, &patch.message, now)));
+        }
+        self.put(Object::Pod(Arc::new(pod)));
+        Ok(Answer::Done)
+    }
+}
+
+fn condition(status: &str, reason: &str, message: &str, now: Time) -> ScheduledCondition {
+    (Symbol::new(status), Symbol::new(reason), message.into(), Some(now))
+}

@@ -1,0 +1,206 @@
+//! The scheduler's picture of the cluster, and for each pod what is certain of its place.
+//!
+//! ```text
+//!            assume                bind answered              seen bound
+//! Pending ───────────► Assumed ───────────────────► Told ───────────────► Bound
+//!    ▲                  │  │ ▲                        │
+//!    │  forget          │  │ └─ known again           │ seen bound elsewhere: Bound there
+//!    └──────────────────┘  ▼
+//!    ▲                  Unknown: the bind may have happened; the room is kept until that is decided
+//!    └────── forget ───────┘
+//! ```
+//!
+//! An assumption is kept beside the object: newer versions of the object do not end it, only `forget` and the sight
+//! of the pod on a node do. What is deleted is gone in every state.
+//!
+//! Source: `pkg/scheduler/backend/cache/cache.go`; assumptions never expire.
+
+use super::queue::Nominator;
+use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What is certain of a pod's place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PodState {
+    /// It has none.
+    Pending,
+    /// Chosen here; nothing was sent, or the answer is awaited.
+    Assumed(Symbol),
+    /// Chosen here; the bind may have happened.
+    Unknown(Symbol),
+    /// The API said that it is bound; its watch has not shown it yet.
+    Told(Symbol),
+    /// Seen on the node.
+    Bound(Symbol),
+}
+
+impl PodState {
+    /// The node the pod is on or meant for.
+    pub fn node(&self) -> Option<&Symbol> {
+        match self {
+            PodState::Pending => None,
+            PodState::Assumed(node) | PodState::Unknown(node) | PodState::Told(node) => Some(node),
+            PodState::Bound(node) => Some(node),
+        }
+    }
+
+    /// Whether the API has bound the pod.
+    pub fn is_bound(&self) -> bool {
+        matches!(self, PodState::Told(_) | PodState::Bound(_))
+    }
+
+    /// Whether the place is our assumption.
+    pub fn is_assumed(&self) -> bool {
+        matches!(self, PodState::Assumed(_) | PodState::Unknown(_))
+    }
+}
+
+/// A pod before and after it was seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// The object as it was; `None` for a pod that is new.
+    pub(super) old: Option<Arc<PodInfo>>,
+    /// What was certain before.
+    pub(super) before: PodState,
+    /// What is certain now.
+    pub(super) after: PodState,
+}
+
+/// The scheduler's picture of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    pub(super) snapshot: Snapshot,
+    pub(super) nominator: Nominator,
+    states: FxHashMap<PodKey, PodState>,
+    names: FxHashMap<(Symbol, Symbol), PodKey>,
+}
+
+impl Cache {
+    /// What is certain of a pod; `None` when it is not known.
+    pub(super) fn state(&self, pod: &PodKey) -> Option<&PodState> {
+        self.states.get(pod)
+    }
+
+    /// The newest version of a pod.
+    pub(super) fn pod(&self, pod: &PodKey) -> Option<&Arc<PodInfo>> {
+        self.snapshot.pod(pod).map(|entry| &entry.pod)
+    }
+
+    /// The pod that has this name.
+    pub(super) fn pod_named(&self, namespace: &Symbol, name: &Symbol) -> Option<&PodKey> {
+        self.names.get(&(namespace.clone(), name.clone()))
+    }
+
+    /// All known pods, ordered by key.
+    pub(super) fn pods(&self) -> Vec<(&PodKey, &PodState)> {
+        let mut pods: Vec<_> = self.states.iter().collect();
+        pods.sort_by(|a, b| a.0.cmp(b.0));
+        pods
+    }
+
+    /// A pod was seen. No other pod of its name is known any more: the caller removed it.
+    pub(super) fn see(&mut self, pod: Arc<PodInfo>) -> Seen {
+        let key = pod.key.clone();
+        let old = self.pod(&key).cloned();
+        let before = self.states.get(&key).cloned().unwrap_or(PodState::Pending);
+        let after = match (&before, &pod.node_name) {
+            (_, Some(node)) => PodState::Bound(node.clone()),
+            (PodState::Assumed(_) | PodState::Unknown(_) | PodState::Told(_), None) => before.clone(),
+            (PodState::Pending | PodState::Bound(_), None) => PodState::Pending,
+        };
+        self.names.insert((pod.namespace.clone(), pod.name.clone()), key.clone());
+        self.settle(pod, after.clone());
+        Seen { old, before, after }
+    }
+
+    /// Writes a pod's place, and the snapshot with it.
+    fn settle(&mut self, pod: Arc<PodInfo>, state: PodState) {
+        let key = pod.key.clone();
+        let waiting = self.snapshot.pod(&key).is_some_and(|entry| entry.waiting);
+        match state.node() {
+            Some(node) => {
+                let node = self.snapshot.row_or_placeholder(node);
+                let how = if state.is_bound() { Placement::Bound } else { Placement::Assumed };
+                self.snapshot.apply(Change::PodPlaced { pod, node, how });
+                if waiting && !state.is_bound() {
+                    self.snapshot.apply(Change::PodWaiting { pod: key.clone(), waiting });
+                }
+            }
+            None => self.snapshot.apply(Change::PodPending { pod }),
+        }
+        self.states.insert(key, state);
+    }
+
+    /// A pod is gone.
+    pub(super) fn remove_pod(&mut self, pod: &PodKey) -> Option<(Arc<PodInfo>, PodState)> {
+        let state = self.states.remove(pod)?;
+        let object = self.pod(pod)?.clone();
+        let name = (object.namespace.clone(), object.name.clone());
+        if self.names.get(&name) == Some(pod) {
+            self.names.remove(&name);
+        }
+        self.nominator.set(&object, None, &mut self.snapshot);
+        self.snapshot.apply(Change::PodRemoved { pod: pod.clone() });
+        Some((object, state))
+    }
+
+    /// The pod counts on the node from here on. Undone by [`Cache::forget`].
+    pub(super) fn assume(&mut self, pod: &PodKey, node: NodeId) {
+        let Some(name) = self.snapshot.node(node).map(|node| node.name().clone()) else { return };
+        let Some(object) = self.pod(pod).cloned() else { return };
+        self.settle(object, PodState::Assumed(name));
+    }
+
+    /// The assumption was wrong: the pod is pending again. Nothing happens to a pod that is gone or bound.
+    pub(super) fn forget(&mut self, pod: &PodKey) {
+        if !self.states.get(pod).is_some_and(PodState::is_assumed) {
+            return;
+        }
+        self.states.insert(pod.clone(), PodState::Pending);
+        self.snapshot.apply(Change::PodUnplaced { pod: pod.clone() });
+    }
+
+    /// The bind may have happened.
+    pub(super) fn doubt(&mut self, pod: &PodKey) {
+        if let Some(state @ PodState::Assumed(_)) = self.states.get_mut(pod)
+            && let PodState::Assumed(node) = state.clone()
+        {
+            *state = PodState::Unknown(node);
+        }
+    }
+
+    /// The API said that the pod is bound to a node. Nothing happens to a pod that is gone or was seen bound.
+    pub(super) fn told(&mut self, pod: &PodKey, node: &Symbol) {
+        let known = self.states.get(pod).is_some_and(|state| !matches!(state, PodState::Bound(_)));
+        if known && let Some(object) = self.pod(pod).cloned() {
+            self.settle(object, PodState::Told(node.clone()));
+        }
+    }
+
+    /// The pod waits at Permit, or no longer.
+    pub(super) fn wait(&mut self, pod: &PodKey, waiting: bool) {
+        self.snapshot.apply(Change::PodWaiting { pod: pod.clone(), waiting });
+    }
+
+    /// A node was seen; the node as it was.
+    pub(super) fn see_node(&mut self, node: Arc<Node>) -> Option<Arc<Node>> {
+        let row = self.snapshot.node_by_name(&node.name);
+        let old = row.and_then(|row| self.snapshot.node(row)).map(|node| node.node().clone());
+        let name = node.name.clone();
+        self.snapshot.apply(Change::NodeUpserted { node });
+        if old.is_none() {
+            self.nominator.node_added(&name, &mut self.snapshot);
+        }
+        old
+    }
+
+    /// A node is gone; the node as it was.
+    pub(super) fn remove_node(&mut self, name: &Symbol) -> Option<Arc<Node>> {
+        let row = self.snapshot.node_by_name(name)?;
+        let old = self.snapshot.node(row).map(|node| node.node().clone());
+        self.nominator.node_removed(name, &mut self.snapshot);
+        self.snapshot.apply(Change::NodeRemoved { name: name.clone() });
+        old
+    }
+}

@@ -1,0 +1,256 @@
+//! Calls on their way out: those about one object go one after another, a newer status patch replaces an unsent older
+//! one, and a bind or delete drops it. Every answer finds its owner here. While this instance does not lead, nothing
+//! goes out.
+
+use super::io::Effect;
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
+use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A patch is given up after so many answers that it did not happen.
+const PATCH_TRIES: u32 = 5;
+/// After a failure a patch is sent again no sooner.
+const PATCH_PAUSE: Duration = Duration::from_seconds(1);
+
+/// Who waits for an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Owner {
+    /// The status patch of a pod.
+    Patch(PodKey),
+    /// A pod's binding cycle.
+    Binding(PodKey),
+    /// Nobody.
+    Nobody,
+}
+
+/// What a pod's status shall say, and how often that was tried.
+#[derive(Clone, Debug)]
+struct Wish {
+    key: PodKey,
+    patch: ConditionPatch,
+    tries: u32,
+    /// Not before.
+    after: Option<Time>,
+    /// Refused at this version: wait for another.
+    stale: Option<Box<str>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Line {
+    open: Option<Ticket>,
+    unsent: VecDeque<(Ticket, ApiCall)>,
+    wish: Option<Wish>,
+}
+
+/// Calls on their way out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outbox {
+    lines: FxHashMap<ObjectKey, Line>,
+    owners: FxHashMap<Ticket, (Owner, ObjectKey)>,
+    /// Objects whose line may have something to send.
+    ready: BTreeSet<ObjectKey>,
+    /// Wishes that wait for their pause to end.
+    paused: BTreeSet<(Time, ObjectKey)>,
+    /// What was written of each pod that waits for the sight of it.
+    sent: FxHashMap<ObjectKey, Wish>,
+}
+
+fn object_of(call: &ApiCall) -> &ObjectKey {
+    match call {
+        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
+        ApiCall::Read(object) => object,
+    }
+}
+
+/// Whether the patch changes anything of the pod as it is known.
+fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
+    let nominated = patch
+        .nominated_node
+        .as_ref()
+        .is_some_and(|node| node.as_str() != pod.nominated_node.as_deref().unwrap_or_default());
+    let condition = patch.reason.is_some_and(|reason| {
+        pod.scheduled_condition.as_ref().is_none_or(|condition| {
+            let (status, old_reason, message, _) = &**condition;
+            status.as_str() != "False" || old_reason.as_str() != reason || **message != *patch.message
+        })
+    });
+    nominated || condition
+}
+
+impl Outbox {
+    /// Sends a call as soon as the calls about its object before it are answered.
+    pub(super) fn call(&mut self, ticket: Ticket, call: ApiCall, owner: Owner) {
+        let object = object_of(&call).clone();
+        let line = self.lines.entry(object.clone()).or_default();
+        if matches!(call, ApiCall::Bind { .. } | ApiCall::Delete { .. }) {
+            line.wish = None;
+        }
+        line.unsent.push_back((ticket, call));
+        self.owners.insert(ticket, (owner, object.clone()));
+        self.ready.insert(object);
+    }
+
+    /// What a pod's status shall say; replaces an unsent older wish.
+    pub(super) fn patch(&mut self, object: ObjectKey, key: PodKey, patch: ConditionPatch) {
+        let line = self.lines.entry(object.clone()).or_default();
+        let patch = match line.wish.take() {
+            // A newer wish about one of the two leaves the other.
+            Some(old) => ConditionPatch {
+                nominated_node: patch.nominated_node.or(old.patch.nominated_node),
+                message: if patch.reason.is_some() { patch.message } else { old.patch.message },
+                reason: patch.reason.or(old.patch.reason),
+                resource_version: Box::default(),
+            },
+            None => patch,
+        };
+        line.wish = Some(Wish { key, patch, tries: 0, after: None, stale: None });
+        self.ready.insert(object);
+    }
+
+    /// Takes a call back that was not sent. Whether it was still here.
+    pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
+        let Some((_, object)) = self.owners.get(&ticket) else { return false };
+        let Some(line) = self.lines.get_mut(object) else { return false };
+        let before = line.unsent.len();
+        line.unsent.retain(|(other, _)| *other != ticket);
+        let here = line.unsent.len() < before;
+        if here {
+            self.owners.remove(&ticket);
+        }
+        here
+    }
+
+    /// An answer came: who waits for it. Nobody for a ticket that is not known.
+    pub(super) fn answered(
+        &mut self,
+        ticket: Ticket,
+        answer: &Result<Answer, CallError>,
+        now: Time,
+    ) -> Owner {
+        let Some((owner, object)) = self.owners.remove(&ticket) else { return Owner::Nobody };
+        let Some(line) = self.lines.get_mut(&object) else { return owner };
+        if line.open == Some(ticket) {
+            line.open = None;
+        }
+        if let (Owner::Patch(_), Some(mut wish)) = (&owner, self.sent.remove(&object))
+            && let Err(error) = answer
+        {
+            wish.tries += 1;
+            let lost = matches!(error, CallError::Refused { code: 404 | 403 | 422, .. });
+            let replaced = line.wish.is_some() || !line.unsent.is_empty();
+            if !lost && !replaced && wish.tries < PATCH_TRIES {
+                match error {
+                    CallError::Refused { code: 409, .. } => {
+                        wish.stale = Some(wish.patch.resource_version.clone())
+                    }
+                    _ => {
+                        let after = now + PATCH_PAUSE;
+                        wish.after = Some(after);
+                        self.paused.insert((after, object.clone()));
+                    }
+                }
+                line.wish = Some(wish);
+            }
+        }
+        self.ready.insert(object);
+        owner
+    }
+
+    /// The pod was seen in another version: a wish that waited for it may go out.
+    pub(super) fn seen(&mut self, object: &ObjectKey) {
+        if self.lines.contains_key(object) {
+            self.ready.insert(object.clone());
+        }
+    }
+
+    /// The pod is gone: nothing more is said of it.
+    pub(super) fn gone(&mut self, object: &ObjectKey) {
+        if let Some(line) = self.lines.get_mut(object) {
+            line.wish = None;
+            self.ready.insert(object.clone());
+        }
+    }
+
+    /// When a wish may go out again.
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        self.paused.first().map(|(at, _)| *at)
+    }
+
+    /// How many calls were sent and not answered.
+    pub(super) fn open(&self) -> usize {
+        self.lines.values().filter(|line| line.open.is_some()).count()
+    }
+
+    /// Whether a ticket is open or unsent.
+    pub(super) fn is_known(&self, ticket: Ticket) -> bool {
+        self.owners.contains_key(&ticket)
+    }
+
+    /// Sends what can be sent. `pod` gives the newest version of a pod that is known and not bound.
+    pub(super) fn flush<'p>(
+        &mut self,
+        now: Time,
+        next_ticket: &mut u64,
+        pod: impl Fn(&PodKey) -> Option<&'p PodInfo>,
+        out: &mut Vec<Effect>,
+    ) {
+        while let Some((at, object)) = self.paused.first().cloned().filter(|(at, _)| *at <= now) {
+            self.paused.remove(&(at, object.clone()));
+            self.ready.insert(object);
+        }
+        while let Some(object) = self.ready.pop_first() {
+            let Some(line) = self.lines.get_mut(&object) else { continue };
+            if line.open.is_some() {
+                continue;
+            }
+            if let Some((ticket, call)) = line.unsent.pop_front() {
+                line.open = Some(ticket);
+                out.push(Effect::Call(ticket, call));
+                continue;
+            }
+            if let Some(mut wish) = line.wish.take()
+                && let Some(pod) = pod(&wish.key)
+                && changes(&wish.patch, pod)
+            {
+                let early = wish.after.is_some_and(|after| after > now);
+                if early || wish.stale.as_ref() == Some(&pod.resource_version) {
+                    line.wish = Some(wish);
+                    continue;
+                }
+                wish.after = None;
+                wish.stale = None;
+                wish.patch.resource_version = pod.resource_version.clone();
+                let ticket = Ticket(*next_ticket);
+                *next_ticket += 1;
+                line.open = Some(ticket);
+                self.owners.insert(ticket, (Owner::Patch(wish.key.clone()), object.clone()));
+                let patch = wish.patch.clone();
+                self.sent.insert(object.clone(), wish);
+                out.push(Effect::Call(ticket, ApiCall::PatchStatus { pod: object, patch }));
+                continue;
+            }
+            self.lines.remove(&object);
+        }
+    }
+}
+
+/// Names a pod for calls and events.
+pub(super) fn object_key(pod: &PodInfo) -> ObjectKey {
+    ObjectKey {
+        kind: crate::model::Kind::Pod,
+        namespace: pod.namespace.clone(),
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+/// A condition patch about the nomination alone.
+pub(super) fn nomination(node: Symbol) -> ConditionPatch {
+    ConditionPatch {
+        reason: None,
+        message: String::new(),
+        nominated_node: Some(node),
+        resource_version: Box::default(),
+    }
+}

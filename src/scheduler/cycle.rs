@@ -1,0 +1,340 @@
+//! The scheduling cycle of one pod, top to bottom: what is undone stands beside what is done. Nothing here waits; a
+//! pod that has to goes on as a binding (`binding.rs`). What a refusal leads to is in `failure.rs`.
+//!
+//! Source: `pkg/scheduler/schedule_one.go`.
+
+use super::Scheduler;
+use super::binding::BindingCycle;
+use super::calls::{Owner, object_key};
+use super::detail::Detail;
+use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
+use super::queue::Queued;
+use crate::framework::{
+    Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, PluginId, PostFilterOutcome, Runner,
+    Status,
+};
+use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What kube-scheduler says when there are no nodes at all.
+const NO_NODES: &str = "no nodes available to schedule pods";
+
+/// The node chosen, and what the record tells of the choice.
+pub(super) struct Chosen {
+    node: NodeId,
+    total: Option<i64>,
+    best: Vec<Symbol>,
+    feasible: usize,
+}
+
+/// Why an attempt ended without a node.
+pub(super) struct Refusal {
+    /// What the pod gets.
+    pub(super) status: Status,
+    /// The text for event and condition.
+    pub(super) message: String,
+    /// What PostFilter promised, or took back (an empty name).
+    pub(super) nominated: Option<Symbol>,
+}
+
+impl Refusal {
+    /// Something failed.
+    pub(super) fn error(status: Status) -> Self {
+        Self { message: status.message(), status, nominated: None }
+    }
+}
+
+impl Scheduler {
+    /// One attempt for the next pod of the queue.
+    pub(super) fn attempt(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let Some(queued) = self.queue.pop(&self.cache.snapshot, now) else { return };
+        let key = queued.info.pod.key.clone();
+        let Some(pod) = self.cache.pod(&key).cloned() else { return self.queue.done(&key) };
+        if pod.is_terminating() {
+            self.queue.done(&key);
+            return self.skipped(&queued, now, out);
+        }
+        let mut cycle = Cycle::new(pod, queued.judges.framework.clone(), now);
+        cycle.queued_at = Some(queued.info.added);
+        cycle.attempts = queued.info.attempts.saturating_sub(1);
+        let mut detail = Detail::new(self.options.records == RecordLevel::Nodes);
+
+        let chosen = self.choose(&mut cycle, &mut detail);
+        let placed = chosen.and_then(|chosen| {
+            let waits = self.assume_reserve_permit(&mut cycle, chosen.node, now)?;
+            Ok((chosen, waits))
+        });
+        let mut record = self.record(&queued, &cycle, &detail, now);
+        match placed {
+            Ok((chosen, waits)) => {
+                let node =
+                    self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
+                record.decision = Decision::Placed {
+                    node: node.clone(),
+                    total: chosen.total,
+                    best: chosen.best,
+                    feasible: chosen.feasible,
+                };
+                out.push(Effect::Decided(Box::new(record)));
+                let binding = BindingCycle::new(cycle, queued, chosen.node, node, now);
+                self.begin_binding(binding, waits, now, out);
+            }
+            Err(refusal) => {
+                record.decision = if refusal.status.is_rejected() {
+                    let nominated = refusal.nominated.clone().filter(|node| !node.is_empty());
+                    Decision::Unschedulable { message: refusal.message.clone(), nominated }
+                } else {
+                    Decision::Error { message: refusal.message.clone() }
+                };
+                out.push(Effect::Decided(Box::new(record)));
+                self.attempt_failed(queued, &cycle, refusal, now, out);
+            }
+        }
+    }
+
+    /// Filter, score, select. `Err` when no node fits or something failed.
+    fn choose(&mut self, cycle: &mut Cycle, detail: &mut Detail) -> Result<Chosen, Refusal> {
+        if self.cache.snapshot.node_count() == 0 {
+            return Err(Refusal {
+                status: Status::unresolvable(NO_NODES),
+                message: NO_NODES.to_owned(),
+                nominated: None,
+            });
+        }
+        let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
+        let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
+        let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
+            let feasible = decider.filter(cycle, snapshot, detail)?;
+            if feasible.nodes.is_empty() {
+                return Ok(None);
+            }
+            decider.score(cycle, &feasible, snapshot, detail)?;
+            detail.read_parts(cycle, &feasible, snapshot);
+            let selected = decider.select(cycle, &feasible, snapshot, &[], tie, draw, detail);
+            Ok(selected.map(|selected| Chosen {
+                node: selected.node,
+                total: selected.total,
+                best: names(decider.best(), snapshot),
+                feasible: feasible.nodes.len(),
+            }))
+        }));
+        match decided {
+            Ok(Ok(Some(chosen))) => Ok(chosen),
+            Ok(Ok(None)) => Err(self.no_node_fits(cycle)),
+            Ok(Err(status)) if status.is_rejected() => Err(self.no_node_fits(cycle)),
+            Ok(Err(status)) => Err(Refusal::error(status)),
+            Err(_) => {
+                self.decider = self.options.decider.make();
+                Err(Refusal::error(blame(cycle, &self.cache.snapshot)))
+            }
+        }
+    }
+
+    /// No node fits: PostFilter plugins may make the pod schedulable.
+    fn no_node_fits(&mut self, cycle: &mut Cycle) -> Refusal {
+        let framework = cycle.framework.clone();
+        let snapshot = &self.cache.snapshot;
+        let mut messages = Vec::new();
+        let mut nominated = None;
+        let answered = catch_unwind(AssertUnwindSafe(|| {
+            for id in &framework.points().post_filter {
+                let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.post_filter()) else {
+                    continue;
+                };
+                let handle = cycle.handle(snapshot).for_plugin(*id);
+                let runner = Runner { framework: &framework, handle };
+                match point.post_filter(&handle, &cycle.diagnosis.nodes, &runner) {
+                    Ok(PostFilterOutcome::Nominate(node)) => {
+                        nominated = Some(node);
+                        return Ok(());
+                    }
+                    Ok(PostFilterOutcome::Ask(_)) => {
+                        let text = format!("plugin {:?} asks for a call", framework.plugin_name(*id));
+                        return Err(Status::error(text).by(*id));
+                    }
+                    Err(status) if status.code == Code::Error => {
+                        let name = framework.plugin_name(*id);
+                        let text = format!("running PostFilter plugin {name:?}: {}", status.message());
+                        return Err(Status::error(text).by(*id));
+                    }
+                    Err(status) => {
+                        messages.push(status.message());
+                        if status.code == Code::UnschedulableAndUnresolvable {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }));
+        match answered {
+            Ok(Ok(())) => {}
+            Ok(Err(status)) => return Refusal::error(status),
+            Err(_) => return Refusal::error(Status::error("a PostFilter plugin panicked")),
+        }
+        messages.retain(|message| !message.is_empty());
+        if !messages.is_empty() {
+            cycle.diagnosis.post_filter_message = Some(messages.join(", "));
+        }
+        let all_nodes = snapshot.node_count();
+        let message = FitError { all_nodes, diagnosis: &cycle.diagnosis }.to_string();
+        Refusal { status: Status::unschedulable(message.as_str()), message, nominated }
+    }
+
+    /// The pod counts on its node from here on, and the plugins take what it needs. `Err`: all of it is undone.
+    fn assume_reserve_permit(
+        &mut self,
+        cycle: &mut Cycle,
+        node: NodeId,
+        now: Time,
+    ) -> Result<Vec<(PluginId, Time)>, Refusal> {
+        let framework = cycle.framework.clone();
+        let key = cycle.pod.key.clone();
+        let promised = self.cache.nominator.get(&key).cloned();
+        self.cache.assume(&key, node);
+        self.cache.nominator.set(&cycle.pod, None, &mut self.cache.snapshot);
+        let (done, _) = self.acting(now, &Owner::Nobody, &framework, |acting| {
+            guard(&framework, || framework.run_reserve(cycle, node, acting))
+                .and_then(|()| guard(&framework, || framework.run_permit(cycle, node, acting)))
+        });
+        match done {
+            Ok(waits) => Ok(waits),
+            Err(status) => {
+                self.unreserve(cycle, node, now);
+                self.cache.forget(&key);
+                if let Some(promised) = promised {
+                    self.cache.nominator.set(&cycle.pod, Some(&promised), &mut self.cache.snapshot);
+                }
+                Err(refused_at(cycle, node, status))
+            }
+        }
+    }
+
+    /// Unreserve of all plugins, in reverse order.
+    pub(super) fn unreserve(&mut self, cycle: &mut Cycle, node: NodeId, now: Time) {
+        let framework = cycle.framework.clone();
+        let _ = self.acting(now, &Owner::Nobody, &framework, |acting| {
+            guard(&framework, || {
+                framework.run_unreserve(cycle, node, acting);
+                Ok(())
+            })
+        });
+    }
+
+    /// The pod is being deleted: it is not tried.
+    fn skipped(&mut self, queued: &Queued, now: Time, out: &mut Vec<Effect>) {
+        let pod = &queued.info.pod;
+        let event = EventRecord {
+            pod: object_key(pod),
+            key: pod.key.clone(),
+            scheduler: pod.scheduler_name.clone(),
+            kind: EventType::Warning,
+            reason: "FailedScheduling",
+            action: "Scheduling",
+            note: format!("skip schedule deleting pod: {}", pod.full_name()),
+            at: now,
+        };
+        self.event(event, out);
+    }
+
+    fn record(&self, queued: &Queued, cycle: &Cycle, detail: &Detail, now: Time) -> DecisionRecord {
+        let name = |id| Symbol::new(cycle.framework.plugin_name(id));
+        DecisionRecord {
+            key: cycle.pod.key.clone(),
+            pod: object_key(&cycle.pod),
+            profile: cycle.framework.scheduler_name.clone(),
+            revision: self.profiles.revision,
+            at: now,
+            attempt: queued.info.attempts,
+            decision: Decision::Error { message: String::new() },
+            unschedulable_plugins: cycle.diagnosis.unschedulable_plugins.iter().map(name).collect(),
+            pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),
+            evaluated: cycle.diagnosis.evaluated,
+            detail: detail.finish(cycle, &self.cache.snapshot),
+        }
+    }
+}
+
+/// A refusal at Reserve, at Permit or while waiting there reads as that of one node, whatever the number of nodes.
+pub(super) fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
+    if !status.is_rejected() {
+        return Refusal::error(status);
+    }
+    cycle.diagnosis = crate::framework::Diagnosis::default();
+    cycle.diagnosis.nodes.set(node, &status);
+    cycle.diagnosis.add_plugin(&status);
+    let message = FitError { all_nodes: 1, diagnosis: &cycle.diagnosis }.to_string();
+    Refusal { status, message, nominated: None }
+}
+
+/// Runs plugins that act; a panic of one becomes an `Error`.
+pub(super) fn guard<T>(
+    framework: &Arc<Framework>,
+    work: impl FnOnce() -> Result<T, Status>,
+) -> Result<T, Status> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let name = &framework.scheduler_name;
+        Err(Status::error(format!("a plugin of profile {name:?} panicked while it acted")))
+    })
+}
+
+fn names(nodes: &NodeSet, snapshot: &Snapshot) -> Vec<Symbol> {
+    nodes.iter().filter_map(|id| snapshot.node(id)).map(|node| node.name().clone()).collect()
+}
+
+/// After a panic: the first plugin that panics again when it is asked alone.
+fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
+    let framework = cycle.framework.clone();
+    let mut again = Cycle::new(cycle.pod.clone(), framework.clone(), cycle.now);
+    for (at, plugin) in framework.plugins().iter().enumerate() {
+        let id = PluginId(at as u16);
+        let panics = catch_unwind(AssertUnwindSafe(|| {
+            let mut slot = crate::framework::StateSlot::default();
+            if let Some(point) = plugin.pre_filter() {
+                let _ = point.pre_filter(&again.handle(snapshot).for_plugin(id), &mut slot);
+            }
+            *again.state.slot_mut(id) = slot;
+            let handle = again.handle(snapshot).for_plugin(id);
+            if let Some(point) = plugin.filter() {
+                for node in snapshot.nodes() {
+                    let _ = point.filter(&handle, node);
+                }
+                let mut verdicts = crate::framework::Verdicts::default();
+                point.filter_range(&handle, snapshot.columns().alive(), &mut verdicts);
+            }
+            let on = Feasible { nodes: snapshot.columns().alive().clone() };
+            let mut slot = again.state.slot(id).cloned().unwrap_or_default();
+            if let Some(point) = plugin.pre_score() {
+                let _ = point.pre_score(&again.handle(snapshot).for_plugin(id), &on, &mut slot);
+            }
+            *again.state.slot_mut(id) = slot;
+            let handle = again.handle(snapshot).for_plugin(id);
+            if let Some(point) = plugin.score() {
+                for node in snapshot.nodes() {
+                    let _ = point.score(&handle, node);
+                }
+                let mut scores = vec![0; snapshot.columns().rows()];
+                let _ = point.score_range(&handle, &on.nodes, &mut scores);
+            }
+        }))
+        .is_err();
+        if panics {
+            return Status::error(format!("plugin {:?} panicked", plugin.name())).by(id);
+        }
+    }
+    Status::error("a plugin panicked")
+}
+
+/// The number that decides among equal nodes: drawn from seed, pod and attempt, and from nothing else (FNV-1a, then
+/// the finaliser of SplitMix64).
+fn draw(seed: u64, pod: &PodKey, attempt: u32) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let bytes = seed.to_le_bytes().into_iter().chain(pod.0.bytes()).chain(attempt.to_le_bytes());
+    for byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
+}

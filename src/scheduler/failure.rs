@@ -1,0 +1,103 @@
+//! What a failed attempt leads to: back into the queue, an event, a condition, a nomination.
+//!
+//! Source: `pkg/scheduler/schedule_one.go`, `handleSchedulingFailure`.
+
+use super::Scheduler;
+use super::cache::PodState;
+use super::calls::object_key;
+use super::cycle::Refusal;
+use super::io::Effect;
+use super::queue::Queued;
+use crate::framework::{ConditionPatch, Cycle, EventRecord, EventType};
+use crate::model::{Symbol, Time};
+
+/// The longest note of an event.
+const NOTE_LENGTH: usize = 1_024;
+
+impl Scheduler {
+    /// The pod goes back to the queue, unless it is gone or bound; event and condition say why.
+    pub(super) fn attempt_failed(
+        &mut self,
+        mut queued: Queued,
+        cycle: &Cycle,
+        refusal: Refusal,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let key = queued.info.pod.key.clone();
+        let diagnosis = &cycle.diagnosis;
+        let rejected = refusal.status.is_rejected();
+        queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
+        queued.info.pending_plugins = diagnosis.pending_plugins.clone();
+        if !rejected {
+            queued.info.unschedulable_plugins = Default::default();
+            queued.info.pending_plugins = Default::default();
+        }
+        let scheduler = cycle.framework.scheduler_name.clone();
+        let newest = match self.cache.state(&key) {
+            Some(PodState::Pending) => self.cache.pod(&key).cloned(),
+            _ => None,
+        };
+        match &newest {
+            Some(pod) => {
+                queued.info.pod = pod.clone();
+                let node = refusal.nominated.clone().or_else(|| pod.nominated_node.clone());
+                self.cache.nominator.set(pod, node.as_ref(), &mut self.cache.snapshot);
+                self.requeue(queued, now);
+            }
+            None => self.queue.done(&key),
+        }
+        let pod = newest.as_ref().unwrap_or(&cycle.pod);
+        let event = EventRecord {
+            pod: object_key(pod),
+            key: key.clone(),
+            scheduler,
+            kind: EventType::Warning,
+            reason: "FailedScheduling",
+            action: "Scheduling",
+            note: note(&refusal.message),
+            at: now,
+        };
+        self.event(event, out);
+        if newest.is_some() {
+            let patch = ConditionPatch {
+                reason: Some(if rejected { "Unschedulable" } else { "SchedulerError" }),
+                message: refusal.message,
+                nominated_node: refusal.nominated,
+                resource_version: Box::default(),
+            };
+            self.outbox.patch(object_key(pod), key, patch);
+        }
+    }
+
+    /// Puts a pod back; plugins that were replaced meanwhile do not judge it any more.
+    fn requeue(&mut self, queued: Queued, now: Time) {
+        let key = queued.info.pod.key.clone();
+        let judges = self.judges_of(&queued.info.pod);
+        match judges {
+            Some(judges) if std::sync::Arc::ptr_eq(&judges, &queued.judges) => {
+                #[cfg(any(test, feature = "testing"))]
+                if self.options.mutant == Some(super::Mutant::ForgetInFlight) {
+                    self.queue.forget_events(&key);
+                }
+                self.queue.requeue(queued, &self.cache.snapshot, now);
+            }
+            Some(judges) => self.queue.requeue_to(queued, judges, &self.cache.snapshot, now),
+            None => self.queue.done(&key),
+        }
+    }
+}
+
+/// A text as an event carries it: at most 1,024 bytes, ` ...` at the end when it was cut.
+fn note(message: &str) -> String {
+    if message.len() <= NOTE_LENGTH {
+        return message.to_owned();
+    }
+    let end = message.floor_char_boundary(NOTE_LENGTH - 4);
+    format!("{} ...", &message[..end])
+}
+
+/// A nomination that is taken back.
+pub(super) fn no_nomination() -> Option<Symbol> {
+    Some(Symbol::default())
+}

@@ -1,0 +1,227 @@
+//! Objects that came, changed and went: first the cache, then the queue and the events for who waits. What a pod of
+//! ours needs next (queue, binding) is decided here by its state before and after.
+
+use super::Scheduler;
+use super::cache::{PodState, Seen};
+use super::calls::object_key;
+use super::queue::Scope;
+use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
+use crate::model::{Kind, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use std::sync::Arc;
+
+impl Scheduler {
+    pub(super) fn upserted(&mut self, object: Object, now: Time) {
+        self.object_changed(&key_of(&object));
+        match object {
+            Object::Pod(pod) => self.pod_seen(pod, now),
+            Object::Node(node) => {
+                let old = self.cache.see_node(node.clone());
+                for event in ClusterEvent::of_node(old.as_ref(), Some(&node)) {
+                    self.move_all(&event, &Scope::default(), now);
+                }
+            }
+            Object::Namespace(namespace) => {
+                let old = self.cache.snapshot.namespace(&namespace.name).cloned();
+                let change = crate::model::Change::NamespaceUpserted { namespace: namespace.clone() };
+                self.cache.snapshot.apply(change);
+                for event in ClusterEvent::of_namespace(old.as_ref(), Some(&namespace)) {
+                    self.move_all(&event, &Scope::default(), now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn deleted(&mut self, key: &ObjectKey, now: Time) {
+        self.object_changed(key);
+        match key.kind {
+            Kind::Pod => {
+                let Some(pod) = self.cache.pod_named(&key.namespace, &key.name).cloned() else { return };
+                // The end of a namesake that was replaced meanwhile is known already.
+                let other = self.cache.pod(&pod).is_some_and(|pod| pod.uid != key.uid);
+                if key.uid.is_empty() || !other {
+                    self.pod_gone(&pod, now);
+                }
+            }
+            Kind::Node => self.node_gone(&key.name, now),
+            Kind::Namespace => {
+                let Some(old) = self.cache.snapshot.namespace(&key.name).cloned() else { return };
+                self.cache.snapshot.apply(crate::model::Change::NamespaceRemoved { name: key.name.clone() });
+                for event in ClusterEvent::of_namespace(Some(&old), None) {
+                    self.move_all(&event, &Scope::default(), now);
+                }
+            }
+        }
+    }
+
+    /// A watch broke and everything was listed: what is not in the list is gone.
+    pub(super) fn relisted(&mut self, kind: &Kind, all: Vec<Object>, now: Time) {
+        match kind {
+            Kind::Pod => {
+                let mut listed: Vec<&PodKey> = all
+                    .iter()
+                    .filter_map(|object| match object {
+                        Object::Pod(pod) => Some(&pod.key),
+                        _ => None,
+                    })
+                    .collect();
+                listed.sort();
+                let gone: Vec<PodKey> = self
+                    .cache
+                    .pods()
+                    .into_iter()
+                    .filter(|(key, _)| listed.binary_search(key).is_err())
+                    .map(|(key, _)| key.clone())
+                    .collect();
+                for pod in gone {
+                    self.pod_gone(&pod, now);
+                }
+            }
+            Kind::Node => {
+                let known: Vec<Symbol> =
+                    self.cache.snapshot.nodes().map(|node| node.name().clone()).collect();
+                for name in known {
+                    let listed =
+                        all.iter().any(|object| matches!(object, Object::Node(node) if node.name == name));
+                    if !listed {
+                        self.node_gone(&name, now);
+                    }
+                }
+            }
+            Kind::Namespace => {
+                let known: Vec<Symbol> =
+                    self.cache.snapshot.namespaces().map(|namespace| namespace.name.clone()).collect();
+                for name in known {
+                    let listed =
+                        all.iter().any(|object| matches!(object, Object::Namespace(ns) if ns.name == name));
+                    if !listed {
+                        self.deleted(&cluster_key(Kind::Namespace, &name, &Symbol::default()), now);
+                    }
+                }
+            }
+        }
+        for object in all {
+            self.upserted(object, now);
+        }
+    }
+
+    fn node_gone(&mut self, name: &Symbol, now: Time) {
+        let Some(old) = self.cache.remove_node(name) else { return };
+        for event in ClusterEvent::of_node(Some(&old), None) {
+            self.move_all(&event, &Scope::default(), now);
+        }
+    }
+
+    fn pod_seen(&mut self, pod: Arc<PodInfo>, now: Time) {
+        if pod.is_finished() {
+            // A finished pod takes no room and waits for nothing.
+            return self.pod_gone(&pod.key, now);
+        }
+        let namesake =
+            self.cache.pod_named(&pod.namespace, &pod.name).filter(|key| **key != pod.key).cloned();
+        if let Some(namesake) = namesake {
+            self.pod_gone(&namesake, now);
+        }
+        for key in pod.node_affinity.label_keys() {
+            self.cache.snapshot.want_label(key);
+        }
+        let key = pod.key.clone();
+        let seen = self.cache.see(pod.clone());
+        self.outbox.seen(&object_key(&pod));
+        if let PodState::Bound(node) = &seen.after {
+            return self.bound_seen(&pod, &seen, &node.clone(), now);
+        }
+        let events = ClusterEvent::of_pod(seen.old.as_ref(), Some(&pod));
+        if seen.after == PodState::Pending {
+            if self.judges_of(&pod).is_some() {
+                self.nomination_seen(&pod, seen.old.as_ref(), now);
+            }
+            if self.queue.contains(&key) || self.bindings.contains(&key) {
+                self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
+            } else if let Some(judges) = self.judges_of(&pod) {
+                self.queue.add(pod.clone(), judges, &self.cache.snapshot, now);
+            }
+        } else if seen.after.is_assumed() {
+            self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
+        }
+        let others = Scope { except: Some(key), ..Scope::default() };
+        for event in &events {
+            self.move_all(event, &others, now);
+        }
+    }
+
+    /// A pod was seen on its node.
+    fn bound_seen(&mut self, pod: &Arc<PodInfo>, seen: &Seen, node: &Symbol, now: Time) {
+        self.cache.nominator.set(pod, None, &mut self.cache.snapshot);
+        if let Some(queued) = self.queue.remove(&pod.key) {
+            self.queue.done(&queued.info.pod.key);
+        }
+        // It may have moved away from where we took it to be.
+        if seen.before.node().is_some_and(|before| before != node)
+            && let Some(old) = &seen.old
+        {
+            let before = seen.before.node().cloned();
+            let old = Arc::new(PodInfo { node_name: before, ..(**old).clone() });
+            self.freed(&old, &Scope::default(), now);
+        }
+        let old = seen.old.as_ref().filter(|_| matches!(&seen.before, PodState::Bound(at) if at == node));
+        for event in ClusterEvent::of_pod(old, Some(pod)) {
+            self.move_all(&event, &Scope::default(), now);
+        }
+        self.settled(&pod.key);
+    }
+
+    fn nomination_seen(&mut self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Time) {
+        let before = old.and_then(|old| old.nominated_node.clone());
+        if old.is_none() || before != pod.nominated_node {
+            self.cache.nominator.set(pod, pod.nominated_node.as_ref(), &mut self.cache.snapshot);
+        } else if let Some(node) = self.cache.nominator.get(&pod.key).cloned() {
+            self.cache.nominator.set(pod, Some(&node), &mut self.cache.snapshot);
+        }
+        if let (Some(old), Some(_)) = (old, before.filter(|node| pod.nominated_node.as_ref() != Some(node))) {
+            let scope = Scope { except: Some(pod.key.clone()), up_to_priority: Some(old.priority) };
+            self.freed(old, &scope, now);
+        }
+    }
+
+    pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
+        let Some((pod, state)) = self.cache.remove_pod(key) else { return };
+        self.queue.remove(key);
+        self.outbox.gone(&object_key(&pod));
+        match state.node() {
+            Some(node) => {
+                let pod = Arc::new(PodInfo { node_name: Some(node.clone()), ..(*pod).clone() });
+                self.freed(&pod, &Scope::default(), now);
+            }
+            None => {
+                let objects = EventObjects::Pod { old: Some(pod.clone()), new: None };
+                let event = ClusterEvent::of(EventResource::UnschedulablePod, ActionType::DELETE, objects);
+                self.move_all(&event, &Scope::default(), now);
+                if pod.nominated_node.is_some() {
+                    let scope = Scope { except: None, up_to_priority: Some(pod.priority) };
+                    self.freed(&pod, &scope, now);
+                }
+            }
+        }
+        self.settled(key);
+    }
+
+    /// Room on a node is free that `pod` had, or was promised.
+    pub(super) fn freed(&mut self, pod: &Arc<PodInfo>, scope: &Scope, now: Time) {
+        let objects = EventObjects::Pod { old: Some(pod.clone()), new: None };
+        let event = ClusterEvent::of(EventResource::AssignedPod, ActionType::DELETE, objects);
+        self.move_all(&event, scope, now);
+    }
+}
+
+/// Names an object.
+fn key_of(object: &Object) -> ObjectKey {
+    match object {
+        Object::Pod(pod) => object_key(pod),
+        Object::Node(node) => cluster_key(Kind::Node, &node.name, &node.uid),
+        Object::Namespace(namespace) => cluster_key(Kind::Namespace, &namespace.name, &Symbol::default()),
+    }
+}
+
+fn cluster_key(kind: Kind, name: &Symbol, uid: &Symbol) -> ObjectKey {
+    ObjectKey { kind, namespace: Symbol::default(), name: name.clone(), uid: uid.clone() }
+}

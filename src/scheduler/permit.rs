@@ -1,0 +1,314 @@
+//! Pods that wait at Permit: each plugin that makes a pod wait has a deadline, is asked again when something it reads
+//! changed, and may be replaced by another of the same name while the pod waits.
+
+use super::Scheduler;
+use super::binding::{BindingCycle, BindingStage};
+use super::calls::Owner;
+use super::cycle::guard;
+use super::io::{Effect, Profiles};
+use crate::framework::{Cycle, Framework, PermitOutcome, PluginId, StateSlot, Status};
+use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
+use std::sync::Arc;
+
+/// A plugin that reads the clock is asked again this often.
+const CLOCK_EVERY: Duration = Duration::from_seconds(1);
+
+/// A plugin that makes a pod wait.
+#[derive(Clone)]
+pub(super) struct Wait {
+    pub(super) plugin: PluginId,
+    pub(super) name: Symbol,
+    pub(super) until: Time,
+    /// How long it asked for.
+    asked: Duration,
+    /// When to ask again because time passed.
+    again: Option<Time>,
+    /// After a reload: the plugin of the same name that judges from now on.
+    successor: Option<Box<Cycle>>,
+}
+
+impl Wait {
+    pub(super) fn new(framework: &Framework, plugin: PluginId, until: Time, now: Time) -> Self {
+        let clock = framework.plugin(plugin).is_some_and(|plugin| plugin.reads().clock);
+        let name = Symbol::new(framework.plugin_name(plugin));
+        let again = clock.then(|| now + CLOCK_EVERY);
+        Self { plugin, name, until, asked: until - now, again, successor: None }
+    }
+
+    pub(super) fn alarm(&self) -> Time {
+        self.again.map_or(self.until, |again| again.min(self.until))
+    }
+
+    fn reads(&self, framework: &Framework, moved: Kinds) -> bool {
+        let framework = self.successor.as_ref().map_or(framework, |cycle| &*cycle.framework);
+        framework.plugin(self.plugin).is_some_and(|plugin| {
+            let reads = plugin.reads();
+            reads.all || reads.other_pods || reads.kinds.intersects(moved)
+        })
+    }
+}
+
+impl Scheduler {
+    /// Asks a plugin again about a pod that waits for it.
+    fn ask_again(
+        &mut self,
+        binding: &mut BindingCycle,
+        wait: &mut Wait,
+        now: Time,
+    ) -> Result<PermitOutcome, Status> {
+        let node = binding.node;
+        let cycle = match &mut wait.successor {
+            Some(successor) => &mut **successor,
+            None => &mut binding.cycle,
+        };
+        let framework = cycle.framework.clone();
+        let id = wait.plugin;
+        let (answer, _) = self.acting(now, &Owner::Nobody, &framework, |acting| {
+            let Some(point) = framework.plugin(id).and_then(|plugin| plugin.permit()) else {
+                return Ok(PermitOutcome::Allow);
+            };
+            guard(&framework, || point.reconsider(&mut acting.actor(cycle, id), node))
+        });
+        // A successor's places mean nothing in the framework that the pod began with.
+        let own =
+            binding.cycle.framework.plugins().iter().position(|plugin| plugin.name() == wait.name.as_str());
+        answer.map_err(|status| match own {
+            Some(at) => status.by(PluginId(at as u16)),
+            None => status.by(PluginId::NONE),
+        })
+    }
+
+    /// Something moved: plugins that read it are asked again about the pods that wait for them. Whether any pod went.
+    pub(super) fn reconsider_waiting(&mut self, now: Time, out: &mut Vec<Effect>) -> bool {
+        let newest = self.cache.snapshot.generation();
+        if newest == self.reconsidered {
+            return false;
+        }
+        let mut moved = Kinds::NONE;
+        if !self.bindings.waiting().is_empty() {
+            match self.cache.snapshot.changes_since(self.reconsidered) {
+                Some(records) => records.for_each(|record| moved |= record.kinds),
+                None => moved = Kinds(u32::MAX),
+            }
+        }
+        self.reconsidered = newest;
+        let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
+        for pod in waiting {
+            let Some(binding) = self.bindings.take(&pod) else { continue };
+            self.ask_waits(binding, |wait, framework| wait.reads(framework, moved), now, out);
+        }
+        true
+    }
+
+    /// Time passed: plugins that read the clock are asked again, and deadlines end.
+    pub(super) fn permit_alarm(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
+    }
+
+    fn ask_waits(
+        &mut self,
+        mut binding: BindingCycle,
+        concerns: impl Fn(&Wait, &Framework) -> bool,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let BindingStage::Permit(waits) = &mut binding.stage else { return self.bindings.put(binding) };
+        let mut waits = std::mem::take(waits);
+        let mut refused = None;
+        let mut still = Vec::new();
+        for mut wait in waits.drain(..) {
+            if refused.is_some() || !concerns(&wait, &binding.cycle.framework) {
+                still.push(wait);
+                continue;
+            }
+            match self.ask_again(&mut binding, &mut wait, now) {
+                Ok(PermitOutcome::Allow) => {}
+                Ok(PermitOutcome::Wait { until }) => {
+                    if wait.until <= now {
+                        refused = Some(self.timed_out(&binding, &wait));
+                    } else {
+                        wait.until = wait.until.min(until.max(now));
+                        wait.again = wait.again.map(|_| now + CLOCK_EVERY);
+                    }
+                    still.push(wait);
+                }
+                Err(status) => {
+                    refused = Some(status);
+                    still.push(wait);
+                }
+            }
+        }
+        let goes_on = still.is_empty();
+        binding.stage = BindingStage::Permit(still);
+        match refused {
+            Some(status) => self.binding_failed(binding, status, now, out),
+            None if goes_on => self.goes_on(binding, now, out),
+            None => self.bindings.put(binding),
+        }
+    }
+
+    fn timed_out(&self, binding: &BindingCycle, wait: &Wait) -> Status {
+        let cycle = wait.successor.as_ref().map_or(&binding.cycle, |successor| successor);
+        let handle = cycle.handle(&self.cache.snapshot).for_plugin(wait.plugin);
+        let point = cycle.framework.plugin(wait.plugin).and_then(|plugin| plugin.permit());
+        let own = point.and_then(|point| point.timed_out(&handle));
+        let status = own.unwrap_or_else(|| {
+            let asked = go_duration(wait.asked);
+            Status::unschedulable(format!(
+                "rejected due to timeout after waiting {asked} at plugin {}",
+                wait.name
+            ))
+        });
+        let place =
+            binding.cycle.framework.plugins().iter().position(|plugin| plugin.name() == wait.name.as_str());
+        status.by(place.map_or(PluginId::NONE, |at| PluginId(at as u16)))
+    }
+
+    fn goes_on(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        self.cache.wait(&binding.cycle.pod.key, false);
+        self.permitted(binding, now, out);
+    }
+
+    /// A plugin lets a pod go on that waits for it.
+    pub(super) fn allow_waiting(&mut self, pod: &PodKey, by: &Symbol, now: Time, out: &mut Vec<Effect>) {
+        let Some(mut binding) = self.bindings.take(pod) else { return };
+        let BindingStage::Permit(waits) = &mut binding.stage else { return self.bindings.put(binding) };
+        waits.retain(|wait| wait.name != *by);
+        if waits.is_empty() {
+            self.goes_on(binding, now, out);
+        } else {
+            self.bindings.put(binding);
+        }
+    }
+
+    /// A plugin refuses a pod that waits at Permit.
+    pub(super) fn reject_waiting(
+        &mut self,
+        pod: &PodKey,
+        by: &Symbol,
+        status: Status,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(binding) = self.bindings.take(pod) else { return };
+        if !matches!(&binding.stage, BindingStage::Permit(waits) if !waits.is_empty()) {
+            return self.bindings.put(binding);
+        }
+        let framework = &binding.cycle.framework;
+        let place = framework.plugins().iter().position(|plugin| plugin.name() == by.as_str());
+        let status = status.by(place.map_or(PluginId::NONE, |at| PluginId(at as u16)));
+        self.binding_failed(binding, status, now, out);
+    }
+
+    /// A pod that waited leaves otherwise than by going on: its plugins are told.
+    pub(super) fn stop_waiting(&mut self, binding: &mut BindingCycle, now: Time) {
+        let BindingStage::Permit(waits) = &mut binding.stage else { return };
+        let waits = std::mem::take(waits);
+        if waits.is_empty() {
+            return;
+        }
+        self.cache.wait(&binding.cycle.pod.key, false);
+        for mut wait in waits {
+            let cycle = match &mut wait.successor {
+                Some(successor) => &mut **successor,
+                None => &mut binding.cycle,
+            };
+            let (framework, id) = (cycle.framework.clone(), wait.plugin);
+            let _ = self.acting(now, &Owner::Nobody, &framework, |acting| {
+                if let Some(point) = framework.plugin(id).and_then(|plugin| plugin.permit()) {
+                    let _ = guard(&framework, || {
+                        point.left(&mut acting.actor(cycle, id));
+                        Ok(())
+                    });
+                }
+            });
+        }
+    }
+
+    /// Other profiles: waiting pods are judged by the plugin of the same name, and go on where it is gone.
+    pub(super) fn replace_waits(&mut self, profiles: &Profiles, now: Time, out: &mut Vec<Effect>) {
+        let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
+        for pod in waiting {
+            let Some(mut binding) = self.bindings.take(&pod) else { continue };
+            let successor = profiles.get(&binding.cycle.framework.scheduler_name).cloned();
+            if let BindingStage::Permit(waits) = &mut binding.stage {
+                let snapshot = &self.cache.snapshot;
+                waits.retain_mut(|wait| succeed(wait, &binding.cycle, successor.as_ref(), snapshot, now));
+            }
+            // All that is left is asked at once.
+            self.ask_waits(binding, |_, _| true, now, out);
+        }
+    }
+}
+
+/// Gives a wait to the plugin of the same name; `false` when there is none.
+fn succeed(
+    wait: &mut Wait,
+    cycle: &Cycle,
+    framework: Option<&Arc<Framework>>,
+    snapshot: &Snapshot,
+    now: Time,
+) -> bool {
+    let Some(framework) = framework else { return false };
+    let named = |id: &&PluginId| framework.plugin_name(**id) == wait.name.as_str();
+    let Some(id) = framework.points().permit.iter().find(named) else { return false };
+    let mut successor = Cycle::new(cycle.pod.clone(), framework.clone(), now);
+    successor.queued_at = cycle.queued_at;
+    successor.attempts = cycle.attempts;
+    let Some(plugin) = framework.plugin(*id) else { return false };
+    if let Some(point) = plugin.pre_filter() {
+        // What the plugin keeps of an attempt is written there.
+        let mut slot = StateSlot::default();
+        let handle = successor.handle(snapshot).for_plugin(*id);
+        let _ = guard(framework, || point.pre_filter(&handle, &mut slot));
+        *successor.state.slot_mut(*id) = slot;
+    }
+    let clock = plugin.reads().clock;
+    wait.again = clock.then(|| now + CLOCK_EVERY);
+    wait.plugin = *id;
+    wait.successor = Some(Box::new(successor));
+    true
+}
+
+/// A duration as Go prints it: `10s`, `1m30s`, `1h0m0s`, `500ms`.
+fn go_duration(of: Duration) -> String {
+    let micros = of.0.max(0);
+    if micros < 1_000_000 {
+        return match micros {
+            0 => String::from("0s"),
+            _ if micros < 1_000 => format!("{micros}µs"),
+            _ => format!("{}ms", micros as f64 / 1e3),
+        };
+    }
+    let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let mut text = String::new();
+    if hours > 0 {
+        text.push_str(&format!("{hours}h"));
+    }
+    if hours > 0 || minutes > 0 {
+        text.push_str(&format!("{minutes}m"));
+    }
+    let fraction = format!("{rest:06}");
+    match fraction.trim_end_matches('0') {
+        "" => text.push_str(&format!("{seconds}s")),
+        digits => text.push_str(&format!("{seconds}.{digits}s")),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_in_go() {
+        let text = |micros| go_duration(Duration(micros));
+        assert_eq!(text(10_000_000), "10s");
+        assert_eq!(text(90_000_000), "1m30s");
+        assert_eq!(text(3_600_000_000), "1h0m0s");
+        assert_eq!(text(1_500_000), "1.5s");
+        assert_eq!(text(500_000), "500ms");
+        assert_eq!(text(0), "0s");
+    }
+}

@@ -1,0 +1,46 @@
+//! Pods to try now, in the order of the profile's QueueSort, then of time, then of arrival.
+
+use crate::framework::SortKey;
+use crate::model::{PodKey, Time};
+use std::collections::BTreeMap;
+
+/// The place of a pod among others.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Rank {
+    /// What the profile's QueueSort says.
+    pub(crate) key: SortKey,
+    /// When the pod entered the queue this time.
+    pub(crate) since: Time,
+    /// The number of the pod's arrival.
+    pub(crate) number: u64,
+}
+
+/// Pods to try now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Active(BTreeMap<Rank, PodKey>);
+
+impl Active {
+    pub(super) fn insert(&mut self, rank: Rank, pod: PodKey) {
+        self.0.insert(rank, pod);
+    }
+
+    pub(super) fn remove(&mut self, rank: &Rank) {
+        self.0.remove(rank);
+    }
+
+    pub(super) fn first(&self) -> Option<&PodKey> {
+        self.0.values().next()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &PodKey> {
+        self.0.values()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,89 @@
+//! Pods under way, and what happened since they were taken: when one comes back refused, the events are held against
+//! it, so that none which could help is missed. At most [`IN_FLIGHT_EVENTS`] are kept; beyond, the pod that is under
+//! way longest is marked and tried once more than needed.
+
+use super::Scope;
+use crate::framework::ClusterEvent;
+use crate::model::PodKey;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many events are kept for pods under way.
+pub(crate) const IN_FLIGHT_EVENTS: usize = 10_000;
+
+/// What happened since a pod was taken.
+pub(super) enum Since<'a> {
+    /// These events, oldest first.
+    Events(Box<dyn Iterator<Item = &'a (ClusterEvent, Scope)> + 'a>),
+    /// More than was kept.
+    TooMuch,
+    /// The pod is not under way.
+    Unknown,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFlight {
+    /// Where each pod's events begin; `None`: they were dropped.
+    pods: FxHashMap<PodKey, Option<u64>>,
+    /// The same by beginning.
+    begins: BTreeMap<(u64, PodKey), ()>,
+    events: VecDeque<(ClusterEvent, Scope)>,
+    /// The number of the oldest event that is kept.
+    oldest: u64,
+}
+
+impl InFlight {
+    pub(super) fn begin(&mut self, pod: PodKey) {
+        let at = self.oldest + self.events.len() as u64;
+        self.begins.insert((at, pod.clone()), ());
+        self.pods.insert(pod, Some(at));
+    }
+
+    pub(super) fn contains(&self, pod: &PodKey) -> bool {
+        self.pods.contains_key(pod)
+    }
+
+    pub(super) fn end(&mut self, pod: &PodKey) {
+        if let Some(Some(at)) = self.pods.remove(pod) {
+            self.begins.remove(&(at, pod.clone()));
+        }
+        self.trim();
+    }
+
+    pub(super) fn note(&mut self, event: &ClusterEvent, scope: &Scope) {
+        if self.begins.is_empty() {
+            return;
+        }
+        self.events.push_back((event.clone(), scope.clone()));
+        while self.events.len() > IN_FLIGHT_EVENTS {
+            let Some(((_, pod), ())) = self.begins.pop_first() else { break };
+            self.pods.insert(pod, None);
+            self.trim();
+        }
+    }
+
+    pub(super) fn since(&self, pod: &PodKey) -> Since<'_> {
+        match self.pods.get(pod) {
+            None => Since::Unknown,
+            Some(None) => Since::TooMuch,
+            Some(Some(at)) => {
+                let skip = (at - self.oldest) as usize;
+                Since::Events(Box::new(self.events.iter().skip(skip)))
+            }
+        }
+    }
+
+    /// How many events are kept.
+    pub(super) fn events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Drops events that no pod under way needs.
+    fn trim(&mut self) {
+        let needed = self.begins.keys().next().map(|(at, _)| *at);
+        while !self.events.is_empty() && needed.is_none_or(|needed| self.oldest < needed) {
+            self.events.pop_front();
+            self.oldest += 1;
+        }
+    }
+}

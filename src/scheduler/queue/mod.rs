@@ -1,0 +1,530 @@
+//! The scheduling queue: pods to try now, pods waiting out a penalty, pods waiting for an event that may help, and
+//! what happened to pods under way. Used by the scheduler alone; it decides nothing about nodes.
+//!
+//! ```text
+//!  add ──► PreEnqueue ─┬─ ok ──► active ──► pop ──► under way ──► done
+//!                      │           ▲  ▲                 │
+//!                      │  back-off ┘  │ event helps     │ refused, nothing helped meanwhile
+//!                      └─ refused ► unschedulable ◄─────┘
+//! ```
+//!
+//! Source: `pkg/scheduler/backend/queue/scheduling_queue.go` (1.36, hints and popFromBackoffQ on).
+
+mod active;
+mod backoff;
+mod in_flight;
+mod interest;
+mod nominator;
+mod unschedulable;
+
+pub(super) use interest::{Judges, handle};
+pub(super) use nominator::Nominator;
+
+use crate::framework::{ActionType, ClusterEvent, CycleState, EventObjects, EventResource, QueuedPodInfo};
+use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Time};
+use active::{Active, Rank};
+use backoff::Backoff;
+use in_flight::{InFlight, Since};
+use interest::Worth;
+use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use unschedulable::Unschedulable;
+
+/// Pods older than the limit are looked for this often.
+const FLUSH_EVERY: Duration = Duration::from_seconds(30);
+
+/// A pod taken from the queue, with what is needed to put it back.
+#[derive(Clone, Debug)]
+pub(super) struct Queued {
+    /// What the queue knows of it.
+    pub(super) info: QueuedPodInfo,
+    /// The plugins that judge it, as they were when it was taken.
+    pub(super) judges: Arc<Judges>,
+    /// The number of its arrival.
+    pub(super) number: u64,
+}
+
+/// Which pods an event may reach.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// All but this one.
+    pub(super) except: Option<PodKey>,
+    /// Only pods of this priority and lower.
+    pub(super) up_to_priority: Option<i32>,
+}
+
+impl Scope {
+    fn reaches(&self, pod: &PodInfo) -> bool {
+        self.except.as_ref() != Some(&pod.key) && self.up_to_priority.is_none_or(|most| pod.priority <= most)
+    }
+}
+
+/// Where a queued pod stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueuePlace {
+    /// To be tried now.
+    Active,
+    /// Waiting out a penalty.
+    Backoff,
+    /// Waiting for an event.
+    Unschedulable,
+    /// Kept out by a PreEnqueue plugin.
+    Gated,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Active(Rank),
+    Backoff { failed: bool, expiry: Time, rank: Rank },
+    Unschedulable,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    queued: Queued,
+    place: Place,
+}
+
+/// The scheduling queue.
+#[derive(Clone, Debug)]
+pub(super) struct SchedulingQueue {
+    entries: FxHashMap<PodKey, Entry>,
+    active: Active,
+    backoff: Backoff,
+    unschedulable: Unschedulable,
+    in_flight: InFlight,
+    arrivals: u64,
+    /// How long a pod waits for an event before it is tried anyway; `None`: for ever.
+    longest_wait: Option<Duration>,
+    next_flush: Time,
+    /// Up to where keys of the order know the cluster.
+    keys_at: Generation,
+}
+
+fn custom(label: &'static str, objects: EventObjects) -> ClusterEvent {
+    let resource = EventResource::WildCard;
+    ClusterEvent { resource, action: ActionType::ALL, custom_label: Some(label), objects }
+}
+
+impl SchedulingQueue {
+    pub(super) fn new(initial: Duration, max: Duration, longest_wait: Option<Duration>) -> Self {
+        Self {
+            entries: FxHashMap::default(),
+            active: Active::default(),
+            backoff: Backoff::new(initial, max),
+            unschedulable: Unschedulable::default(),
+            in_flight: InFlight::default(),
+            arrivals: 0,
+            longest_wait,
+            next_flush: Time(i64::MIN),
+            keys_at: Generation::default(),
+        }
+    }
+
+    /// A pod without a node came.
+    pub(super) fn add(&mut self, pod: Arc<PodInfo>, judges: Arc<Judges>, snapshot: &Snapshot, now: Time) {
+        self.remove(&pod.key);
+        self.arrivals += 1;
+        let queued = Queued { info: QueuedPodInfo::new(pod, now), judges, number: self.arrivals };
+        self.put(queued, Worth::Immediately, snapshot, now);
+    }
+
+    /// Whether the pod stands here, or is under way.
+    pub(super) fn contains(&self, pod: &PodKey) -> bool {
+        self.entries.contains_key(pod) || self.in_flight.contains(pod)
+    }
+
+    /// A queued pod changed. What changed may let it in.
+    pub(super) fn update(
+        &mut self,
+        pod: Arc<PodInfo>,
+        changes: &[ClusterEvent],
+        snapshot: &Snapshot,
+        now: Time,
+    ) {
+        let key = pod.key.clone();
+        let Some(entry) = self.entries.get_mut(&key) else {
+            for event in changes {
+                self.in_flight.note(event, &Scope::default());
+            }
+            return;
+        };
+        entry.queued.info.pod = pod;
+        match &entry.place {
+            Place::Unschedulable => {
+                for event in changes {
+                    self.ask(&key, event, snapshot, now);
+                }
+            }
+            Place::Active(_) | Place::Backoff { .. } => self.rank_again(&key, snapshot),
+        }
+    }
+
+    /// A pod is gone or has a node: it leaves the queue.
+    pub(super) fn remove(&mut self, pod: &PodKey) -> Option<Queued> {
+        let entry = self.entries.remove(pod)?;
+        match &entry.place {
+            Place::Active(rank) => self.active.remove(rank),
+            Place::Backoff { failed, expiry, rank } => self.backoff.remove(*failed, *expiry, rank),
+            Place::Unschedulable => self.unschedulable.remove(entry.queued.number),
+        }
+        Some(entry.queued)
+    }
+
+    /// Whether there is a pod to try: an active one, or a refused one that waits out its penalty.
+    pub(super) fn has_work(&self) -> bool {
+        !self.active.is_empty() || self.backoff.first_refused().is_some()
+    }
+
+    /// Takes the next pod. It is under way until [`SchedulingQueue::done`].
+    pub(super) fn pop(&mut self, snapshot: &Snapshot, now: Time) -> Option<Queued> {
+        self.rank_anew(snapshot);
+        let key = self.active.first().or_else(|| self.backoff.first_refused())?.clone();
+        let mut queued = self.remove(&key)?;
+        queued.info.attempts += 1;
+        queued.info.initial_attempt.get_or_insert(now);
+        self.in_flight.begin(key);
+        Some(queued)
+    }
+
+    /// The pod is decided: what happens from here on is not kept for it any more.
+    pub(super) fn done(&mut self, pod: &PodKey) {
+        self.in_flight.end(pod);
+    }
+
+    /// A pod under way comes back. Whether it was refused or failed is in its sets of plugins: none means failed.
+    pub(super) fn requeue(&mut self, mut queued: Queued, snapshot: &Snapshot, now: Time) {
+        let info = &mut queued.info;
+        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
+            info.consecutive_errors += 1;
+        } else {
+            info.unschedulable_count += 1;
+            info.consecutive_errors = 0;
+        }
+        info.timestamp = now;
+        let worth = self.helped_meanwhile(&queued, snapshot, now);
+        self.in_flight.end(&queued.info.pod.key);
+        self.put(queued, worth, snapshot, now);
+    }
+
+    /// The same for a pod whose plugins were replaced while it was under way: what they would say is not known.
+    pub(super) fn requeue_to(
+        &mut self,
+        mut queued: Queued,
+        judges: Arc<Judges>,
+        snapshot: &Snapshot,
+        now: Time,
+    ) {
+        let info = &mut queued.info;
+        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
+            info.consecutive_errors += 1;
+        } else {
+            info.unschedulable_count += 1;
+            info.consecutive_errors = 0;
+        }
+        info.timestamp = now;
+        self.in_flight.end(&queued.info.pod.key);
+        rename(&mut queued, judges);
+        self.put(queued, Worth::AfterBackoff, snapshot, now);
+    }
+
+    /// Forgets what happened while a pod was under way.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn forget_events(&mut self, pod: &PodKey) {
+        self.in_flight.end(pod);
+        self.in_flight.begin(pod.clone());
+    }
+
+    fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> Worth {
+        let info = &queued.info;
+        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
+            return Worth::AfterBackoff;
+        }
+        match self.in_flight.since(&info.pod.key) {
+            Since::Unknown | Since::TooMuch => Worth::AfterBackoff,
+            Since::Events(events) => {
+                let mut worth = Worth::Skip;
+                for (event, scope) in events {
+                    if scope.reaches(&info.pod) {
+                        worth = worth.max(queued.judges.worth(info, event, snapshot, now));
+                    }
+                    if worth == Worth::Immediately {
+                        break;
+                    }
+                }
+                worth
+            }
+        }
+    }
+
+    /// Puts a pod where it belongs.
+    fn put(&mut self, mut queued: Queued, worth: Worth, snapshot: &Snapshot, now: Time) {
+        let key = queued.info.pod.key.clone();
+        if worth == Worth::Skip || !self.gates_open(&mut queued, snapshot, now) {
+            self.unschedulable.insert(&queued.judges, &queued.info, queued.number);
+            self.entries.insert(key, Entry { queued, place: Place::Unschedulable });
+            return;
+        }
+        let rank = rank(&queued, snapshot);
+        let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
+        let place = match expiry {
+            Some(expiry) if worth == Worth::AfterBackoff => {
+                let failed = queued.info.consecutive_errors > 0;
+                self.backoff.insert(failed, expiry, rank.clone(), key.clone());
+                Place::Backoff { failed, expiry, rank }
+            }
+            _ => {
+                self.active.insert(rank.clone(), key.clone());
+                Place::Active(rank)
+            }
+        };
+        self.entries.insert(key, Entry { queued, place });
+    }
+
+    /// PreEnqueue. The plugin that refuses is noted; a panic of one counts as a refusal that every event may lift.
+    fn gates_open(&self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> bool {
+        let state = CycleState::default();
+        let framework = queued.judges.framework.clone();
+        let handle = handle(&queued.info, snapshot, now, &state);
+        let answer = catch_unwind(AssertUnwindSafe(|| framework.run_pre_enqueue(handle)));
+        match answer {
+            Ok(Ok(())) => {
+                queued.info.gating_plugin = None;
+                true
+            }
+            Ok(Err(status)) => {
+                queued.info.gating_plugin = Some(status.plugin);
+                queued.info.unschedulable_plugins.insert(status.plugin);
+                false
+            }
+            Err(_) => {
+                let first = framework.points().pre_enqueue.first().copied();
+                queued.info.gating_plugin = first;
+                if let Some(first) = first {
+                    queued.info.unschedulable_plugins.insert(first);
+                }
+                false
+            }
+        }
+    }
+
+    /// Something happened: pods that it may help are tried again.
+    pub(super) fn move_all(&mut self, event: &ClusterEvent, scope: &Scope, snapshot: &Snapshot, now: Time) {
+        for key in self.unschedulable.concerned(event) {
+            let reached = self.entries.get(&key).is_some_and(|entry| scope.reaches(&entry.queued.info.pod));
+            if reached {
+                self.ask(&key, event, snapshot, now);
+            }
+        }
+        self.in_flight.note(event, scope);
+    }
+
+    /// Asks whether an event helps a waiting pod, and moves it when it does.
+    fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
+        let Some(Entry { queued, place: Place::Unschedulable }) = self.entries.get(key) else { return };
+        let worth = queued.judges.worth(&queued.info, event, snapshot, now);
+        if worth != Worth::Skip
+            && let Some(queued) = self.remove(key)
+        {
+            self.put(queued, worth, snapshot, now);
+        }
+    }
+
+    /// A pod is to be tried now, whatever it waits for; its gates still hold.
+    pub(super) fn activate(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
+        match self.entries.get(key).map(|entry| &entry.place) {
+            Some(Place::Active(_)) => {}
+            Some(_) => {
+                if let Some(queued) = self.remove(key) {
+                    self.put(queued, Worth::Immediately, snapshot, now);
+                }
+            }
+            None if self.in_flight.contains(key) => {
+                if let Some(entry) = snapshot.pod(key) {
+                    let pod = Some(entry.pod.clone());
+                    let event = custom("ForceActivate", EventObjects::Pod { old: None, new: pod });
+                    self.in_flight.note(&event, &Scope::default());
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Time passed: penalties end, and who waits for too long is tried again.
+    pub(super) fn tick(&mut self, snapshot: &Snapshot, now: Time) {
+        while let Some(key) = self.backoff.first_over(now).cloned() {
+            let Some(mut queued) = self.remove(&key) else { break };
+            queued.info.gating_plugin = None;
+            let rank = rank(&queued, snapshot);
+            self.active.insert(rank.clone(), key.clone());
+            self.entries.insert(key, Entry { queued, place: Place::Active(rank) });
+        }
+        let Some(longest) = self.longest_wait else { return };
+        if now < self.next_flush {
+            return;
+        }
+        self.next_flush = Time((now.0.div_euclid(FLUSH_EVERY.0) + 1) * FLUSH_EVERY.0);
+        let event = custom("UnschedulableTimeout", EventObjects::None);
+        for key in self.unschedulable.concerned(&event) {
+            let waits_long =
+                self.entries.get(&key).is_some_and(|entry| now - entry.queued.info.timestamp > longest);
+            if waits_long {
+                self.ask(&key, &event, snapshot, now);
+            }
+        }
+    }
+
+    /// When the next [`SchedulingQueue::tick`] may do something.
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        let flush = self.longest_wait.filter(|_| self.unschedulable.counts().0 > 0).map(|_| self.next_flush);
+        [self.backoff.next_wakeup(), flush].into_iter().flatten().min()
+    }
+
+    /// Other plugins judge the pods of a profile: `judges` is asked for each pod; `None` drops it. Pods whose refusers
+    /// are the same still wait, with their plugins named anew; the others are tried again.
+    pub(super) fn replace_judges(
+        &mut self,
+        judges: impl Fn(&PodInfo) -> Option<Arc<Judges>>,
+        snapshot: &Snapshot,
+        now: Time,
+    ) {
+        let mut keys: Vec<(u64, PodKey)> =
+            self.entries.iter().map(|(key, entry)| (entry.queued.number, key.clone())).collect();
+        keys.sort();
+        for (_, key) in keys {
+            let Some(entry) = self.entries.get(&key) else { continue };
+            let waits = matches!(entry.place, Place::Unschedulable);
+            let successor = judges(&entry.queued.info.pod);
+            if successor.as_ref().is_some_and(|judges| Arc::ptr_eq(judges, &entry.queued.judges)) {
+                continue;
+            }
+            let Some(mut queued) = self.remove(&key) else { continue };
+            let Some(judges) = successor else { continue };
+            let same = rename(&mut queued, judges);
+            let worth = match (waits, same && queued.info.gating_plugin.is_none()) {
+                (true, true) => Worth::Skip,
+                _ => Worth::AfterBackoff,
+            };
+            self.put(queued, worth, snapshot, now);
+        }
+    }
+
+    /// Makes the keys of the order again when something was changed that the order reads.
+    fn rank_anew(&mut self, snapshot: &Snapshot) {
+        let now_at = snapshot.generation();
+        if now_at == self.keys_at {
+            return;
+        }
+        let Some(Entry { queued, .. }) = self.active.first().and_then(|key| self.entries.get(key)) else {
+            return;
+        };
+        let framework = &queued.judges.framework;
+        let sort = framework.points().queue_sort.first().and_then(|id| framework.plugin(*id));
+        let Some(reads) = sort.map(|plugin| plugin.reads()) else { return };
+        let stale = reads.all
+            || !reads.kinds.is_empty()
+                && match snapshot.changes_since(self.keys_at) {
+                    None => true,
+                    Some(mut records) => records.any(|record| record.kinds.intersects(reads.kinds)),
+                };
+        self.keys_at = now_at;
+        if stale {
+            let keys: Vec<PodKey> = self.active.iter().chain(self.backoff.iter()).cloned().collect();
+            for key in keys {
+                self.rank_again(&key, snapshot);
+            }
+        }
+    }
+
+    fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let fresh = rank(&entry.queued, snapshot);
+        match &mut entry.place {
+            Place::Active(rank) if *rank != fresh => {
+                self.active.remove(rank);
+                self.active.insert(fresh.clone(), key.clone());
+                *rank = fresh;
+            }
+            Place::Backoff { failed, expiry, rank } if *rank != fresh => {
+                self.backoff.remove(*failed, *expiry, rank);
+                self.backoff.insert(*failed, *expiry, fresh.clone(), key.clone());
+                *rank = fresh;
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a pod stands; `None` when it is not queued.
+    pub(super) fn place(&self, pod: &PodKey) -> Option<QueuePlace> {
+        let entry = self.entries.get(pod)?;
+        Some(match entry.place {
+            Place::Active(_) => QueuePlace::Active,
+            Place::Backoff { .. } => QueuePlace::Backoff,
+            Place::Unschedulable if entry.queued.info.gating_plugin.is_some() => QueuePlace::Gated,
+            Place::Unschedulable => QueuePlace::Unschedulable,
+        })
+    }
+
+    /// What is known of a queued pod.
+    pub(super) fn get(&self, pod: &PodKey) -> Option<&QueuedPodInfo> {
+        self.entries.get(pod).map(|entry| &entry.queued.info)
+    }
+
+    /// The name of the PreEnqueue plugin that keeps a pod out.
+    pub(super) fn gate(&self, pod: &PodKey) -> Option<&str> {
+        let queued = &self.entries.get(pod)?.queued;
+        queued.info.gating_plugin.map(|gate| queued.judges.framework.plugin_name(gate))
+    }
+
+    /// Pods to try now, in their order.
+    pub(super) fn active(&self) -> impl Iterator<Item = &PodKey> {
+        self.active.iter()
+    }
+
+    /// How many pods are active, in back-off, unschedulable and gated.
+    pub(super) fn counts(&self) -> [usize; 4] {
+        let (unschedulable, gated) = self.unschedulable.counts();
+        [self.active.len(), self.backoff.len(), unschedulable, gated]
+    }
+
+    /// How many events are kept for pods under way.
+    pub(super) fn in_flight_events(&self) -> usize {
+        self.in_flight.events()
+    }
+
+    /// Every queued pod, by number of arrival; for checks.
+    pub(super) fn all(&self) -> Vec<PodKey> {
+        let mut all: Vec<(u64, &PodKey)> = self.entries.iter().map(|(k, e)| (e.queued.number, k)).collect();
+        all.sort();
+        debug_assert_eq!(self.unschedulable.all().len(), {
+            let (waiting, gated) = self.unschedulable.counts();
+            waiting + gated
+        });
+        all.into_iter().map(|(_, key)| key.clone()).collect()
+    }
+}
+
+/// The place of a pod among others; a panic of the QueueSort plugin puts it where pods without a key stand.
+fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
+    let key = catch_unwind(AssertUnwindSafe(|| queued.judges.framework.sort_key(&queued.info, snapshot)));
+    Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
+}
+
+/// Names the plugins that refused a pod as the new framework does. Whether all of them are the very same plugins.
+fn rename(queued: &mut Queued, judges: Arc<Judges>) -> bool {
+    let old = queued.judges.framework.clone();
+    let mut same = true;
+    let mut rename = |id: crate::framework::PluginId| {
+        let before = old.plugins().get(id.index())?;
+        let at = judges.framework.plugins().iter().position(|plugin| Arc::ptr_eq(plugin, before));
+        same &= at.is_some();
+        at.map(|at| crate::framework::PluginId(at as u16))
+    };
+    let info = &mut queued.info;
+    info.unschedulable_plugins = info.unschedulable_plugins.iter().filter_map(&mut rename).collect();
+    info.pending_plugins = info.pending_plugins.iter().filter_map(&mut rename).collect();
+    info.gating_plugin = info.gating_plugin.and_then(rename);
+    queued.judges = judges;
+    same
+}

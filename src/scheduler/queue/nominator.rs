@@ -1,0 +1,62 @@
+//! Pods promised to a node, by the node's name: a promise waits for a node that is not known yet, and is kept out of
+//! the snapshot while the node is gone.
+
+use crate::model::{Change, PodInfo, PodKey, Snapshot, Symbol};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Pods promised to a node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nominator(BTreeMap<PodKey, (Arc<PodInfo>, Symbol)>);
+
+impl Nominator {
+    /// Promises a pod to a node, or takes the promise back.
+    pub(crate) fn set(&mut self, pod: &Arc<PodInfo>, node: Option<&Symbol>, snapshot: &mut Snapshot) {
+        match node.filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let row = snapshot.node_by_name(name);
+                if self.0.get(&pod.key).is_some_and(|(old, at)| Arc::ptr_eq(old, pod) && at == name)
+                    && snapshot.nominated_node(&pod.key) == row
+                {
+                    return;
+                }
+                self.0.insert(pod.key.clone(), (pod.clone(), name.clone()));
+                snapshot.apply(Change::Nominated { pod: pod.clone(), node: row });
+            }
+            None => {
+                if self.0.remove(&pod.key).is_some() {
+                    snapshot.apply(Change::Nominated { pod: pod.clone(), node: None });
+                }
+            }
+        }
+    }
+
+    /// The node that a pod is promised to.
+    pub(crate) fn get(&self, pod: &PodKey) -> Option<&Symbol> {
+        self.0.get(pod).map(|(_, node)| node)
+    }
+
+    /// A node came: promises to it count.
+    pub(crate) fn node_added(&self, name: &Symbol, snapshot: &mut Snapshot) {
+        let row = snapshot.node_by_name(name);
+        for (pod, node) in self.0.values() {
+            if node == name {
+                snapshot.apply(Change::Nominated { pod: pod.clone(), node: row });
+            }
+        }
+    }
+
+    /// A node goes: promises to it count no longer.
+    pub(crate) fn node_removed(&self, name: &Symbol, snapshot: &mut Snapshot) {
+        for (pod, node) in self.0.values() {
+            if node == name {
+                snapshot.apply(Change::Nominated { pod: pod.clone(), node: None });
+            }
+        }
+    }
+
+    /// All promises, by pod.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
+        self.0.iter().map(|(pod, (_, node))| (pod, node))
+    }
+}

@@ -1,0 +1,91 @@
+//! Other profiles or policies, between attempts: indexes come and go with their plugins, queued pods are judged by the
+//! plugins of their profile from then on, bindings keep the framework they began with.
+
+use super::Scheduler;
+use super::cache::PodState;
+use super::io::{Effect, Profiles};
+use super::queue::Judges;
+use crate::framework::Plugin;
+use crate::model::{Index, IndexKey, PodInfo, PodKey, Time};
+use std::sync::Arc;
+
+impl Scheduler {
+    pub(super) fn replace_profiles(&mut self, profiles: Arc<Profiles>, now: Time, out: &mut Vec<Effect>) {
+        self.replace_indexes(&profiles);
+        let judges: Vec<Arc<Judges>> = profiles
+            .frameworks
+            .iter()
+            .map(|framework| {
+                let kept = self.judges.iter().find(|judges| Arc::ptr_eq(&judges.framework, framework));
+                kept.cloned().unwrap_or_else(|| Arc::new(Judges::of(framework)))
+            })
+            .collect();
+        self.judges = judges;
+        self.profiles = profiles.clone();
+        let find = |pod: &PodInfo| {
+            let named = |judges: &&Arc<Judges>| judges.framework.scheduler_name == pod.scheduler_name;
+            self.judges.iter().find(named).cloned()
+        };
+        self.queue.replace_judges(find, &self.cache.snapshot, now);
+        self.adopt_pods(now);
+        self.replace_waits(&profiles, now, out);
+    }
+
+    /// Indexes of plugins that left go, those of plugins that stay are kept, the others are built from what is here. An
+    /// index stays only with the very instance it belongs to: a key names no definition.
+    fn replace_indexes(&mut self, profiles: &Profiles) {
+        let snapshot = &mut self.cache.snapshot;
+        let stays = |plugin: &Arc<dyn Plugin>| {
+            let mut old = self.profiles.frameworks.iter().flat_map(|framework| framework.plugins());
+            old.any(|old| Arc::ptr_eq(old, plugin))
+        };
+        let mut wanted: Vec<(IndexKey, Option<Box<dyn Index>>)> = Vec::new();
+        for plugin in profiles.frameworks.iter().flat_map(|framework| framework.plugins()) {
+            plugin.reads().label_keys.iter().for_each(|key| snapshot.want_label(key));
+            let stays = stays(plugin);
+            for (key, index) in plugin.indexes() {
+                // Profiles share an instance, and the index with it.
+                if !wanted.iter().any(|(other, _)| *other == key) {
+                    wanted.push((key, Some(index).filter(|_| !stays)));
+                }
+            }
+        }
+        let old: Vec<_> = snapshot.index_keys().cloned().collect();
+        for key in old {
+            if !wanted.iter().any(|(wanted, _)| *wanted == key) {
+                snapshot.remove_index(&key);
+            }
+        }
+        for (key, index) in wanted {
+            if let Some(index) = index {
+                snapshot.add_index(key, index);
+            }
+        }
+    }
+
+    /// Pods of profiles that have come enter the queue; promises of pods whose profile left are taken back.
+    fn adopt_pods(&mut self, now: Time) {
+        let pending: Vec<PodKey> = self
+            .cache
+            .pods()
+            .into_iter()
+            .filter(|(_, state)| **state == PodState::Pending)
+            .map(|(key, _)| key.clone())
+            .collect();
+        let mut pods: Vec<Arc<PodInfo>> =
+            pending.iter().filter_map(|key| self.cache.pod(key).cloned()).collect();
+        pods.sort_by(|a, b| (&a.namespace, &a.name, &a.key).cmp(&(&b.namespace, &b.name, &b.key)));
+        for pod in pods {
+            match self.judges_of(&pod) {
+                Some(judges) => {
+                    if !self.queue.contains(&pod.key) && !self.bindings.contains(&pod.key) {
+                        let node = pod.nominated_node.clone();
+                        self.cache.nominator.set(&pod, node.as_ref(), &mut self.cache.snapshot);
+                        self.queue.add(pod, judges, &self.cache.snapshot, now);
+                    }
+                }
+                None => self.cache.nominator.set(&pod, None, &mut self.cache.snapshot),
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Both deciders at once: what they find is compared at each phase. An attempt on which they disagree fails.
+
+use crate::engine::{Decider, Plain, Scan, Selected, TieBreak};
+use crate::framework::{Cycle, Feasible, Recorder, Silent, Status};
+use crate::model::{NodeId, NodeSet, Snapshot};
+
+/// Both deciders at once.
+#[derive(Default)]
+pub(super) struct Verified {
+    scan: Scan,
+    plain: Plain,
+    /// The cycle as the definition left it.
+    other: Option<Cycle>,
+}
+
+fn differ(what: &str, scan: &dyn std::fmt::Debug, plain: &dyn std::fmt::Debug) -> Status {
+    Status::error(format!("the deciders disagree on {what}: {scan:?} and {plain:?}"))
+}
+
+impl Decider for Verified {
+    fn filter(&mut self, c: &mut Cycle, s: &Snapshot, rec: &mut dyn Recorder) -> Result<Feasible, Status> {
+        let mut other = c.clone();
+        let found = self.scan.filter(c, s, rec);
+        let defined = self.plain.filter(&mut other, s, &mut Silent);
+        let statuses = |cycle: &Cycle| {
+            let mut all: Vec<_> =
+                cycle.diagnosis.nodes.iter().map(|(node, status)| (node, status.clone())).collect();
+            all.sort_by_key(|(node, _)| *node);
+            all
+        };
+        if found != defined {
+            return Err(differ("the feasible nodes", &found, &defined));
+        }
+        if statuses(c) != statuses(&other) {
+            return Err(differ("refusals", &statuses(c), &statuses(&other)));
+        }
+        self.other = Some(other);
+        found
+    }
+
+    fn score(
+        &mut self,
+        c: &mut Cycle,
+        on: &Feasible,
+        s: &Snapshot,
+        rec: &mut dyn Recorder,
+    ) -> Result<(), Status> {
+        let found = self.scan.score(c, on, s, rec);
+        let Some(other) = &mut self.other else { return found };
+        let defined = self.plain.score(other, on, s, &mut Silent);
+        if found != defined {
+            return Err(differ("the scores", &found, &defined));
+        }
+        found
+    }
+
+    fn select(
+        &mut self,
+        c: &Cycle,
+        on: &Feasible,
+        s: &Snapshot,
+        extra: &[(NodeId, i64)],
+        tie: TieBreak,
+        draw: u64,
+        rec: &mut dyn Recorder,
+    ) -> Option<Selected> {
+        let found = self.scan.select(c, on, s, extra, tie, draw, rec);
+        let other = self.other.as_ref()?;
+        let defined = self.plain.select(other, on, s, extra, tie, draw, &mut Silent);
+        let same = found == defined && self.scan.best() == self.plain.best();
+        assert!(same, "the deciders disagree on the choice: {found:?} and {defined:?}");
+        found
+    }
+
+    fn best(&self) -> &NodeSet {
+        self.scan.best()
+    }
+}

@@ -1,0 +1,123 @@
+//! What can be seen of a scheduler from outside: where pods stand, what bindings wait for, how much is open. For
+//! reports, metrics and the checks of the simulation; nothing here changes anything.
+
+use super::Scheduler;
+use super::binding::BindingStage;
+use super::cache::PodState;
+use super::queue::QueuePlace;
+use crate::framework::{QueuedPodInfo, Ticket};
+use crate::model::{PodKey, Symbol, Time};
+
+/// How far a binding has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// It waits at Permit for these plugins, each with its deadline.
+    Permit(Vec<(Symbol, Time)>),
+    /// Plugins work before the bind.
+    PreBind,
+    /// The bind is on its way.
+    Bind(Ticket),
+    /// The bind may have happened: the pod is read until that is decided.
+    Resolve,
+    /// Cancelled; calls that are open are waited for.
+    Leaving,
+}
+
+/// A binding, as it can be shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BindingView {
+    /// The pod.
+    pub pod: PodKey,
+    /// The node it is meant for.
+    pub node: Symbol,
+    /// When it began.
+    pub began: Time,
+    /// How far it has come.
+    pub stage: Stage,
+}
+
+impl Scheduler {
+    /// All bindings, ordered by pod.
+    pub fn bindings(&self) -> Vec<BindingView> {
+        let view = |(pod, binding): (&PodKey, &super::binding::BindingCycle)| BindingView {
+            pod: pod.clone(),
+            node: binding.node_name.clone(),
+            began: binding.began,
+            stage: match &binding.stage {
+                BindingStage::Permit(waits) => {
+                    Stage::Permit(waits.iter().map(|wait| (wait.name.clone(), wait.until)).collect())
+                }
+                BindingStage::PreBind(_) => Stage::PreBind,
+                BindingStage::Bind(ticket) => Stage::Bind(*ticket),
+                BindingStage::Resolve { .. } => Stage::Resolve,
+                BindingStage::Leaving { .. } => Stage::Leaving,
+            },
+        };
+        self.bindings.all().into_iter().map(view).collect()
+    }
+
+    /// Whether a pod is being bound.
+    pub fn is_binding(&self, pod: &PodKey) -> bool {
+        self.bindings.get(pod).is_some()
+    }
+
+    /// Where a pod stands in the queue; `None` when it is not queued.
+    pub fn queue_place(&self, pod: &PodKey) -> Option<QueuePlace> {
+        self.queue.place(pod)
+    }
+
+    /// What the queue knows of a pod.
+    pub fn queued(&self, pod: &PodKey) -> Option<&QueuedPodInfo> {
+        self.queue.get(pod)
+    }
+
+    /// The PreEnqueue plugin that keeps a pod out of the queue.
+    pub fn gate(&self, pod: &PodKey) -> Option<&str> {
+        self.queue.gate(pod)
+    }
+
+    /// Pods to be tried now, in their order.
+    pub fn queue_order(&self) -> impl Iterator<Item = &PodKey> {
+        self.queue.active()
+    }
+
+    /// Every queued pod, in the order of arrival.
+    pub fn all_queued(&self) -> Vec<PodKey> {
+        self.queue.all()
+    }
+
+    /// How many pods are active, in back-off, unschedulable and gated.
+    pub fn queue_counts(&self) -> [usize; 4] {
+        self.queue.counts()
+    }
+
+    /// How many events are kept for pods under way; at most 10,000.
+    pub fn in_flight_events(&self) -> usize {
+        self.queue.in_flight_events()
+    }
+
+    /// What is certain of a pod's place; `None` when it is not known.
+    pub fn pod_state(&self, pod: &PodKey) -> Option<&PodState> {
+        self.cache.state(pod)
+    }
+
+    /// All known pods with what is certain of them, ordered by key.
+    pub fn pod_states(&self) -> Vec<(&PodKey, &PodState)> {
+        self.cache.pods()
+    }
+
+    /// All promises of nodes to pods.
+    pub fn nominations(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
+        self.cache.nominator.iter()
+    }
+
+    /// How many calls were sent and not answered.
+    pub fn open_calls(&self) -> usize {
+        self.outbox.open()
+    }
+
+    /// Whether the pod is one of ours: its `schedulerName` names a profile in service.
+    pub fn is_ours(&self, pod: &PodKey) -> bool {
+        self.cache.pod(pod).is_some_and(|pod| self.judges_of(pod).is_some())
+    }
+}
