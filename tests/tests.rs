@@ -8,4 +8,6 @@ mod pods;
 mod parsing;
 mod support;
 mod snapshot;
+mod policies;
+mod properties;
 mod scheduling;

@@ -24,6 +24,7 @@ pub mod check;
 pub mod groups;
 pub mod scores;
 pub mod lower;
+pub mod filing;
 pub mod policy_set;
 pub mod account;
 

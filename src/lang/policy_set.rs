@@ -3,6 +3,7 @@
 //! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
 
 use super::context::EvalContext;
+use super::filing::Filings;
 use super::interpret::Evaluator;
 use super::lower::{self, Statements};
 use super::reads::{ReadOf, Reads};
@@ -18,6 +19,8 @@ pub struct CompiledPolicy {
     pub policy: Arc<Policy>,
     /// A hash of its text and arguments: equal hashes mean the same answers.
     pub hash: u64,
+    /// What a pod must have at least for the policy to apply.
+    pub filings: Filings,
     /// The statements, lowered.
     pub statements: Statements,
     /// All it reads, of all statements.
@@ -49,7 +52,8 @@ impl CompiledPolicy {
             .iter()
             .map(|filter| filter.checks.iter().map(|check| place(sources, check.span)).collect())
             .collect();
-        Self { policy: Arc::new(policy), hash, statements, reads, places, sees_other_pods }
+        let filings = Filings::of(&policy);
+        Self { policy: Arc::new(policy), hash, filings, statements, reads, places, sees_other_pods }
     }
 
     /// The reference evaluator of its expressions.

@@ -1,6 +1,7 @@
 //! What several test modules use.
 
 pub mod plugins;
+pub mod policies;
 
 use std::io::Read;
 use std::path::PathBuf;

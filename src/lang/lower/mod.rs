@@ -5,7 +5,7 @@
 //! every program. Statements are put together in `rules.rs`.
 
 mod stage;
-mod shape;
+pub(super) mod shape;
 mod expr;
 mod columns;
 mod rules;

@@ -17,7 +17,7 @@ pub enum Part {
 }
 
 /// The expression behind lets, proofs of presence and brackets.
-pub(super) fn peel<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
+pub fn peel<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
     match &expr.kind {
         ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
             Some(of) if of.missing.is_none() => peel(policy, &of.value),
@@ -29,7 +29,7 @@ pub(super) fn peel<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
 }
 
 /// The value of an expression that is a constant, a param or a let of these.
-pub(super) fn constant(policy: &Policy, expr: &Expr) -> Option<Constant> {
+pub fn constant(policy: &Policy, expr: &Expr) -> Option<Constant> {
     match &peel(policy, expr).kind {
         ExprKind::Constant(constant) => Some(constant.clone()),
         ExprKind::Param(param) => Some(policy.params.get(param.0 as usize)?.value.clone()),
@@ -49,23 +49,23 @@ fn node_field(policy: &Policy, expr: &Expr) -> Option<FieldId> {
 }
 
 /// `node.labels["key"]` with a constant key.
-pub(super) fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
+pub fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
     let ExprKind::Index(labels, key) = &peel(policy, expr).kind else { return None };
     (node_field(policy, labels)?.def().name == "labels").then(|| text(policy, key)).flatten()
 }
 
 /// `node.labels`
-pub(super) fn is_node_labels(policy: &Policy, expr: &Expr) -> bool {
+pub fn is_node_labels(policy: &Policy, expr: &Expr) -> bool {
     node_field(policy, expr).is_some_and(|field| field.def().name == "labels")
 }
 
 /// A constant text.
-pub(super) fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
+pub fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
     text(policy, expr)
 }
 
 /// `node.free["resource"]` and the like, with a constant name.
-pub(super) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
+pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
     let ExprKind::Resource(resources, name) = &peel(policy, expr).kind else { return None };
     let part = match node_field(policy, resources)?.def().name {
         "allocatable" => Part::Allocatable,
@@ -77,6 +77,6 @@ pub(super) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbo
 }
 
 /// `node.unschedulable`
-pub(super) fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
+pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
     node_field(policy, expr).is_some_and(|field| field.def().name == "unschedulable")
 }

@@ -71,7 +71,7 @@ impl PolicyPlugin {
 
     /// Whether the policy speaks of the pod at all.
     fn applies(&self, context: EvalContext<'_>) -> bool {
-        if self.leaves_alone(context.pod) {
+        if !self.compiled.filings.may_apply(context.pod) || self.leaves_alone(context.pod) {
             return false;
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);

@@ -1,0 +1,273 @@
+//! The closures and the passes over columns agree with the reference evaluator, and nothing panics, on random programs
+//! and random clusters with fields missing at random.
+
+use super::Random;
+use super::programs::Programs;
+use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
+use bayplan::framework::Framework;
+use bayplan::lang::context::EvalContext;
+use bayplan::lang::interpret::Evaluator;
+use bayplan::lang::lower::{Env, Pass, compute};
+use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::scores::Raw;
+use bayplan::lang::typed::Score;
+use bayplan::lang::value::Value;
+use bayplan::model::{Node, NodeId, PodInfo, Snapshot};
+use bayplan::testing::{node, pod};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A random cluster: nodes and pods with labels, annotations, resources and placements missing at random.
+fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
+    let values = ["a", "b", "shop", "true", "3", "1e400"];
+    let nodes = (0..1 + random.below(9)).map(|at| {
+        let mut of = node(&format!("n{at}")).cpu(&random.below(9).to_string());
+        if !random.one_in(3) {
+            of = of.memory(&format!("{}Gi", random.below(64)));
+        }
+        if random.one_in(2) {
+            of = of.resource("nvidia.com/gpu", &random.below(9).to_string());
+        }
+        for key in ["team", "tier", "zone", "size"] {
+            if random.one_in(2) {
+                of = of.label(key, random.of(&values));
+            }
+        }
+        if random.one_in(2) {
+            of = of.zone(random.of(&values));
+        }
+        if random.one_in(4) {
+            of = of.unschedulable();
+        }
+        if random.one_in(4) {
+            of = of.not_ready();
+        }
+        of.build()
+    });
+    let nodes: Vec<_> = nodes.collect();
+    let pods = (0..random.below(10)).map(|at| {
+        let mut of = pod(&format!("p{at}")).priority(random.below(200) as i32 - 100);
+        if random.one_in(3) {
+            of = of.namespace("other");
+        }
+        for key in ["team", "tier", "zone", "job", "size"] {
+            if random.one_in(2) {
+                of = of.label(key, random.of(&values));
+            }
+            if random.one_in(4) {
+                of = of.annotation(key, random.of(&values));
+            }
+        }
+        if random.one_in(2) {
+            of = of.cpu(&format!("{}m", 100 * random.below(20)));
+        }
+        if random.one_in(2) {
+            of = of.memory(&format!("{}Mi", random.below(900)));
+        }
+        if random.one_in(3) {
+            of = of.request("nvidia.com/gpu", &random.below(4).to_string());
+        }
+        if random.one_in(3) {
+            of = of.created("2026-01-02T03:04:05Z");
+        }
+        if random.one_in(6) {
+            of = of.gate("wait");
+        }
+        if random.one_in(8) {
+            of = of.phase("Succeeded");
+        }
+        if random.one_in(2) {
+            of = of.on(&format!("n{}", random.below(6)));
+        }
+        of.build()
+    });
+    let pods = pods.collect();
+    (nodes, pods)
+}
+
+/// How long the test may take; `BAYPLAN_EVALUATIONS` asks for a number of evaluations instead.
+fn enough(begin: Instant, evaluations: usize) -> bool {
+    match std::env::var("BAYPLAN_EVALUATIONS").ok().and_then(|text| text.parse::<usize>().ok()) {
+        Some(wanted) => evaluations >= wanted,
+        None => begin.elapsed() > Duration::from_secs(8),
+    }
+}
+
+#[test]
+fn closures_and_columns_agree_with_the_reference_evaluator() {
+    let begin = Instant::now();
+    let (mut evaluations, mut compiled, mut refused) = (0, 0, 0);
+    let mut why = Vec::new();
+    let mut seed = 1;
+    while !enough(begin, evaluations) {
+        seed += 1;
+        let mut random = Random(seed);
+        let (nodes, pods) = cluster(&mut random);
+        for _ in 0..4 {
+            let text = Programs::new(&mut random).policy();
+            let set = match try_compile(&text) {
+                Ok(set) => set,
+                Err(mistake) => {
+                    refused += 1;
+                    why.push(mistake);
+                    continue;
+                }
+            };
+            compiled += 1;
+            let framework = framework_of(&set);
+            let policy = set.iter().next().unwrap();
+            evaluations += agree(policy, &framework, &nodes, &pods, &text, seed, &mut random);
+        }
+    }
+    why.sort();
+    why.dedup();
+    println!("{evaluations} evaluations of {compiled} programs, {refused} programs refused");
+    for mistake in why.iter().take(20) {
+        println!("  {mistake}");
+    }
+    assert!(
+        compiled > refused,
+        "most random programs are well typed: {refused} of {} are not: {why:#?}",
+        compiled + refused
+    );
+}
+
+fn agree(
+    policy: &CompiledPolicy,
+    framework: &Framework,
+    nodes: &[Arc<Node>],
+    pods: &[Arc<PodInfo>],
+    text: &str,
+    seed: u64,
+    random: &mut Random,
+) -> usize {
+    let mut snapshot = snapshot(framework, nodes.to_vec(), pods.to_vec());
+    if random.one_in(2) {
+        // Without columns of labels, and without indexes of groups.
+        let keys: Vec<_> = snapshot.index_keys().cloned().collect();
+        for key in keys {
+            snapshot.remove_index(&key);
+        }
+    }
+    let fresh = pod("fresh").label("team", "a").cpu("500m").build();
+    let mut subjects: Vec<Arc<PodInfo>> =
+        pods.iter().filter(|pod| pod.node_name.is_none()).take(3).cloned().collect();
+    subjects.push(fresh);
+    let mut evaluations = 0;
+    for subject in subjects {
+        evaluations += agree_on(policy, &snapshot, &subject, text, seed);
+    }
+    evaluations
+}
+
+fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &str, seed: u64) -> usize {
+    let context = EvalContext::new(pod, snapshot, NOW);
+    let of = &policy.statements;
+    let registers = compute(&policy.policy, &of.registers, context);
+    let alive = snapshot.columns().alive().clone();
+    let mut evaluations = 0;
+    let mut pass = Pass::new(&policy.policy, &of.leaves, context, &registers);
+    for (filter, typed) in of.filters.iter().zip(&policy.policy.filters) {
+        for (check, typed) in filter.checks.iter().zip(&typed.checks) {
+            let mut ranged = Vec::new();
+            for (word, mask) in alive.words().iter().copied().enumerate() {
+                ranged.push(check.refused(&mut pass, word, mask));
+            }
+            for id in alive.iter() {
+                let context = context.on(snapshot.node(id).unwrap());
+                let mut evaluator = Evaluator::new(&policy.policy, context);
+                let holds = typed.condition.as_ref().map(|condition| evaluator.holds(condition));
+                let defined = holds.unwrap_or(typed.refuses_when) == typed.refuses_when;
+                let mut env = Env::new(&policy.policy, context, &registers);
+                let closure = check.refuses(&mut env);
+                let column = ranged[id.row() / 64] >> (id.row() % 64) & 1 == 1;
+                assert_eq!(
+                    (closure, column),
+                    (defined, defined),
+                    "closure, column against reference: pod {}, node {}, seed {seed}\n{:#?}\n{text}",
+                    pod.name,
+                    snapshot.node(id).unwrap().name(),
+                    typed.condition.as_ref().map(|condition| evaluator.tree(condition)),
+                );
+                evaluations += 3;
+            }
+        }
+    }
+    for (score, typed) in of.scores.iter().zip(&policy.policy.scores) {
+        let column = score.raw_range(&mut pass, &alive);
+        for id in alive.iter() {
+            let context = context.on(snapshot.node(id).unwrap());
+            let defined = raw(policy, typed, context, score.whole);
+            let mut env = Env::new(&policy.policy, context, &registers);
+            let closure = score.raw(&mut env);
+            assert_eq!(
+                closure,
+                defined,
+                "score {}, pod {}, row {}, seed {seed}\n{text}",
+                score.name,
+                pod.name,
+                id.row()
+            );
+            assert_eq!(
+                column.get(id),
+                defined,
+                "column of {}, pod {}, row {}, seed {seed}\n{text}",
+                score.name,
+                pod.name,
+                id.row()
+            );
+            evaluations += 3;
+        }
+        let scores = column.normalized(score.normalize, score.reversed);
+        assert!(scores.iter().all(|score| (0..=100).contains(score)), "{scores:?}");
+    }
+    evaluations
+}
+
+/// The raw value by the reference evaluator.
+fn raw(policy: &CompiledPolicy, score: &Score, context: EvalContext<'_>, whole: bool) -> Option<Raw> {
+    let mut evaluator = Evaluator::new(&policy.policy, context);
+    for give in &score.gives {
+        if give.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
+            return match evaluator.value(give.value.as_ref()?) {
+                Value::Int(number) if whole => Some(Raw::Whole(number)),
+                value => value.as_float().map(Raw::Float),
+            };
+        }
+    }
+    None
+}
+
+#[test]
+fn rows_beyond_one_word_are_answered_alike() {
+    let text = r#"
+        policy many {
+          filter f {
+            require node.labels["team"] == pod.labels["team"] || node.free.cpu > 2cpu else "no"
+            reject "later" when node.labels["team"] in ["x", "y"] && !has(node.labels["zone"])
+          }
+          score s normalize max { give node.free.memory when node.ready; give 0 }
+        }
+    "#;
+    let set = try_compile(text).unwrap();
+    let framework = framework_of(&set);
+    let mut random = Random(7);
+    let nodes: Vec<_> = (0..200)
+        .map(|at| {
+            let mut of = node(&format!("n{at}"))
+                .cpu(&random.below(5).to_string())
+                .memory(&format!("{}Gi", random.below(9)));
+            if random.one_in(2) {
+                of = of.label("team", random.of(&["x", "y", "z"]));
+            }
+            if random.one_in(3) {
+                of = of.label("zone", "a");
+            }
+            of.build()
+        })
+        .collect();
+    let snapshot = snapshot(&framework, nodes, vec![]);
+    assert_eq!(snapshot.columns().alive().iter().last(), Some(NodeId::from_row(199)));
+    let subject = pod("p").label("team", "x").build();
+    agree_on(set.iter().next().unwrap(), &snapshot, &subject, text, 0);
+}

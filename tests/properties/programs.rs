@@ -1,0 +1,388 @@
+//! Random policies as text: well-typed expressions of every type, over all that a node rule sees.
+
+use super::Random;
+
+/// Types that expressions are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ty {
+    Bool,
+    Int,
+    Float,
+    Cpu,
+    Bytes,
+    Count,
+    Duration,
+    Time,
+    Text,
+    MaybeText,
+    Texts,
+    Resources,
+    Pods,
+    Nodes,
+}
+
+const KEYS: [&str; 5] = ["team", "tier", "zone", "job", "size"];
+const TEXTS: [&str; 6] = ["a", "b", "shop", "true", "3", ""];
+
+/// A maker of expressions.
+pub struct Programs<'r> {
+    pub random: &'r mut Random,
+    /// Variables in scope.
+    pub pods: Vec<String>,
+    pub nodes: Vec<String>,
+    /// Names of lets with their types.
+    pub lets: Vec<(String, Ty)>,
+    fresh: usize,
+}
+
+impl<'r> Programs<'r> {
+    pub fn new(random: &'r mut Random) -> Self {
+        Self { random, pods: vec!["pod".into()], nodes: vec!["node".into()], lets: Vec::new(), fresh: 0 }
+    }
+
+    /// A policy with lets, filters and scores.
+    pub fn policy(&mut self) -> String {
+        let mut text = String::from("policy random {\n  param limit = 3\n  param key = \"team\"\n");
+        text.push_str("  group mates = m in pods where m.namespace == pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]\n");
+        let nodes = std::mem::take(&mut self.nodes);
+        for at in 0..self.random.below(3) {
+            let ty = self.random.of(&[Ty::Bool, Ty::Int, Ty::MaybeText, Ty::Cpu, Ty::Texts]);
+            text.push_str(&format!("  let of_pod{at} = {}\n", self.expr(ty, 2)));
+            self.lets.push((format!("of_pod{at}"), ty));
+        }
+        self.nodes = nodes;
+        for filter in 0..1 + self.random.below(2) {
+            text.push_str(&format!("  filter f{filter} {{\n"));
+            let before = self.lets.len();
+            if self.random.one_in(2) {
+                let ty = self.random.of(&[Ty::Bool, Ty::Int, Ty::MaybeText, Ty::Bytes]);
+                text.push_str(&format!("    let here = {}\n", self.expr(ty, 2)));
+                self.lets.push(("here".into(), ty));
+            }
+            for check in 0..1 + self.random.below(2) {
+                let condition = self.expr(Ty::Bool, 3);
+                let hole = if self.random.one_in(5) { " {node.zone}" } else { "" };
+                if self.random.one_in(2) {
+                    text.push_str(&format!("    require {condition} else \"r{filter}{check}{hole}\"\n"));
+                } else {
+                    text.push_str(&format!("    reject \"r{filter}{check}{hole}\" when {condition}\n"));
+                }
+            }
+            self.lets.truncate(before);
+            text.push_str("  }\n");
+        }
+        for score in 0..self.random.below(3) {
+            let ty = self.random.of(&[Ty::Int, Ty::Float, Ty::Cpu, Ty::Bytes, Ty::Duration]);
+            let reversed = if self.random.one_in(3) { " reversed" } else { "" };
+            text.push_str(&format!("  score s{score} weight {} normalize minmax{reversed} {{\n", 1 + score));
+            if self.random.one_in(2) {
+                let (value, when) = (self.expr(ty, 3), self.expr(Ty::Bool, 2));
+                text.push_str(&format!("    give {value} when {when}\n"));
+            }
+            if self.random.one_in(3) {
+                text.push_str(&format!("    give none when {}\n", self.expr(Ty::Bool, 2)));
+            }
+            text.push_str(&format!("    give {}\n  }}\n", self.expr(ty, 3)));
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    /// An expression of a type.
+    pub fn expr(&mut self, ty: Ty, depth: usize) -> String {
+        let fitting: Vec<String> =
+            self.lets.iter().filter(|(_, of)| *of == ty).map(|(name, _)| name.clone()).collect();
+        if !fitting.is_empty() && self.random.one_in(3) {
+            return self.random.of(&fitting);
+        }
+        if depth == 0 {
+            return self.leaf(ty);
+        }
+        let d = depth - 1;
+        // Any type may be chosen by a condition.
+        if self.random.one_in(12) {
+            let (c, a, b) = (self.expr(Ty::Bool, d), self.expr(ty, d), self.expr(ty, d));
+            return format!("({c} ? {a} : {b})");
+        }
+        match ty {
+            Ty::Bool => self.bool(d),
+            Ty::Int => self.int(d),
+            Ty::Float => self.float(d),
+            Ty::Cpu | Ty::Bytes | Ty::Duration => self.amount(ty, d),
+            Ty::Count => match self.random.below(4) {
+                2 => format!("{}[\"nvidia.com/gpu\"]", self.expr(Ty::Resources, d)),
+                0 => format!("({} + {})", self.expr(Ty::Count, d), self.expr(Ty::Count, d)),
+                1 => format!("{}.sum(q, q.requests[\"nvidia.com/gpu\"])", self.expr(Ty::Pods, d)),
+                _ => self.leaf(ty),
+            },
+            Ty::Time => match self.random.below(3) {
+                0 => format!("({} + {})", self.expr(Ty::Time, d), self.expr(Ty::Duration, d)),
+                1 => format!("({} - {})", self.expr(Ty::Time, d), self.expr(Ty::Duration, d)),
+                _ => self.leaf(ty),
+            },
+            Ty::Text => match self.random.below(3) {
+                0 => format!("({} ?? {})", self.expr(Ty::MaybeText, d), self.expr(Ty::Text, d)),
+                1 => format!("({} + {})", self.expr(Ty::Text, d), self.expr(Ty::Text, d)),
+                _ => self.leaf(ty),
+            },
+            Ty::MaybeText => match self.random.below(4) {
+                0 => format!("{}.first()", self.expr(Ty::Texts, d)),
+                1 => {
+                    let pods = self.expr(Ty::Pods, d);
+                    let (name, condition) = self.with_pod(|this| this.expr(Ty::Bool, d));
+                    format!("{pods}.first({name}, {condition}).name")
+                }
+                _ => self.leaf(ty),
+            },
+            Ty::Texts => match self.random.below(4) {
+                0 => {
+                    let pods = self.expr(Ty::Pods, d);
+                    let (name, text) = self.with_pod(|this| this.expr(Ty::Text, d));
+                    format!("{pods}.map({name}, {text})")
+                }
+                1 => {
+                    let pods = self.expr(Ty::Pods, d);
+                    let (name, text) = self.with_pod(|this| this.expr(Ty::MaybeText, d));
+                    format!("{pods}.map({name}, {text}).present()")
+                }
+                2 => format!("[{}, {}]", self.expr(Ty::Text, d), self.expr(Ty::Text, d)),
+                _ => self.leaf(ty),
+            },
+            Ty::Resources => match self.random.below(3) {
+                0 => format!("({} + {})", self.expr(Ty::Resources, d), self.expr(Ty::Resources, d)),
+                1 => format!("{}.sum(q, q.requests)", self.expr(Ty::Pods, d)),
+                _ => self.leaf(ty),
+            },
+            Ty::Pods => {
+                if self.random.one_in(2) {
+                    let pods = self.leaf(Ty::Pods);
+                    let (name, condition) = self.with_pod(|this| this.expr(Ty::Bool, d.min(1)));
+                    format!("{pods}.filter({name}, {condition})")
+                } else {
+                    self.leaf(ty)
+                }
+            }
+            Ty::Nodes => self.leaf(ty),
+        }
+    }
+
+    fn with_pod(&mut self, make: impl FnOnce(&mut Self) -> String) -> (String, String) {
+        self.fresh += 1;
+        let name = format!("p{}", self.fresh);
+        self.pods.push(name.clone());
+        let text = make(self);
+        self.pods.pop();
+        (name, text)
+    }
+
+    fn with_node(&mut self, make: impl FnOnce(&mut Self) -> String) -> (String, String) {
+        self.fresh += 1;
+        let name = format!("n{}", self.fresh);
+        self.nodes.push(name.clone());
+        let text = make(self);
+        self.nodes.pop();
+        (name, text)
+    }
+
+    fn bool(&mut self, d: usize) -> String {
+        match self.random.below(16) {
+            0 => format!("({} && {})", self.expr(Ty::Bool, d), self.expr(Ty::Bool, d)),
+            1 => format!("({} || {})", self.expr(Ty::Bool, d), self.expr(Ty::Bool, d)),
+            2 => format!("!{}", self.expr(Ty::Bool, d)),
+            3 => {
+                let ty = self.random.of(&[Ty::MaybeText, Ty::Text]);
+                let op = self.random.of(&["==", "!="]);
+                format!("({} {op} {})", self.expr(Ty::MaybeText, d), self.expr(ty, d))
+            }
+            4..=7 => {
+                let ty = self.random.of(&[
+                    Ty::Int,
+                    Ty::Float,
+                    Ty::Cpu,
+                    Ty::Bytes,
+                    Ty::Count,
+                    Ty::Duration,
+                    Ty::Time,
+                    Ty::Text,
+                ]);
+                let op = self.random.of(&["<", "<=", ">", ">=", "==", "!="]);
+                format!("({} {op} {})", self.expr(ty, d), self.expr(ty, d))
+            }
+            8 => format!("({} in {})", self.expr(Ty::MaybeText, d), self.expr(Ty::Texts, d)),
+            9 => format!("has({})", self.leaf(Ty::MaybeText)),
+            10 => {
+                let over = self.expr(Ty::Pods, d);
+                let (name, condition) = self.with_pod(|this| this.expr(Ty::Bool, d));
+                let which = self.random.of(&["all", "exists", "exists_one"]);
+                format!("{over}.{which}({name}, {condition})")
+            }
+            11 => {
+                let over = self.expr(Ty::Nodes, d);
+                let (name, condition) = self.with_node(|this| this.expr(Ty::Bool, d.min(1)));
+                format!("{over}.exists({name}, {condition})")
+            }
+            12 => {
+                let owner = self.owner();
+                format!("(\"{}\" in {owner}.labels)", self.random.of(&KEYS))
+            }
+            13 => format!("({} != none)", self.expr(Ty::MaybeText, d)),
+            _ => self.leaf(Ty::Bool),
+        }
+    }
+
+    fn int(&mut self, d: usize) -> String {
+        match self.random.below(10) {
+            0 => format!("({} + {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
+            1 => format!("({} - {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
+            2 => format!("({} * {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
+            3 => format!("({} / {} ?? {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d), self.leaf(Ty::Int)),
+            4 => format!("({} % {} ?? {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d), self.leaf(Ty::Int)),
+            5 => {
+                let over = self.expr(Ty::Pods, d);
+                let (name, condition) = self.with_pod(|this| this.expr(Ty::Bool, d));
+                format!("{over}.count({name}, {condition})")
+            }
+            6 => {
+                let ty = self.random.of(&[Ty::Cpu, Ty::Bytes]);
+                format!("percent({}, {})", self.expr(ty, d), self.expr(ty, d))
+            }
+            7 => {
+                let over = self.expr(Ty::Pods, d);
+                let (name, number) = self.with_pod(|this| this.expr(Ty::Int, d));
+                let which = self.random.of(&["min", "max"]);
+                format!("({over}.{which}({name}, {number}) ?? {})", self.leaf(Ty::Int))
+            }
+            8 => format!("(int({}) ?? {})", self.expr(Ty::MaybeText, d), self.leaf(Ty::Int)),
+            _ => self.leaf(Ty::Int),
+        }
+    }
+
+    fn float(&mut self, d: usize) -> String {
+        match self.random.below(7) {
+            0 => format!("({} + {})", self.expr(Ty::Float, d), self.expr(Ty::Float, d)),
+            1 => format!("({} * {})", self.expr(Ty::Float, d), self.expr(Ty::Float, d)),
+            2 => format!("({} - {})", self.expr(Ty::Float, d), self.expr(Ty::Int, d)),
+            3 => {
+                let ty = self.random.of(&[Ty::Cpu, Ty::Bytes, Ty::Float]);
+                format!("({} / {} ?? 0.5)", self.expr(ty, d), self.expr(ty, d))
+            }
+            4 => {
+                let ty = self.random.of(&[Ty::Cpu, Ty::Bytes]);
+                format!("share({}, {})", self.expr(ty, d), self.expr(ty, d))
+            }
+            5 => format!("(float({}) ?? 1.5)", self.expr(Ty::MaybeText, d)),
+            _ => self.leaf(Ty::Float),
+        }
+    }
+
+    fn amount(&mut self, ty: Ty, d: usize) -> String {
+        match self.random.below(7) {
+            0 => format!("({} + {})", self.expr(ty, d), self.expr(ty, d)),
+            1 => format!("({} - {})", self.expr(ty, d), self.expr(ty, d)),
+            2 => format!("({} * {})", self.expr(ty, d), self.expr(Ty::Int, d)),
+            3 => format!("({} * {})", self.expr(ty, d), self.expr(Ty::Float, d)),
+            4 => format!("({} / {} ?? {})", self.expr(ty, d), self.expr(Ty::Int, d), self.leaf(ty)),
+            5 if ty == Ty::Cpu => {
+                let over = self.expr(Ty::Pods, d);
+                let (name, number) = self.with_pod(|this| this.expr(Ty::Cpu, d));
+                format!("{over}.sum({name}, {number})")
+            }
+            5 if ty == Ty::Duration => format!("({} - {})", self.expr(Ty::Time, d), self.expr(Ty::Time, d)),
+            _ => self.leaf(ty),
+        }
+    }
+
+    fn pod(&mut self) -> String {
+        let pods = self.pods.clone();
+        // Inner variables are more interesting.
+        if self.random.one_in(2) { pods[pods.len() - 1].clone() } else { self.random.of(&pods) }
+    }
+
+    fn node(&mut self) -> Option<String> {
+        let nodes = self.nodes.clone();
+        if nodes.is_empty() { None } else { Some(self.random.of(&nodes)) }
+    }
+
+    fn owner(&mut self) -> String {
+        let pod = self.pod();
+        match self.node() {
+            Some(node) if self.random.one_in(2) => node,
+            _ => pod,
+        }
+    }
+
+    fn leaf(&mut self, ty: Ty) -> String {
+        let pod = self.pod();
+        let node = self.node();
+        let key = self.random.of(&KEYS);
+        let text = self.random.of(&TEXTS);
+        let node_or = |on_node: &str, otherwise: String| match &node {
+            Some(node) => format!("{node}.{on_node}"),
+            None => otherwise,
+        };
+        let turn = self.random.below(6);
+        match (ty, turn) {
+            (Ty::Bool, 0) => node_or("ready", format!("{pod}.gated")),
+            (Ty::Bool, 1) => node_or("unschedulable", format!("{pod}.terminating")),
+            (Ty::Bool, 2) => format!("{pod}.placed"),
+            (Ty::Bool, 3) => format!("{pod}.bound"),
+            (Ty::Bool, 4) => format!("has({pod}.labels[\"{key}\"])"),
+            (Ty::Bool, _) => match &node {
+                Some(node) => format!("({node}.labels[\"{key}\"] == \"{text}\")"),
+                None => format!("{pod}.gated"),
+            },
+            (Ty::Int, 0) => format!("{pod}.priority"),
+            (Ty::Int, 1) => String::from("limit"),
+            (Ty::Int, 2) => String::from("mates.count()"),
+            (Ty::Int, 3) => node_or("pods.count()", format!("{pod}.attempts")),
+            (Ty::Int, 4) => format!("({pod}.priority * 100000000000000000)"),
+            (Ty::Int, _) => self.random.below(20).to_string(),
+            (Ty::Float, 0) => String::from("50%"),
+            (Ty::Float, 1) => String::from("1e300"),
+            (Ty::Float, 2) => format!("({pod}.priority * 0.25)"),
+            (Ty::Float, _) => format!("{}.5", self.random.below(9)),
+            (Ty::Cpu, 0) => format!("{pod}.requests.cpu"),
+            (Ty::Cpu, 1) => node_or("free.cpu", String::from("250m")),
+            (Ty::Cpu, 2) => node_or("allocatable[\"cpu\"]", String::from("2cpu")),
+            (Ty::Cpu, 3) => node_or("requested.cpu", String::from("1cpu")),
+            (Ty::Cpu, _) => format!("{}m", 100 * self.random.below(40)),
+            (Ty::Bytes, 0) => format!("{pod}.requests.memory"),
+            (Ty::Bytes, 1) => node_or("free.memory", String::from("1Gi")),
+            (Ty::Bytes, 2) => node_or("capacity.memory", String::from("5E")),
+            (Ty::Bytes, _) => format!("{}Mi", self.random.below(4000)),
+            (Ty::Count, 0) => format!("{pod}.requests[\"nvidia.com/gpu\"]"),
+            (Ty::Count, 1) => {
+                node_or("free[\"nvidia.com/gpu\"]", format!("{pod}.limits[\"nvidia.com/gpu\"]"))
+            }
+            (Ty::Count, 2) => node_or("free[\"pods\"]", format!("{pod}.requests[\"nvidia.com/gpu\"]")),
+            (Ty::Count, _) => {
+                node_or("allocatable[\"nvidia.com/gpu\"]", format!("{pod}.requests[\"nvidia.com/gpu\"]"))
+            }
+            (Ty::Duration, 0) => String::from("1h30min"),
+            (Ty::Duration, 1) => String::from("250ms"),
+            (Ty::Duration, _) => format!("{}s", self.random.below(9999)),
+            (Ty::Time, 0) => String::from("now()"),
+            (Ty::Time, 1) => node_or("created", format!("{pod}.created")),
+            (Ty::Time, _) => format!("{pod}.created"),
+            (Ty::Text, 0) => format!("{pod}.name"),
+            (Ty::Text, 1) => format!("{pod}.namespace"),
+            (Ty::Text, 2) => node_or("name", format!("{pod}.qos")),
+            (Ty::Text, _) => format!("\"{text}\""),
+            (Ty::MaybeText, 0) => format!("{pod}.labels[\"{key}\"]"),
+            (Ty::MaybeText, 1) => format!("{pod}.annotations[\"{key}\"]"),
+            (Ty::MaybeText, 2) => format!("{pod}.node.labels[\"{key}\"]"),
+            (Ty::MaybeText, 3) => node_or("zone", format!("{pod}.priority_class")),
+            (Ty::MaybeText, 4) => node_or("labels[key]", format!("{pod}.labels[key]")),
+            (Ty::MaybeText, _) => node_or(&format!("labels[\"{key}\"]"), format!("{pod}.labels[\"{key}\"]")),
+            (Ty::Texts, 0) => format!("{pod}.images"),
+            (Ty::Texts, 1) => format!("{pod}.labels.map(k, k)"),
+            (Ty::Texts, _) => format!("[\"{text}\", \"{}\"]", self.random.of(&TEXTS)),
+            (Ty::Resources, 0) => format!("{pod}.requests"),
+            (Ty::Resources, _) => node_or("free", format!("{pod}.limits")),
+            (Ty::Pods, 0) => String::from("pods"),
+            (Ty::Pods, 1 | 2) => String::from("mates"),
+            (Ty::Pods, _) => node_or("pods", String::from("mates")),
+            (Ty::Nodes, _) => String::from("nodes"),
+        }
+    }
+}
