@@ -12,6 +12,7 @@ pub mod framework;
 pub mod engine;
 pub mod plugins;
 pub mod scheduler;
+pub mod config;
 pub mod dry_run;
 pub mod explain;
 #[cfg(feature = "cluster")]

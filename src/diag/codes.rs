@@ -366,6 +366,18 @@ codes! {
         "Only ConfigMaps with the label `bayplan.dev/policy` are read by a scheduler; this one holds keys that \
          end in `.bay`, and nobody will read them."
 
+    BAD_CONFIG "BP0505" "bad-config" Error
+        "a scheduler configuration that cannot be used"
+        "A `KubeSchedulerConfiguration` is read strictly, as kube-scheduler does: unknown fields, values of \
+         another type or out of range, and plugins that do not exist are refused, with the place and \
+         upstream's words."
+
+    PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
+        "plugins of Kubernetes' default profile that this release does not have"
+        "The default profile names plugins that this release does not have yet. Their arguments are accepted \
+         and nothing else of them happens: pods that need them (volumes, spreading, affinity between pods, \
+         devices, preemption) are placed as if the plugins were disabled."
+
     NOT_BUILT "BP0901" "not-built" Error
         "a part of the language that this release does not have"
         "The statement is part of the language, and this release refuses it rather than ignoring it."

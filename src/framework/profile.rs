@@ -257,6 +257,17 @@ impl<'a> Builder<'a> {
     }
 
     fn build(mut self) -> Result<Framework, Vec<ProfileError>> {
+        for config in &self.profile.plugin_config {
+            let text = match self.registry.get(&config.name) {
+                None => format!("no plugin is called `{}`", config.name),
+                Some(entry) if !entry.is_built() && !entry.is_default() => {
+                    format!("plugin `{}` is not built in this release", config.name)
+                }
+                Some(_) => continue,
+            };
+            let help = removed_plugin_help(&config.name).or_else(|| self.similar(&config.name));
+            self.error_with_help(config.at, text, help);
+        }
         self.make_plugins();
         let mut points = Points::default();
         for point in Point::ALL {

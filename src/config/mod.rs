@@ -1,0 +1,178 @@
+//! [`SchedulerConfig`]: a `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, read strictly, with
+//! upstream's defaults, and how it becomes frameworks. Files are read by the callers (`dry_run`, `cli`, `cluster`).
+//!
+//! - `tree.rs`: YAML or JSON to a tree with places
+//! - `read.rs`: the fields, strictly
+//! - `validate.rs`: what must hold between fields
+//!
+//! Source: `staging/src/k8s.io/kube-scheduler/config/v1/types.go`, `pkg/scheduler/apis/config/v1/defaults.go`.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod read;
+mod tree;
+mod validate;
+
+use crate::diag::{Diagnostic, SourceId, Span, codes};
+use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
+use crate::model::Duration;
+use std::sync::Arc;
+
+pub use read::read;
+
+/// The name of the profile that pods without `schedulerName` belong to.
+pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
+
+/// How one of several instances is chosen to lead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaderElection {
+    /// Whether there is an election at all.
+    pub leader_elect: bool,
+    /// How long a lease is good for without renewal.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// How long to wait between tries.
+    pub retry_period: Duration,
+    /// The name of the lease.
+    pub resource_name: String,
+    /// Its namespace.
+    pub resource_namespace: String,
+}
+
+/// How the API server is spoken to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClientConnection {
+    /// A kubeconfig file; empty: in-cluster.
+    pub kubeconfig: String,
+    /// Requests a second.
+    pub qps: f64,
+    /// How many may go out at once.
+    pub burst: i64,
+}
+
+/// A scheduler's configuration.
+#[derive(Clone, Debug)]
+pub struct SchedulerConfig {
+    /// Kept for files written for kube-scheduler; decisions use one thread.
+    pub parallelism: i64,
+    /// Leader election.
+    pub leader_election: LeaderElection,
+    /// The API server.
+    pub client_connection: ClientConnection,
+    /// Share of the nodes that are asked, for profiles that say nothing; `None`: all nodes.
+    pub percentage_of_nodes_to_score: Option<i32>,
+    /// The first back-off of a refused pod.
+    pub pod_initial_backoff: Duration,
+    /// The longest back-off.
+    pub pod_max_backoff: Duration,
+    /// Whether watches begin only once this instance leads.
+    pub delay_cache_until_active: bool,
+    /// The profiles, at least one.
+    pub profiles: Vec<Profile>,
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        Self {
+            parallelism: 16,
+            leader_election: LeaderElection {
+                leader_elect: true,
+                lease_duration: Duration::from_seconds(15),
+                renew_deadline: Duration::from_seconds(10),
+                retry_period: Duration::from_seconds(2),
+                resource_name: String::from("kube-scheduler"),
+                resource_namespace: String::from("kube-system"),
+            },
+            client_connection: ClientConnection { kubeconfig: String::new(), qps: 50.0, burst: 100 },
+            percentage_of_nodes_to_score: None,
+            pod_initial_backoff: Duration::from_seconds(1),
+            pod_max_backoff: Duration::from_seconds(10),
+            delay_cache_until_active: false,
+            profiles: vec![Profile::new(DEFAULT_SCHEDULER_NAME)],
+        }
+    }
+}
+
+/// The frameworks of a configuration, and what is worth saying about it.
+pub struct Frameworks {
+    /// One for each profile, in the order of the configuration.
+    pub frameworks: Vec<Arc<Framework>>,
+    /// Warnings: plugins of the default profile that are not built.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl SchedulerConfig {
+    /// The framework of each profile, with the plugins of `registry` (in-tree plugins and the policies that are
+    /// loaded now). `source` is the text that the configuration was read from, for places. All complaints, when there
+    /// is an error.
+    pub fn frameworks(&self, registry: &Registry, source: SourceId) -> Result<Frameworks, Vec<Diagnostic>> {
+        let mut instances = Instances::default();
+        let mut complaints = Vec::new();
+        let mut frameworks: Vec<Arc<Framework>> = Vec::new();
+        for profile in &self.profiles {
+            let mut profile = profile.clone();
+            let own = profile.percentage_of_nodes_to_score;
+            profile.percentage_of_nodes_to_score = own.or(self.percentage_of_nodes_to_score);
+            match profile.build(registry, &mut instances) {
+                Ok(framework) => frameworks.push(Arc::new(framework)),
+                Err(errors) => complaints.extend(errors.into_iter().map(|error| {
+                    let text = error.message;
+                    let mut diagnostic = Diagnostic::new(&codes::BAD_CONFIG, span(source, error.at), text);
+                    diagnostic.help = error.help;
+                    diagnostic
+                })),
+            }
+        }
+        if complaints.is_empty() {
+            complaints.extend(self.different_queue_sort(&frameworks, source));
+        }
+        if !complaints.is_empty() {
+            return Err(complaints);
+        }
+        Ok(Frameworks { frameworks, warnings: not_built(&instances, source) })
+    }
+
+    /// The queue is one: every profile sorts it with the same plugin and the same arguments.
+    fn different_queue_sort(&self, frameworks: &[Arc<Framework>], source: SourceId) -> Option<Diagnostic> {
+        let sorter = |framework: &Arc<Framework>| {
+            let id = framework.points().queue_sort.first()?;
+            framework.plugins().get(id.index()).cloned()
+        };
+        let first = sorter(frameworks.first()?)?;
+        let (framework, profile) = frameworks
+            .iter()
+            .zip(&self.profiles)
+            .find(|(framework, _)| sorter(framework).is_none_or(|other| !Arc::ptr_eq(&first, &other)))?;
+        let name = sorter(framework).map(|other| other.name().to_owned()).unwrap_or_default();
+        let text = if name == first.name() {
+            format!("arguments of `{name}` must be the same for all profiles")
+        } else {
+            format!("queue sort plugin must be the same for all profiles: `{}` and `{name}`", first.name())
+        };
+        Some(Diagnostic::new(&codes::BAD_CONFIG, span(source, profile.at), text))
+    }
+}
+
+fn not_built(instances: &Instances, source: SourceId) -> Vec<Diagnostic> {
+    let names: Vec<String> = instances.not_built.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let text =
+        format!("plugins of the default profile that this release does not have: {}", names.join(", "));
+    let help = "pods that need them are placed as if the plugins were disabled";
+    let warning = Diagnostic::new(&codes::PLUGIN_NOT_BUILT, span(source, At::default()), text);
+    vec![warning.with_help(help)]
+}
+
+fn span(source: SourceId, at: At) -> Span {
+    Span::new(source, at.start, at.end)
+}
+
+fn diagnostic(source: SourceId, error: ArgsError) -> Diagnostic {
+    let text = error.to_string();
+    let mut diagnostic = Diagnostic::new(&codes::BAD_CONFIG, span(source, error.at), text);
+    diagnostic.help = error.help;
+    diagnostic
+}

@@ -1,0 +1,350 @@
+//! Our plugins and both deciders against what kube-scheduler 1.36.2 decided on the same clusters, and our events and
+//! queueing hints against its own. Where upstream's decision used a plugin that is not built, what does not depend on
+//! it is compared all the same.
+
+use crate::support::vectors;
+use bayplan::config;
+use bayplan::diag::SourceMap;
+use bayplan::engine::{Decider, Plain, Scan, TieBreak};
+use bayplan::framework::{
+    ClusterEvent, Cycle, Feasible, FitError, Framework, PluginId, QueueingHint, Recorder, Status,
+};
+use bayplan::model::{Change, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan::plugins::{self, IN_TREE};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Scores by node and plugin, after normalisation and weight.
+#[derive(Default)]
+struct Scores {
+    by_plugin: Vec<(PluginId, Vec<(NodeId, i64)>)>,
+    totals: Vec<(NodeId, i64)>,
+}
+
+impl Recorder for Scores {
+    fn wants_scores(&self) -> bool {
+        true
+    }
+    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, _: &[i64], normalized: &[i64]) {
+        let scores = on.iter().map(|node| (node, normalized[node.row()] * weight)).collect();
+        self.by_plugin.push((plugin, scores));
+    }
+    fn totals(&mut self, on: &NodeSet, totals: &[i64]) {
+        self.totals = on.iter().map(|node| (node, totals[node.row()])).collect();
+    }
+}
+
+fn is_built(plugin: &str) -> bool {
+    IN_TREE.iter().any(|row| row.name == plugin && row.new.is_some())
+}
+
+fn frameworks(config: &Value) -> Vec<Arc<Framework>> {
+    let mut sources = SourceMap::new();
+    let id = sources.add("config.json", config.to_string());
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let made = config.frameworks(&plugins::registry(), id);
+    made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks
+}
+
+fn upsert(snapshot: &mut Snapshot, object: &Value) {
+    let value = Arc::new(object.clone());
+    match object["kind"].as_str().unwrap() {
+        "Node" => {
+            let node = Arc::new(Node::from_value(value).unwrap());
+            snapshot.apply(Change::NodeUpserted { node });
+        }
+        "Namespace" => {
+            let namespace = Arc::new(Namespace::from_value(value).unwrap());
+            snapshot.apply(Change::NamespaceUpserted { namespace });
+        }
+        "Pod" => place(snapshot, Arc::new(PodInfo::from_value(value).unwrap())),
+        _ => {}
+    }
+}
+
+fn place(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
+    let node = pod.node_name.as_ref().and_then(|name| snapshot.row_by_name(name));
+    match node {
+        Some(node) => snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound }),
+        None => snapshot.apply(Change::PodPending { pod }),
+    }
+}
+
+fn cluster(objects: &Value, frameworks: &[Arc<Framework>]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for plugin in frameworks.iter().flat_map(|framework| framework.plugins()) {
+        for (key, index) in plugin.indexes() {
+            snapshot.add_index(key, index);
+        }
+    }
+    let objects = objects.as_array().unwrap();
+    for kind in ["Namespace", "Node", "Pod"] {
+        for object in objects.iter().filter(|object| object["kind"] == kind) {
+            upsert(&mut snapshot, object);
+        }
+    }
+    snapshot
+}
+
+#[derive(Default, Debug)]
+struct Count {
+    cases: usize,
+    decisions: usize,
+    values: usize,
+    mismatches: Vec<String>,
+}
+
+impl Count {
+    fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: impl Fn() -> String, ours: &T, upstream: &T) {
+        self.values += 1;
+        if ours != upstream {
+            self.mismatches.push(format!("{}: ours {ours:?}, upstream {upstream:?}", what()));
+        }
+    }
+}
+
+/// Code, plugin and reasons of a refusal; reasons as a set.
+type Refusal = (String, String, BTreeSet<String>);
+
+fn refusal(framework: &Framework, status: &Status) -> Refusal {
+    let plugin = framework.plugin_name(status.plugin).to_owned();
+    (status.code.name().to_owned(), plugin, status.reasons().map(str::to_owned).collect())
+}
+
+fn upstream_refusal(of: &Value) -> Refusal {
+    let text = |key: &str| of[key].as_str().unwrap_or_default().to_owned();
+    let reasons = of["reasons"].as_array().into_iter().flatten();
+    (text("code"), text("plugin"), reasons.map(|reason| reason.as_str().unwrap().to_owned()).collect())
+}
+
+fn names(value: &Value) -> BTreeSet<String> {
+    value.as_array().into_iter().flatten().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
+    let frameworks = frameworks(&case["config"]);
+    let mut snapshot = cluster(&case["objects"], &frameworks);
+    count.cases += 1;
+    for (pod, decision) in
+        case["pending"].as_array().unwrap().iter().zip(case["decisions"].as_array().unwrap())
+    {
+        compare_decision(case, pod, decision, &frameworks, &snapshot, decider, count);
+        if let Some(chosen) = decision["chosen"].as_str() {
+            let mut pod = pod.clone();
+            pod["spec"]["nodeName"] = chosen.into();
+            upsert(&mut snapshot, &pod);
+        }
+    }
+}
+
+fn compare_decision(
+    case: &Value,
+    pod: &Value,
+    decision: &Value,
+    frameworks: &[Arc<Framework>],
+    snapshot: &Snapshot,
+    decider: &mut dyn Decider,
+    count: &mut Count,
+) {
+    let place = format!("{} {}", case["name"].as_str().unwrap(), decision["pod"].as_str().unwrap());
+    let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
+    let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap().clone();
+    let mut cycle = Cycle::new(pod, framework.clone(), Time(0));
+    let mut scores = Scores::default();
+    let name = |node: NodeId| snapshot.node(node).unwrap().name().to_string();
+    count.decisions += 1;
+
+    let found = decider.filter(&mut cycle, snapshot, &mut scores);
+    let upstream = decision["feasible"].as_array().into_iter().flatten();
+    let upstream: BTreeSet<String> = upstream.map(|name| name.as_str().unwrap().to_owned()).collect();
+    let rejected: BTreeMap<String, Refusal> = decision["rejected"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, of)| (name.clone(), upstream_refusal(of)))
+        .collect();
+    // Nodes that only a plugin refused which is not built: all built filters come before it and let the node pass.
+    let beyond: BTreeSet<String> = rejected
+        .iter()
+        .filter(|(_, (_, plugin, _))| !plugin.is_empty() && !is_built(plugin))
+        .map(|(name, _)| name.clone())
+        .collect();
+    let ours: BTreeSet<String> = match &found {
+        Ok(feasible) => feasible.nodes.iter().map(name).collect(),
+        Err(status) => {
+            assert!(status.is_rejected(), "{place}: {}", status.message());
+            BTreeSet::new()
+        }
+    };
+    count.same(|| format!("{place} feasible"), &ours, &upstream.union(&beyond).cloned().collect());
+    for node in snapshot.nodes() {
+        let expected = rejected.get(node.name().as_str()).filter(|_| !beyond.contains(node.name().as_str()));
+        let Some(expected) = expected else { continue };
+        let given = cycle.diagnosis.nodes.get(node.id()).map(|status| refusal(&framework, status));
+        let what = || format!("{place} refusal of {}", node.name());
+        // A PreFilter that refuses the pod stands for every node.
+        count.same(what, &given, &Some(expected.clone()));
+    }
+    let expected = decision["prefilter"].as_str().map(str::to_owned).filter(|text| !text.is_empty());
+    count.same(|| format!("{place} prefilter"), &cycle.diagnosis.pre_filter_message, &expected);
+    if beyond.is_empty() {
+        let plugins = |set: &bayplan::framework::PluginSet| -> BTreeSet<String> {
+            set.iter().map(|id| framework.plugin_name(id).to_owned()).collect()
+        };
+        let ours = plugins(&cycle.diagnosis.unschedulable_plugins);
+        if upstream.is_empty() {
+            count.same(|| format!("{place} plugins"), &ours, &names(&decision["unschedulablePlugins"]));
+            let error = FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis };
+            let message = decision["message"].as_str().unwrap_or_default();
+            let own_part = message.split(" no new claims to deallocate").next().unwrap_or_default();
+            let own_part = own_part.split(" preemption:").next().unwrap_or_default();
+            count.same(|| format!("{place} message"), &error.to_string(), &own_part.to_owned());
+        }
+    }
+    if upstream.is_empty() {
+        return;
+    }
+
+    let nodes = upstream.iter().map(|name| snapshot.node_by_name(&Symbol::new(name)).unwrap()).collect();
+    let feasible = Feasible { nodes };
+    decider.score(&mut cycle, &feasible, snapshot, &mut scores).unwrap();
+    let mut ours: BTreeMap<(String, String), i64> = BTreeMap::new();
+    for (plugin, by_node) in &scores.by_plugin {
+        for (node, score) in by_node {
+            ours.insert((name(*node), framework.plugin_name(*plugin).to_owned()), *score);
+        }
+    }
+    let mut foreign = 0;
+    let mut seen = 0;
+    for (node, by_plugin) in decision["scores"].as_object().unwrap() {
+        for (plugin, score) in by_plugin.as_object().unwrap() {
+            let score = score.as_i64().unwrap();
+            if !is_built(plugin) {
+                foreign += score.abs();
+                continue;
+            }
+            seen += 1;
+            let key = (node.clone(), plugin.clone());
+            count.same(|| format!("{place} score {key:?}"), &ours.get(&key).copied(), &Some(score));
+        }
+    }
+    count.same(|| format!("{place} number of scores"), &ours.len(), &seen);
+    if foreign == 0 {
+        for (node, total) in &scores.totals {
+            let what = || format!("{place} total of {}", name(*node));
+            count.same(what, &Some(*total), &decision["total"][name(*node)].as_i64());
+        }
+        let selected =
+            decider.select(&cycle, &feasible, snapshot, &[], TieBreak::Name, 0, &mut scores).unwrap();
+        let best: BTreeSet<String> = decider.best().iter().map(name).collect();
+        count.same(|| format!("{place} best"), &best, &names(&decision["best"]));
+        count.same(
+            || format!("{place} chosen"),
+            &Some(name(selected.node).as_str()),
+            &decision["chosen"].as_str(),
+        );
+    }
+}
+
+const FAMILIES: [&str; 9] =
+    ["basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "mixed"];
+
+fn families(mut decider: impl Decider) {
+    let mut all = Count::default();
+    for family in FAMILIES {
+        let mut count = Count::default();
+        for case in vectors(&format!("kube-scheduler-1.36/{family}")) {
+            compare(&case, &mut decider, &mut count);
+        }
+        println!(
+            "{family}: {} cases, {} decisions, {} values, {} mismatches",
+            count.cases,
+            count.decisions,
+            count.values,
+            count.mismatches.len()
+        );
+        for mismatch in count.mismatches.iter().take(5) {
+            println!("  {mismatch}");
+        }
+        all.cases += count.cases;
+        all.decisions += count.decisions;
+        all.values += count.values;
+        all.mismatches.append(&mut count.mismatches);
+    }
+    println!("all: {} cases, {} decisions, {} values", all.cases, all.decisions, all.values);
+    assert_eq!(all.mismatches.len(), 0, "{:#?}", &all.mismatches[..all.mismatches.len().min(20)]);
+    assert!(all.cases >= 180 && all.decisions >= 1_000 && all.values >= 30_000, "{all:?}");
+}
+
+#[test]
+fn decisions_agree_when_asked_plainly() {
+    families(Plain::new());
+}
+
+#[test]
+fn decisions_agree_when_asked_by_ranges() {
+    families(Scan::new());
+}
+
+#[test]
+fn events_and_hints_agree() {
+    let config = serde_json::json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+    });
+    let frameworks = frameworks(&config);
+    let framework = &frameworks[0];
+    let mut count = Count::default();
+    for case in vectors("hints") {
+        count.cases += 1;
+        let place = case["name"].as_str().unwrap_or_default();
+        let snapshot = cluster(&case["objects"], &frameworks);
+        let pod = Arc::new(PodInfo::from_value(Arc::new(case["pod"].clone())).unwrap());
+        let cycle = Cycle::new(pod, framework.clone(), Time(0));
+        for change in case["changes"].as_array().unwrap() {
+            let object = |side: &str| (!change[side].is_null()).then(|| Arc::new(change[side].clone()));
+            let (old, new) = (object("old"), object("new"));
+            let Some(any) = new.as_ref().or(old.as_ref()) else { continue };
+            let events = match any["kind"].as_str().unwrap() {
+                "Pod" => {
+                    let read = |value: Option<Arc<Value>>| {
+                        value.map(|value| Arc::new(PodInfo::from_value(value).unwrap()))
+                    };
+                    ClusterEvent::of_pod(read(old).as_ref(), read(new).as_ref())
+                }
+                "Node" => {
+                    let read = |value: Option<Arc<Value>>| {
+                        value.map(|value| Arc::new(Node::from_value(value).unwrap()))
+                    };
+                    ClusterEvent::of_node(read(old).as_ref(), read(new).as_ref())
+                }
+                _ => continue,
+            };
+            count.decisions += 1;
+            let labels: Vec<String> = events.iter().map(|event| event.label().into_owned()).collect();
+            let expected: Vec<String> = change["events"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|label| label.as_str().unwrap().to_owned())
+                .collect();
+            count.same(|| format!("{place} events"), &labels, &expected);
+            for event in &events {
+                let label = event.label().into_owned();
+                for (at, plugin) in framework.plugins().iter().enumerate() {
+                    let hint = framework.hint(PluginId(at as u16), cycle.handle(&snapshot), event);
+                    let hint = hint.map(|hint| match hint {
+                        QueueingHint::Queue => "Queue",
+                        QueueingHint::Skip => "QueueSkip",
+                    });
+                    let expected = change["hints"][&label][plugin.name()].as_str();
+                    count.same(|| format!("{place} {label} {}", plugin.name()), &hint, &expected);
+                }
+            }
+        }
+    }
+    println!("hints: {} cases, {} changes, {} values", count.cases, count.decisions, count.values);
+    assert_eq!(count.mismatches.len(), 0, "{:#?}", &count.mismatches[..count.mismatches.len().min(20)]);
+    assert!(count.cases >= 500 && count.decisions >= 4_000 && count.values >= 40_000, "{count:?}");
+}
