@@ -112,8 +112,8 @@ pub struct PodInfo {
     pub nonzero_milli_cpu: i64,
     /// Request of memory (bytes) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
     pub nonzero_memory: i64,
-    /// CPU (millicores) that this pod counts while it is itself scored. Differs from `nonzero_milli_cpu` only where
-    /// the pod as a whole has requests and a container names no CPU.
+    /// CPU (millicores) that this pod counts while NodeResourcesFit scores nodes for it: defaults for containers that
+    /// name none, and no amounts of the pod as a whole.
     pub score_milli_cpu: i64,
     /// Memory (bytes) that this pod counts while it is itself scored; as `score_milli_cpu`.
     pub score_memory: i64,

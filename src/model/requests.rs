@@ -223,13 +223,23 @@ impl PodResources {
         self.scored(missing("cpu"), missing("memory"))
     }
 
-    /// CPU (millicores) and memory (bytes) of the pod that is being scored: the defaults count for each container
-    /// that names none, always.
+    /// CPU (millicores) and memory (bytes) of the pod that is being scored by NodeResourcesFit: the defaults count for
+    /// each container that names none, and amounts of the pod as a whole do not count, as upstream's scorer is made
+    /// without `enablePodLevelResources` (the recorded decisions show it).
     pub fn score(&self) -> (i64, i64) {
-        self.scored(true, true)
+        let mut requests = self.containers_with(&Self::defaults(true, true));
+        requests.add(&self.overhead);
+        let of = |name| requests.get(name).unwrap_or_default();
+        (of("cpu").milli_value(), of("memory").value())
     }
 
     fn scored(&self, cpu: bool, memory: bool) -> (i64, i64) {
+        let requests = self.requests_with(&Self::defaults(cpu, memory));
+        let of = |name| requests.get(name).unwrap_or_default();
+        (of("cpu").milli_value(), of("memory").value())
+    }
+
+    fn defaults(cpu: bool, memory: bool) -> Amounts {
         let mut defaults = Amounts::default();
         if cpu {
             defaults.set(&Symbol::new("cpu"), Quantity::from_milli(DEFAULT_MILLI_CPU));
@@ -237,13 +247,11 @@ impl PodResources {
         if memory {
             defaults.set(&Symbol::new("memory"), Quantity::from_value(DEFAULT_MEMORY));
         }
-        let requests = self.requests_with(&defaults);
-        let of = |name| requests.get(name).unwrap_or_default();
-        (of("cpu").milli_value(), of("memory").value())
+        defaults
     }
 
-    fn requests_with(&self, defaults: &Amounts) -> Amounts {
-        let mut requests = self.combine(|container| {
+    fn containers_with(&self, defaults: &Amounts) -> Amounts {
+        self.combine(|container| {
             let mut asked = match &container.status {
                 Some((actual, allocated)) if container.sidecar || !container.init => {
                     self.effective_requests(&container.spec.requests, &actual.requests, allocated)
@@ -254,7 +262,11 @@ impl PodResources {
                 asked.entry(name, |now| now.unwrap_or(*amount));
             }
             asked
-        });
+        })
+    }
+
+    fn requests_with(&self, defaults: &Amounts) -> Amounts {
+        let mut requests = self.containers_with(defaults);
         if let (true, Some(pod)) = (self.has_pod_requests(), &self.pod) {
             let resized = self.pod_status.as_ref().map(|(actual, allocated)| {
                 self.effective_requests(&pod.requests, &actual.requests, allocated)
