@@ -1,15 +1,17 @@
 //! How every command finds its input: policy files and folders, ConfigMaps that hold policies, cluster files.
 //! A path that cannot be read is an error that names it; what is wrong inside is a diagnostic with a place.
 
-use crate::diag::{Diagnostic, SourceId, SourceMap};
+use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::sources;
 use anyhow::Context;
+use rustc_hash::FxHashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Policies that were read and compiled, with everything that is to be said about them.
+#[derive(Default)]
 pub struct Policies {
     /// All texts.
     pub sources: SourceMap,
@@ -28,50 +30,91 @@ impl Policies {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
+
+    /// Reads `*.bay` files, YAML or JSON files with ConfigMaps, folders of both.
+    pub fn read(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
+        for path in paths {
+            let mut files = Vec::new();
+            policy_files(path, &mut files)?;
+            let before = self.texts.len() + self.diagnostics.len();
+            for file in &files {
+                self.read_file(file)?;
+            }
+            if self.texts.len() + self.diagnostics.len() == before {
+                let path = path.display();
+                anyhow::bail!("no policies in {path}: expected *.bay files, or ConfigMaps in *.yaml or *.json");
+            }
+        }
+        Ok(())
+    }
+
+    fn read_file(&mut self, file: &Path) -> anyhow::Result<()> {
+        let id = self.add(file)?;
+        if self.diagnostics.iter().any(|said| said.span.source == id) {
+            return Ok(());
+        }
+        if file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json") {
+            self.config_maps(id, false);
+        } else {
+            self.texts.push(id);
+        }
+        Ok(())
+    }
+
+    /// Adds the text of a file; bytes that are no UTF-8 are a diagnostic.
+    pub fn add(&mut self, file: &Path) -> anyhow::Result<SourceId> {
+        let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
+        if let Some(known) = self.sources.iter().find(|source| source.name() == name) {
+            return Ok(known.id());
+        }
+        let (id, problem) = self.sources.add_bytes(name, bytes(file)?);
+        self.files += 1;
+        self.diagnostics.extend(problem);
+        Ok(id)
+    }
+
+    /// Takes the policies of the ConfigMaps in a file; with `labelled` only of those that a scheduler would read.
+    pub fn config_maps(&mut self, file: SourceId, labelled: bool) {
+        let (found, diagnostics) = sources::policies_in(&mut self.sources, file);
+        let wanted = found.iter().filter(|found| found.labelled || !labelled);
+        self.texts.extend(wanted.map(|found| found.source));
+        if !labelled {
+            self.diagnostics.extend(diagnostics);
+        }
+    }
+
+    /// Compiles all texts; a name that is given twice is a mistake, wherever the two policies are.
+    pub fn compile(&mut self) {
+        let mut compiled = Vec::new();
+        let mut named = FxHashMap::default();
+        self.texts.dedup();
+        for id in &self.texts {
+            let Some(source) = self.sources.get(*id) else { continue };
+            let (policies, diagnostics) = crate::lang::compile(source);
+            self.diagnostics.extend(diagnostics);
+            for policy in policies {
+                if let Some(first) = named.insert(policy.name.to_string(), policy.name_span) {
+                    let message = format!("a second policy is called `{}`", policy.name);
+                    self.diagnostics.push(
+                        Diagnostic::new(&codes::POLICY_NAME_CLASH, policy.name_span, message)
+                            .with_place(first, "the first one")
+                            .with_help("a policy is a plugin of its own name: rename one of them"),
+                    );
+                    continue;
+                }
+                compiled.push(Arc::new(CompiledPolicy::new(policy, &self.sources)));
+            }
+        }
+        self.set = PolicySet::new(compiled);
+    }
 }
 
-/// Reads and compiles the policies at `paths`: `*.bay` files, YAML or JSON files with ConfigMaps, folders of both.
+/// Reads and compiles the policies at `paths`.
 pub fn policies(paths: &[PathBuf]) -> anyhow::Result<Policies> {
-    let mut read = Policies {
-        sources: SourceMap::new(),
-        set: PolicySet::default(),
-        diagnostics: Vec::new(),
-        files: 0,
-        texts: Vec::new(),
-    };
-    for path in paths {
-        let mut files = Vec::new();
-        policy_files(path, &mut files)?;
-        if files.is_empty() {
-            anyhow::bail!("no policies in {}: expected *.bay files, or ConfigMaps in *.yaml or *.json", path.display());
-        }
-        for file in files {
-            add_file(&mut read, &file)?;
-        }
-    }
-    let mut compiled = Vec::new();
-    for id in read.texts.clone() {
-        let (policies, diagnostics) = crate::lang::compile(&read.sources, id);
-        compiled.extend(policies.into_iter().map(Arc::<CompiledPolicy>::new));
-        read.diagnostics.extend(diagnostics);
-    }
-    read.diagnostics.extend(crate::lang::clashes(&compiled));
-    read.set = PolicySet::new(compiled);
+    let mut read = Policies::default();
+    read.read(paths)?;
+    read.compile();
     Ok(read)
-}
-
-fn add_file(read: &mut Policies, file: &Path) -> anyhow::Result<()> {
-    let text = text(file)?;
-    let id = read.sources.add(file.display().to_string(), text);
-    read.files += 1;
-    if file.extension().is_some_and(|ending| ending == "bay") {
-        read.texts.push(id);
-        return Ok(());
-    }
-    let (found, diagnostics) = sources::policies_in(&mut read.sources, id);
-    read.texts.extend(found.into_iter().map(|found| found.source));
-    read.diagnostics.extend(diagnostics);
-    Ok(())
 }
 
 /// The policy files at a path: itself, or what a folder holds, in the order of the names.
@@ -145,18 +188,12 @@ fn folder(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The text of a file; `-` is stdin. Not UTF-8 is an error that says where.
-pub fn text(path: &Path) -> anyhow::Result<String> {
-    let bytes = if path == Path::new("-") {
+/// The bytes of a file; `-` is stdin.
+fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
-        bytes
-    } else {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?
-    };
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-        anyhow::anyhow!("{} is no UTF-8 text: byte {at}, in line {line}, is none; save the file as UTF-8", path.display())
-    })
+        return Ok(bytes);
+    }
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }

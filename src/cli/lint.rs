@@ -3,7 +3,6 @@
 use super::{ExitStatus, Output, Style, input};
 use crate::diag::render::{Look, Tally};
 use crate::diag::{Severity, codes, json, render};
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Checks policies: all mistakes, each on its line, with a way out.

@@ -4,6 +4,11 @@
 //! To add a command: write `<command>.rs`, and one variant with its arm below.
 
 mod output;
+mod input;
+mod load;
+mod setup;
+mod lint;
+mod dry_run;
 mod version;
 mod completions;
 
@@ -60,6 +65,10 @@ pub enum ColorChoice {
 /// The commands, in the order of the help.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Schedules the pending pods of a cluster given as files; binds nothing.
+    DryRun(dry_run::Args),
+    /// Checks policies: all mistakes, each on its line, with a way out.
+    Lint(lint::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
     Version(version::Args),
     /// Prints a completion script for a shell.
@@ -79,6 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     };
     let mut out = Output::for_process(cli.color, cli.quiet);
     let ended = match cli.command {
+        Command::DryRun(args) => dry_run::run(&args, &mut out),
+        Command::Lint(args) => lint::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
     };

@@ -43,6 +43,8 @@ pub struct Output {
     stderr: Box<dyn Write>,
     /// Whether stdout takes colours.
     pub colour: bool,
+    /// Whether stderr takes colours.
+    pub stderr_colour: bool,
     /// Whether stderr is a terminal, so that progress may be shown.
     pub progress: bool,
     /// Whether drawn lines may be UTF-8.
@@ -71,6 +73,11 @@ impl Output {
                 ColorChoice::Never => false,
                 ColorChoice::Auto => terminal && !no_color,
             },
+            stderr_colour: match choice {
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+                ColorChoice::Auto => std::io::stderr().is_terminal() && !no_color,
+            },
             progress: std::io::stderr().is_terminal(),
             unicode: locale.is_none_or(|locale| {
                 let locale = locale.to_ascii_lowercase();
@@ -83,7 +90,7 @@ impl Output {
 
     /// For tests: what is written goes to the two sinks, without colours.
     pub fn to_sinks(stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> Self {
-        Self { stdout, stderr, colour: false, progress: false, unicode: true, width: None, quiet: false }
+        Self { stdout, stderr, colour: false, stderr_colour: false, progress: false, unicode: true, width: None, quiet: false }
     }
 
     /// Data goes here.
@@ -237,4 +244,22 @@ impl Table {
         text.push_str(line.trim_end());
         text.push('\n');
     }
+}
+
+/// A number with a comma for thousands.
+pub fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// JSON as YAML.
+pub fn yaml(value: &serde_json::Value) -> anyhow::Result<String> {
+    Ok(serde_saphyr::to_string(value)?)
 }

@@ -1,12 +1,50 @@
 //! The JSON of `dry-run`, kind `DryRun`: an interface for other programs; fields are only added.
 
+use super::in_order;
+use crate::dry_run::{PodReport, Report, Standing};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use serde_json::{Map, Value, json};
 
-/// All decisions, in the order they were made. `all_nodes` adds every node with its refusal or scores.
-pub fn report(records: &[DecisionRecord], all_nodes: bool) -> Value {
-    let decisions: Vec<Value> = records.iter().map(|record| decision(record, all_nodes)).collect();
+/// The last decision of each pod, in the order in which pods were first tried. `all_nodes` adds every node with its
+/// refusal or scores.
+pub fn report(report: &Report, all_nodes: bool) -> Value {
+    let pods = in_order(report).into_iter().filter_map(|at| report.pods.get(at));
+    let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes)).collect();
     json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions})
+}
+
+/// A pod's last decision, corrected by what became of it afterwards.
+fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
+    let mut one = match pod.decisions.last() {
+        Some(record) => decision(record, all_nodes),
+        None => json!({
+            "pod": pod.pod.full_name(),
+            "profile": pod.pod.scheduler_name.as_str(),
+            "node": "", "message": "", "nominatedNode": "", "victims": [], "best": [],
+        }),
+    };
+    let (state, node, message) = match &pod.standing {
+        Standing::Bound(node) => ("placed", node.as_str(), String::new()),
+        Standing::Waiting { message } => ("waits", "", message.clone()),
+        Standing::Failing { message } => ("failed", "", message.clone()),
+        Standing::Gated { by } => ("gated", "", format!("kept out of the queue by {by}")),
+        Standing::AtPermit { plugins, .. } => {
+            let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
+            ("atPermit", "", format!("waits for {}", plugins.join(", ")))
+        }
+        Standing::NotOurs => ("notOurs", "", format!("no profile is called `{}`", pod.pod.scheduler_name)),
+        Standing::Terminating => ("terminating", "", "it is being deleted".to_owned()),
+    };
+    if let Some(one) = one.as_object_mut() {
+        one.insert("node".to_owned(), json!(node));
+        one.insert("message".to_owned(), json!(message));
+        one.insert("state".to_owned(), json!(state));
+        if let Some(waited) = &pod.waited {
+            let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
+            one.insert("waited".to_owned(), json!({"node": waited.node.as_str(), "plugins": plugins}));
+        }
+    }
+    one
 }
 
 fn decision(record: &DecisionRecord, all_nodes: bool) -> Value {

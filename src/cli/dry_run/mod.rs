@@ -1,0 +1,107 @@
+//! `bayplan dry-run`: schedules the pending pods of a cluster that is given as files, and says why each is where it is.
+//! Nothing is written anywhere. How the pods are placed is `crate::dry_run`'s; here are arguments and the report.
+
+pub mod json;
+pub mod text;
+pub mod why;
+
+use super::{ExitStatus, Output, setup};
+use crate::dry_run::{Options, Order, Report, Standing, run as schedule};
+use crate::engine::TieBreak;
+
+/// Schedules the pending pods of a cluster given as files, and binds nothing.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bayplan dry-run --cluster cluster.yaml --policies gpu.bay
+  kubectl get nodes,pods,namespaces -A -o json | bayplan dry-run --cluster - --policies policies/
+  bayplan dry-run --cluster cluster.yaml --pods job.yaml --fail-on unschedulable
+  bayplan dry-run --cluster cluster.yaml --all-nodes -o json")]
+pub struct Args {
+    #[command(flatten)]
+    from: setup::From,
+    #[command(flatten)]
+    how: How,
+    /// Every node with its refusal or scores, in JSON and YAML.
+    #[arg(long)]
+    all_nodes: bool,
+    /// All pods; without it long lists are cut, and the rest is counted.
+    #[arg(long)]
+    all: bool,
+    /// How to print: `text`, `json` or `yaml`.
+    #[arg(long, short, value_parser = ["text", "json", "yaml"], default_value = "text", hide_possible_values = true)]
+    output: String,
+    /// Exit with status 1 if a pod waits: `unschedulable`.
+    #[arg(long, value_parser = ["unschedulable"], hide_possible_values = true, value_name = "WHAT")]
+    fail_on: Option<String>,
+}
+
+/// How pods are tried; `explain` takes the same, to come to the same decisions.
+#[derive(clap::Args, Clone, Debug)]
+pub struct How {
+    /// The order of the pending pods: `queue` (the profile's) or `given` (that of the files).
+    #[arg(long, value_parser = ["queue", "given"], default_value = "queue", hide_possible_values = true)]
+    pub order: String,
+    /// Among equal nodes: `random` (drawn with the seed) or `name` (the first).
+    #[arg(long, value_parser = ["random", "name"], default_value = "random", hide_possible_values = true)]
+    pub tie_break: String,
+    /// Draws among equal nodes.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl How {
+    /// The options of the run.
+    pub fn options(&self) -> Options {
+        Options {
+            order: if self.order == "given" { Order::Given } else { Order::Queue },
+            tie_break: if self.tie_break == "name" { TieBreak::Name } else { TieBreak::Seeded },
+            seed: self.seed,
+            ..Options::default()
+        }
+    }
+
+    /// The flags that were set, for the next command.
+    pub fn flags(&self) -> String {
+        let mut text = String::new();
+        if self.order != "queue" {
+            text.push_str(" --order given");
+        }
+        if self.tie_break != "random" {
+            text.push_str(" --tie-break name");
+        }
+        if self.seed != 0 {
+            text.push_str(&format!(" --seed {}", self.seed));
+        }
+        text
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
+    let report = schedule(&setup.world, setup.profiles.clone(), &args.how.options());
+    match args.output.as_str() {
+        "json" => writeln!(out.stdout(), "{:#}", json::report(&report, args.all_nodes))?,
+        "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json::report(&report, args.all_nodes))?)?,
+        _ => {
+            let flags = format!("{}{}", args.from.flags(), args.how.flags());
+            let drawn = text::report(&setup, &report, &args.how, args.all, &flags, out);
+            write!(out.stdout(), "{drawn}")?;
+        }
+    }
+    let waits = args.fail_on.is_some() && report.pods.iter().any(|pod| waits(&pod.standing));
+    Ok(if waits { ExitStatus::Findings } else { ExitStatus::Success })
+}
+
+/// Whether a pod of ours has no node.
+pub fn waits(standing: &Standing) -> bool {
+    !matches!(standing, Standing::Bound(_) | Standing::NotOurs | Standing::Terminating)
+}
+
+/// The decisions of a report in the order in which pods were first tried; every attempt of a pod stands behind its
+/// first.
+pub fn in_order(report: &Report) -> Vec<usize> {
+    let mut order = report.tried.clone();
+    order.extend((0..report.pods.len()).filter(|at| !report.tried.contains(at)));
+    order
+}

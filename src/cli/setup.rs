@@ -1,0 +1,223 @@
+//! What `dry-run`, `explain` and `eval` share: a cluster from files, its policies, and the profiles made of them.
+
+use super::Output;
+use super::input::Policies;
+use super::load::{Skipped, load};
+use crate::config::{self, SchedulerConfig};
+use crate::diag::render::{Look, Tally};
+use crate::diag::{Diagnostic, Severity, SourceId, SourceMap, Span, render};
+use crate::dry_run::World;
+use crate::framework::{ArgsError, At, Field, Plugin, Registry, Tree, TreeValue};
+use crate::lang::check::Argument;
+use crate::lang::policy_set::CompiledPolicy;
+use crate::plugins::policy::{LeftAlone, PolicyPlugin};
+use crate::scheduler::Profiles;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the cluster and its rules come from.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct From {
+    /// Files of the cluster: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub cluster: Vec<PathBuf>,
+    /// Files of more pods, to be placed.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub pods: Vec<PathBuf>,
+    /// A KubeSchedulerConfiguration.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Policy files, files with ConfigMaps, folders of both.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub policies: Vec<PathBuf>,
+}
+
+impl From {
+    /// The flags as they were typed, for the next command.
+    pub fn flags(&self) -> String {
+        let mut text = String::new();
+        let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
+        for (flag, paths) in lists {
+            if !paths.is_empty() {
+                let _ = write!(text, " {flag}");
+                for path in paths {
+                    let _ = write!(text, " {}", quoted(&path.display().to_string()));
+                }
+            }
+        }
+        if let Some(config) = &self.config {
+            let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
+        }
+        text
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A cluster, ready to be decided on.
+pub struct Setup {
+    /// Policies with their texts; the files of the cluster are among the sources.
+    pub policies: Policies,
+    /// The objects.
+    pub world: World,
+    /// The profiles with the policies in them.
+    pub profiles: Arc<Profiles>,
+}
+
+/// Reads everything. `None`: mistakes were printed, and nothing can be decided.
+pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    let mut policies = Policies::default();
+    policies.read(&from.policies)?;
+    let mut world = World::default();
+    let mut said = std::mem::take(&mut policies.diagnostics);
+    let mut objects = Vec::new();
+    for (paths, extra) in [(&from.cluster, false), (&from.pods, true)] {
+        for path in paths {
+            let id = policies.add(path)?;
+            objects.push((id, extra));
+        }
+    }
+    said.append(&mut policies.diagnostics);
+    let mut skipped = Skipped::default();
+    for (id, extra) in objects {
+        if said.iter().any(|said| said.span.source == id && said.is_error()) {
+            continue;
+        }
+        load(&mut policies, id, extra, &mut world, &mut skipped, &mut said);
+        policies.config_maps(id, true);
+    }
+    policies.compile();
+    said.append(&mut policies.diagnostics);
+    policies.diagnostics = said;
+    if let Some(warning) = skipped.warning() {
+        note(out, &warning);
+    }
+    if complain(&policies, out)? {
+        return Ok(None);
+    }
+    let profiles = profiles(from, &mut policies, out)?;
+    Ok(profiles.map(|profiles| Setup { policies, world, profiles }))
+}
+
+/// Makes the profiles of the configuration, with every policy as a plugin.
+fn profiles(from: &From, policies: &mut Policies, out: &mut Output) -> anyhow::Result<Option<Arc<Profiles>>> {
+    let (config, source) = match &from.config {
+        Some(path) => {
+            let id = policies.add(path)?;
+            let Some(source) = policies.sources.get(id) else { return Ok(None) };
+            let (config, said) = config::read(source);
+            policies.diagnostics = said;
+            if complain(policies, out)? {
+                return Ok(None);
+            }
+            (config, id)
+        }
+        None => (SchedulerConfig::default(), policies.sources.add("the default configuration", "")),
+    };
+    let registry = registry(policies)?;
+    match config.frameworks(&registry, source) {
+        Ok(made) => {
+            for warning in made.warnings {
+                note(out, &warning.message);
+            }
+            Ok(Some(Arc::new(Profiles { frameworks: made.frameworks, revision: 1 })))
+        }
+        Err(said) => {
+            policies.diagnostics = said;
+            complain(policies, out)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The in-tree plugins and the policies.
+pub fn registry(policies: &Policies) -> anyhow::Result<Registry> {
+    let mut registry = crate::plugins::registry();
+    for compiled in policies.set.iter() {
+        let sources = policies.sources.clone();
+        let compiled = compiled.clone();
+        let name = compiled.name().to_owned();
+        let sorts = compiled.policy.queue.is_some();
+        registry.add_policy(&name, sorts, move |args| with_arguments(&compiled, &sources, args))?;
+    }
+    Ok(registry)
+}
+
+/// The plugin of a policy with the arguments of a profile: it is checked again with them.
+fn with_arguments(
+    compiled: &Arc<CompiledPolicy>,
+    sources: &SourceMap,
+    args: &Tree,
+) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let plugin = |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())) as Arc<dyn Plugin>);
+    let entries = match &args.value {
+        TreeValue::Null => return plugin(compiled.clone()),
+        TreeValue::Map(entries) => entries,
+        _ => return Err(vec![Field::root(args).error("arguments of a policy are a map from params to values")]),
+    };
+    let Some(source) = sources.source(compiled.policy.span) else { return plugin(compiled.clone()) };
+    let arguments: Vec<Argument> = entries
+        .iter()
+        .map(|entry| Argument {
+            name: entry.key.clone(),
+            value: entry.value.to_json(),
+            span: Span::new(NO_SOURCE, entry.value.at.start, entry.value.at.end),
+        })
+        .collect();
+    let wanted = compiled.name();
+    let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
+    let (mut policies, diagnostics) = crate::lang::compile_with(source, &given);
+    let errors: Vec<ArgsError> = diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .map(|said| ArgsError {
+            path: String::new(),
+            at: if said.span.source == NO_SOURCE {
+                At { start: said.span.start as usize, end: said.span.end as usize }
+            } else {
+                args.at
+            },
+            message: said.message,
+            help: said.help,
+        })
+        .collect();
+    match policies.iter().position(|policy| *policy.name == *wanted) {
+        Some(at) if errors.is_empty() => plugin(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources))),
+        _ => Err(errors),
+    }
+}
+
+/// A source that is none: places of arguments are places of the configuration.
+const NO_SOURCE: SourceId = SourceId(u32::MAX);
+
+/// Prints diagnostics on stderr; whether one of them is an error.
+pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
+    let failed = policies.has_errors();
+    let worth: Vec<Diagnostic> =
+        policies.diagnostics.iter().filter(|said| said.severity > Severity::Note).cloned().collect();
+    if worth.is_empty() || (out.quiet && !failed) {
+        return Ok(failed);
+    }
+    let look = Look { colour: out.stderr_colour, unicode: out.unicode, limit: Some(20) };
+    let drawn = render::human(&policies.sources, &worth, look);
+    write!(out.stderr(), "{drawn}")?;
+    if failed {
+        writeln!(out.stderr(), "\n{}: nothing was decided", Tally::of(&worth).sentence())?;
+    }
+    Ok(failed)
+}
+
+/// One line of warning on stderr.
+pub fn note(out: &mut Output, text: &str) {
+    if !out.quiet {
+        let _ = writeln!(out.stderr(), "warning: {text}");
+    }
+}
