@@ -378,6 +378,21 @@ codes! {
          and nothing else of them happens: pods that need them (volumes, spreading, affinity between pods, \
          devices, preemption) are placed as if the plugins were disabled."
 
+    BAD_OBJECT "BP0510" "bad-object" Error
+        "an object of a cluster file that cannot be used"
+        "The object is left out. The message names the field and says what Kubernetes would say of its value; \
+         the place shown is that of the field, or of the object when a field is missing."
+
+    SKIPPED_KINDS "BP0511" "skipped-kinds" Warning
+        "objects of kinds that are not read"
+        "A dry run reads nodes, pods, namespaces and ConfigMaps with policies; what else a file holds is counted \
+         and left out."
+
+    BAD_TEST "BP0512" "bad-test" Error
+        "a test of policies that cannot be run"
+        "A `*.test.yaml` file holds `policies`, `cluster` and `cases`; each case has a `name`, a `pod` or `pods`, \
+         and what is expected. Unknown fields are mistakes, so that a typing error cannot make a test pass."
+
     NOT_BUILT "BP0901" "not-built" Error
         "a part of the language that this release does not have"
         "The statement is part of the language, and this release refuses it rather than ignoring it."

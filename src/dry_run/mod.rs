@@ -3,9 +3,12 @@
 //! (dry-run, test, explain); what is read from files is in `load`, what tests of policies expect in `cases`.
 
 pub mod api;
+pub mod load;
+mod place;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
+pub use load::{Loaded, load, load_pods};
 pub use world::World;
 
 use crate::engine::TieBreak;
