@@ -42,7 +42,9 @@ impl Policies {
             }
             if self.texts.len() + self.diagnostics.len() == before {
                 let path = path.display();
-                anyhow::bail!("no policies in {path}: expected *.bay files, or ConfigMaps in *.yaml or *.json");
+                anyhow::bail!(
+                    "no policies in {path}: expected *.bay files, or ConfigMaps in *.yaml or *.json"
+                );
             }
         }
         Ok(())
@@ -179,7 +181,8 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn folder(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read the folder {}", path.display()))?;
+    let entries =
+        std::fs::read_dir(path).with_context(|| format!("cannot read the folder {}", path.display()))?;
     let mut paths = Vec::new();
     for entry in entries {
         paths.push(entry.with_context(|| format!("cannot read the folder {}", path.display()))?.path());

@@ -53,7 +53,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let files = if read.files == 1 { "1 file".to_owned() } else { format!("{} files", read.files) };
     if read.diagnostics.is_empty() {
-        let policies = if read.set.len() == 1 { "1 policy".to_owned() } else { format!("{} policies", read.set.len()) };
+        let policies =
+            if read.set.len() == 1 { "1 policy".to_owned() } else { format!("{} policies", read.set.len()) };
         let line = format!("{policies} in {files}: nothing to say.");
         let line = out.paint(Style::Good, &line);
         writeln!(out.stdout(), "{line}")?;

@@ -62,13 +62,16 @@ fn add(
     said: &mut Vec<Diagnostic>,
 ) {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if let Some(Value::Array(items)) = object.get("items").filter(|_| kind.ends_with("List") || kind == "List") {
+    if let Some(Value::Array(items)) =
+        object.get("items").filter(|_| kind.ends_with("List") || kind == "List")
+    {
         for item in items.clone() {
             add(item, file, pending, world, skipped, said);
         }
         return;
     }
-    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name").to_owned();
+    let name =
+        object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name").to_owned();
     let read = match kind.as_str() {
         "Pod" => pod(object).map(Object::Pod),
         "Node" => Node::from_value(Arc::new(object)).map(|node| Object::Node(Arc::new(node))),
@@ -82,7 +85,9 @@ fn add(
         }
     };
     match read {
-        Ok(object) if pending && !matches!(object, Object::Pod(_)) => *skipped.0.entry(kind).or_default() += 1,
+        Ok(object) if pending && !matches!(object, Object::Pod(_)) => {
+            *skipped.0.entry(kind).or_default() += 1
+        }
         Ok(object) => world.add(object),
         Err(error) => {
             let text = format!("{kind} `{name}`: {error}");
@@ -92,7 +97,8 @@ fn add(
 }
 
 fn pod(value: Value) -> Result<Arc<PodInfo>, ObjectError> {
-    let mut pod = objects::pod::Pod::deserialize(&value).map_err(|error| ObjectError::new("", "", error.to_string()))?;
+    let mut pod = objects::pod::Pod::deserialize(&value)
+        .map_err(|error| ObjectError::new("", "", error.to_string()))?;
     pod.set_defaults();
     let mut pod = PodInfo::from_object(&pod)?;
     pod.raw = Some(Arc::new(value));

@@ -90,7 +90,16 @@ impl Output {
 
     /// For tests: what is written goes to the two sinks, without colours.
     pub fn to_sinks(stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> Self {
-        Self { stdout, stderr, colour: false, stderr_colour: false, progress: false, unicode: true, width: None, quiet: false }
+        Self {
+            stdout,
+            stderr,
+            colour: false,
+            stderr_colour: false,
+            progress: false,
+            unicode: true,
+            width: None,
+            quiet: false,
+        }
     }
 
     /// Data goes here.

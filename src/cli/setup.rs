@@ -157,11 +157,16 @@ fn with_arguments(
     sources: &SourceMap,
     args: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let plugin = |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())) as Arc<dyn Plugin>);
+    let plugin =
+        |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())) as Arc<dyn Plugin>);
     let entries = match &args.value {
         TreeValue::Null => return plugin(compiled.clone()),
         TreeValue::Map(entries) => entries,
-        _ => return Err(vec![Field::root(args).error("arguments of a policy are a map from params to values")]),
+        _ => {
+            return Err(vec![
+                Field::root(args).error("arguments of a policy are a map from params to values"),
+            ]);
+        }
     };
     let Some(source) = sources.source(compiled.policy.span) else { return plugin(compiled.clone()) };
     let arguments: Vec<Argument> = entries
@@ -190,7 +195,9 @@ fn with_arguments(
         })
         .collect();
     match policies.iter().position(|policy| *policy.name == *wanted) {
-        Some(at) if errors.is_empty() => plugin(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources))),
+        Some(at) if errors.is_empty() => {
+            plugin(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources)))
+        }
         _ => Err(errors),
     }
 }

@@ -49,7 +49,9 @@ fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
 
 fn decision(record: &DecisionRecord, all_nodes: bool) -> Value {
     let (node, message, nominated, best): (&str, &str, &str, Vec<&str>) = match &record.decision {
-        Decision::Placed { node, best, .. } => (node, "", "", best.iter().map(|name| name.as_str()).collect()),
+        Decision::Placed { node, best, .. } => {
+            (node, "", "", best.iter().map(|name| name.as_str()).collect())
+        }
         Decision::Unschedulable { message, nominated } => {
             ("", message, nominated.as_ref().map_or("", |name| name.as_str()), Vec::new())
         }

@@ -51,17 +51,15 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     if report.stopped {
         let _ = writeln!(text, "It was stopped while pods still moved.");
     }
-    let next = order
-        .iter()
-        .filter_map(|at| report.pods.get(*at))
-        .min_by_key(|pod| match pod.standing {
-            Standing::Waiting { .. } | Standing::Failing { .. } => 0,
-            Standing::AtPermit { .. } | Standing::Gated { .. } => 1,
-            Standing::Bound(_) => 2,
-            Standing::NotOurs | Standing::Terminating => 3,
-        });
+    let next = order.iter().filter_map(|at| report.pods.get(*at)).min_by_key(|pod| match pod.standing {
+        Standing::Waiting { .. } | Standing::Failing { .. } => 0,
+        Standing::AtPermit { .. } | Standing::Gated { .. } => 1,
+        Standing::Bound(_) => 2,
+        Standing::NotOurs | Standing::Terminating => 3,
+    });
     if let Some(pod) = next {
-        let command = out.paint(Style::Strong, &format!("bayplan explain {}{flags}", short_name(pod, several)));
+        let command =
+            out.paint(Style::Strong, &format!("bayplan explain {}{flags}", short_name(pod, several)));
         let _ = writeln!(text, "{} {command}", out.paint(Style::Dim, "Next:"));
     }
     text
@@ -69,7 +67,8 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
 
 /// The pods to show: all, or those that were not placed first, up to `limit`.
 fn choose(report: &Report, order: &[usize], limit: usize) -> Vec<usize> {
-    let placed = |at: &&usize| report.pods.get(**at).is_some_and(|pod| matches!(pod.standing, Standing::Bound(_)));
+    let placed =
+        |at: &&usize| report.pods.get(**at).is_some_and(|pod| matches!(pod.standing, Standing::Bound(_)));
     let (placed, waiting): (Vec<&usize>, Vec<&usize>) = order.iter().partition(placed);
     waiting.into_iter().chain(placed).take(limit).copied().collect()
 }
@@ -111,7 +110,10 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
         Standing::Gated { by } => {
             let text = match &pod.pod.scheduling_gates[..] {
                 [] => format!("kept out of the queue by {by}"),
-                gates => format!("gated by {}", gates.iter().map(|gate| gate.as_str()).collect::<Vec<_>>().join(", ")),
+                gates => format!(
+                    "gated by {}",
+                    gates.iter().map(|gate| gate.as_str()).collect::<Vec<_>>().join(", ")
+                ),
             };
             vec![name, (Style::Warn, "gated".into()), dash, (Style::Plain, text)]
         }
@@ -139,7 +141,8 @@ fn count_signed(number: i64) -> String {
 }
 
 fn cluster(setup: &Setup) -> String {
-    let nodes = setup.world.objects.iter().filter(|object| matches!(object, crate::model::Object::Node(_))).count();
+    let nodes =
+        setup.world.objects.iter().filter(|object| matches!(object, crate::model::Object::Node(_))).count();
     let policies = setup.policies.set.len();
     let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes)) };
     let policies = match policies {
@@ -179,6 +182,10 @@ fn summary(setup: &Setup, report: &Report) -> String {
         .filter(|(at, (number, _))| **number > 0 || *at == 0)
         .map(|(_, (number, words))| format!("{} {}", count(*number), words[usize::from(*number != 1)]))
         .collect();
-    let pods = if report.pods.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", count(report.pods.len())) };
+    let pods = if report.pods.len() == 1 {
+        "1 pod".to_owned()
+    } else {
+        format!("{} pods", count(report.pods.len()))
+    };
     format!("{pods}: {}. {}. Nothing was written.", parts.join(", "), cluster(setup))
 }

@@ -15,8 +15,16 @@ pub fn why(record: &DecisionRecord, how: &How) -> String {
             }
             let of = count(*feasible);
             if best.len() > 1 {
-                let equal = if best.len() == *feasible { "equal".to_owned() } else { format!("{} equal", count(best.len())) };
-                let how = if how.tie_break == "name" { "taken by name".to_owned() } else { format!("drawn with seed {}", how.seed) };
+                let equal = if best.len() == *feasible {
+                    "equal".to_owned()
+                } else {
+                    format!("{} equal", count(best.len()))
+                };
+                let how = if how.tie_break == "name" {
+                    "taken by name".to_owned()
+                } else {
+                    format!("drawn with seed {}", how.seed)
+                };
                 return format!("best of {of}, {equal}: {how}");
             }
             let nodes = record.detail.as_ref().map_or(&[][..], |detail| &detail.nodes);
