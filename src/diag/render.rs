@@ -210,8 +210,8 @@ impl Drawing<'_> {
     fn mark(&self, file: &Source, span: Span, primary: bool, text: &str) -> Mark {
         let (start, end) = self.sources.places(span);
         let line = file.line(start.line);
-        let first =
-            self.sources.in_file(span).start as usize - (start.offset - line_offset(line, start.column));
+        // byte of the file at which the line begins
+        let first = start.offset.saturating_sub(line_offset(line, start.column));
         let before = start.offset.saturating_sub(first);
         // a span of several lines is marked to the end of its first one
         let until = if end.line == start.line { end.offset.saturating_sub(first) } else { line.len() };

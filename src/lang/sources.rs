@@ -36,7 +36,7 @@ pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>,
     if !text.contains(ENDING) && !text.contains(LABEL) {
         return (found, diagnostics);
     }
-    let options = serde_saphyr::options! { budget: None };
+    let options = serde_saphyr::options! { budget: None, strict_booleans: true };
     let objects: Vec<Object> = match serde_saphyr::from_multiple_with_options(&text, options) {
         Ok(objects) => objects,
         Err(error) => {

@@ -16,7 +16,8 @@ pub(super) struct Expected {
     things: Vec<String>,
     /// Words that begin statements.
     statements: Vec<String>,
-    operator: bool,
+    /// An operator may stand here, so an expression has just ended.
+    pub(super) operator: bool,
     /// A text in double quotes.
     pub(super) template: bool,
     /// A name may stand here.
@@ -37,6 +38,13 @@ impl Expected {
                 expected.add(*rule);
             }
         }
+        // `>` alone closes a type; among comparisons it is an operator
+        if let ErrorVariant::ParsingError { positives, .. } = &error.variant
+            && positives.contains(&Rule::gt)
+            && !positives.contains(&Rule::ge)
+        {
+            expected.operator = false;
+        }
         for list in [&mut expected.words, &mut expected.things, &mut expected.statements] {
             list.sort_unstable();
             list.dedup();
@@ -47,6 +55,8 @@ impl Expected {
     /// "expected `when`, a name or an operator"; none when nothing is known.
     pub(super) fn sentence(&self) -> Option<String> {
         let mut parts: Vec<String> = self.things.clone();
+        // a call's bracket is an operator too
+        parts.retain(|part| !(self.operator && (part == "`(`" || part == "`>`")));
         parts.extend(self.words.iter().map(|word| format!("`{word}`")));
         match self.statements.len() {
             0 => {}
@@ -70,6 +80,16 @@ impl Expected {
     /// All words of the language that may stand here.
     pub(super) fn all_words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().chain(&self.statements).map(String::as_str)
+    }
+
+    /// Whether this mark, written as in "`{`", is all that could have stood here.
+    pub(super) fn only(&self, mark: &str) -> bool {
+        self.wants(mark) && self.things.len() == 1 && !self.operator && self.statements.is_empty()
+    }
+
+    /// Whether a mark could have stood here.
+    pub(super) fn wants(&self, mark: &str) -> bool {
+        self.things.iter().any(|thing| thing == mark)
     }
 
     fn thing(&mut self, text: &str) {
@@ -97,6 +117,7 @@ impl Expected {
             | Rule::k_matches
             | Rule::dot
             | Rule::opt
+            | Rule::an_operator
             | Rule::member
             | Rule::index
             | Rule::args
@@ -105,13 +126,11 @@ impl Expected {
             | Rule::lbracket => {
                 self.operator = true;
             }
-            Rule::lt | Rule::gt => {
-                if rule == Rule::gt && !self.operator {
-                    self.thing("`>`");
-                }
-                self.operator = true;
-            }
-            Rule::semicolon | Rule::EOI | Rule::COMMENT | Rule::WHITESPACE | Rule::root => {}
+            Rule::gt => self.thing("`>`"),
+            Rule::lt => self.operator = true,
+            Rule::semicolon | Rule::EOI | Rule::WHITESPACE | Rule::root => {}
+            Rule::a_statement => self.thing("a statement"),
+            Rule::named | Rule::prefixed => {}
             Rule::ident | Rule::name | Rule::arg_decl | Rule::detail => {
                 self.name = true;
                 self.thing("a name");
@@ -197,7 +216,8 @@ impl Expected {
             _ => {
                 let word = word(rule);
                 let word = word.strip_prefix("by_").unwrap_or(&word).to_owned();
-                if super::recover::STATEMENTS.contains(&word.as_str()) || super::recover::in_blocks(&word) {
+                let word = if word == "to" { "to all pods".to_owned() } else { word };
+                if super::split::STATEMENTS.contains(&word.as_str()) || super::split::in_blocks(&word) {
                     self.statements.push(word);
                 } else {
                     self.words.push(word);

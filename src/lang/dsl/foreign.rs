@@ -85,11 +85,16 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
 }
 
 /// `500Mb`, `2GB`, `30sec`
-fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
     let token = tokens.get(at).filter(|token| token.kind == Kind::Number)?;
     let number = text(builder, token);
+    if expected.name && !expected.expression {
+        let diagnostic =
+            Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{number}` is no name"));
+        return Some(diagnostic.with_help("a name begins with a letter"));
+    }
     let lettered = number.chars().any(|c| c.is_ascii_alphabetic() || c == '_');
-    let known = super::recover::is_number(number);
+    let known = super::split::is_number(number);
     if !lettered || known {
         return None;
     }
@@ -116,17 +121,22 @@ fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expecte
             let span = builder.span(start, token.end);
             Some(foreign(span, "`:=` is written `=` here").with_fix("write `=`", span, "="))
         }
-        ("=", Some(_)) if !expected.sentence().is_some_and(|text| text.contains("`=`")) => {
+        ("=", Some(_)) if expected.operator && !expected.wants("`=`") && !expected.wants("`>`") => {
             let span = place(builder, token);
             Some(foreign(span, "`=` sets, `==` compares").with_fix("write `==`", span, "=="))
         }
         ("=>", _) => None,
-        ("==", _) if expected.sentence().is_some_and(|text| text.contains("`=`")) => {
+        ("==", _) if expected.wants("`=`") => {
             let span = place(builder, token);
             Some(foreign(span, "`==` compares, `=` sets").with_fix("write `=`", span, "="))
         }
         _ => None,
     }
+}
+
+/// A mark that begins a statement and is none of the language, if it is known by name.
+pub(super) fn mark_at(builder: &Builder<'_>, token: &Token) -> Option<Diagnostic> {
+    marks(builder, std::slice::from_ref(token), 0, &Expected::default())
 }
 
 /// Marks that the language does not have.

@@ -144,6 +144,9 @@ fn whole(value: i128, negative: bool) -> Option<i64> {
 pub(super) fn unknown_unit(text: &str) -> Wrong {
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
+    if text.starts_with("0x") || text.starts_with("0X") || text.starts_with("0b") {
+        return Wrong::new(format!("`{text}` is no number"));
+    }
     let message = format!("`{text}` is not a unit");
     let help = match unit {
         "Mb" | "MB" | "mb" | "Gb" | "GB" | "gb" | "Kb" | "KB" | "kb" | "kB" | "Tb" | "TB" | "tb" | "K"

@@ -13,6 +13,7 @@ mod grammar;
 mod literal;
 mod recover;
 mod scan;
+mod split;
 
 use super::ast::{Expr, File};
 use crate::diag::{Diagnostic, Source, Span, codes};
@@ -79,7 +80,7 @@ pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
     let expr = match Grammar::parse(Rule::hole, text) {
         Ok(pairs) => builder.whole_expression(pairs),
         Err(error) => {
-            let piece = recover::Piece::whole(&builder, "expression");
+            let piece = split::Piece::whole(&builder, "expression");
             recover::explain(&mut builder, &piece, &error);
             None
         }

@@ -7,111 +7,15 @@
 
 use super::build::Builder;
 use super::expect::Expected;
-use super::scan::{Kind, Token};
+use super::scan::Kind;
+use super::split::{
+    BLOCKS, Body, ITEMS, Piece, STATEMENTS, block_statement_starts, body_of_policy, in_blocks, items, opening,
+};
 use super::{Grammar, Rule, foreign};
 use crate::diag::{Diagnostic, Span, codes, suggest};
 use crate::lang::ast::*;
 use pest::Parser as _;
 use pest::error::Error;
-
-/// Words that begin an item of a file.
-const ITEMS: [&str; 5] = ["policy", "def", "type", "use", "except"];
-
-/// Words that begin a statement of a policy.
-pub(super) const STATEMENTS: [&str; 23] = [
-    "applies",
-    "gate",
-    "queue",
-    "prefilter",
-    "filter",
-    "score",
-    "prefer",
-    "preempt",
-    "ledger",
-    "memo",
-    "permit",
-    "reserve",
-    "before",
-    "after",
-    "let",
-    "type",
-    "def",
-    "param",
-    "group",
-    "source",
-    "mode",
-    "except",
-    "policy",
-];
-
-/// Blocks and what may stand in them.
-const BLOCKS: [(&str, &[&str]); 9] = [
-    ("prefilter", &["let", "reject", "only"]),
-    ("filter", &["let", "require", "reject", "mode", "except"]),
-    ("score", &["let", "give", "mode", "except"]),
-    ("preempt", &["let", "victim", "protect", "never", "guard"]),
-    ("ledger", &["let", "add"]),
-    ("permit", &["let", "reject", "wait", "mode", "except"]),
-    ("reserve", &["let", "reject", "annotate", "label", "patch"]),
-    ("before", &["let", "annotate", "label", "patch"]),
-    ("after", &["let", "annotate", "label", "patch", "event", "remember", "release", "activate"]),
-];
-
-/// Words that continue a statement or an expression, so that none begins at them.
-const CONTINUING: [&str; 26] = [
-    "when",
-    "else",
-    "until",
-    "with",
-    "missing",
-    "where",
-    "by",
-    "ttl",
-    "weight",
-    "normalize",
-    "reversed",
-    "for",
-    "in",
-    "matches",
-    "and",
-    "or",
-    "not",
-    "is",
-    "asc",
-    "desc",
-    "resolvable",
-    "unresolvable",
-    "because",
-    "skip",
-    "none",
-    "to",
-];
-
-/// Whether a word begins a statement of some block.
-pub(super) fn in_blocks(word: &str) -> bool {
-    BLOCKS.iter().any(|(_, words)| words.contains(&word))
-}
-
-/// Whether a number with letters is one of the language.
-pub(super) fn is_number(text: &str) -> bool {
-    Grammar::parse(Rule::hole, text).is_ok()
-}
-
-/// A stretch of tokens that is read alone: `tokens[start..end]`.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    start: usize,
-    end: usize,
-    /// What it is, for messages: the word of a statement.
-    word: String,
-}
-
-impl Piece {
-    /// The whole text as one piece.
-    pub(super) fn whole(builder: &Builder<'_>, word: &str) -> Self {
-        Piece { start: 0, end: builder.scan.tokens.len(), word: word.to_owned() }
-    }
-}
 
 /// Reads what can be read of a file and reports the rest. `error` is what the grammar said of the whole.
 pub(super) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Error<Rule>>) {
@@ -119,10 +23,16 @@ pub(super) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Er
     for open in &builder.scan.open {
         let (message, help) = match open.comment {
             true => ("this comment has no `*/`", None),
-            false => (
-                "this string has no end",
-                Some("a string ends on its line; `\"\"\"` begins one of several lines"),
-            ),
+            false => {
+                let text = builder.text.get(open.start..open.end).unwrap_or("");
+                let long = text.contains("\"\"\"") || text.contains("'''");
+                let help = if long {
+                    "a string of several lines ends with the three quotes that it begins with"
+                } else {
+                    "a string ends on its line; `\"\"\"` begins one of several lines"
+                };
+                ("this string has no end", Some(help))
+            }
         };
         let span = builder.span(open.start, open.end);
         let mut diagnostic = Diagnostic::new(&codes::UNCLOSED, span, message);
@@ -140,128 +50,6 @@ pub(super) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Er
             None => {}
         }
     }
-}
-
-// ---- where pieces begin
-
-impl<'a> Builder<'a> {
-    fn token(&self, at: usize) -> Option<&'a Token> {
-        self.scan.tokens.get(at)
-    }
-
-    fn token_text(&self, at: usize) -> &'a str {
-        self.token(at).and_then(|token| self.text.get(token.start..token.end)).unwrap_or("")
-    }
-
-    fn word_at(&self, at: usize) -> Option<&'a str> {
-        self.token(at).and_then(|token| self.word(token))
-    }
-
-    fn is_first(&self, at: usize) -> bool {
-        self.token(at).is_some_and(|token| token.first)
-    }
-
-    /// Bytes between the beginning of its line and a token.
-    fn column(&self, at: usize) -> usize {
-        let Some(token) = self.token(at) else { return 0 };
-        let before = self.text.get(..token.start).unwrap_or("");
-        before.len() - before.rfind('\n').map_or(0, |end| end + 1)
-    }
-
-    fn span_of(&self, at: usize) -> Span {
-        match self.token(at) {
-            Some(token) => self.span(token.start, token.end),
-            None => self.span(self.text.len(), self.text.len()),
-        }
-    }
-
-    /// Whether the token before ends a statement or opens a block.
-    fn after_mark(&self, at: usize) -> bool {
-        at.checked_sub(1).is_none_or(|at| matches!(self.token_text(at), "{" | "}" | ";"))
-    }
-
-    /// Whether the token before could be the end of an expression or a reason.
-    fn after_operand(&self, at: usize) -> bool {
-        let Some(before) = at.checked_sub(1) else { return true };
-        match self.token(before).map(|token| token.kind) {
-            Some(Kind::Number | Kind::String) => true,
-            Some(Kind::Mark) => matches!(self.token_text(before), ")" | "]" | "}" | "%"),
-            Some(Kind::Word) => {
-                let word = self.token_text(before);
-                let dotted = before.checked_sub(1).is_some_and(|at| self.token_text(at) == ".");
-                let ends = matches!(word, "reversed" | "skip" | "error" | "none" | "max" | "minmax");
-                let keyword = STATEMENTS.contains(&word) || in_blocks(word) || CONTINUING.contains(&word);
-                dotted || ends || !keyword
-            }
-            None => false,
-        }
-    }
-
-    /// Whether what follows a word of a statement does not show that the word is a name here.
-    fn starts_here(&self, at: usize, word: &str) -> bool {
-        let next = self.token_text(at + 1);
-        let expression_follows = matches!(word, "require" | "give" | "guard" | "add" | "wait");
-        match self.token(at + 1).map(|token| token.kind) {
-            Some(Kind::Word) => !matches!(next, "in" | "matches" | "and" | "or"),
-            Some(Kind::String | Kind::Number) => true,
-            Some(Kind::Mark) if expression_follows => {
-                !matches!(next, "." | ":" | "," | ")" | "]" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??")
-            }
-            Some(Kind::Mark) => matches!(next, "{" | "}" | "=" | ";" | "\u{201c}"),
-            None => true,
-        }
-    }
-
-    /// Whether a statement of a word that we do not know begins here: two operands never stand side by side.
-    fn unknown_starts(&self, at: usize) -> bool {
-        let Some(word) = self.word_at(at) else { return false };
-        if CONTINUING.contains(&word) {
-            return false;
-        }
-        let next = self.token(at + 1);
-        let joined =
-            matches!(
-                self.token_text(at + 1),
-                "." | ":" | "," | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??" | "="
-            ) || matches!(self.token_text(at + 1), "<" | ">" | "+" | "*" | "/" | "%" | "?" | ")" | "]");
-        let follows = next.is_some_and(|next| matches!(next.kind, Kind::Word | Kind::String | Kind::Number))
-            && !matches!(self.token_text(at + 1), "in" | "matches" | "and" | "or" | "when" | "else");
-        let opens = self.token_text(at + 1) == "{";
-        match (self.is_first(at), self.after_mark(at)) {
-            (_, true) => follows || opens || !joined,
-            (true, false) => self.after_operand(at) && (follows || opens || !joined),
-            (false, false) => false,
-        }
-    }
-}
-
-/// Where the items of a file begin: in the first column whatever is open, elsewhere when all is closed.
-fn items(builder: &Builder<'_>) -> Vec<Piece> {
-    let mut starts = Vec::new();
-    let mut braces = 0usize;
-    let count = builder.scan.tokens.len();
-    for at in 0..count {
-        if let Some(word) = builder.word_at(at).filter(|_| builder.is_first(at)) {
-            let known = ITEMS.contains(&word) && builder.starts_here(at, word);
-            let unindented = builder.column(at) == 0 && word != "except";
-            let closed = braces == 0 && (starts.is_empty() || builder.after_mark(at));
-            if known && (unindented || braces == 0) || closed && builder.unknown_starts(at) {
-                braces = 0;
-                starts.push(at);
-            }
-        }
-        match builder.token_text(at) {
-            "{" => braces += 1,
-            "}" => braces = braces.saturating_sub(1),
-            _ => {}
-        }
-        if at == 0 && starts.is_empty() {
-            starts.push(0);
-        }
-    }
-    let ends = starts.iter().skip(1).copied().chain([count]);
-    let pieces = starts.iter().copied().zip(ends);
-    pieces.map(|(start, end)| Piece { start, end, word: builder.token_text(start).to_owned() }).collect()
 }
 
 // ---- reading pieces
@@ -371,6 +159,9 @@ fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic 
             span,
             near,
         ),
+        None if allowed.len() > 10 => diagnostic.with_help(format!(
+            "{place} has statements such as `applies when`, `filter`, `score`, `let` and `param`"
+        )),
         None => diagnostic.with_help(format!("{place} has {}", list(allowed))),
     }
 }
@@ -425,7 +216,10 @@ fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
     if body.open && body.close.is_none() {
         missing_brace(builder, body.head - 1, piece.end, "policy");
     }
-    for at in body.tail.clone().take(1) {
+    // a block without its `}` has one left over behind the policy
+    let lost = body.unclosed || body.starts.iter().any(|&(_, lost)| lost);
+    let tail = body.tail.clone().take(1).filter(|&at| !lost || builder.token_text(at) != "}");
+    for at in tail.collect::<Vec<_>>() {
         let diagnostic = stray(builder.span_of(at), builder.token_text(at));
         report(builder, &Piece { start: at, end: piece.end, word: String::new() }, diagnostic);
     }
@@ -436,107 +230,6 @@ fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
         }
         None => Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span },
     }
-}
-
-/// A policy's body: where its statements begin and end.
-struct Body {
-    /// Token behind the head.
-    head: usize,
-    /// The head ends with `{`.
-    open: bool,
-    /// The `}` of the policy.
-    close: Option<usize>,
-    /// A `}` that closes the policy although statements follow.
-    stray: Option<usize>,
-    /// Beginnings of statements; the flag says that the statement before lost its `}`.
-    starts: Vec<(usize, bool)>,
-    /// Tokens behind the policy's `}`.
-    tail: std::ops::Range<usize>,
-    /// The last statement lost its `}`.
-    unclosed: bool,
-}
-
-fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
-    let mut at = piece.start + 1;
-    let mut open = false;
-    while at < piece.end {
-        if builder.token_text(at) == "{" {
-            open = true;
-            at += 1;
-            break;
-        }
-        let word = builder.word_at(at).unwrap_or("");
-        if builder.is_first(at) && (STATEMENTS.contains(&word) || in_blocks(word)) {
-            break;
-        }
-        at += 1;
-    }
-    let mut body = Body {
-        head: at,
-        open,
-        close: None,
-        stray: None,
-        starts: Vec::new(),
-        tail: piece.end..piece.end,
-        unclosed: false,
-    };
-    let mut braces = 0usize;
-    let indent = builder.column(piece.start);
-    let mut begun = false;
-    while at < piece.end {
-        if statement_starts(builder, at, braces) {
-            if let Some(close) = body.close.take() {
-                body.stray = body.stray.or(Some(close));
-            }
-            body.starts.push((at, braces > 0));
-            braces = 0;
-            begun = true;
-        } else if !begun || body.close.is_some() && !matches!(builder.token_text(at), "}" | ";") {
-            // what begins no statement is a piece of its own, up to the next one
-            if body.close.is_none() && builder.token_text(at) != "}" && builder.token_text(at) != ";" {
-                body.starts.push((at, false));
-                begun = true;
-            }
-        }
-        match builder.token_text(at) {
-            "{" => braces += 1,
-            "}" => {
-                let outdented =
-                    builder.is_first(at) && builder.column(at) <= indent && builder.is_first(piece.start);
-                let ends = outdented && braces > 0 && at + 1 >= piece.end;
-                if braces == 0 || ends {
-                    body.unclosed |=
-                        ends && body.starts.last().is_some_and(|&(start, _)| builder.column(start) > indent);
-                    if body.close.is_none() {
-                        body.close = Some(at);
-                    }
-                    braces = 0;
-                } else {
-                    braces -= 1;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    if let Some(close) = body.close {
-        body.tail = close + 1..piece.end;
-    }
-    body
-}
-
-fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
-    let Some(word) = builder.word_at(at) else { return false };
-    let both = matches!(word, "let" | "mode" | "except");
-    let closed = braces == 0;
-    if STATEMENTS.contains(&word) && word != "policy" {
-        let begins = builder.is_first(at) && (closed || !both) || builder.after_mark(at) && closed;
-        return begins && builder.starts_here(at, word);
-    }
-    if in_blocks(word) && closed && (builder.is_first(at) || builder.after_mark(at)) {
-        return builder.starts_here(at, word);
-    }
-    closed && builder.unknown_starts(at)
 }
 
 fn statements(builder: &mut Builder<'_>, piece: &Piece, body: &Body) -> Vec<Statement> {
@@ -568,8 +261,15 @@ fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement 
         let kind = StatementKind::Broken(broken(builder, piece));
         Statement { doc: None, kind, span }
     };
-    if !STATEMENTS.contains(&word) {
+    if !STATEMENTS.contains(&word) || word == "policy" {
+        let mark = builder.token(piece.start).and_then(|token| foreign::mark_at(builder, token));
         let diagnostic = match builder.word_at(piece.start) {
+            None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
+            Some("policy") => {
+                let span = builder.span_of(piece.start);
+                Diagnostic::new(&codes::MISPLACED_STATEMENT, span, "a policy stands inside of another")
+                    .with_help("write it behind the `}` of the other one")
+            }
             Some(word) if in_blocks(word) => {
                 let homes: Vec<&str> = BLOCKS
                     .iter()
@@ -726,36 +426,6 @@ fn block(
     built
 }
 
-/// The `{` that opens the body; the head of a ledger may hold others.
-fn opening(builder: &Builder<'_>, piece: &Piece, allowed: &[&str]) -> Option<usize> {
-    let mut braces = (piece.start..piece.end).filter(|&at| builder.token_text(at) == "{");
-    let first = braces.next()?;
-    if builder.token_text(piece.start) != "ledger" {
-        // a word of the block before the brace: the brace is one of an expression
-        let early = (piece.start + 1..first).any(|at| {
-            builder.is_first(at) && builder.word_at(at).is_some_and(|word| allowed.contains(&word))
-        });
-        return (!early).then_some(first);
-    }
-    let opens = |at: usize| matches!(builder.token_text(at + 1), "add" | "let" | "}");
-    std::iter::once(first).chain(braces).find(|&at| opens(at)).or(Some(first))
-}
-
-fn block_statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
-    let Some(word) = builder.word_at(at) else { return false };
-    let first = builder.is_first(at);
-    if word == "let" || in_blocks(word) {
-        let begins =
-            first || builder.after_mark(at) && (braces == 0 || builder.token_text(at.wrapping_sub(1)) != "{");
-        let field = at.checked_sub(1).is_some_and(|at| builder.token_text(at) == ".");
-        return begins
-            && !field
-            && builder.starts_here(at, word)
-            && (braces == 0 || builder.token_text(at + 1) != ":");
-    }
-    braces == 0 && builder.unknown_starts(at)
-}
-
 fn block_statement(
     builder: &mut Builder<'_>,
     piece: &Piece,
@@ -771,7 +441,9 @@ fn block_statement(
         }
     } else {
         let span = builder.span_of(piece.start);
+        let mark = builder.token(piece.start).and_then(|token| foreign::mark_at(builder, token));
         let diagnostic = match builder.word_at(piece.start) {
+            None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
             Some(word) if in_blocks(word) || STATEMENTS.contains(&word) => Diagnostic::new(
                 &codes::MISPLACED_STATEMENT,
                 span,
@@ -829,7 +501,20 @@ pub(super) fn explain(builder: &mut Builder<'_>, piece: &Piece, error: &Error<Ru
         .open
         .iter()
         .any(|open| tokens.iter().any(|token| token.start <= open.start && open.start < token.end));
-    if in_open {
+    let swallowed = index >= tokens.len() && builder.scan.open.iter().any(|open| open.comment);
+    if in_open || swallowed {
+        return;
+    }
+    // a `{` is missed at the end of its line, not at the beginning of the next
+    let before = index.checked_sub(1).and_then(|index| tokens.get(index));
+    if let Some(before) =
+        before.filter(|_| expected.wants("`{`") && tokens.get(index).is_some_and(|token| token.first))
+    {
+        let span = builder.span(before.end, before.end);
+        let mut diagnostic =
+            Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", piece.word));
+        diagnostic.label = expected.sentence();
+        builder.diagnostics.push(diagnostic);
         return;
     }
     if foreign::explain(builder, tokens, index, &expected) {
@@ -849,6 +534,10 @@ pub(super) fn explain(builder: &mut Builder<'_>, piece: &Piece, error: &Error<Ru
             let mut diagnostic =
                 Diagnostic::new(&codes::SYNTAX, span, format!("`{shown}` is not expected here"));
             diagnostic.label = expected.sentence();
+            if expected.only("`{`") && matches!(text, "weight" | "normalize" | "reversed") {
+                diagnostic.help =
+                    Some("the parts stand in the order `weight`, `normalize`, `reversed`".to_owned());
+            }
             let near =
                 (token.kind == Kind::Word).then(|| suggest::nearest(text, expected.all_words())).flatten();
             match near {

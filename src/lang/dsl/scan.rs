@@ -73,7 +73,7 @@ pub(super) fn scan(text: &str) -> Scan {
                 at += 1;
                 continue;
             }
-            b' ' | b'\t' | b'\r' | 0x0c => {
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {
                 at += 1;
                 continue;
             }
