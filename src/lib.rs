@@ -3,6 +3,9 @@
 //! The crate is the map: rooms stand in the order of dependency, and a room uses only rooms above it
 //! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
 
+// the parser that pest generates names it
+extern crate alloc;
+
 pub mod diag;
 pub mod model;
 #[cfg(any(test, feature = "testing"))]

@@ -48,7 +48,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[("plugins/policy", "lang")];
 const CRATES: &[(&str, &[&str])] = &[
     ("pest", &["lang/dsl"]),
     ("pest_derive", &["lang/dsl"]),
-    ("miette", &["diag"]),
     ("serde_saphyr", &["lang/sources", "config", "dry_run", "cluster", "cli"]),
     ("kube", &["cluster"]),
     ("k8s_openapi", &["cluster"]),
