@@ -18,8 +18,20 @@ enum Style {
     Double,
 }
 
-/// The runs of equal bytes of `text` and `file[scalar]`, and the byte of the file behind the scalar.
-pub(super) fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize) {
+/// How a text may be changed in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edits {
+    /// Any letter stands for itself.
+    Verbatim,
+    /// Quotes and backslashes would have to be escaped.
+    Quoted,
+    /// The places are not known.
+    No,
+}
+
+/// The runs of equal bytes of `text` and `file[scalar]`, the byte of the file behind the scalar, and how it
+/// may be changed there.
+pub(super) fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize, Edits) {
     let end = scalar.end.min(file.len());
     let start = scalar.start.min(end);
     let outer = file.as_bytes().get(start..end).unwrap_or(&[]);
@@ -35,10 +47,11 @@ pub(super) fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, u
         let mut sides =
             Sides { outer: inside, inner: text.as_bytes(), style, base: start + marks, runs: Vec::new() };
         if sides.align() {
-            return (sides.runs, end);
+            let edits = if style == Style::Bare { Edits::Verbatim } else { Edits::Quoted };
+            return (sides.runs, end, edits);
         }
     }
-    (vec![Run { inner: 0, outer: start as u32, len: 0 }], end)
+    (vec![Run { inner: 0, outer: start as u32, len: 0 }], end, Edits::No)
 }
 
 struct Sides<'a> {

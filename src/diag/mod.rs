@@ -8,6 +8,7 @@
 
 pub mod codes;
 mod embed;
+pub mod fix;
 pub mod json;
 pub mod render;
 pub mod source;

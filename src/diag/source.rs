@@ -4,6 +4,7 @@
 //! ConfigMap is a source of its own whose bytes are mapped to the bytes of the YAML file
 //! ([`SourceMap::embed`]). Reading files is the caller's business.
 
+use super::embed::Edits;
 use super::{Diagnostic, codes};
 use std::ops::Range;
 use std::sync::Arc;
@@ -96,6 +97,7 @@ struct Host {
     runs: Vec<Run>,
     /// Byte of the file behind the last of the scalar.
     end: u32,
+    edits: Edits,
 }
 
 /// Bytes that are the same in an embedded text and its file.
@@ -274,8 +276,8 @@ impl SourceMap {
         let text = text.into();
         let (name, host) = match self.get(host) {
             Some(source) => {
-                let (runs, end) = super::embed::runs(source.text(), scalar, &text);
-                (source.name.clone(), Some(Host { source: host, runs, end: end as u32 }))
+                let (runs, end, edits) = super::embed::runs(source.text(), scalar, &text);
+                (source.name.clone(), Some(Host { source: host, runs, end: end as u32, edits }))
             }
             None => (Arc::from(""), None),
         };
@@ -300,6 +302,19 @@ impl SourceMap {
                 Span { source: host.source, start, end }
             }
             None => span,
+        }
+    }
+
+    /// Whether `text` can be written in the place of a span of the file as it is: not in a quoted YAML scalar
+    /// when it holds quotes, backslashes or line ends.
+    pub fn takes(&self, span: Span, text: &str) -> bool {
+        let Some(host) = self.source(span).and_then(|source| source.host.as_ref()) else {
+            return self.source(span).is_some();
+        };
+        match host.edits {
+            Edits::Verbatim => !text.contains('\n'),
+            Edits::Quoted => !text.contains(['"', '\'', '\\', '\n']),
+            Edits::No => false,
         }
     }
 
