@@ -81,3 +81,133 @@ fn golden(name: &str, got: &str) {
     let wanted = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(got == wanted, "{} differs; UPDATE=1 records it:\n{got}", path.display());
 }
+
+/// An expression as it would stand in a filter.
+fn expression(text: &str) -> (Option<lang::typed::Expr>, Vec<Diagnostic>, String) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("expression", text);
+    let (parsed, mut diagnostics) = lang::dsl::parse_expression(sources.get(id).unwrap());
+    let mut checked = None;
+    if let Some(parsed) = parsed {
+        let (result, found) = lang::check::check_expression(&parsed, text);
+        checked = result.map(|(_, expr)| expr);
+        diagnostics.extend(found);
+    }
+    let lines = diagnostics.iter().map(|d| line(d, &sources)).collect();
+    (checked, diagnostics, lines)
+}
+
+/// The value of an expression of constants; `none` too where the compiler says that there is none.
+fn constant(text: &str) -> Result<lang::value::Constant, String> {
+    let (checked, diagnostics, lines) = expression(text);
+    if diagnostics.iter().any(|d| d.is_error()) {
+        let no_value = diagnostics.iter().all(|d| d.message.ends_with("has no value") || !d.is_error());
+        return if no_value { Ok(lang::value::Value::Absent) } else { Err(lines) };
+    }
+    let expr = checked.ok_or("no expression")?;
+    let tables = lang::fold::Tables { params: &[], lets: &[], defs: &[] };
+    lang::fold::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
+}
+
+#[test]
+fn examples_of_functions_have_the_values_that_are_written_beside_them() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for def in lang::functions::FUNCTIONS.iter().flat_map(|family| family.iter()) {
+        for (example, expected) in def.examples {
+            count += 1;
+            match (constant(example), constant(expected)) {
+                (Ok(got), Ok(wanted)) if got == wanted => {}
+                (got, wanted) => wrong.push_str(&format!("{example} is {got:?}, not {wanted:?}\n")),
+            }
+        }
+    }
+    assert!(count > 100, "{count} examples");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+/// `tests/language/types/*.txt`: expressions, and below each its type and range, or what is said about it.
+#[test]
+fn expressions_have_the_types_and_mistakes_that_are_written_below_them() {
+    for path in files("types", "txt") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut got = String::new();
+        for written in text.lines().filter(|line| !line.starts_with("    ") && !line.is_empty()) {
+            got.push_str(written);
+            got.push('\n');
+            if written.starts_with('#') {
+                continue;
+            }
+            let (checked, _, lines) = expression(written);
+            if let Some(expr) = checked {
+                let range = match expr.range {
+                    lang::range::Range::None => String::new(),
+                    range => format!(" {range}"),
+                };
+                got.push_str(&format!("    {}{range}\n", expr.ty));
+            }
+            for line in lines.lines() {
+                got.push_str(&format!("    {line}\n"));
+            }
+        }
+        golden(&format!("types/{}", path.file_name().unwrap().to_string_lossy()), &got);
+    }
+}
+
+/// `tests/language/mistakes/*.bay`: policies with one mistake each, and what is said about them in `said.out`.
+#[test]
+fn mistakes_are_said_as_recorded() {
+    let mut all = String::new();
+    for path in files("mistakes", "bay") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let (policies, diagnostics, lines) = said(&name, &text);
+        assert!(!diagnostics.is_empty(), "{name}: nothing is said");
+        let errors = diagnostics.iter().any(|d| d.is_error());
+        assert!(
+            !errors || policies.is_empty() || name == "two-policies.bay",
+            "{name}: an error, and a policy"
+        );
+        all.push_str(&format!("---- {name}\n{lines}"));
+    }
+    golden("mistakes/said.out", &all);
+}
+
+/// The grammar of messages: one line, lower case, no full stop, nothing of the machine.
+#[test]
+fn messages_are_written_alike() {
+    let mut wrong = String::new();
+    let folders = [("design", "bay"), ("mistakes", "bay")];
+    let texts = folders.iter().flat_map(|(folder, ending)| files(folder, ending));
+    let mut all: Vec<Diagnostic> = Vec::new();
+    for path in texts {
+        all.extend(said("x.bay", &std::fs::read_to_string(&path).unwrap()).1);
+    }
+    for path in files("types", "txt") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for written in text.lines().filter(|line| !line.starts_with([' ', '#'])) {
+            all.extend(expression(written).1);
+        }
+    }
+    assert!(all.len() > 200);
+    for diagnostic in &all {
+        let outside: String =
+            diagnostic.message.split('`').enumerate().filter(|(at, _)| at % 2 == 0).map(|(_, t)| t).collect();
+        let own = ["`", "GPU", "JSON", "CEL"];
+        let first = diagnostic.message.chars().next().unwrap_or(' ');
+        let bad = diagnostic.message.contains('\n')
+            || diagnostic.message.ends_with('.')
+            || first.is_uppercase() && !own.iter().any(|word| diagnostic.message.starts_with(word))
+            || outside.contains("::")
+            || outside.contains("Some(")
+            || outside.contains("Option")
+            || diagnostic.message.matches('`').count() % 2 == 1
+            || diagnostic
+                .help
+                .as_deref()
+                .is_some_and(|help| help.ends_with('.') || help.matches('`').count() % 2 == 1);
+        if bad {
+            wrong.push_str(&format!("{} / {:?}\n", diagnostic.message, diagnostic.help));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

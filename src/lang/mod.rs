@@ -21,6 +21,7 @@ pub mod getters;
 pub mod interpret;
 pub mod fold;
 pub mod check;
+pub mod lint;
 pub mod groups;
 pub mod scores;
 pub mod lower;
@@ -48,6 +49,7 @@ pub fn compile_with(
     let (file, mut diagnostics) = dsl::parse(source);
     let (typed, found) = check::check_with(&file, source.text(), arguments);
     diagnostics.extend(found);
+    lint::lint(&file, &mut diagnostics);
     let policies = typed.policies.into_iter().map(fold::fold).collect();
     (policies, diagnostics)
 }

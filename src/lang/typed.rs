@@ -400,6 +400,20 @@ pub enum Root {
     Nominated,
 }
 
+impl Root {
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Root::Pod => "pod",
+            Root::Namespace => "ns",
+            Root::Node => "node",
+            Root::Nodes => "nodes",
+            Root::Pods => "pods",
+            Root::Nominated => "nominated",
+        }
+    }
+}
+
 /// The kinds of typed expressions.
 ///
 /// What may be absent is evaluated to `Value::Absent`; every operation whose operand is not optional in the

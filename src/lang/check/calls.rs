@@ -146,6 +146,27 @@ impl Checker<'_> {
         if let Some(kind) = macro_kind(&name.text, &call.args) {
             return self.macro_call(kind, object, call, span);
         }
+        if functions::named(&name.text, true).is_empty() {
+            if object.ty.is_unknown() {
+                return object;
+            }
+            if macro_name(&name.text) {
+                let example = match &*name.text {
+                    "map" | "sum" | "min" | "max" | "sort_by" | "sortBy" => "a variable and a value",
+                    "transformList" | "transformMap" => "two variables and a value",
+                    _ => "a variable and a condition",
+                };
+                self.mistake(
+                    &codes::WRONG_ARGUMENTS,
+                    name.span,
+                    format!("`{}` wants {example}", name.text),
+                    format!("write `{}.{}(x, …)`", self.excerpt(object.span), name.text),
+                );
+                return self.unknown(span);
+            }
+            // Its arguments may be variables of a macro that was meant: they are not looked at.
+            return self.call_method(object, name, Vec::new(), span);
+        }
         let mut args = Vec::with_capacity(call.args.len());
         let wanted = object.ty.present().element();
         for arg in &call.args {
@@ -516,7 +537,7 @@ impl Checker<'_> {
                         &codes::BAD_CONSTANT,
                         span,
                         format!("`{text}` has no value"),
-                        format!("`{}`", def.signature()),
+                        format!("`{}` is {}", def.name, def.doc),
                     );
                     return self.unknown(span);
                 }

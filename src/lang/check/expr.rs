@@ -549,7 +549,7 @@ impl Checker<'_> {
                 let range = type_range(&ty);
                 let expr =
                     self.with_range(ExprKind::Index(Box::new(object), Box::new(index)), ty, range, span);
-                self.narrowed(expr)
+                self.known_index(expr)
             }
             Type::Record(_) => {
                 let Some(name) = self.constant_str(&index) else {
@@ -598,7 +598,19 @@ impl Checker<'_> {
         let ty = value.clone().optional();
         let range = type_range(&ty);
         let expr = self.with_range(ExprKind::Index(Box::new(object), Box::new(index)), ty, range, span);
-        self.narrowed(expr)
+        self.known_index(expr)
+    }
+
+    /// `{"a": 1}.a`: of constants it is known whether there is an element.
+    fn known_index(&self, expr: Expr) -> Expr {
+        match self.constant(&expr) {
+            Some(Value::Absent) | None => self.narrowed(expr),
+            Some(value) => {
+                let mut expr = self.present(expr);
+                expr.range = constant_range(&value, &expr.ty);
+                expr
+            }
+        }
     }
 
     /// An amount of a resource map: 0 where it is not named.

@@ -95,7 +95,10 @@ impl Checker<'_> {
 
     fn write_key(&self, expr: &Expr, key: &mut String) -> bool {
         match &expr.kind {
-            ExprKind::Root(root) => write!(key, "{root:?}").is_ok(),
+            ExprKind::Root(root) => {
+                key.push_str(root.word());
+                true
+            }
             ExprKind::Slot(slot) => write!(key, "${}", slot.0).is_ok(),
             ExprKind::Group(group) => write!(key, "group{}", group.0).is_ok(),
             ExprKind::Let(id) => {

@@ -74,6 +74,48 @@ pub fn check_with(
     (result, diagnostics)
 }
 
+/// Checks one expression as it would stand in a filter, for `bayplan eval` and for tests. The policy holds the
+/// tables that the expression refers to.
+pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
+    let mut checker = Checker::new(text, Vec::new());
+    checker.frame = Frame::new(Place::Filter, World::Narrowed);
+    let checked = checker.expr(expr, None);
+    let mut diagnostics = std::mem::take(&mut checker.diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
+    if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
+        return (None, diagnostics);
+    }
+    let name = ast::Name { text: Text::from("expression"), span: expr.span };
+    let mut policy = empty_policy(&name, expr.span);
+    policy.slots = checker.slots;
+    policy.lets = checker.lets;
+    policy.defs = checker.defs;
+    (Some((policy, checked)), diagnostics)
+}
+
+fn empty_policy(name: &ast::Name, span: Span) -> Policy {
+    Policy {
+        name: name.text.clone(),
+        doc: None,
+        span,
+        name_span: name.span,
+        to_all_pods: false,
+        applies: Vec::new(),
+        filings: Vec::new(),
+        params: Vec::new(),
+        lets: Vec::new(),
+        defs: Vec::new(),
+        groups: Vec::new(),
+        slots: Vec::new(),
+        gates: Vec::new(),
+        queue: None,
+        prefilters: Vec::new(),
+        filters: Vec::new(),
+        scores: Vec::new(),
+        permits: Vec::new(),
+    }
+}
+
 /// The state of checking one policy.
 struct Checker<'a> {
     text: &'a str,
@@ -125,26 +167,8 @@ impl<'a> Checker<'a> {
         file: &scope::FileItems<'a>,
     ) -> Policy {
         self.declare(policy, file);
-        let mut result = Policy {
-            name: policy.name.text.clone(),
-            doc: item.doc.as_ref().map(|doc| doc.text.clone()),
-            span: item.span,
-            name_span: policy.name.span,
-            to_all_pods: false,
-            applies: Vec::new(),
-            filings: Vec::new(),
-            params: Vec::new(),
-            lets: Vec::new(),
-            defs: Vec::new(),
-            groups: Vec::new(),
-            slots: Vec::new(),
-            gates: Vec::new(),
-            queue: None,
-            prefilters: Vec::new(),
-            filters: Vec::new(),
-            scores: Vec::new(),
-            permits: Vec::new(),
-        };
+        let mut result = empty_policy(&policy.name, item.span);
+        result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
         self.check_params();
         self.applies(policy, &mut result);
         self.frame = Frame::new(Place::PolicyLet, World::Narrowed);

@@ -65,6 +65,16 @@ impl Checker<'_> {
             }
             return expr;
         }
+        if of.op == BinaryOp::And
+            && let Some((false, span)) = self.outcome(&right)
+            && self.outcome(&left).is_none()
+        {
+            self.report(
+                Diagnostic::new(&codes::CONTRADICTION, span, "this never holds here")
+                    .with_place(left.span, "what stands before excludes it")
+                    .with_help("the condition is always false"),
+            );
+        }
         let (left, right) = (Box::new(left), Box::new(right));
         let kind = match of.op {
             BinaryOp::And => ExprKind::And(left, right),
@@ -221,6 +231,8 @@ impl Checker<'_> {
                     "compare" => format!("`{ty}` is compared with a number"),
                     "add" => format!("a number is added to `{ty}`"),
                     "subtract" => format!("`{ty}` and a number are subtracted"),
+                    "divide" => format!("a number is divided by `{ty}`"),
+                    "choose between" => format!("`{ty}` or a number is chosen"),
                     _ => format!("`{ty}` meets a number"),
                 };
                 let help = unit_help(ty, self.constant(other).as_ref());
@@ -262,7 +274,9 @@ impl Checker<'_> {
                     format!("{text}[\"{name}\"]")
                 }
             };
-            return format!("{verb} {ln} with `{}`, or `{}` with {rn}", path(r, &ln), path(l, &rn));
+            if verb == "compare" {
+                return format!("compare {ln} with `{}`, or `{}` with {rn}", path(r, &ln), path(l, &rn));
+            }
         }
         let (a, b) = (left.ty.present(), right.ty.present());
         match (a, b) {
@@ -270,7 +284,14 @@ impl Checker<'_> {
                 "amounts of resources mix when the same expression names both; `.value()` is the number"
                     .to_owned()
             }
-            (Type::String, n) | (n, Type::String) if n.is_numeric() => {
+            (a, b) if verb == "multiply" && a.is_unit() && b.is_unit() => {
+                "a unit times a number is the unit; `.value()` is the number in base units".to_owned()
+            }
+            (Type::String, n) | (n, Type::String) if n.is_numeric() && verb == "add" => {
+                let text = self.excerpt(if *a == Type::String { right.span } else { left.span });
+                format!("convert the number: `string({text})`")
+            }
+            (Type::String, n) | (n, Type::String) if n.is_numeric() && verb == "compare" => {
                 let text = self.excerpt(if *a == Type::String { left.span } else { right.span });
                 let conversion = match n {
                     Type::Float => "float",
@@ -330,6 +351,7 @@ impl Checker<'_> {
             _ => CompareOp::GreaterEqual,
         };
         self.share_above_two(&left, &right, of.op);
+        self.whole_division(&left, &right);
         self.make(ExprKind::Compare(op, Box::new(left), Box::new(right)), Type::Bool, span)
     }
 
@@ -349,6 +371,26 @@ impl Checker<'_> {
                     other.span,
                     "a share lies in 0 to 1",
                     format!("did you mean `{text}%`?"),
+                );
+            }
+        }
+    }
+
+    /// `a / b > 50%` of ints: the quotient has been cut.
+    fn whole_division(&mut self, left: &Expr, right: &Expr) {
+        for (cut, other) in [(left, right), (right, left)] {
+            let ExprKind::Widen(inner) = &cut.kind else { continue };
+            if let ExprKind::Arithmetic(ArithmeticOp::Divide, a, b) = strip(&inner.kind)
+                && a.ty == Type::Int
+                && b.ty == Type::Int
+            {
+                let (a, b) = (self.excerpt(a.span), self.excerpt(b.span));
+                let whole = self.excerpt(other.span);
+                self.mistake(
+                    &codes::WHOLE_DIVISION,
+                    cut.span,
+                    format!("an int by an int is cut to an int, and is compared with `{whole}`"),
+                    format!("`share({a}, {b})`, or `float({a}) / {b}`"),
                 );
             }
         }

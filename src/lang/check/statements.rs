@@ -121,13 +121,17 @@ impl<'a> Checker<'a> {
     /// are switches.
     fn always(&mut self, condition: &Expr, when_true: &str, when_false: &str) {
         let Some((truth, span)) = self.outcome(condition) else { return };
+        let said = |d: &Diagnostic| d.code == &codes::CONTRADICTION && condition.span.contains(d.span);
+        if self.diagnostics.iter().any(said) {
+            return;
+        }
         let consequence = if truth { when_true } else { when_false };
         let word = if truth { "true" } else { "false" };
         self.mistake(&codes::ALWAYS, span, format!("this is always {word}"), consequence);
     }
 
     /// The only outcome of a condition, from the ranges of its parts.
-    fn outcome(&self, condition: &Expr) -> Option<(bool, Span)> {
+    pub(super) fn outcome(&self, condition: &Expr) -> Option<(bool, Span)> {
         match &condition.kind {
             ExprKind::Constant(Value::Bool(truth)) => Some((*truth, condition.span)),
             ExprKind::Not(inner) => self.outcome(inner).map(|(truth, _)| (!truth, condition.span)),
@@ -274,8 +278,9 @@ impl<'a> Checker<'a> {
 
     /// Says which lets of the block nothing used.
     fn leave(&mut self) {
+        let broken = self.diagnostics.iter().any(Diagnostic::is_error);
         for local in std::mem::take(&mut self.frame.locals) {
-            if !local.used && matches!(local.kind, LocalKind::Let(_)) {
+            if !local.used && !broken && matches!(local.kind, LocalKind::Let(_)) {
                 self.mistake(
                     &codes::UNUSED,
                     local.span,
@@ -419,7 +424,7 @@ impl<'a> Checker<'a> {
         let tail = |expr: &Expr, root: &str| {
             self.key(expr).and_then(|key| key.strip_prefix(root).map(str::to_owned))
         };
-        let same = tail(&left, &format!("${}", slot.0)) == tail(&right, "Pod");
+        let same = tail(&left, &format!("${}", slot.0)) == tail(&right, "pod");
         Ok((GroupKey { member: *left, pod: *right }, same))
     }
 
@@ -844,7 +849,7 @@ impl<'a> Checker<'a> {
         {
             let from = self.excerpt(resources.span);
             let whole = text.replacen(from, "node.allocatable", 1);
-            return format!("`give 100 * {text} / {whole} ?? 0`");
+            return format!("`give percent({text}, {whole})`");
         }
         "`percent(a, b)`, `normalize max` or `normalize minmax`".to_owned()
     }

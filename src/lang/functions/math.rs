@@ -86,7 +86,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: N,
         range: Some(|r| match r {
             [x] if x.is_positive_or_zero() => *x,
-            [x] => least(&[*x, x.negated()], true).intersect(x.union(x.negated())),
+            [x] => least(&[*x, x.negated(), Range::whole(0, 0)], true),
             _ => Range::None,
         }),
         body: |args, _| match args {

@@ -1,0 +1,94 @@
+//! Lints: what is allowed and probably not meant.
+//!
+//! Those that look at the tree alone are run here; those that need types, ranges and what is known at a place
+//! are found by `lang::check` on its way. All have a row in [`LINTS`] with an example of each kind, and all can
+//! be silenced by `// bayplan: allow(slug) because …`; what a comment silences for nothing is a finding too.
+
+mod rules;
+
+pub use rules::LINTS;
+
+use super::ast::File;
+use crate::diag::{Code, Diagnostic, Severity, codes};
+
+/// A lint. What it means and why are in its row of the table of codes.
+pub struct Lint {
+    /// Its code, with slug, severity and explanation.
+    pub code: &'static Code,
+    /// A text for which it speaks.
+    pub bad: &'static str,
+    /// The same as it should be: it is silent.
+    pub good: &'static str,
+    /// What it looks for in the tree; none for those that `lang::check` finds.
+    pub check: Option<fn(&File, &mut Vec<Diagnostic>)>,
+}
+
+/// Runs the lints that look at the tree alone, and takes out what comments allow.
+pub fn lint(file: &File, diagnostics: &mut Vec<Diagnostic>) {
+    for lint in LINTS {
+        if let Some(check) = lint.check {
+            check(file, diagnostics);
+        }
+    }
+    allow(file, diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
+}
+
+/// Takes out what comments allow, and says which comments allow nothing.
+fn allow(file: &File, diagnostics: &mut Vec<Diagnostic>) {
+    let broken = diagnostics.iter().any(Diagnostic::is_error);
+    let mut unused = Vec::new();
+    for comment in &file.allows {
+        let Some(target) = comment.target else { continue };
+        for slug in &comment.slugs {
+            let Some(code) = codes::find(&slug.text) else { continue };
+            let before = diagnostics.len();
+            diagnostics
+                .retain(|d| !(d.code == code && code.severity != Severity::Error && target.contains(d.span)));
+            // Beside mistakes not everything has been looked at.
+            if diagnostics.len() == before && !broken && code.severity != Severity::Error {
+                unused.push(
+                    Diagnostic::new(
+                        &codes::UNUSED_ALLOW,
+                        slug.span,
+                        format!("nothing here is `{}`", slug.text),
+                    )
+                    .with_help("remove the comment"),
+                );
+            }
+        }
+    }
+    diagnostics.append(&mut unused);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::diag::SourceMap;
+
+    fn said(text: &str) -> Vec<Diagnostic> {
+        let mut sources = SourceMap::new();
+        let id = sources.add("lint.bay", text);
+        crate::lang::compile(sources.get(id).unwrap()).1
+    }
+
+    #[test]
+    fn every_lint_speaks_for_its_bad_example_and_not_for_its_good_one() {
+        for lint in LINTS {
+            let bad = said(lint.bad);
+            assert!(bad.iter().any(|d| d.code == lint.code), "{} is silent: {bad:?}", lint.code.slug);
+            assert!(!bad.iter().any(Diagnostic::is_error), "{}: {bad:?}", lint.code.slug);
+            let good = said(lint.good);
+            assert!(!good.iter().any(|d| d.code == lint.code), "{} speaks: {good:?}", lint.code.slug);
+            assert!(!good.iter().any(Diagnostic::is_error), "{}: {good:?}", lint.code.slug);
+        }
+    }
+
+    #[test]
+    fn every_code_of_a_lint_has_a_row() {
+        for code in codes::CODES.iter().filter(|code| code.id.starts_with("BP04")) {
+            assert!(LINTS.iter().any(|lint| lint.code == *code), "{} has no row in LINTS", code.slug);
+        }
+    }
+}

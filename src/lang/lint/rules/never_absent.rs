@@ -1,0 +1,14 @@
+//! The lint `never-absent`: a default for what is never absent.
+
+use crate::diag::codes;
+use crate::lang::lint::Lint;
+
+/// The row of the table.
+pub static LINT: Lint = Lint {
+    code: &codes::NEVER_ABSENT,
+    bad: r#"/// A policy.
+policy a { filter f { require (pod.name ?? "") != "x" else "x" } }"#,
+    good: r#"/// A policy.
+policy a { filter f { require (pod.labels["a"] ?? "") != "x" else "x" } }"#,
+    check: None,
+};

@@ -1,0 +1,14 @@
+//! The lint `score-in-zero-to-one`: a score that lies in 0 to 1.
+
+use crate::diag::codes;
+use crate::lang::lint::Lint;
+
+/// The row of the table.
+pub static LINT: Lint = Lint {
+    code: &codes::SCORE_IN_ZERO_TO_ONE,
+    bad: r#"/// A policy.
+policy a { score s { give share(node.free.cpu, node.allocatable.cpu) } }"#,
+    good: r#"/// A policy.
+policy a { score s { give 100 * share(node.free.cpu, node.allocatable.cpu) } }"#,
+    check: None,
+};
