@@ -273,3 +273,105 @@ fn a_gang_waits_until_it_is_whole_and_has_one_deadline() {
     });
     assert_eq!(left.1, ["reject default/one job did not become whole in time"]);
 }
+
+#[test]
+fn a_simulation_is_what_really_happens() {
+    use bayplan::framework::{Cycle, Silent, Simulation};
+    use bayplan::model::Change;
+    let framework = framework(
+        r#"
+        policy spread {
+          group mates = p in pods where p.labels["app"] == pod.labels["app"]
+          let placed = mates.count(m, m.placed)
+          filter room {
+            require node.free.cpu >= pod.requests.cpu else "no room"
+            reject "a mate is here" when node.pods.exists(p, p.labels["app"] == pod.labels["app"])
+            reject "too many mates" with { placed: placed } when placed > 2
+            reject "zone is taken" when mates.exists(m, m.node.labels["zone"] == node.labels["zone"])
+          }
+        }
+        "#,
+    );
+    let mate = |name: &str, on: &str| pod(name).label("app", "web").cpu("1").on(on).build();
+    let nodes = || {
+        ["a", "b", "c"]
+            .map(|n| node(n).cpu("2").label("zone", if n == "c" { "z" } else { n }).build())
+            .to_vec()
+    };
+    let placed =
+        vec![mate("one", "a"), mate("two", "b"), mate("three", "b"), pod("big").cpu("2").on("c").build()];
+    let me = pod("me").label("app", "web").cpu("1").build();
+    let mut pods = placed.clone();
+    pods.push(me.clone());
+    let before = snapshot(&framework, nodes(), pods);
+    let mut cycle = Cycle::new(me.clone(), framework.clone(), crate::support::policies::NOW);
+    framework.run_pre_filter(&mut cycle, &before, &mut Silent).unwrap();
+    for victims in 0..1u32 << placed.len() {
+        let victims: Vec<_> =
+            placed.iter().enumerate().filter(|(at, _)| victims >> at & 1 == 1).map(|(_, pod)| pod).collect();
+        for info in before.nodes() {
+            let here: Vec<_> =
+                victims.iter().filter(|pod| pod.node_name.as_ref() == Some(info.name())).collect();
+            let mut simulation = Simulation::new(&framework, cycle.handle(&before), info);
+            let mut after = before.clone();
+            for pod in &here {
+                simulation.remove_pod(pod).unwrap();
+                after.apply(Change::PodRemoved { pod: pod.key.clone() });
+            }
+            let outcome = attempt(&framework, &after, &me);
+            let really =
+                outcome.reasons.into_iter().find(|(name, _)| name == &**info.name()).map(|(_, why)| why);
+            assert_eq!(
+                simulation.passes().err().map(|status| status.message()),
+                really,
+                "{} without {here:?}",
+                info.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn events_that_cannot_help_wake_nobody() {
+    use bayplan::framework::{
+        ActionType, ClusterEvent, Cycle, EventObjects, EventResource, PluginId, QueueingHint,
+    };
+    let framework = framework(
+        r#"
+        policy cpu {
+          filter room { require node.free.cpu >= pod.requests.cpu && node.labels["team"] == pod.labels["team"] else "no" }
+        }
+        "#,
+    );
+    let plugin = framework.plugin(PluginId(0)).unwrap().enqueue_extensions().unwrap();
+    let of = |resource| {
+        let registered = plugin.events().into_iter().find(|event| event.resource == resource);
+        registered.map_or(ActionType(0), |event| event.actions)
+    };
+    assert!(of(EventResource::Node).intersects(ActionType::ADD));
+    assert!(of(EventResource::Node).intersects(ActionType::UPDATE_NODE_LABEL));
+    assert!(of(EventResource::Node).intersects(ActionType::UPDATE_NODE_ALLOCATABLE));
+    assert!(!of(EventResource::Node).intersects(ActionType::UPDATE_NODE_TAINT));
+    assert!(of(EventResource::AssignedPod).intersects(ActionType::DELETE));
+    assert!(!of(EventResource::AssignedPod).intersects(ActionType::ADD), "a pod that comes takes room");
+
+    let me = pod("me").cpu("2").label("team", "a").build();
+    let gone = pod("gone").cpu("1").on("n1").build();
+    let hint = |nodes: Vec<std::sync::Arc<bayplan::model::Node>>, event: ClusterEvent| {
+        let snapshot = snapshot(&framework, nodes, vec![me.clone()]);
+        let cycle = Cycle::new(me.clone(), framework.clone(), crate::support::policies::NOW);
+        plugin.hint(&cycle.handle(&snapshot).for_plugin(PluginId(0)), &event)
+    };
+    let event = |resource, action, objects| ClusterEvent { resource, action, custom_label: None, objects };
+    let deleted = |_: ()| {
+        let objects = EventObjects::Pod { old: Some(gone.clone()), new: None };
+        event(EventResource::AssignedPod, ActionType::DELETE, objects)
+    };
+    let n1 = |cpu: &str, team: &str| node("n1").cpu(cpu).label("team", team).build();
+    assert_eq!(hint(vec![n1("4", "a")], deleted(())), QueueingHint::Queue);
+    assert_eq!(hint(vec![n1("1", "a")], deleted(())), QueueingHint::Skip, "still no room");
+    assert_eq!(hint(vec![n1("4", "b")], deleted(())), QueueingHint::Skip, "another team's node");
+    let added = n1("4", "a");
+    let objects = EventObjects::Node { old: None, new: Some(added.clone()) };
+    assert_eq!(hint(vec![added], event(EventResource::Node, ActionType::ADD, objects)), QueueingHint::Queue);
+}

@@ -11,8 +11,10 @@ use super::schema::Moves as FieldMoves;
 use super::typed::{Expr, ExprKind, GroupId, Policy};
 use super::value::{Ordered, Value};
 use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
+use rustc_hash::FxHasher;
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::sync::Arc;
 
 type Key = Vec<Ordered<'static>>;
@@ -46,9 +48,19 @@ impl PartialEq for GroupIndex {
     }
 }
 
-/// The key under which the index of a group is kept: the instance of the policy (its content hash) and the group.
+/// The key under which the index of a group is kept. It names the declaration and the arguments, so that profiles with
+/// other arguments, and a policy that was changed, have one of their own.
 pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
-    IndexKey(Symbol::from(format!("{}/group/{}", policy.name, group.0)))
+    let mut hasher = FxHasher::default();
+    if let Some(of) = policy.groups.get(group.0 as usize) {
+        for key in &of.keys {
+            hasher.write(format!("{:?}", key.member.kind).as_bytes());
+        }
+    }
+    for param in &policy.params {
+        hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
+    }
+    IndexKey(Symbol::from(format!("{}/group/{}/{:016x}", policy.name, group.0, hasher.finish())))
 }
 
 /// Whether the values of a group's paths depend on the pod alone, so that an index can follow them.

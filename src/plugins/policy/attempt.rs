@@ -65,12 +65,12 @@ impl PolicyPlugin {
     }
 
     /// Whether gates, prefilters, filters and waits leave the pod alone.
-    fn never_refuses(&self, pod: &PodInfo) -> bool {
+    pub(super) fn never_refuses(&self, pod: &PodInfo) -> bool {
         !self.compiled.policy.to_all_pods && of_daemon_set(pod)
     }
 
     /// Whether the policy speaks of the pod at all.
-    fn applies(&self, context: EvalContext<'_>) -> bool {
+    pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
         if !self.compiled.filings.may_apply(context.pod) || self.leaves_alone(context.pod) {
             return false;
         }

@@ -38,10 +38,15 @@ impl PolicyPlugin {
 
     /// Looks at checks and waits for the pod of the call.
     fn look(&self, h: &Handle<'_>, node: NodeId) -> Result<Vec<Seen>, Status> {
-        let applies = h.state::<Attempt>().is_none_or(|attempt| attempt.applies && attempt.refuses);
-        let Some(context) = placed(h.pod, h.snapshot, h.now, Some(node)).filter(|_| applies) else {
-            return Ok(Vec::new());
+        let Some(context) = placed(h.pod, h.snapshot, h.now, Some(node)) else { return Ok(Vec::new()) };
+        // An attempt that began before the policy was loaded kept nothing: it is judged as it is now.
+        let applies = match h.state::<Attempt>() {
+            Some(attempt) => attempt.applies && attempt.refuses,
+            None => self.applies(context) && !self.never_refuses(h.pod),
         };
+        if !applies {
+            return Ok(Vec::new());
+        }
         match self.missing(context) {
             Absent::Nothing => {}
             Absent::Skip => return Ok(Vec::new()),
