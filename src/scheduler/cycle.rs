@@ -104,6 +104,8 @@ impl Scheduler {
         }
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
+        // Thousands of nodes may share the highest total: they are named only where somebody reads the names.
+        let name_all = self.options.records == RecordLevel::Nodes;
         let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
             let feasible = decider.filter(cycle, snapshot, detail)?;
             if feasible.nodes.is_empty() {
@@ -115,7 +117,10 @@ impl Scheduler {
             Ok(selected.map(|selected| Chosen {
                 node: selected.node,
                 total: selected.total,
-                best: names(decider.best(), snapshot),
+                best: match name_all {
+                    true => names(decider.best(), snapshot),
+                    false => names(&NodeSet::from_iter([selected.node]), snapshot),
+                },
                 feasible: feasible.nodes.len(),
             }))
         }));

@@ -82,7 +82,7 @@ pub enum Decision {
         node: Symbol,
         /// Its total; `None` when it was the only feasible node and scores were not wanted.
         total: Option<i64>,
-        /// The nodes that shared the highest total; one or more when scores were computed.
+        /// The nodes that shared the highest total; with `RecordLevel::Outcome` only the chosen one of them.
         best: Vec<Symbol>,
         /// How many nodes were feasible.
         feasible: usize,
