@@ -1,7 +1,9 @@
 //! The one test binary of everything that needs no cluster. Each module tests one room from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 mod architecture;
+mod configuration;
 mod conformance;
+mod deciders;
 mod fuzz_corpus;
 mod language;
 mod objects;

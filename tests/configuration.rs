@@ -1,0 +1,342 @@
+//! Scheduler configurations: defaults, what is refused with which words at which place, and how the lists of a profile
+//! become the order of plugins at each point.
+
+use bayplan::config::{self, SchedulerConfig};
+use bayplan::diag::{Diagnostic, SourceId, SourceMap};
+use bayplan::framework::{Framework, PluginId, Registry};
+use bayplan::model::Duration;
+use bayplan::plugins;
+use std::sync::Arc;
+
+const HEADER: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+
+fn read(text: &str) -> (SchedulerConfig, Vec<Diagnostic>, SourceMap, SourceId) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("config.yaml", format!("{HEADER}{text}"));
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    (config, complaints, sources, id)
+}
+
+fn frameworks_of(text: &str, registry: &Registry) -> Result<Vec<Arc<Framework>>, Vec<String>> {
+    let (config, complaints, sources, id) = read(text);
+    let say = |complaints: Vec<Diagnostic>| -> Vec<String> {
+        complaints.iter().map(|d| format!("{}: {}", sources.text(d.span), d.message)).collect()
+    };
+    if !complaints.is_empty() {
+        return Err(say(complaints));
+    }
+    config.frameworks(registry, id).map(|made| made.frameworks).map_err(say)
+}
+
+fn complaints(text: &str) -> Vec<String> {
+    frameworks_of(text, &plugins::registry()).err().unwrap_or_default()
+}
+
+/// Whether one complaint holds all the words.
+fn says(text: &str, words: &[&str]) {
+    let all = complaints(text);
+    let fits = |complaint: &String| words.iter().all(|word| complaint.contains(word));
+    assert!(all.iter().any(fits), "{text}\nshould say {words:?}, says {all:#?}");
+}
+
+fn names(framework: &Framework, ids: &[PluginId]) -> Vec<String> {
+    ids.iter().map(|id| framework.plugin_name(*id).to_owned()).collect()
+}
+
+fn scorers(framework: &Framework) -> Vec<(String, i64)> {
+    framework
+        .points()
+        .score
+        .iter()
+        .map(|scorer| (framework.plugin_name(scorer.plugin).to_owned(), scorer.weight))
+        .collect()
+}
+
+fn one(text: &str) -> Arc<Framework> {
+    frameworks_of(text, &plugins::registry()).unwrap_or_else(|all| panic!("{all:#?}"))[0].clone()
+}
+
+fn policy(
+    name: &'static str,
+) -> impl Fn(
+    &bayplan::framework::Tree,
+) -> Result<Arc<dyn bayplan::framework::Plugin>, Vec<bayplan::framework::ArgsError>> {
+    struct Named(&'static str, bool);
+    impl bayplan::framework::Plugin for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn reads(&self) -> bayplan::framework::Reads {
+            bayplan::framework::Reads::default()
+        }
+        fn filter(&self) -> Option<&dyn bayplan::framework::Filter> {
+            Some(self)
+        }
+        fn score(&self) -> Option<&dyn bayplan::framework::Score> {
+            Some(self)
+        }
+        fn queue_sort(&self) -> Option<&dyn bayplan::framework::QueueSort> {
+            self.1.then_some(self)
+        }
+    }
+    impl bayplan::framework::Filter for Named {
+        fn filter(
+            &self,
+            _: &bayplan::framework::Handle,
+            _: bayplan::model::NodeInfo,
+        ) -> Result<(), bayplan::framework::Status> {
+            Ok(())
+        }
+    }
+    impl bayplan::framework::Score for Named {
+        fn score(
+            &self,
+            _: &bayplan::framework::Handle,
+            _: bayplan::model::NodeInfo,
+        ) -> Result<i64, bayplan::framework::Status> {
+            Ok(0)
+        }
+    }
+    impl bayplan::framework::QueueSort for Named {
+        fn key(
+            &self,
+            _: &bayplan::framework::QueuedPodInfo,
+            _: &bayplan::model::Snapshot,
+        ) -> bayplan::framework::SortKey {
+            bayplan::framework::SortKey::default()
+        }
+    }
+    move |_| Ok(Arc::new(Named(name, name.starts_with("queue"))))
+}
+
+#[test]
+fn an_empty_configuration_has_upstreams_defaults() {
+    let (config, complaints, sources, id) = read("");
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    assert_eq!(config.parallelism, 16);
+    assert!(config.leader_election.leader_elect);
+    assert_eq!(config.leader_election.lease_duration, Duration::from_seconds(15));
+    assert_eq!(config.leader_election.resource_name, "kube-scheduler");
+    assert_eq!((config.client_connection.qps, config.client_connection.burst), (50.0, 100));
+    assert_eq!(config.pod_max_backoff, Duration::from_seconds(10));
+    assert_eq!(config.percentage_of_nodes_to_score, None);
+    let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
+    let framework = &made.frameworks[0];
+    assert_eq!(framework.scheduler_name.as_str(), "default-scheduler");
+    let points = framework.points();
+    let filters =
+        ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"];
+    assert_eq!(names(framework, &points.filter), filters);
+    let weights: Vec<(String, i64)> = [
+        ("TaintToleration", 3),
+        ("NodeAffinity", 2),
+        ("NodeResourcesFit", 1),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+    ]
+    .map(|(name, weight)| (name.to_owned(), weight))
+    .to_vec();
+    assert_eq!(scorers(framework), weights);
+    assert_eq!(names(framework, &points.queue_sort), ["PrioritySort"]);
+    assert_eq!(names(framework, &points.bind), ["DefaultBinder"]);
+    assert_eq!(names(framework, &points.pre_enqueue), ["SchedulingGates"]);
+    // What is not built is named once.
+    assert_eq!(made.warnings.len(), 1);
+    for name in ["PodTopologySpread", "InterPodAffinity", "VolumeBinding", "DefaultPreemption"] {
+        assert!(made.warnings[0].message.contains(&format!("`{name}`")), "{}", made.warnings[0].message);
+    }
+    assert!(!made.warnings[0].message.contains("GangScheduling"));
+    assert_eq!(sources.text(made.warnings[0].span), "");
+}
+
+#[test]
+fn values_are_read() {
+    let (config, complaints, ..) = read(
+        "parallelism: 4\nleaderElection: {leaderElect: false, leaseDuration: 1m30s, renewDeadline: 1.5s}\n\
+         clientConnection: {kubeconfig: /etc/k, qps: 12.5, burst: 20}\npodInitialBackoffSeconds: 2\n\
+         podMaxBackoffSeconds: 60\npercentageOfNodesToScore: 40\ndelayCacheUntilActive: true\nprofiles:\n\
+         - schedulerName: a\n- schedulerName: b\n  percentageOfNodesToScore: 70\n",
+    );
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    assert_eq!(config.leader_election.lease_duration, Duration::from_seconds(90));
+    assert_eq!(config.leader_election.renew_deadline, Duration::from_millis(1500));
+    assert_eq!((config.client_connection.qps, config.client_connection.burst), (12.5, 20));
+    assert_eq!(config.pod_max_backoff, Duration::from_seconds(60));
+    assert!(config.delay_cache_until_active);
+    let made = config.frameworks(&plugins::registry(), SourceId(0)).unwrap_or_else(|all| panic!("{all:#?}"));
+    let percentages: Vec<_> = made.frameworks.iter().map(|f| f.percentage_of_nodes_to_score).collect();
+    assert_eq!(percentages, [Some(40), Some(70)]);
+}
+
+#[test]
+fn mistakes_are_named_at_their_place() {
+    says("paralelism: 4", &["paralelism: ", "unknown field `paralelism`"]);
+    says("parallelism: 0", &["0: `parallelism`: should be an integer value greater than zero"]);
+    says("parallelism: many", &["many: `parallelism`: expected a whole number, found a text"]);
+    says("percentageOfNodesToScore: 101", &["101: ", "not in valid range [0-100]"]);
+    says("podInitialBackoffSeconds: 0", &["must be greater than 0"]);
+    says("podMaxBackoffSeconds: 0", &["must be greater than or equal to PodInitialBackoffSeconds"]);
+    says("leaderElection: {leaseDuration: 5s}", &["must be greater than `RenewDeadline`"]);
+    says("leaderElection: {retryPeriod: soon}", &["`soon` is no duration"]);
+    says("leaderElection: {resourceLock: endpoints}", &["resourceLock value must be \"leases\""]);
+    says("profiles: []", &["at least one profile is required"]);
+    says("profiles: [{schedulerName: a}, {schedulerName: a}]", &["duplicate value `a`"]);
+    says("profiles: [{}, {schedulerName: a}]", &["a profile needs a name"]);
+    says("extenders: [{urlPrefix: 'http://x'}]", &["extenders are not built in this release"]);
+    says("parallelism: [", &["the configuration is no YAML"]);
+    says("parallelism: 1\nparallelism: 2", &["the configuration is no YAML"]);
+    says("profiles: [{plugins: {score: {enabled: [{nam: x}]}}}]", &["unknown field `nam`"]);
+    let (_, all, ..) = {
+        let mut sources = SourceMap::new();
+        let id = sources.add("c", "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: Other\n");
+        let (config, all) = config::read(sources.get(id).unwrap());
+        (config, all, sources)
+    };
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(all[0].message.contains("`kubescheduler.config.k8s.io/v1beta3` is not supported"));
+}
+
+#[test]
+fn plugins_that_do_not_exist_or_are_not_built_are_refused() {
+    let enable = |point: &str, name: &str| {
+        format!("profiles: [{{plugins: {{{point}: {{enabled: [{{name: {name}}}]}}}}}}]")
+    };
+    says(&enable("filter", "Nonsense"), &["Nonsense: FilterPlugin \"Nonsense\" does not exist"]);
+    says(&enable("score", "NodeName"), &["plugin \"NodeName\" does not extend ScorePlugin plugin"]);
+    says(&enable("multiPoint", "GangScheduling"), &["plugin `GangScheduling` is not built in this release"]);
+    says(&enable("multiPoint", "EBSLimits"), &["\"EBSLimits\" does not exist"]);
+    let twice = "profiles: [{plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}}]";
+    says(twice, &["plugin \"NodeName\" already registered as \"FilterPlugin\""]);
+    says(
+        "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultBinder}]}}}]",
+        &["at least one bind plugin is needed for profile with scheduler name \"default-scheduler\""],
+    );
+    says(
+        "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]",
+        &[
+            "only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0",
+        ],
+    );
+    // A plugin of the default profile that is not built is no error, and its arguments are taken.
+    assert_eq!(
+        complaints(
+            "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 5}}]}]"
+        ),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn arguments_are_checked_in_upstreams_words() {
+    let args =
+        |name: &str, args: &str| format!("profiles: [{{pluginConfig: [{{name: {name}, args: {args}}}]}}]");
+    let fit = |strategy: &str| args("NodeResourcesFit", &format!("{{scoringStrategy: {strategy}}}"));
+    says(&fit("{type: Best}"), &["initializing plugin \"NodeResourcesFit\"", "unsupported value `Best`"]);
+    says(
+        &fit("{resources: [{name: cpu, weight: 101}]}"),
+        &["101: ", "resource weight of 101 not in valid range (0, 100]"],
+    );
+    says(&fit("{resources: [{name: cpu}, {name: cpu}]}"), &["duplicate resource name `cpu`"]);
+    says(&fit("{type: RequestedToCapacityRatio}"), &["requestedToCapacityRatio is required"]);
+    let ratio = |shape: &str| {
+        fit(&format!("{{type: RequestedToCapacityRatio, requestedToCapacityRatio: {{shape: {shape}}}}}"))
+    };
+    says(&ratio("[]"), &["at least one point must be specified"]);
+    says(&ratio("[{utilization: 101, score: 1}]"), &["not in valid range [0, 100]"]);
+    says(&ratio("[{utilization: 1, score: 11}]"), &["not in valid range [0, 10]"]);
+    says(
+        &ratio("[{utilization: 5, score: 1}, {utilization: 5, score: 2}]"),
+        &["values must be sorted in increasing order"],
+    );
+    says(
+        &args("NodeResourcesFit", "{ignoredResourceGroups: ['a/b']}"),
+        &["resource group name can't contain '/'"],
+    );
+    says(&args("NodeResourcesFit", "{ignoredResource: [a]}"), &["unknown field `ignoredResource`"]);
+    says(&args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 2}]}"), &["must be 1"]);
+    says(&args("NodeName", "{x: 1}"), &["unknown field `x`"]);
+    says(&args("NodeAffinity", "{kind: NodeResourcesFitArgs}"), &["has to match plugin args"]);
+    says(&args("Nonsense", "{}"), &["no plugin is called `Nonsense`"]);
+    says(
+        "profiles: [{pluginConfig: [{name: NodeName}, {name: NodeName}]}]",
+        &["arguments of `NodeName` are given twice"],
+    );
+    let affinity = "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: \
+                    [{matchExpressions: [{key: disk, operator: Is, values: [ssd]}]}]}}}";
+    says(&args("NodeAffinity", affinity), &["addedAffinity", "Is"]);
+    says(
+        "profiles: [{schedulerName: a}, {schedulerName: b, pluginConfig: [{name: PrioritySort, args: {}}]}]",
+        &["must be the same for all profiles"],
+    );
+}
+
+#[test]
+fn lists_of_a_profile_become_the_order_of_plugins() {
+    // Named at the point and in multiPoint first, in the point's order; then multiPoint; weights of the point count.
+    let framework = one(
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}, score: {enabled: \
+         [{name: ImageLocality, weight: 5}, {name: TaintToleration}]}, filter: {disabled: [{name: NodeName}]}}}]",
+    );
+    let weights: Vec<(String, i64)> = [
+        ("ImageLocality", 5),
+        ("TaintToleration", 1),
+        ("NodeAffinity", 7),
+        ("NodeResourcesFit", 1),
+        ("NodeResourcesBalancedAllocation", 1),
+    ]
+    .map(|(name, weight)| (name.to_owned(), weight))
+    .to_vec();
+    assert_eq!(scorers(&framework), weights);
+    let filters = names(&framework, &framework.points().filter);
+    assert_eq!(
+        filters,
+        ["NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"]
+    );
+
+    // `*` at a point leaves what is named there; `*` in multiPoint drops the defaults.
+    let framework = one(
+        "profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 3}]}}}]",
+    );
+    assert_eq!(scorers(&framework), [("NodeResourcesFit".to_owned(), 3)]);
+    let framework =
+        one("profiles: [{plugins: {multiPoint: {disabled: [{name: '*'}], enabled: [{name: DefaultBinder}, \
+         {name: PrioritySort}, {name: NodeName}]}, filter: {enabled: [{name: NodeUnschedulable}]}}}]");
+    assert_eq!(names(&framework, &framework.points().filter), ["NodeName", "NodeUnschedulable"]);
+    assert!(framework.points().score.is_empty());
+}
+
+#[test]
+fn policies_stand_behind_the_plugins_by_name() {
+    let mut registry = plugins::registry();
+    for name in ["zoned", "affable", "gpu-placement"] {
+        registry.add_policy(name, false, policy(name)).unwrap();
+    }
+    assert!(registry.add_policy("zoned", false, policy("zoned")).is_err());
+    assert!(registry.add_policy("NodeName", false, policy("NodeName")).is_err());
+    let text = "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {disabled: \
+                [{name: affable}], enabled: [{name: gpu-placement, weight: 5}]}}}]";
+    let made = frameworks_of(text, &registry).unwrap_or_else(|all| panic!("{all:#?}"));
+    let last = |framework: &Framework, count: usize| -> Vec<(String, i64)> {
+        let all = scorers(framework);
+        all[all.len() - count..].to_vec()
+    };
+    let weights = |of: &[(&str, i64)]| -> Vec<(String, i64)> {
+        of.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect()
+    };
+    assert_eq!(last(&made[0], 3), weights(&[("affable", 1), ("gpu-placement", 1), ("zoned", 1)]));
+    assert_eq!(last(&made[1], 2), weights(&[("gpu-placement", 5), ("zoned", 1)]));
+    let zoned = |framework: &Framework| {
+        framework.plugins().iter().find(|plugin| plugin.name() == "zoned").unwrap().clone()
+    };
+    assert!(
+        Arc::ptr_eq(&zoned(&made[0]), &zoned(&made[1])),
+        "profiles with equal arguments share an instance"
+    );
+
+    registry.add_policy("queue-fair", true, policy("queue-fair")).unwrap();
+    let made = frameworks_of("", &registry).unwrap_or_else(|all| panic!("{all:#?}"));
+    assert_eq!(names(&made[0], &made[0].points().queue_sort), ["queue-fair"]);
+    let both = "profiles: [{plugins: {queueSort: {enabled: [{name: PrioritySort}]}}}]";
+    let all = frameworks_of(both, &registry).unwrap_err();
+    assert!(all.iter().any(|text| text.contains("only one queue sort plugin required")), "{all:#?}");
+}

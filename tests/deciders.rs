@@ -1,0 +1,488 @@
+//! On random clusters, pods, profiles and changes: both deciders decide the same, every plugin answers a range as it
+//! answers node by node, and no plugin looks at what it does not say it reads.
+
+use bayplan::config;
+use bayplan::diag::SourceMap;
+use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
+use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Status, Verdicts};
+use bayplan::model::{
+    Change, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
+};
+use bayplan::plugins::{self, ImageHolders};
+use bayplan::testing::{namespace, node, pod};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Numbers from a seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ (x >> 31)) % n
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+const CLASSES: [&str; 3] = ["ssd", "hdd", "nvme"];
+const IMAGES: [&str; 4] = ["web:1", "db:2", "tool:1", "main:1"];
+
+fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
+    let mut made = node(name).cpu(r.pick(&["1", "2", "4", "8"])).memory(r.pick(&["2Gi", "4Gi", "9Gi"]));
+    made = made.pods([1, 3, 110][r.below(3) as usize]);
+    if !r.one_in(4) {
+        made = made.zone(r.pick(&["a", "b", "c"]));
+    }
+    if !r.one_in(3) {
+        made = made.label("disk", r.pick(&CLASSES));
+    }
+    if r.one_in(3) {
+        made = made.label("rank", &r.below(9).to_string());
+    }
+    for key in ["dedicated", "spot"] {
+        if r.one_in(4) {
+            let effect = r.pick(&["NoSchedule", "PreferNoSchedule", "NoExecute", "PreferNoSchedule"]);
+            made = made.taint(key, r.pick(&["", "x"]), effect);
+        }
+    }
+    if r.one_in(6) {
+        made = made.unschedulable();
+    }
+    if r.one_in(3) {
+        made = made.resource("example.com/gpu", &r.below(4).to_string());
+    }
+    for image in IMAGES {
+        if r.one_in(3) {
+            made = made.image(image, 40_000_000 * (1 + r.below(30) as i64));
+        }
+    }
+    made.build()
+}
+
+fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
+    let mut made = pod(name).image(r.pick(&IMAGES)).priority(r.below(3) as i32);
+    if !r.one_in(4) {
+        made = made.cpu(r.pick(&["100m", "400m", "1", "3", "9"]));
+    }
+    if !r.one_in(4) {
+        made = made.memory(r.pick(&["100Mi", "900Mi", "3Gi"]));
+    }
+    if r.one_in(4) {
+        made = made.request("example.com/gpu", r.pick(&["1", "2", "5"]));
+    }
+    if r.one_in(5) {
+        made = made.container(json!({"name": "second", "image": r.pick(&IMAGES)}));
+    }
+    if r.one_in(4) {
+        made = made.host_port_of(r.pick(&["TCP", "UDP"]), r.pick(&["", "10.0.0.1"]), 80);
+    }
+    if r.one_in(3) {
+        made = made.toleration(r.pick(&["dedicated", "spot", ""]), "Exists", "", "");
+    }
+    if r.one_in(4) {
+        made = made.toleration("dedicated", "Equal", r.pick(&["", "x"]), r.pick(&["", "NoSchedule"]));
+    }
+    if r.one_in(5) {
+        made = made.node_selector("disk", r.pick(&CLASSES));
+    }
+    if r.one_in(4) {
+        let operator = r.pick(&["In", "NotIn", "Exists", "DoesNotExist"]);
+        let values: &[&str] = if operator.ends_with("In") { &["ssd", "nvme"] } else { &[] };
+        made = made.require_node("disk", operator, values);
+    }
+    if r.one_in(8) {
+        made = made.require_node("rank", r.pick(&["Gt", "Lt"]), &["4"]);
+    }
+    if r.one_in(12) {
+        let name = format!("n{}", r.below(12));
+        made = made.node_term(
+            json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}),
+        );
+    }
+    for _ in 0..r.below(3) {
+        made = made.prefer_node(1 + r.below(90) as i32, "disk", "In", &[r.pick(&CLASSES)]);
+    }
+    if r.one_in(9) {
+        made = made.nominated(&format!("n{}", r.below(12)));
+    }
+    made.build()
+}
+
+/// Profiles that differ in strategy, weights, arguments, plugins and sampling.
+fn profiles() -> Vec<Value> {
+    let args = |name: &str, args: Value| json!([{"name": name, "args": args}]);
+    let resources =
+        json!([{"name": "cpu", "weight": 3}, {"name": "memory"}, {"name": "example.com/gpu", "weight": 5}]);
+    let fit = |strategy: Value| json!({"pluginConfig": args("NodeResourcesFit", json!({"scoringStrategy": strategy}))});
+    vec![
+        json!({}),
+        fit(json!({"type": "MostAllocated", "resources": resources})),
+        fit(json!({
+            "type": "RequestedToCapacityRatio", "resources": resources,
+            "requestedToCapacityRatio": {"shape": [
+                {"utilization": 0, "score": 2}, {"utilization": 40, "score": 10}, {"utilization": 100, "score": 0},
+            ]},
+        })),
+        json!({"pluginConfig": args("NodeResourcesFit", json!({"ignoredResources": ["example.com/gpu"]}))}),
+        json!({"pluginConfig": args("NodeAffinity", json!({"addedAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "disk", "operator": "Exists"}]},
+            ]},
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 7, "preference": {"matchExpressions": [{"key": "rank", "operator": "Gt", "values": ["3"]}]}},
+            ],
+        }}))}),
+        json!({"pluginConfig": args("NodeResourcesBalancedAllocation", json!({"resources": [
+            {"name": "cpu"}, {"name": "memory"}, {"name": "example.com/gpu"},
+        ]}))}),
+        json!({"plugins": {
+            "multiPoint": {"disabled": [{"name": "TaintToleration"}, {"name": "NodeResourcesFit"}]},
+            "score": {"enabled": [{"name": "ImageLocality", "weight": 9}]},
+        }}),
+        json!({"plugins": {"score": {"disabled": [{"name": "*"}]}}}),
+        json!({"percentageOfNodesToScore": 30}),
+    ]
+}
+
+fn framework(profile: &Value) -> Arc<Framework> {
+    let config = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
+    });
+    let mut sources = SourceMap::new();
+    let id = sources.add("config.json", config.to_string());
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let made = config.frameworks(&plugins::registry(), id);
+    made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks[0].clone()
+}
+
+fn random_change(r: &mut Random, s: &mut Snapshot, nodes: u64) {
+    let name = format!("n{}", r.below(nodes));
+    let pod_name = format!("p{}", r.below(nodes * 2));
+    match r.below(10) {
+        0 | 1 => s.apply(Change::NodeUpserted { node: random_node(r, &name) }),
+        2 if r.one_in(3) => s.apply(Change::NodeRemoved { name: Symbol::new(&name) }),
+        3 => s.apply(Change::PodRemoved { pod: random_pod(r, &pod_name).key.clone() }),
+        4 => {
+            let node = s.node_by_name(&Symbol::new(&name));
+            s.apply(Change::Nominated { pod: random_pod(r, &pod_name), node });
+        }
+        5 if r.one_in(2) => s.want_label(&Symbol::new(r.pick(&["disk", "rank"]))),
+        _ => {
+            if let Some(node) = s.node_by_name(&Symbol::new(&name)) {
+                s.apply(Change::PodPlaced { pod: random_pod(r, &pod_name), node, how: Placement::Bound });
+            }
+        }
+    }
+}
+
+fn random_cluster(r: &mut Random, framework: &Framework, nodes: u64) -> Snapshot {
+    let mut s = Snapshot::default();
+    for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
+        s.add_index(key, index);
+    }
+    for at in 0..nodes {
+        s.apply(Change::NodeUpserted { node: random_node(r, &format!("n{at}")) });
+    }
+    for _ in 0..nodes * 3 {
+        random_change(r, &mut s, nodes);
+    }
+    s
+}
+
+/// All that a decision says.
+#[derive(Default, PartialEq, Debug)]
+struct Account {
+    feasible: Vec<NodeId>,
+    refused: BTreeMap<NodeId, Status>,
+    error: Option<Status>,
+    pre_filter: Option<String>,
+    message: String,
+    plugins: Vec<PluginId>,
+    evaluated: usize,
+    scores: Vec<(PluginId, Vec<(NodeId, i64, i64)>)>,
+    totals: Vec<(NodeId, i64)>,
+    selected: Option<Selected>,
+    best: Vec<NodeId>,
+}
+
+#[derive(Default)]
+struct Seen {
+    wants_scores: bool,
+    scores: Vec<(PluginId, Vec<(NodeId, i64, i64)>)>,
+    totals: Vec<(NodeId, i64)>,
+}
+
+impl Recorder for Seen {
+    fn wants_scores(&self) -> bool {
+        self.wants_scores
+    }
+    fn scored(&mut self, plugin: PluginId, _: i64, on: &NodeSet, raw: &[i64], normalized: &[i64]) {
+        let scores = on.iter().map(|node| (node, raw[node.row()], normalized[node.row()])).collect();
+        self.scores.push((plugin, scores));
+    }
+    fn totals(&mut self, on: &NodeSet, totals: &[i64]) {
+        self.totals = on.iter().map(|node| (node, totals[node.row()])).collect();
+    }
+}
+
+fn decide(
+    decider: &mut dyn Decider,
+    pod: &Arc<PodInfo>,
+    framework: &Arc<Framework>,
+    s: &Snapshot,
+    wants_scores: bool,
+    draw: u64,
+) -> Account {
+    let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+    let mut seen = Seen { wants_scores, ..Seen::default() };
+    let mut account = Account::default();
+    match decider.filter(&mut cycle, s, &mut seen) {
+        Ok(feasible) => {
+            account.feasible = feasible.nodes.iter().collect();
+            match decider.score(&mut cycle, &feasible, s, &mut seen) {
+                Ok(()) => {
+                    let extra: Vec<(NodeId, i64)> =
+                        account.feasible.iter().take(1).map(|n| (*n, 3)).collect();
+                    let extra = if draw.is_multiple_of(2) { extra } else { Vec::new() };
+                    let tie = if draw.is_multiple_of(5) { TieBreak::Name } else { TieBreak::Seeded };
+                    account.selected = decider.select(&cycle, &feasible, s, &extra, tie, draw, &mut seen);
+                    account.best = decider.best().iter().collect();
+                }
+                Err(status) => account.error = Some(status),
+            }
+        }
+        Err(status) => account.error = Some(status),
+    }
+    account.refused = cycle.diagnosis.nodes.iter().map(|(node, status)| (node, status.clone())).collect();
+    account.pre_filter = cycle.diagnosis.pre_filter_message.clone();
+    account.message = FitError { all_nodes: s.node_count(), diagnosis: &cycle.diagnosis }.to_string();
+    account.plugins = cycle.diagnosis.unschedulable_plugins.iter().collect();
+    account.evaluated = cycle.diagnosis.evaluated;
+    account.scores = seen.scores;
+    account.totals = seen.totals;
+    account
+}
+
+#[test]
+fn a_scan_decides_as_the_definition() {
+    let profiles = profiles();
+    let frameworks: Vec<Arc<Framework>> = profiles.iter().map(framework).collect();
+    let (mut decisions, mut placed) = (0, 0);
+    for seed in 0..54 {
+        let mut r = Random(seed);
+        let framework = &frameworks[(seed as usize) % frameworks.len()];
+        let sampled = framework.percentage_of_nodes_to_score.is_some();
+        let nodes = if sampled { 160 } else { 3 + r.below(40) };
+        let mut s = random_cluster(&mut r, framework, nodes);
+        let (mut plain, mut scan) = (Plain::new(), Scan::new());
+        for at in 0..8 {
+            let pod = random_pod(&mut r, &format!("new{at}"));
+            let (wants, draw) = (r.one_in(2), r.below(1000));
+            let by_plain = decide(&mut plain, &pod, framework, &s, wants, draw);
+            let by_scan = decide(&mut scan, &pod, framework, &s, wants, draw);
+            assert_eq!(by_plain, by_scan, "seed {seed}, pod {at}");
+            decisions += 1;
+            if let Some(selected) = &by_scan.selected {
+                placed += 1;
+                assert!(by_scan.feasible.contains(&selected.node));
+                s.apply(Change::PodPlaced { pod, node: selected.node, how: Placement::Assumed });
+            }
+            random_change(&mut r, &mut s, nodes);
+        }
+        let kept = s.index::<ImageHolders>(&ImageHolders::key()).cloned();
+        s.rebuild_indexes();
+        assert_eq!(kept.as_ref(), s.index::<ImageHolders>(&ImageHolders::key()), "seed {seed}");
+    }
+    println!("deciders: {decisions} decisions, {placed} placed");
+    assert!(placed > 120 && decisions - placed > 40, "{placed} of {decisions}");
+}
+
+/// A plugin's answers for every node of a set: refusal and raw score.
+type Answers = BTreeMap<NodeId, (Option<Status>, Option<i64>)>;
+
+fn answers(
+    framework: &Arc<Framework>,
+    at: usize,
+    pod: &Arc<PodInfo>,
+    s: &Snapshot,
+    nodes: &NodeSet,
+) -> Answers {
+    let id = PluginId(at as u16);
+    let plugin = &framework.plugins()[at];
+    let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+    // What PreFilter said of the plugin itself belongs to its answers.
+    let _ = framework.run_pre_filter(&mut cycle, s, &mut bayplan::framework::Silent);
+    let h = cycle.handle(s).for_plugin(id);
+    let mut found = Answers::new();
+    for node in nodes.iter().filter_map(|id| s.node(id)) {
+        let refusal = plugin.filter().and_then(|filter| filter.filter(&h, node).err());
+        let score = plugin.score().map(|score| score.score(&h, node).unwrap());
+        found.insert(node.id(), (refusal, score));
+    }
+    found
+}
+
+#[test]
+fn a_range_is_answered_as_its_nodes() {
+    let frameworks: Vec<Arc<Framework>> = profiles().iter().map(framework).collect();
+    let (mut refusals, mut scores) = (0, 0);
+    for seed in 0..36 {
+        let mut r = Random(1000 + seed);
+        let framework = &frameworks[(seed as usize) % frameworks.len()];
+        let s = random_cluster(&mut r, framework, 90);
+        for at in 0..3 {
+            let pod = random_pod(&mut r, &format!("new{at}"));
+            let nodes: NodeSet = s.columns().alive().iter().filter(|_| !r.one_in(3)).collect();
+            for (at, plugin) in framework.plugins().iter().enumerate() {
+                let one_by_one = answers(framework, at, &pod, &s, &nodes);
+                let cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+                let h = cycle.handle(&s).for_plugin(PluginId(at as u16));
+                if let Some(filter) = plugin.filter() {
+                    let mut verdicts = Verdicts::default();
+                    filter.filter_range(&h, &nodes, &mut verdicts);
+                    let refused: BTreeMap<NodeId, Status> = verdicts
+                        .refused()
+                        .iter()
+                        .map(|(node, status)| (*node, verdicts.statuses()[*status as usize].clone()))
+                        .collect();
+                    assert_eq!(refused.len(), verdicts.refused().len(), "{} refuses twice", plugin.name());
+                    for (node, (refusal, _)) in &one_by_one {
+                        assert_eq!(refused.get(node), refusal.as_ref(), "seed {seed} {}", plugin.name());
+                        refusals += usize::from(refusal.is_some());
+                        let mut violations = Vec::new();
+                        filter.violations(&h, s.node(*node).unwrap(), &mut violations);
+                        assert_eq!(violations.is_empty(), refusal.is_none(), "seed {seed} {}", plugin.name());
+                    }
+                    assert!(refused.keys().all(|node| nodes.contains(*node)), "{}", plugin.name());
+                }
+                if let Some(score) = plugin.score() {
+                    let mut by_range = vec![-7; s.columns().rows()];
+                    score.score_range(&h, &nodes, &mut by_range).unwrap();
+                    for (node, (_, score)) in &one_by_one {
+                        assert_eq!(Some(by_range[node.row()]), *score, "seed {seed} {}", plugin.name());
+                        scores += usize::from(*score != Some(0));
+                    }
+                }
+            }
+        }
+    }
+    println!("ranges: {refusals} refusals, {scores} scores");
+    assert!(refusals > 600 && scores > 3_000);
+}
+
+/// Something that changes in one respect, and what it moves.
+type Mutation = (&'static str, Kinds, fn(&mut Snapshot, NodeId));
+
+fn update(s: &mut Snapshot, id: NodeId, change: impl Fn(&mut Node)) {
+    let mut node = (**s.node(id).unwrap().node()).clone();
+    change(&mut node);
+    s.apply(Change::NodeUpserted { node: Arc::new(node) });
+}
+
+fn mutations() -> Vec<Mutation> {
+    vec![
+        ("labels", Kinds::LABELS, |s, id| {
+            let other = node("x").label("disk", "tape").label("rank", "7").build();
+            update(s, id, |node| node.labels = other.labels.clone());
+        }),
+        ("annotations", Kinds::ANNOTATIONS, |s, id| {
+            let other = node("x").annotation("a", "b").build();
+            update(s, id, |node| node.annotations = other.annotations.clone());
+        }),
+        ("taints", Kinds::TAINTS, |s, id| {
+            let other =
+                node("x").taint("other", "", "NoSchedule").taint("more", "", "PreferNoSchedule").build();
+            update(s, id, |node| node.taints = other.taints.clone());
+        }),
+        ("unschedulable", Kinds::UNSCHEDULABLE, |s, id| {
+            update(s, id, |node| node.unschedulable = !node.unschedulable)
+        }),
+        ("allocatable", Kinds::ALLOCATABLE, |s, id| {
+            update(s, id, |node| node.allocatable.milli_cpu = 77);
+        }),
+        ("images", Kinds::IMAGES, |s, id| {
+            let other = node("x").image("main:1", 900_000_000).image("web:1", 900_000_000).build();
+            update(s, id, |node| node.images = other.images.clone());
+        }),
+        ("conditions", Kinds::CONDITIONS, |s, id| {
+            let other = node("x").not_ready().build();
+            update(s, id, |node| node.conditions = other.conditions.clone());
+        }),
+        ("features", Kinds::FEATURES, |s, id| {
+            update(s, id, |node| node.declared_features = Box::new([Symbol::new("f")]));
+        }),
+        ("pods", Kinds::PODS_REQUESTS.with(Kinds::PODS_OTHER), |s, node| {
+            let pod = pod("extra").cpu("300m").memory("200Mi").label("a", "b").build();
+            s.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+        }),
+        ("ports", Kinds::PODS_PORTS.with(Kinds::PODS_REQUESTS).with(Kinds::PODS_OTHER), |s, node| {
+            let pod = pod("extra").host_port(80).build();
+            s.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+        }),
+        ("nominations", Kinds::NOMINATED, |s, node| {
+            let pod = pod("extra").cpu("1").priority(99).build();
+            s.apply(Change::Nominated { pod, node: Some(node) });
+        }),
+        ("pending pods", Kinds::PENDING_PODS, |s, _| {
+            s.apply(Change::PodPending { pod: pod("extra").build() });
+        }),
+        ("namespaces", Kinds::NAMESPACES, |s, _| {
+            let namespace: Arc<Namespace> = namespace("default").build();
+            s.apply(Change::NamespaceUpserted { namespace });
+        }),
+        ("number of nodes", Kinds::NODES.with(Kinds::LIFE), |s, _| {
+            s.apply(Change::NodeUpserted { node: node("one-more").build() });
+        }),
+    ]
+}
+
+#[test]
+fn plugins_look_at_nothing_but_what_they_say_they_read() {
+    let frameworks: Vec<Arc<Framework>> = profiles().iter().map(framework).collect();
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..27 {
+        let mut r = Random(5000 + seed);
+        let framework = &frameworks[(seed as usize) % frameworks.len()];
+        let s = random_cluster(&mut r, framework, 12);
+        let nodes = s.columns().alive().clone();
+        for at in 0..3 {
+            let pod = random_pod(&mut r, &format!("new{at}"));
+            for (what, kinds, mutate) in mutations() {
+                let mut changed = s.clone();
+                for id in nodes.iter() {
+                    mutate(&mut changed, id);
+                }
+                for (at, plugin) in framework.plugins().iter().enumerate() {
+                    let before = answers(framework, at, &pod, &s, &nodes);
+                    let after = answers(framework, at, &pod, &changed, &nodes);
+                    if before == after {
+                        continue;
+                    }
+                    assert!(
+                        plugin.reads().kinds.intersects(kinds),
+                        "seed {seed}: {} looks at {what}, and does not say so",
+                        plugin.name()
+                    );
+                    *seen.entry(what).or_default() += 1;
+                }
+            }
+        }
+    }
+    println!("reads: {seen:?}");
+    // Each respect that some plugin reads was seen to matter, or the test would show nothing.
+    for what in
+        ["labels", "taints", "unschedulable", "allocatable", "images", "pods", "ports", "number of nodes"]
+    {
+        assert!(seen.contains_key(what), "{what} never mattered");
+    }
+}
