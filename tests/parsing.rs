@@ -262,7 +262,8 @@ fn injected_faults_are_reported_on_their_line() {
 fn hostile_texts_are_answered_quickly() {
     let repeat = |text: &str, bytes: usize| text.repeat(bytes / text.len());
     let in_policy = |text: String| format!("policy x {{ filter y {{ require {text} }} }}");
-    let kib100 = 100 << 10;
+    // the parser is a hundred times slower without optimisation
+    let kib100 = if cfg!(debug_assertions) { 10 << 10 } else { 100 << 10 };
     let mut texts = vec![
         repeat("(", 10_000),
         in_policy(repeat("(", 10_000) + &repeat(")", 10_000)),
@@ -311,8 +312,8 @@ fn hostile_texts_are_answered_quickly() {
         if std::env::var("BAYPLAN_SHOW").is_ok() {
             println!("{took:?} for {shown:?}");
         }
-        // unoptimised and beside other tests; a tenth of it and less otherwise
-        let allowed = if text.len() > kib100 * 2 { 60 } else { 10 };
+        // for a machine with other work to do; a tenth of it when it has none
+        let allowed = if text.len() > 200 << 10 { 60 } else { 10 };
         assert!(took.as_secs() < allowed, "{took:?} for {shown:?}");
         drop(file);
     }

@@ -130,7 +130,7 @@ impl Expected {
             Rule::lt => self.operator = true,
             Rule::semicolon | Rule::EOI | Rule::WHITESPACE | Rule::root => {}
             Rule::a_statement => self.thing("a statement"),
-            Rule::named | Rule::prefixed => {}
+            Rule::named => {}
             Rule::ident | Rule::name | Rule::arg_decl | Rule::detail => {
                 self.name = true;
                 self.thing("a name");

@@ -174,6 +174,13 @@ impl<'a> Builder<'a> {
             }
         }
         let field = self.need(field, whole)?;
+        // in back quotes any word is a field
+        let bare = self.text.get(field.span.range()) == Some(&*field.text);
+        if bare && matches!(&*field.text, "true" | "false" | "null" | "in") {
+            let message = format!("`{}` is a reserved word and no field", field.text);
+            let help = Some(format!("write `[\"{}\"]`", field.text));
+            return self.refuse(&codes::RESERVED_NAME, field.span, message, help);
+        }
         let span = object.span.to(end);
         let kind = match args {
             Some(args) => ExprKind::Method(Box::new(MethodCall { object, method: field, args })),

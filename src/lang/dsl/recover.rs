@@ -496,11 +496,8 @@ pub(super) fn explain(builder: &mut Builder<'_>, piece: &Piece, error: &Error<Ru
     let tokens = builder.scan.tokens.get(piece.start.min(last)..last).unwrap_or(&[]);
     let index = tokens.partition_point(|token| token.end <= at);
     let known = builder.diagnostics.len();
-    let in_open = builder
-        .scan
-        .open
-        .iter()
-        .any(|open| tokens.iter().any(|token| token.start <= open.start && open.start < token.end));
+    let piece_end = tokens.last().map_or(start, |token| token.end);
+    let in_open = builder.scan.open.iter().any(|open| (start..piece_end).contains(&open.start));
     let swallowed = index >= tokens.len() && builder.scan.open.iter().any(|open| open.comment);
     if in_open || swallowed {
         return;

@@ -283,16 +283,19 @@ pub(super) fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
     let mut begun = false;
     // the `}` of a block without `{` has been passed
     let mut closed_headless = false;
+    // the statement that was begun last has had a `{`
+    let mut opened = false;
     while at < piece.end {
         // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
         // with their block
         let head = body.starts.last().map(|&(start, _)| start);
         let block = head.and_then(|head| BLOCKS.iter().find(|(block, _)| *block == builder.token_text(head)));
-        let headless =
-            head.zip(block).is_some_and(|(head, _)| !(head..at).any(|at| builder.token_text(at) == "{"));
+        let headless = block.is_some() && !opened;
         let inner = builder.word_at(at).filter(|word| block.is_some_and(|(_, words)| words.contains(word)));
-        let deeper = head.is_some_and(|head| builder.column(at) > builder.column(head));
-        let stays = inner.is_some() && (headless || deeper && builder.is_first(at));
+        // a column is counted from the beginning of the line, so only where it is needed
+        let first = inner.is_some() && builder.is_first(at);
+        let deeper = first && head.is_some_and(|head| builder.column(at) > builder.column(head));
+        let stays = inner.is_some() && (headless || deeper);
         if stays && !headless && braces == 0 {
             // the `}` before it was one too many
             braces = 1;
@@ -304,6 +307,7 @@ pub(super) fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
             }
             body.starts.push((at, braces > 0));
             closed_headless = false;
+            opened = false;
             braces = 0;
             begun = true;
         } else if !begun || body.close.is_some() && !matches!(builder.token_text(at), "}" | ";") {
@@ -314,7 +318,10 @@ pub(super) fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
             }
         }
         match builder.token_text(at) {
-            "{" => braces += 1,
+            "{" => {
+                braces += 1;
+                opened = true;
+            }
             "}" => {
                 let outdented =
                     builder.is_first(at) && builder.column(at) <= indent && builder.is_first(piece.start);
