@@ -76,10 +76,6 @@ impl Scheduler {
         let judges = self.judges_of(&queued.info.pod);
         match judges {
             Some(judges) if std::sync::Arc::ptr_eq(&judges, &queued.judges) => {
-                #[cfg(any(test, feature = "testing"))]
-                if self.options.mutant == Some(super::Mutant::ForgetInFlight) {
-                    self.queue.forget_events(&key);
-                }
                 self.queue.requeue(queued, &self.cache.snapshot, now);
             }
             Some(judges) => self.queue.requeue_to(queued, judges, &self.cache.snapshot, now),

@@ -81,8 +81,4 @@ pub enum Mutant {
     SkipUnreserve,
     /// A bind with an unknown outcome gives the room back at once.
     ForgetUnknown,
-    /// What happened while a pod was under way is not held against it when it comes back.
-    ForgetInFlight,
-    /// The status patch of a pod is not dropped when its bind goes out.
-    LatePatch,
 }

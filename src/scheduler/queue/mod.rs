@@ -229,13 +229,6 @@ impl SchedulingQueue {
         self.put(queued, Worth::AfterBackoff, snapshot, now);
     }
 
-    /// Forgets what happened while a pod was under way.
-    #[cfg(any(test, feature = "testing"))]
-    pub(super) fn forget_events(&mut self, pod: &PodKey) {
-        self.in_flight.end(pod);
-        self.in_flight.begin(pod.clone());
-    }
-
     fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> Worth {
         let info = &queued.info;
         if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {

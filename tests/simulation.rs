@@ -1,0 +1,134 @@
+//! The scheduler in a world where everything goes wrong that may: calls lost, late and refused, watches that lag, jump
+//! and break, kills and second leaders, objects that change at every stage, profiles replaced. One loop, one seed; a
+//! seed that fails prints the shortest log of moves found by leaving moves out.
+//!
+//! `BAYPLAN_SEEDS=5000 cargo test --test simulation` runs more seeds, `BAYPLAN_SEED=17` one alone.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/plugins.rs"]
+mod plugins;
+#[path = "simulation/checks.rs"]
+mod checks;
+#[path = "simulation/world.rs"]
+mod world;
+
+use bayplan::scheduler::Mutant;
+use world::{Move, Options, World};
+
+/// Moves of one run.
+const MOVES: usize = 300;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+fn moves(seed: u64) -> Vec<Move> {
+    let mut random = Random(seed);
+    (0..MOVES).map(|_| Move::draw(random.next(), random.next())).collect()
+}
+
+/// Runs moves, then lets the world come to rest. `Err`: which invariant broke, and when. Besides, a hash of all effects.
+fn run(moves: &[Move], options: &Options) -> Result<u64, String> {
+    let run = || {
+        let mut world = World::new(options);
+        for (at, one) in moves.iter().enumerate() {
+            world.play(one);
+            world.check().map_err(|broken| format!("after move {at}, {one:?}: {broken}"))?;
+        }
+        world.come_to_rest()?;
+        world.check_at_rest().map_err(|broken| format!("at rest: {broken}"))?;
+        Ok(world.effects_hash())
+    };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Err(text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default())
+    })
+}
+
+/// The shortest list of moves that still fails, found by leaving out ever smaller parts.
+fn shortest(mut moves: Vec<Move>, options: &Options) -> Vec<Move> {
+    let mut part = moves.len() / 2;
+    while part > 0 {
+        let mut at = 0;
+        while at < moves.len() {
+            let end = (at + part).min(moves.len());
+            let without: Vec<Move> = moves[..at].iter().chain(&moves[end..]).cloned().collect();
+            if run(&without, options).is_err() {
+                moves = without;
+            } else {
+                at = end;
+            }
+        }
+        part /= 2;
+    }
+    moves
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    match number("BAYPLAN_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("BAYPLAN_SEEDS").unwrap_or(200),
+    }
+}
+
+#[test]
+fn invariants_hold_whatever_goes_wrong() {
+    for seed in seeds() {
+        let options = Options { seed, twin: seed % 8 == 0, ..Options::default() };
+        if let Err(broken) = run(&moves(seed), &options) {
+            let shortest = shortest(moves(seed), &options);
+            let last = run(&shortest, &options).unwrap_err();
+            let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();
+            panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_effects() {
+    for seed in 0..10 {
+        let options = Options { seed, ..Options::default() };
+        assert_eq!(run(&moves(seed), &options), run(&moves(seed), &options), "seed {seed}");
+    }
+}
+
+/// Tests of the tests: a core with a mistake is caught.
+fn catches(mutant: Mutant) {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let caught = (0..100).find_map(|seed| {
+        let options = Options { seed, mutant: Some(mutant), ..Options::default() };
+        run(&moves(seed), &options).err()
+    });
+    std::panic::set_hook(hook);
+    let caught = caught.unwrap_or_else(|| panic!("no seed of 100 noticed {mutant:?}"));
+    eprintln!("{mutant:?}: {caught}");
+}
+
+#[test]
+fn a_core_that_forgets_a_kind_of_change_is_caught() {
+    catches(Mutant::ForgetNodeLabels);
+}
+
+#[test]
+fn a_core_that_skips_unreserve_is_caught() {
+    catches(Mutant::SkipUnreserve);
+}
+
+#[test]
+fn a_core_that_gives_room_back_while_a_bind_is_open_is_caught() {
+    catches(Mutant::ForgetUnknown);
+}

@@ -1,0 +1,246 @@
+//! The invariants. Their numbers are those of the testing plan: after every step, and at rest.
+
+use crate::plugins::{Reserved, reserved};
+use crate::world::World;
+use bayplan::engine::{Decider, Plain};
+use bayplan::framework::{ApiCall, Cycle, Silent};
+use bayplan::model::{Change, Placement, PodKey, Snapshot, Symbol};
+use bayplan::scheduler::{PodState, QueuePlace, Stage};
+use std::collections::{BTreeMap, BTreeSet};
+
+macro_rules! hold {
+    ($holds:expr, $($text:tt)*) => {
+        if !$holds {
+            return Err(format!($($text)*));
+        }
+    };
+}
+
+impl World {
+    /// After every step.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        self.each_pod_stands_in_one_place()?;
+        self.each_pod_is_bound_once()?;
+        self.no_node_holds_too_much()?;
+        self.the_snapshot_is_what_its_objects_say()?;
+        self.what_was_reserved_is_being_bound()?;
+        self.promises_and_waits_are_kept()?;
+        let s = &self.scheduler;
+        hold!(s.in_flight_events() <= 10_000, "8: {} events are kept", s.in_flight_events());
+        Ok(())
+    }
+
+    fn each_pod_stands_in_one_place(&self) -> Result<(), String> {
+        let s = &self.scheduler;
+        let queued: BTreeSet<PodKey> = s.all_queued().into_iter().collect();
+        for (key, state) in s.pod_states() {
+            let places = (queued.contains(key), s.is_binding(key));
+            let pod = &s.snapshot().pod(key).ok_or_else(|| format!("1: {key:?} is not in the snapshot"))?.pod;
+            match state {
+                PodState::Pending if pod.is_terminating() || !s.is_ours(key) => {
+                    hold!(
+                        !places.1 && (s.is_ours(key) || !places.0),
+                        "1: {key:?} {state:?} stands in {places:?}"
+                    );
+                }
+                PodState::Pending => {
+                    hold!(places == (true, false), "1: {key:?} {state:?} stands in {places:?}")
+                }
+                PodState::Assumed(_) | PodState::Unknown(_) => {
+                    hold!(places == (false, true), "1: {key:?} {state:?} stands in {places:?}");
+                }
+                PodState::Told(_) | PodState::Bound(_) => {
+                    hold!(!places.0, "1: {key:?} {state:?} is queued");
+                }
+            }
+        }
+        for key in &queued {
+            hold!(s.pod_state(key).is_some(), "1: {key:?} is queued and not known");
+        }
+        Ok(())
+    }
+
+    fn each_pod_is_bound_once(&self) -> Result<(), String> {
+        let mut bound = BTreeSet::new();
+        for bind in self.api.binds() {
+            hold!(bound.insert(&bind.pod.uid), "2: {} was bound twice", bind.pod.name);
+        }
+        let mut open = BTreeSet::new();
+        for call in &self.open {
+            if let ApiCall::Bind { pod, .. } = &call.call {
+                hold!(open.insert(&pod.uid), "2: two binds of {} are open", pod.name);
+            }
+        }
+        for pod in self.api.pods().filter(|pod| pod.node_name.is_some()) {
+            let refused =
+                pod.scheduled_condition.as_ref().is_some_and(|condition| condition.0.as_str() == "False");
+            hold!(!refused, "7: {} is bound and says PodScheduled=False", pod.name);
+        }
+        Ok(())
+    }
+
+    fn no_node_holds_too_much(&self) -> Result<(), String> {
+        let mut used: BTreeMap<&Symbol, (i64, i64)> = BTreeMap::new();
+        for pod in self.api.pods() {
+            if let Some(node) = &pod.node_name {
+                let used = used.entry(node).or_default();
+                *used = (used.0 + pod.requests.milli_cpu, used.1 + 1);
+            }
+        }
+        for object in self.api.list(&bayplan::model::Kind::Node) {
+            let bayplan::model::Object::Node(node) = object else { continue };
+            if self.not_ours_alone.contains(&node.name) {
+                continue;
+            }
+            let (cpu, pods) = used.get(&node.name).copied().unwrap_or_default();
+            let has = &node.allocatable;
+            hold!(
+                cpu <= has.milli_cpu && pods <= has.pods,
+                "3: {} holds {cpu}m of {}m, {pods} pods of {}",
+                node.name,
+                has.milli_cpu,
+                has.pods
+            );
+        }
+        Ok(())
+    }
+
+    /// The snapshot that the known objects, assumptions and promises make.
+    fn rebuilt(&self) -> Snapshot {
+        let s = &self.scheduler;
+        let mut fresh = Snapshot::default();
+        for node in s.snapshot().nodes() {
+            fresh.apply(Change::NodeUpserted { node: node.node().clone() });
+        }
+        for (key, state) in s.pod_states() {
+            let Some(pod) = s.snapshot().pod(key).map(|entry| entry.pod.clone()) else { continue };
+            match state.node() {
+                Some(node) => {
+                    let node = fresh.row_or_placeholder(node);
+                    let how = if state.is_bound() { Placement::Bound } else { Placement::Assumed };
+                    fresh.apply(Change::PodPlaced { pod, node, how });
+                }
+                None => fresh.apply(Change::PodPending { pod }),
+            }
+        }
+        for (key, node) in s.nominations() {
+            if let (Some(entry), node) = (s.snapshot().pod(key), fresh.node_by_name(node)) {
+                fresh.apply(Change::Nominated { pod: entry.pod.clone(), node });
+            }
+        }
+        fresh
+    }
+
+    fn the_snapshot_is_what_its_objects_say(&self) -> Result<(), String> {
+        let (real, fresh) = (self.scheduler.snapshot(), self.rebuilt());
+        let describe = |s: &Snapshot| -> Vec<String> {
+            let mut all: Vec<String> = s
+                .nodes()
+                .map(|node| {
+                    let mut pods: Vec<&str> = node.pods().map(|pod| pod.key.0.as_str()).collect();
+                    pods.sort_unstable();
+                    let mut promised: Vec<&str> =
+                        s.nominated(node.id()).iter().map(|pod| pod.key.0.as_str()).collect();
+                    promised.sort_unstable();
+                    let columns = s.columns();
+                    let cpu = columns.resource(&Symbol::new("cpu"));
+                    let row = node.id().row();
+                    let column = cpu.map(|cpu| (cpu.allocatable[row], cpu.requested[row]));
+                    format!(
+                        "{} {:?} {pods:?} {promised:?} {column:?}",
+                        node.name(),
+                        node.requested().milli_cpu
+                    )
+                })
+                .collect();
+            all.sort();
+            all
+        };
+        let (real_nodes, fresh_nodes) = (describe(real), describe(&fresh));
+        hold!(real_nodes == fresh_nodes, "4: {real_nodes:#?} and rebuilt {fresh_nodes:#?}");
+        hold!(
+            real.pod_count() == fresh.pod_count(),
+            "4: {} pods and {}",
+            real.pod_count(),
+            fresh.pod_count()
+        );
+        for entry in real.pods() {
+            let waits = self.scheduler.bindings().iter().any(|binding| {
+                binding.pod == entry.pod.key
+                    && matches!(&binding.stage, Stage::Permit(waits) if !waits.is_empty())
+            });
+            hold!(entry.waiting == waits, "4: {} waits at Permit: {}", entry.pod.name, entry.waiting);
+        }
+        Ok(())
+    }
+
+    /// Every Reserve ends in PostBind or Unreserve, in reverse order.
+    fn what_was_reserved_is_being_bound(&self) -> Result<(), String> {
+        let s = &self.scheduler;
+        let Some(index) = s.snapshot().index::<Reserved>(&reserved()) else { return Ok(()) };
+        let bound: BTreeMap<PodKey, i64> = s.bindings().into_iter().map(|binding| (binding.pod, 2)).collect();
+        hold!(index.now == bound, "5: reserved {:?}, being bound {bound:?}", index.now);
+        let last = index.history.len().saturating_sub(8);
+        for pair in index.history[last & !1..].chunks(2) {
+            let [first, second] = pair else { continue };
+            let in_order = match first.chars().next() {
+                Some('-') => first.starts_with("-r2") && second.starts_with("-r1"),
+                _ => first[1..].starts_with("r1") && second[1..].starts_with("r2"),
+            };
+            hold!(in_order, "5: {first} before {second}");
+        }
+        Ok(())
+    }
+
+    fn promises_and_waits_are_kept(&self) -> Result<(), String> {
+        let s = &self.scheduler;
+        for (pod, node) in s.nominations() {
+            let terminating = s.snapshot().pod(pod).is_some_and(|entry| entry.pod.is_terminating());
+            hold!(
+                s.queue_place(pod).is_some() || terminating,
+                "6: {pod:?} is promised to {node} and not queued"
+            );
+        }
+        for binding in s.bindings() {
+            if let Stage::Permit(waits) = &binding.stage {
+                let late = waits.iter().any(|(_, until)| *until <= self.now);
+                hold!(!late, "6: {:?} waits beyond its deadline: {waits:?} at {:?}", binding.pod, self.now);
+            }
+        }
+        Ok(())
+    }
+
+    /// When nothing moves any more.
+    pub fn check_at_rest(&self) -> Result<(), String> {
+        self.check()?;
+        let s = &self.scheduler;
+        hold!(s.open_calls() == 0 && self.open.is_empty(), "10: {} calls are open", s.open_calls());
+        hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
+        for (key, state) in s.pod_states() {
+            hold!(!state.is_assumed(), "10: {key:?} is {state:?}");
+            if s.queue_place(key) == Some(QueuePlace::Unschedulable) {
+                self.waits_with_reason(key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A pod that was refused by filters and waits for an event must be refused by them now.
+    fn waits_with_reason(&self, key: &PodKey) -> Result<(), String> {
+        let s = &self.scheduler;
+        let (Some(entry), Some(queued)) = (s.snapshot().pod(key), s.queued(key)) else { return Ok(()) };
+        let Some(framework) = s.profiles().get(&entry.pod.scheduler_name) else { return Ok(()) };
+        let at_permit = queued.unschedulable_plugins.iter().any(|id| framework.points().permit.contains(&id));
+        if at_permit || entry.pod.is_terminating() {
+            return Ok(());
+        }
+        let mut cycle = Cycle::new(entry.pod.clone(), framework.clone(), self.now);
+        let found = Plain::default().filter(&mut cycle, &s.fork(), &mut Silent);
+        let fits = found.map(|feasible| feasible.nodes.len()).unwrap_or(0);
+        hold!(fits == 0, "9: {} waits, and {fits} nodes would take it", entry.pod.name);
+        Ok(())
+    }
+}

@@ -1,0 +1,529 @@
+//! The world around the scheduler: server, watches, calls on their way, users, other schedulers, time. Every move is
+//! total: where it cannot be made, nothing happens, so that moves can be left out of a log.
+
+use crate::plugins::{Gang, Labelled, Reserver, Slow, basics, framework};
+use bayplan::dry_run::{Api, Fault, WatchEvent};
+use bayplan::framework::{ApiCall, CallError, Plugin, Ticket};
+use bayplan::model::{Duration, Kind, Labels, Node, Object, ObjectKey, PodInfo, Symbol, Time};
+use bayplan::scheduler::{self, Effect, Input, Mutant, Profiles, Scheduler};
+use bayplan::testing::{node, pod};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
+use std::sync::Arc;
+
+/// How a run is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub seed: u64,
+    pub mutant: Option<Mutant>,
+    /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
+    pub twin: bool,
+}
+
+/// Who acts, with numbers that say on what and how.
+#[derive(Clone, Debug)]
+pub struct Move {
+    what: What,
+    with: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    AddNode,
+    DeleteNode,
+    RelabelNode,
+    ResizeNode,
+    AddPod,
+    DeletePod,
+    RecreatePod,
+    TerminatePod,
+    UpdatePod,
+    Ungate,
+    ForeignBind,
+    Deliver,
+    DeliverAll,
+    SkipVersion,
+    Relist,
+    Cycle,
+    Answer,
+    LateAnswer,
+    LateArrival,
+    Advance,
+    Kill,
+    SecondLeader,
+    Reload,
+}
+
+const WEIGHTS: &[(What, u64)] = &[
+    (What::AddNode, 5),
+    (What::DeleteNode, 1),
+    (What::RelabelNode, 4),
+    (What::ResizeNode, 2),
+    (What::AddPod, 14),
+    (What::DeletePod, 4),
+    (What::RecreatePod, 2),
+    (What::TerminatePod, 1),
+    (What::UpdatePod, 3),
+    (What::Ungate, 2),
+    (What::ForeignBind, 1),
+    (What::Deliver, 30),
+    (What::DeliverAll, 6),
+    (What::SkipVersion, 3),
+    (What::Relist, 2),
+    (What::Cycle, 34),
+    (What::Answer, 34),
+    (What::LateAnswer, 2),
+    (What::LateArrival, 2),
+    (What::Advance, 12),
+    (What::Kill, 1),
+    (What::SecondLeader, 1),
+    (What::Reload, 2),
+];
+
+impl Move {
+    pub fn draw(what: u64, with: u64) -> Self {
+        let all: u64 = WEIGHTS.iter().map(|(_, weight)| weight).sum();
+        let mut at = what % all;
+        for (what, weight) in WEIGHTS {
+            if at < *weight {
+                return Self { what: *what, with };
+            }
+            at -= weight;
+        }
+        unreachable!("the weights add up")
+    }
+}
+
+/// A call that the server has not answered.
+#[derive(Clone, Debug)]
+pub struct Open {
+    pub ticket: Ticket,
+    pub call: ApiCall,
+}
+
+/// A call whose sender gave up; it may still arrive until then.
+#[derive(Clone, Debug)]
+struct Late {
+    call: ApiCall,
+    until: Time,
+}
+
+const TIMEOUT: Duration = Duration::from_seconds(5);
+const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
+
+pub struct World {
+    pub options: Options,
+    pub now: Time,
+    pub api: Api,
+    pub scheduler: Scheduler,
+    pub twin: Option<Scheduler>,
+    seen: BTreeMap<Kind, usize>,
+    pub open: Vec<Open>,
+    late: Vec<Late>,
+    /// Every ticket ever given out by the scheduler of the day.
+    tickets: BTreeSet<Ticket>,
+    /// Nodes that others than us have filled, or that shrank.
+    pub not_ours_alone: BTreeSet<Symbol>,
+    /// Plugins that stay the same through every reload.
+    reservers: Vec<Arc<dyn Plugin>>,
+    revision: u64,
+    pods_made: u64,
+    hash: rustc_hash::FxHasher,
+    pub broken: Option<String>,
+}
+
+impl World {
+    pub fn new(options: &Options) -> Self {
+        let mut world = Self {
+            options: options.clone(),
+            now: Time(1_000_000_000_000_000),
+            api: Api::new(),
+            scheduler: Scheduler::new(scheduler::Options::default()),
+            twin: None,
+            seen: BTreeMap::new(),
+            open: Vec::new(),
+            late: Vec::new(),
+            tickets: BTreeSet::new(),
+            not_ours_alone: BTreeSet::new(),
+            reservers: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
+            revision: 0,
+            pods_made: 0,
+            hash: rustc_hash::FxHasher::default(),
+            broken: None,
+        };
+        world.restart(0);
+        for at in 0..3 {
+            world.play(&Move { what: What::AddNode, with: at });
+        }
+        world
+    }
+
+    fn profiles(&mut self, variant: u64) -> Arc<Profiles> {
+        self.revision += 1;
+        let wait = Duration::from_seconds(if variant % 4 == 1 { 7 } else { 20 });
+        let mut plugins = basics();
+        plugins.extend(self.reservers.iter().cloned());
+        if variant % 4 != 2 {
+            plugins.push(Arc::new(Gang { wait, ..Gang::default() }));
+        }
+        plugins.push(Arc::new(Slow));
+        let mut labelled = plugins.clone();
+        labelled.push(Arc::new(Labelled));
+        let mut frameworks = vec![framework("default-scheduler", plugins)];
+        if variant % 4 != 3 {
+            frameworks.push(framework("labelled", labelled));
+        }
+        Arc::new(Profiles { frameworks, revision: self.revision })
+    }
+
+    /// A scheduler that starts from lists, in any order of the kinds.
+    fn restart(&mut self, with: u64) {
+        self.scheduler = Scheduler::new(scheduler::Options {
+            longest_wait: None,
+            request_timeout: TIMEOUT,
+            seed: self.options.seed,
+            window: 6,
+            decider: scheduler::DeciderKind::Verified,
+            mutant: self.options.mutant,
+            ..scheduler::Options::default()
+        });
+        self.twin = None;
+        self.open.clear();
+        self.tickets.clear();
+        let profiles = self.profiles(0);
+        self.step(Input::Profiles(profiles));
+        self.step(Input::Lead(true));
+        for at in 0..3 {
+            self.relist(&KINDS[(with as usize + at) % 3].clone());
+        }
+        self.step(Input::Synced);
+    }
+
+    fn break_(&mut self, what: String) {
+        self.broken.get_or_insert(what);
+    }
+
+    /// One input to the scheduler, and to its twin.
+    pub fn step(&mut self, input: Input) {
+        let mut effects = Vec::new();
+        self.scheduler.step(input.clone(), self.now, &mut effects);
+        let text = format!("{effects:?}");
+        self.hash.write(text.as_bytes());
+        if let Some(twin) = &mut self.twin {
+            let mut same = Vec::new();
+            twin.step(input, self.now, &mut same);
+            if format!("{same:?}") != text {
+                self.break_(format!("a clone does something else: {text} and {same:?}"));
+            }
+        }
+        for effect in effects {
+            match effect {
+                Effect::Call(ticket, call) => {
+                    if !self.tickets.insert(ticket) {
+                        self.break_(format!("{ticket:?} was given out twice"));
+                    }
+                    if matches!(call, ApiCall::Delete { .. }) {
+                        self.break_(format!("nothing was to be deleted: {call:?}"));
+                    }
+                    self.open.push(Open { ticket, call });
+                }
+                Effect::Send(_) | Effect::Event(_) | Effect::Decided(_) => {}
+            }
+        }
+    }
+
+    fn names(&self, kind: &Kind) -> Vec<ObjectKey> {
+        self.api.list(kind).iter().map(Object::key).collect()
+    }
+
+    fn pick(&self, kind: &Kind, with: u64) -> Option<ObjectKey> {
+        let names = self.names(kind);
+        (!names.is_empty()).then(|| names[(with / 64) as usize % names.len()].clone())
+    }
+
+    fn change_pod(&mut self, with: u64, change: impl FnOnce(&mut PodInfo)) {
+        let key = self.pick(&Kind::Pod, with);
+        if let Some(Object::Pod(pod)) = key.and_then(|key| self.api.get(&key).cloned()) {
+            let mut pod = (*pod).clone();
+            change(&mut pod);
+            self.api.put(Object::Pod(Arc::new(pod)));
+        }
+    }
+
+    fn change_node(&mut self, with: u64, change: impl FnOnce(&mut Node)) {
+        let key = self.pick(&Kind::Node, with);
+        if let Some(Object::Node(node)) = key.and_then(|key| self.api.get(&key).cloned()) {
+            let mut node = (*node).clone();
+            change(&mut node);
+            self.api.put(Object::Node(Arc::new(node)));
+        }
+    }
+
+    fn add_pod(&mut self, name: &str, with: u64) {
+        self.pods_made += 1;
+        let mut maker = pod(name).uid(&format!("uid-{}", self.pods_made));
+        maker = maker.cpu(["200m", "400m", "700m", "1"][with as usize % 4]).priority((with / 4 % 3) as i32);
+        match with / 16 % 8 {
+            0 | 1 => {
+                let size = ["2", "3"][(with / 128 % 2) as usize];
+                maker =
+                    maker.label("gang", ["red", "blue"][(with / 256 % 2) as usize]).label("gang-size", size);
+            }
+            2 => maker = maker.label("slow", "yes"),
+            3 => maker = maker.gate("wait"),
+            4 | 5 => maker = maker.scheduler("labelled"),
+            6 if with / 128 % 4 == 0 => maker = maker.scheduler("other"),
+            _ => {}
+        }
+        self.api.put(maker.object());
+    }
+
+    pub fn play(&mut self, one: &Move) {
+        let with = one.with;
+        match one.what {
+            What::AddNode => {
+                let name = format!("n{}", with % 5);
+                let key = node(&name).build();
+                let exists = self.api.get(&Object::Node(key).key()).is_some();
+                if !exists {
+                    let cpu = ["1", "2"][(with / 8 % 2) as usize];
+                    let mut maker = node(&name).cpu(cpu).pods(4 + (with / 16 % 3) as i64);
+                    if with / 64 % 2 == 0 {
+                        maker = maker.label("priority.lixueduan.com", "10");
+                    }
+                    self.api.put(maker.object());
+                }
+            }
+            What::DeleteNode => {
+                if let Some(key) = self.pick(&Kind::Node, with) {
+                    // Its pods stay, and what comes back under its name may be smaller.
+                    self.not_ours_alone.insert(key.name.clone());
+                    self.api.delete(&key);
+                }
+            }
+            What::RelabelNode => self.change_node(with, |node| {
+                let label =
+                    (Symbol::new("priority.lixueduan.com"), Symbol::new(["10", "20"][(with % 2) as usize]));
+                node.labels = if with / 2 % 3 == 0 { Labels::default() } else { Labels::from_iter([label]) };
+            }),
+            What::ResizeNode => {
+                if let Some(key) = self.pick(&Kind::Node, with)
+                    && with % 3 == 0
+                {
+                    self.not_ours_alone.insert(key.name.clone());
+                }
+                self.change_node(with, |node| {
+                    node.allocatable.milli_cpu =
+                        if with % 3 == 0 { 500 } else { node.allocatable.milli_cpu + 500 };
+                });
+            }
+            What::AddPod => {
+                let name = format!("p{}", with / 1024 % 24);
+                if self.api.pod("default", &name).is_none() {
+                    self.add_pod(&name, with);
+                }
+            }
+            What::DeletePod => {
+                if let Some(key) = self.pick(&Kind::Pod, with) {
+                    self.api.delete(&key);
+                }
+            }
+            What::RecreatePod => {
+                if let Some(key) = self.pick(&Kind::Pod, with) {
+                    self.api.delete(&key);
+                    self.add_pod(&key.name, with);
+                }
+            }
+            What::TerminatePod => {
+                let now = self.now;
+                self.change_pod(with, |pod| pod.deleted = Some(now));
+            }
+            What::UpdatePod => self.change_pod(with, |pod| {
+                let touched = (Symbol::new("touched"), Symbol::new(["a", "b"][(with % 2) as usize]));
+                let kept = pod.labels.iter().filter(|(key, _)| key.as_str() != "touched");
+                pod.labels = kept.map(|(k, v)| (k.clone(), v.clone())).chain([touched]).collect();
+            }),
+            What::Ungate => self.change_pod(with, |pod| pod.scheduling_gates = Box::default()),
+            What::ForeignBind => {
+                let (pod, node) = (self.pick(&Kind::Pod, with), self.pick(&Kind::Node, with / 64));
+                if let (Some(pod), Some(node)) = (pod, node) {
+                    let call = ApiCall::Bind { pod, node: node.name.clone(), annotations: Vec::new() };
+                    if self.api.answer(&call, self.now, None).is_ok() {
+                        self.not_ours_alone.insert(node.name);
+                    }
+                }
+            }
+            What::Deliver => {
+                for _ in 0..1 + with / 4 % 3 {
+                    self.deliver(&KINDS[(with % 3) as usize], with / 16 % 8 == 0);
+                }
+            }
+            What::DeliverAll => self.deliver_all(),
+            What::SkipVersion => self.skip_version(&KINDS[(with % 3) as usize]),
+            What::Relist => self.relist(&KINDS[(with % 3) as usize]),
+            What::Cycle => {
+                if self.scheduler.wants_cycle() {
+                    self.step(Input::Cycle);
+                }
+                if self.options.twin && self.twin.is_none() && with % 4 == 0 {
+                    self.twin = Some(self.scheduler.clone());
+                }
+            }
+            What::Answer => {
+                if !self.open.is_empty() {
+                    let open = self.open.remove(with as usize % self.open.len());
+                    let fault = match with / 64 % 16 {
+                        0 => Some(Fault::LoseAnswer),
+                        1 => Some(Fault::LoseCall),
+                        2 => Some(Fault::Refuse(
+                            [409, 404, 410, 429, 500, 503, 504, 403][(with / 1024 % 8) as usize],
+                        )),
+                        _ => None,
+                    };
+                    let answer = self.api.answer(&open.call, self.now, fault);
+                    self.step(Input::Reply(open.ticket, answer));
+                }
+            }
+            What::LateAnswer => {
+                // The sender gives up; the call may still arrive.
+                if !self.open.is_empty() {
+                    let open = self.open.remove(with as usize % self.open.len());
+                    self.late.push(Late { call: open.call, until: self.now + TIMEOUT });
+                    let error = CallError::Unknown("the connection was lost".to_owned());
+                    self.step(Input::Reply(open.ticket, Err(error)));
+                }
+            }
+            What::LateArrival => {
+                if !self.late.is_empty() {
+                    let late = self.late.remove(with as usize % self.late.len());
+                    let _ = self.api.answer(&late.call, self.now, None);
+                }
+            }
+            What::Advance => {
+                let by = [50, 200, 1_000, 2_500, 12_000, 40_000][(with % 6) as usize];
+                self.advance(self.now + Duration::from_millis(by));
+            }
+            What::Kill => {
+                self.calls_of_the_dead(with);
+                self.restart(with);
+            }
+            What::SecondLeader => {
+                self.step(Input::Lead(false));
+                let before = self.open.len();
+                self.deliver_all();
+                self.step(Input::Cycle);
+                self.step(Input::Tick);
+                for open in std::mem::take(&mut self.open) {
+                    let answer = self.api.answer(&open.call, self.now, None);
+                    self.step(Input::Reply(open.ticket, answer));
+                }
+                if !self.open.is_empty() || before > self.tickets.len() {
+                    self.break_(format!("sent after the lead was lost: {:?}", self.open));
+                }
+                self.late.clear();
+                self.restart(with);
+            }
+            What::Reload => {
+                let profiles = self.profiles(with);
+                self.step(Input::Profiles(profiles));
+            }
+        }
+    }
+
+    /// A dead leader's calls arrive before the next one leads, or never.
+    fn calls_of_the_dead(&mut self, with: u64) {
+        let open = std::mem::take(&mut self.open);
+        let late = std::mem::take(&mut self.late);
+        let calls = open.into_iter().map(|open| open.call).chain(late.into_iter().map(|late| late.call));
+        for (at, call) in calls.enumerate() {
+            if with >> (at % 60) & 1 == 0 {
+                let _ = self.api.answer(&call, self.now, None);
+            }
+        }
+    }
+
+    fn advance(&mut self, to: Time) {
+        self.now = to;
+        let now = self.now;
+        self.late.retain(|late| late.until > now);
+        self.step(Input::Tick);
+    }
+
+    fn next_event(&self, kind: &Kind) -> Option<(usize, WatchEvent)> {
+        let from = self.seen.get(kind).copied().unwrap_or(0);
+        let log = self.api.log();
+        let at = (from..log.len()).find(|at| log[*at].0 == *kind)?;
+        Some((at, log[at].1.clone()))
+    }
+
+    fn deliver(&mut self, kind: &Kind, twice: bool) -> bool {
+        let Some((at, event)) = self.next_event(kind) else { return false };
+        self.seen.insert(kind.clone(), at + 1);
+        let input = match event {
+            WatchEvent::Upserted(object) => Input::Upserted(object),
+            WatchEvent::Deleted(key) => Input::Deleted(key),
+        };
+        if twice {
+            self.step(input.clone());
+        }
+        self.step(input);
+        true
+    }
+
+    fn deliver_all(&mut self) {
+        for kind in &KINDS {
+            while self.deliver(kind, false) {}
+        }
+    }
+
+    /// Leaves a version out that a later one of the same object replaces, as a watch may.
+    fn skip_version(&mut self, kind: &Kind) {
+        let Some((at, event)) = self.next_event(kind) else { return };
+        let key = |event: &WatchEvent| match event {
+            WatchEvent::Upserted(object) => object.key(),
+            WatchEvent::Deleted(key) => key.clone(),
+        };
+        let this = key(&event);
+        let mut later = self.api.log()[at + 1..].iter().filter(|(other, _)| other == kind);
+        if later.any(|(_, event)| key(event).name == this.name) {
+            self.seen.insert(kind.clone(), at + 1);
+        }
+    }
+
+    fn relist(&mut self, kind: &Kind) {
+        self.seen.insert(kind.clone(), self.api.log().len());
+        let all = self.api.list(kind);
+        self.step(Input::Relisted(kind.clone(), all));
+    }
+
+    /// Nothing goes wrong any more: everything is shown and answered, and time passes until nothing moves.
+    pub fn come_to_rest(&mut self) -> Result<(), String> {
+        self.late.clear();
+        if self.names(&Kind::Node).is_empty() {
+            // Without any node pods are tried for ever.
+            self.api.put(node("n0").cpu("1").object());
+        }
+        for _ in 0..20_000 {
+            self.deliver_all();
+            if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
+                let answer = self.api.answer(&open.call, self.now, None);
+                self.step(Input::Reply(open.ticket, answer));
+            } else if self.scheduler.wants_cycle() {
+                self.step(Input::Cycle);
+            } else if let Some(next) = self.scheduler.next_wakeup() {
+                self.advance(next.max(self.now));
+            } else {
+                self.check()?;
+                return Ok(());
+            }
+            if let Some(broken) = &self.broken {
+                return Err(broken.clone());
+            }
+        }
+        Err(format!("no rest: {:?}, {:?}", self.scheduler.queue_counts(), self.scheduler.bindings()))
+    }
+
+    pub fn effects_hash(&self) -> u64 {
+        self.hash.finish()
+    }
+}
