@@ -503,6 +503,19 @@ impl World {
             // Without any node pods are tried for ever.
             self.api.put(node("n0").cpu("1").object());
         }
+        self.rest()?;
+        // A last change of one kind alone, so that nothing else wakes those whom it helps.
+        for object in self.api.list(&Kind::Node) {
+            if let Object::Node(node) = object {
+                let mut node = (*node).clone();
+                node.labels = Labels::from_iter([(Symbol::new("priority.lixueduan.com"), Symbol::new("10"))]);
+                self.api.put(Object::Node(Arc::new(node)));
+            }
+        }
+        self.rest()
+    }
+
+    fn rest(&mut self) -> Result<(), String> {
         for _ in 0..20_000 {
             self.deliver_all();
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
