@@ -18,6 +18,35 @@ pub struct Reads {
     pub groups: Vec<u32>,
 }
 
+impl Reads {
+    /// Whether something below `spec`, `status` or `metadata` of pods, nodes and namespaces is looked at: then
+    /// these objects must be kept whole.
+    pub fn needs_whole(&self) -> Whole {
+        let mut whole = Whole::default();
+        for path in self.paths.keys().filter(|path| path.field.is_none() && path.key.is_some()) {
+            match path.of {
+                ReadOf::Pod | ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => {
+                    whole.pods = true;
+                }
+                ReadOf::Node | ReadOf::Nodes => whole.nodes = true,
+                ReadOf::Namespace => whole.namespaces = true,
+            }
+        }
+        whole
+    }
+}
+
+/// Which objects must be kept whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Pods.
+    pub pods: bool,
+    /// Nodes.
+    pub nodes: bool,
+    /// Namespaces.
+    pub namespaces: bool,
+}
+
 /// A field that is looked at, from the object whose change moves it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadPath {

@@ -423,10 +423,7 @@ impl Checker<'_> {
         if let Some((ty, range)) = schema::api::root(owner, &name.text) {
             return self.api_field(object, name, ty, range, span);
         }
-        if FIELDS_NOT_BUILT.contains(&(owner, &*name.text))
-            || matches!(&*name.text, "spec" | "status" | "metadata")
-                && matches!(owner, ObjectType::Pod | ObjectType::Node | ObjectType::Namespace)
-        {
+        if FIELDS_NOT_BUILT.contains(&(owner, &*name.text)) {
             self.not_built(name.span, format_args!("`{}.{}`", owner.name(), name.text));
             return self.unknown(span);
         }
