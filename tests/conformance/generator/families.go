@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+var families = []string{"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints"}
+
+func familyNames() []string { return families }
+
+// makeCase draws case i of a family and lets kube-scheduler decide it.
+func makeCase(family string, seed uint64, i int) (any, error) {
+	if !slices.Contains(families, family) {
+		return nil, errors.New("no such family")
+	}
+	g := newGen(family, seed, i)
+	if family == "hints" {
+		return makeHints(g, seed, i)
+	}
+	for {
+		made := drawCase(g, family, seed, i)
+		// A drawn configuration may be invalid; another is drawn then.
+		if err := made.run(); !errors.Is(err, errConfig) {
+			return made, err
+		}
+	}
+}
+
+func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
+	made := &schedulingCase{
+		Name:   fmt.Sprintf("%s-%d-%d", family, seed, i),
+		Config: raw(g.config(family)), Objects: raws(g.objects(family)),
+	}
+	for p := range g.between(4, 8) {
+		pod := g.pod(family, fmt.Sprintf("new-%03d", p), p)
+		if family == "profiles" && g.chance(50) {
+			pod["spec"].(object)["schedulerName"] = "second"
+		}
+		if g.chance(3) {
+			pod["status"].(object)["nominatedNodeName"] = fmt.Sprintf("node-%03d", g.between(0, 9))
+		}
+		made.Pending = append(made.Pending, raw(pod))
+	}
+	return made
+}
+
+func (g gen) objects(family string) []object {
+	all := []object{}
+	all = append(all, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "default", "labels": object{}}})
+	count := g.between(2, 24)
+	switch {
+	case g.chance(8):
+		count = 1
+	case g.chance(4):
+		count = g.between(60, 140)
+	}
+	for n := range count {
+		all = append(all, g.node(family, n))
+	}
+	for p := range g.between(0, count+count/2) {
+		pod := g.pod(family, fmt.Sprintf("run-%03d", p), p)
+		pod["spec"].(object)["nodeName"] = fmt.Sprintf("node-%03d", g.IntN(count))
+		pod["status"] = object{"phase": "Running", "startTime": fmt.Sprintf("2026-01-02T00:%02d:00Z", p%60)}
+		all = append(all, pod)
+	}
+	if g.chance(6) {
+		pod := g.pod(family, "nominated", 0)
+		pod["status"] = object{"phase": "Pending", "nominatedNodeName": fmt.Sprintf("node-%03d", g.IntN(count))}
+		pod["spec"].(object)["priority"] = pick(g, 0, 10, -10)
+		all = append(all, pod)
+	}
+	return all
+}
+
+func arguments(plugin string, values object) object {
+	values["apiVersion"] = "kubescheduler.config.k8s.io/v1"
+	values["kind"] = plugin + "Args"
+	return object{"name": plugin, "args": values}
+}
+
+func (g gen) config(family string) object {
+	profile := func(name string) object {
+		args := []object{arguments("DefaultPreemption", object{"minCandidateNodesPercentage": 100, "minCandidateNodesAbsolute": 1000})}
+		if family == "strategies" || family == "resources" && g.chance(30) {
+			args = append(args, arguments("NodeResourcesFit", g.fitArgs()))
+			if g.chance(50) {
+				var resources []object
+				for _, resource := range some(g, 50, "cpu", "memory", "nvidia.com/gpu", "ephemeral-storage", "hugepages-2Mi") {
+					resources = append(resources, object{"name": resource, "weight": 1})
+				}
+				if resources != nil {
+					args = append(args, arguments("NodeResourcesBalancedAllocation", object{"resources": resources}))
+				}
+			}
+		}
+		if family == "nodeaffinity" && g.chance(40) {
+			args = append(args, arguments("NodeAffinity", object{"addedAffinity": g.addedAffinity()}))
+		}
+		made := object{"schedulerName": name, "pluginConfig": args}
+		if family == "profiles" {
+			made["plugins"] = g.plugins()
+		}
+		return made
+	}
+	profiles := []object{profile("default-scheduler")}
+	if family == "profiles" {
+		profiles = append(profiles, profile("second"))
+	}
+	return object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+}
+
+func (g gen) fitArgs() object {
+	strategy := object{"type": pick(g, "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")}
+	var resources []object
+	for _, name := range some(g, 45, "cpu", "memory", "nvidia.com/gpu", "example.com/widget", "ephemeral-storage", "hugepages-2Mi", "other.example/part") {
+		resource := object{"name": name, "weight": pick(g, 1, 1, 2, 3, 5, 100)}
+		if g.chance(10) {
+			delete(resource, "weight")
+		}
+		resources = append(resources, resource)
+	}
+	if resources == nil {
+		resources = []object{{"name": "cpu", "weight": 1}}
+	}
+	strategy["resources"] = resources
+	if strategy["type"] == "RequestedToCapacityRatio" {
+		var shape []object
+		utilization := pick(g, 0, 0, 0, 10, 50)
+		for range g.between(1, 5) {
+			shape = append(shape, object{"utilization": utilization, "score": g.between(0, 10)})
+			if utilization += g.between(1, 60); utilization > 100 {
+				break
+			}
+		}
+		strategy["requestedToCapacityRatio"] = object{"shape": shape}
+	}
+	args := object{"scoringStrategy": strategy}
+	if ignored := some(g, 15, "nvidia.com/gpu", "example.com/widget", "cpu"); ignored != nil {
+		args["ignoredResources"] = ignored
+	}
+	if groups := some(g, 15, "example.com", "other.example", "nvidia.com"); groups != nil {
+		args["ignoredResourceGroups"] = groups
+	}
+	return args
+}
+
+func (g gen) addedAffinity() object {
+	spec := object{}
+	for spec["affinity"] == nil {
+		g.affinity(spec)
+	}
+	return spec["affinity"].(object)["nodeAffinity"].(object)
+}
+
+var scorers = []string{"TaintToleration", "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "PodTopologySpread", "InterPodAffinity"}
+var filters = []string{"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
+
+// plugins switches plugins off and on in each of the ways that profiles know.
+func (g gen) plugins() object {
+	named := func(names []string) []object {
+		var all []object
+		for _, name := range names {
+			one := object{"name": name}
+			if g.chance(40) {
+				one["weight"] = g.between(0, 9)
+			}
+			all = append(all, one)
+		}
+		return all
+	}
+	shuffled := func(of []string, percent int) []string {
+		taken := some(g, percent, of...)
+		g.Shuffle(len(taken), func(i, j int) { taken[i], taken[j] = taken[j], taken[i] })
+		return taken
+	}
+	all := object{}
+	switch g.IntN(5) {
+	case 0:
+		enabled := append([]string{"PrioritySort", "DefaultBinder"}, shuffled(append(filters, "NodeResourcesBalancedAllocation", "ImageLocality"), 60)...)
+		all["multiPoint"] = object{"disabled": []object{{"name": "*"}}, "enabled": named(enabled)}
+	case 1:
+		all["multiPoint"] = object{"disabled": named(shuffled(append(scorers, "DefaultPreemption", "DynamicResources"), 25))}
+	case 2:
+		all["multiPoint"] = object{"enabled": named(shuffled(scorers, 40))}
+	}
+	if g.chance(35) {
+		off := shuffled(filters, 30)
+		all["filter"] = object{"disabled": named(off), "enabled": named(shuffled(off, 30))}
+	}
+	if g.chance(50) {
+		off := shuffled(scorers, 40)
+		score := object{"disabled": named(off), "enabled": named(shuffled(off, 50))}
+		if g.chance(25) {
+			score = object{"disabled": []object{{"name": "*"}}, "enabled": named(shuffled(scorers, 40))}
+		}
+		all["score"] = score
+	}
+	return all
+}
