@@ -1,0 +1,83 @@
+//! Instructions of one decision and of one rule, counted by callgrind: figures that do not drift with the machine's
+//! load. The program runs itself under valgrind with few and with many repetitions; the difference is the work of
+//! one. Prints its figures and fails on nothing; without valgrind it says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod support;
+
+use bayplan::engine::{Decider, Scan};
+use bayplan::framework::{Cycle, Silent};
+use bayplan::model::{Symbol, Time};
+use std::hint::black_box;
+use std::process::Command;
+use support::{FOUR_TERMS, cluster, decide, framework, only, policy, sizes, small_pod};
+
+const CASES: [&str; 3] = ["decision", "rule", "compile"];
+/// Repetitions of the short and the long run.
+const FEW: usize = 5;
+const MANY: usize = 25;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, case, size, times] = &arguments[..]
+        && flag == "--run"
+    {
+        return run(case, size.parse().unwrap(), times.parse().unwrap());
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("instructions: not counted, valgrind is not installed");
+        return;
+    }
+    println!("{:<10} {:>8} {:>16}", "work", "nodes", "instructions");
+    for case in CASES {
+        for size in sizes("1000,5000").into_iter().take(if case == "compile" { 1 } else { usize::MAX }) {
+            let (few, many) = (count(case, size, FEW), count(case, size, MANY));
+            let shown = if case == "compile" { "-".to_owned() } else { size.to_string() };
+            println!("{case:<10} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
+        }
+    }
+}
+
+/// Instructions of a whole run.
+fn count(case: &str, size: usize, times: usize) -> u64 {
+    let ran = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--run", case, &size.to_string(), &times.to_string()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let line = said.lines().find(|line| line.contains("Collected :")).unwrap_or_default();
+    line.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// What is counted.
+fn run(case: &str, size: usize, times: usize) {
+    let pods: Vec<_> = (0..MANY).map(small_pod).collect();
+    let mut scan = Scan::new();
+    match case {
+        "decision" => {
+            let framework = framework();
+            let snapshot = cluster(size, &framework);
+            for pod in pods.iter().take(times) {
+                decide(&mut scan, pod, &framework, &snapshot);
+            }
+        }
+        "rule" => {
+            let framework = only(policy(FOUR_TERMS));
+            let mut snapshot = cluster(size, &framework);
+            for key in framework.plugins().iter().flat_map(|plugin| plugin.reads().label_keys) {
+                snapshot.want_label(&Symbol::new(&key));
+            }
+            for pod in pods.iter().take(times) {
+                let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+                black_box(scan.filter(&mut cycle, &snapshot, &mut Silent).unwrap());
+            }
+        }
+        _ => {
+            for _ in 0..times {
+                black_box(policy(FOUR_TERMS));
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The clusters, profiles and pods that benches share.
+#![allow(dead_code)] // each bench uses a part
+
+use bayplan::diag::SourceMap;
+use bayplan::engine::{Decider, Scan, TieBreak};
+use bayplan::framework::{Cycle, Framework, Instances, Plugin, Profile, Silent};
+use bayplan::lang::compile;
+use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::model::{Change, Node, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan::plugins;
+use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::testing::{node, pod};
+use serde_json::json;
+use std::hint::black_box;
+use std::sync::Arc;
+
+/// The default profile.
+pub fn framework() -> Arc<Framework> {
+    let profile = Profile::new("default-scheduler");
+    Arc::new(profile.build(&plugins::registry(), &mut Instances::default()).unwrap())
+}
+
+/// A cluster of mixed nodes with up to ten pods each.
+pub fn cluster(nodes: usize, framework: &Framework) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
+        snapshot.add_index(key, index);
+    }
+    let shapes: Vec<Arc<Node>> = (0..60)
+        .map(|i: usize| {
+            let mut maker = node("shape")
+                .cpu(["8", "16", "32", "64"][i % 4])
+                .memory(["32Gi", "64Gi", "128Gi"][i % 3])
+                .zone(["a", "b", "c"][i % 3])
+                .label("tier", ["gold", "silver"][i % 2]);
+            if i % 10 == 0 {
+                maker = maker.taint("dedicated", "batch", "NoSchedule");
+            }
+            if i % 7 == 0 {
+                maker = maker.taint("busy", "", "PreferNoSchedule");
+            }
+            let images: Vec<_> = (0..20)
+                .map(|image| json!({"names": [format!("image-{}:1", image + i % 5)], "sizeBytes": 200_000_000}))
+                .collect();
+            maker.set("status.images", json!(images)).build()
+        })
+        .collect();
+    let running: Vec<Arc<PodInfo>> = (0..20)
+        .map(|i| {
+            pod("running").cpu(&format!("{}m", 100 + 37 * i)).memory(&format!("{}Mi", 100 + 61 * i)).build()
+        })
+        .collect();
+    for at in 0..nodes {
+        let mut one = (*shapes[at * 31 % shapes.len()]).clone();
+        one.name = Symbol::from(format!("node-{at:06}"));
+        snapshot.apply(Change::NodeUpserted { node: Arc::new(one) });
+        let row = snapshot.row_by_name(&Symbol::from(format!("node-{at:06}"))).unwrap();
+        for which in 0..at % 11 {
+            let mut one = (*running[(at * 7 + which * 3) % running.len()]).clone();
+            one.key = PodKey(Symbol::from(format!("{at}/{which}")));
+            snapshot.apply(Change::PodPlaced { pod: Arc::new(one), node: row, how: Placement::Bound });
+        }
+    }
+    snapshot
+}
+
+/// One decision, from PreFilter to the chosen node.
+pub fn decide(scan: &mut Scan, pod: &Arc<PodInfo>, framework: &Arc<Framework>, snapshot: &Snapshot) {
+    let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+    let feasible = scan.filter(&mut cycle, snapshot, &mut Silent).unwrap();
+    scan.score(&mut cycle, &feasible, snapshot, &mut Silent).unwrap();
+    let chosen = scan.select(&cycle, &feasible, snapshot, &[], TieBreak::Seeded, 7, &mut Silent);
+    black_box(chosen);
+}
+
+/// A rule of four terms: a label compared with the pod's, a constant label, and two amounts.
+pub const FOUR_TERMS: &str = r#"
+/// Pods of a tier stay on its nodes, where there is room to spare.
+policy tiers {
+  filter fits {
+    require node.labels["tier"] == pod.labels["tier"] && node.labels["topology.kubernetes.io/zone"] != "c"
+         && node.free.cpu >= pod.requests.cpu && node.free.memory > 2 * pod.requests.memory
+      else "node(s) of another tier"
+  }
+}
+"#;
+
+/// The policy as a plugin.
+pub fn policy(text: &str) -> PolicyPlugin {
+    let mut sources = SourceMap::new();
+    let id = sources.add("bench.bay", text);
+    let (policies, diagnostics) = compile(sources.get(id).unwrap());
+    assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
+    let compiled = Arc::new(CompiledPolicy::new(policies.into_iter().next().unwrap(), &sources));
+    PolicyPlugin::new(compiled, LeftAlone::default())
+}
+
+/// A framework of this plugin alone, at its filter.
+pub fn only(plugin: PolicyPlugin) -> Arc<Framework> {
+    let id = bayplan::framework::PluginId(0);
+    let points = bayplan::framework::Points {
+        pre_filter: vec![id],
+        filter: vec![id],
+        ..bayplan::framework::Points::default()
+    };
+    let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(plugin)];
+    Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
+}
+
+/// A pod that asks for little.
+pub fn small_pod(number: usize) -> Arc<PodInfo> {
+    pod("new")
+        .cpu(&format!("{}m", 250 + 10 * number))
+        .memory(&format!("{}Mi", 300 + 7 * number))
+        .label("tier", "gold")
+        .set("spec.containers.0.image", json!("image-7:1"))
+        .build()
+}
+
+/// The sizes asked for by `BAYPLAN_BENCH_NODES`, or these.
+pub fn sizes(default: &str) -> Vec<usize> {
+    let sizes = std::env::var("BAYPLAN_BENCH_NODES").unwrap_or_else(|_| default.to_owned());
+    sizes.split(',').filter_map(|size| size.trim().parse().ok()).collect()
+}
