@@ -103,6 +103,9 @@ impl Ink {
     }
 }
 
+/// A place, whether it is the primary one, and its words.
+type Placed<'a> = (Span, bool, &'a str);
+
 /// A mark under a line of text.
 struct Mark {
     /// Line of the file, from 1.
@@ -138,7 +141,7 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{head}: {message}");
 
         // labels by file, the primary's file first
-        let mut files: Vec<(Span, Vec<(Span, bool, &str)>)> = Vec::new();
+        let mut files: Vec<(Span, Vec<Placed<'_>>)> = Vec::new();
         let primary = (diagnostic.span, true, diagnostic.label.as_deref().unwrap_or(""));
         let others = diagnostic.labels.iter().map(|label| (label.span, false, label.message.as_str()));
         for (span, primary, text) in std::iter::once(primary).chain(others) {
@@ -148,7 +151,7 @@ impl Drawing<'_> {
                 None => files.push((span, vec![(span, primary, text)])),
             }
         }
-        let last_line = |(span, _, _): &(Span, bool, &str)| self.sources.places(*span).0.line;
+        let last_line = |(span, _, _): &Placed<'_>| self.sources.places(*span).0.line;
         let widest = files.iter().flat_map(|(_, marks)| marks).map(last_line).max().unwrap_or(1);
         self.gutter = widest.to_string().len().max(2);
         for (index, (first, marks)) in files.iter().enumerate() {
@@ -184,7 +187,7 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{gutter} {corner} {place}{origin}");
     }
 
-    fn lines(&mut self, first: Span, marks: &[(Span, bool, &str)], ink: Ink) {
+    fn lines(&mut self, first: Span, marks: &[Placed<'_>], ink: Ink) {
         let Some(file) = self.sources.file(first) else { return };
         let mut all: Vec<Mark> =
             marks.iter().map(|(span, primary, text)| self.mark(file, *span, *primary, text)).collect();

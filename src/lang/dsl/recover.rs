@@ -43,12 +43,9 @@ pub(super) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Er
         let item = item(builder, &piece);
         file.items.push(item);
     }
-    if builder.diagnostics.is_empty() {
+    if let Some(error) = error.filter(|_| builder.diagnostics.is_empty()) {
         let whole = Piece::whole(builder, "file");
-        match error {
-            Some(error) => explain(builder, &whole, error),
-            None => {}
-        }
+        explain(builder, &whole, error);
     }
 }
 
@@ -409,11 +406,8 @@ fn block(
         }
         Some(_) => {}
     }
-    if builder.diagnostics.len() == before {
-        match error {
-            Some(error) => explain(builder, piece, error),
-            None => {}
-        }
+    if let Some(error) = error.filter(|_| builder.diagnostics.len() == before) {
+        explain(builder, piece, error);
     }
     let span = piece_span(builder, piece);
     if let Some(statement) = &mut built {
