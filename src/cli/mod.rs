@@ -11,6 +11,8 @@ mod lint;
 mod dry_run;
 mod version;
 mod completions;
+#[cfg(feature = "cluster")]
+mod run;
 
 pub use output::{Column, Output, Style, Table};
 
@@ -65,6 +67,9 @@ pub enum ColorChoice {
 /// The commands, in the order of the help.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Schedules a cluster.
+    #[cfg(feature = "cluster")]
+    Run(Box<run::Args>),
     /// Schedules the pending pods of a cluster given as files; binds nothing.
     DryRun(dry_run::Args),
     /// Checks policies: all mistakes, each on its line, with a way out.
@@ -88,6 +93,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     };
     let mut out = Output::for_process(cli.color, cli.quiet);
     let ended = match cli.command {
+        #[cfg(feature = "cluster")]
+        Command::Run(args) => run::run(&args),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),

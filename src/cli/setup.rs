@@ -146,19 +146,20 @@ pub fn registry(policies: &Policies) -> anyhow::Result<Registry> {
         let compiled = compiled.clone();
         let name = compiled.name().to_owned();
         let sorts = compiled.policy.queue.is_some();
-        registry.add_policy(&name, sorts, move |args| with_arguments(&compiled, &sources, args))?;
+        registry.add_policy(&name, sorts, move |args| with_arguments(&compiled, &sources, &LeftAlone::default(), args))?;
     }
     Ok(registry)
 }
 
 /// The plugin of a policy with the arguments of a profile: it is checked again with them.
-fn with_arguments(
+pub fn with_arguments(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
+    left_alone: &LeftAlone,
     args: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let plugin =
-        |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())) as Arc<dyn Plugin>);
+        |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())) as Arc<dyn Plugin>);
     let entries = match &args.value {
         TreeValue::Null => return plugin(compiled.clone()),
         TreeValue::Map(entries) => entries,

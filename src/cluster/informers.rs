@@ -62,6 +62,7 @@ pub struct WatchState {
 /// The running watches.
 #[derive(Clone)]
 pub struct Informers {
+    api: Api,
     needs: Arc<tokio::sync::watch::Sender<Needs>>,
     shared: Arc<Shared>,
 }
@@ -70,6 +71,7 @@ struct Shared {
     mailbox: Mailbox,
     states: Mutex<Vec<WatchState>>,
     changed: tokio::sync::Notify,
+    started: AtomicBool,
     synced: AtomicBool,
 }
 
@@ -77,8 +79,8 @@ const RESOURCES: [(Kind, &str); 3] =
     [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
 
 impl Informers {
-    /// Starts watching.
-    pub fn start(api: &Api, mailbox: Mailbox, needs: Needs) -> Self {
+    /// Watches that have not been started.
+    pub fn new(api: &Api, mailbox: Mailbox) -> Self {
         let state = |resource| WatchState {
             resource,
             listed: false,
@@ -90,13 +92,19 @@ impl Informers {
             mailbox,
             states: Mutex::new(RESOURCES.iter().map(|(_, resource)| state(resource)).collect()),
             changed: tokio::sync::Notify::new(),
+            started: AtomicBool::new(false),
             synced: AtomicBool::new(false),
         });
-        let needs = Arc::new(tokio::sync::watch::Sender::new(needs));
+        Self { api: api.clone(), needs: Arc::new(tokio::sync::watch::Sender::new(Needs::default())), shared }
+    }
+
+    /// Starts watching.
+    pub fn start(&self) {
+        self.shared.started.store(true, Ordering::SeqCst);
         for at in 0..RESOURCES.len() {
-            tokio::spawn(watch_kind(at, api.clone(), Arc::clone(&shared), needs.subscribe()));
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(watch_kind(at, self.api.clone(), shared, self.needs.subscribe()));
         }
-        Self { needs, shared }
     }
 
     /// The state of the watches.
@@ -110,11 +118,17 @@ impl Informers {
     }
 
     /// Keeps these kinds whole from now on; kinds for which that is new are listed again. Returns when that is done:
-    /// policies that read the whole objects may be taken into service then.
+    /// policies that read the whole objects may be taken into service then. Before the start it is done at once: the
+    /// first list brings what is needed.
     pub async fn need(&self, needs: Needs) {
         self.needs.send_if_modified(|held| std::mem::replace(held, needs) != needs);
+        if !self.shared.started.load(Ordering::SeqCst) {
+            return;
+        }
         loop {
-            let notified = self.shared.changed.notified();
+            let mut notified = std::pin::pin!(self.shared.changed.notified());
+            // From here on no change is missed.
+            notified.as_mut().enable();
             let done = {
                 let states = self.shared.states();
                 RESOURCES

@@ -145,6 +145,11 @@ impl Election {
         }
     }
 
+    /// The name of the lease.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
     fn path(&self) -> String {
         format!("{}/{}", self.settings.namespace, self.settings.name)
     }

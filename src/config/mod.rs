@@ -34,9 +34,9 @@ pub struct LeaderElection {
     pub renew_deadline: Duration,
     /// How long to wait between tries.
     pub retry_period: Duration,
-    /// The name of the lease.
+    /// The name of the lease; empty: by the names of the profiles.
     pub resource_name: String,
-    /// Its namespace.
+    /// Its namespace; empty: by the names of the profiles.
     pub resource_namespace: String,
 }
 
@@ -81,8 +81,8 @@ impl Default for SchedulerConfig {
                 lease_duration: Duration::from_seconds(15),
                 renew_deadline: Duration::from_seconds(10),
                 retry_period: Duration::from_seconds(2),
-                resource_name: String::from("kube-scheduler"),
-                resource_namespace: String::from("kube-system"),
+                resource_name: String::new(),
+                resource_namespace: String::new(),
             },
             client_connection: ClientConnection { kubeconfig: String::new(), qps: 50.0, burst: 100 },
             percentage_of_nodes_to_score: None,

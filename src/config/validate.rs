@@ -54,13 +54,6 @@ fn check_election(config: &SchedulerConfig, fields: &Fields, errors: &mut Vec<Ar
     if election.lease_duration < election.renew_deadline {
         errors.push(place.error("leaseDuration must be greater than `RenewDeadline`"));
     }
-    for (name, text) in
-        [("resourceName", &election.resource_name), ("resourceNamespace", &election.resource_namespace)]
-    {
-        if text.is_empty() {
-            errors.push(place.error(format!("{name} is required")));
-        }
-    }
 }
 
 /// `apiVersion` and `kind` of a plugin's arguments, where they are given.

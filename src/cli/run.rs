@@ -1,0 +1,414 @@
+//! `bayplan run`: the scheduler. Takes kube-scheduler's flags, turns them and the configuration into what
+//! `cluster::run` needs, and its end into an exit status. Decides nothing.
+
+use super::{ExitStatus, setup};
+use crate::cluster::client::Target;
+use crate::cluster::policies::Policy;
+use crate::cluster::run::{self as cluster_run, RunError};
+use crate::cluster::{leader, logs, policy_source, serve};
+use crate::config::{self, SchedulerConfig};
+use crate::diag::render::{self, Look};
+use crate::diag::{Diagnostic, SourceId, SourceMap};
+use crate::plugins::policy::LeftAlone;
+use crate::scheduler::Profiles;
+use anyhow::{Context, bail};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Flags of kube-scheduler, and those of policies.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A folder of policies (`*.bay`), or one file; read again when it changes.
+    #[arg(long, value_name = "DIR")]
+    policies: Option<PathBuf>,
+    /// Namespaces whose ConfigMaps with the label `bayplan.dev/policy` are read. Without it the namespace that the
+    /// scheduler runs in, or none outside of a cluster.
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    policy_namespaces: Vec<String>,
+
+    /// Kubeconfig; without one, the service account of the pod.
+    #[arg(long, value_name = "FILE", help_heading = "API server")]
+    kubeconfig: Option<PathBuf>,
+    /// The API server's URL, instead of the kubeconfig's.
+    #[arg(long, value_name = "URL", help_heading = "API server")]
+    master: Option<String>,
+    /// Calls a second; negative: no limit.
+    #[arg(long, value_name = "N", help_heading = "API server", allow_negative_numbers = true)]
+    kube_api_qps: Option<f64>,
+    /// Calls at once.
+    #[arg(long, value_name = "N", help_heading = "API server")]
+    kube_api_burst: Option<i64>,
+
+    /// Whether to lead only while holding a Lease.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Leader election")]
+    leader_elect: Option<bool>,
+    /// After this long without renewal another may lead [15s].
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Leader election")]
+    leader_elect_lease_duration: Option<Duration>,
+    /// After this long without renewal the leader stops [10s].
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Leader election")]
+    leader_elect_renew_deadline: Option<Duration>,
+    /// Between two tries [2s].
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Leader election")]
+    leader_elect_retry_period: Option<Duration>,
+    /// Only `leases`.
+    #[arg(long, value_name = "KIND", value_parser = ["leases"], help_heading = "Leader election")]
+    leader_elect_resource_lock: Option<String>,
+    /// The lease [kube-scheduler when a profile is called default-scheduler, else the first profile's name].
+    #[arg(long, value_name = "NAME", help_heading = "Leader election")]
+    leader_elect_resource_name: Option<String>,
+    /// Its namespace [kube-system for kube-scheduler's, else the one that the scheduler runs in].
+    #[arg(long, value_name = "NAMESPACE", help_heading = "Leader election")]
+    leader_elect_resource_namespace: Option<String>,
+
+    /// Port for health, metrics and configuration over HTTPS; 0: none.
+    #[arg(long, value_name = "PORT", default_value_t = 10259, help_heading = "Secure port")]
+    secure_port: u16,
+    /// Its address.
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0", help_heading = "Secure port")]
+    bind_address: IpAddr,
+    /// Where a certificate made at start is kept.
+    #[arg(long, value_name = "DIR", help_heading = "Secure port")]
+    cert_dir: Option<PathBuf>,
+    /// Certificate, with its chain, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file", help_heading = "Secure port")]
+    tls_cert_file: Option<PathBuf>,
+    /// Its key as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file", help_heading = "Secure port")]
+    tls_private_key_file: Option<PathBuf>,
+    /// Kubeconfig of the API server that knows who a token belongs to.
+    #[arg(long, value_name = "FILE", help_heading = "Secure port")]
+    authentication_kubeconfig: Option<PathBuf>,
+    /// Kubeconfig of the API server that knows what its owner may do.
+    #[arg(long, value_name = "FILE", help_heading = "Secure port")]
+    authorization_kubeconfig: Option<PathBuf>,
+    /// Paths that need no authorization.
+    #[arg(
+        long,
+        value_name = "PATHS",
+        value_delimiter = ',',
+        default_value = "/healthz,/readyz,/livez",
+        help_heading = "Secure port"
+    )]
+    authorization_always_allow_paths: Vec<String>,
+
+    /// Kubernetes' feature gates, as `Name=true,Other=false`.
+    #[arg(long, value_name = "GATES", value_delimiter = ',')]
+    feature_gates: Vec<String>,
+    /// How much is logged: 2 every decision, 5 reasons, 8 requests.
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
+    v: u8,
+    /// How it is logged.
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    logging_format: String,
+}
+
+/// Feature gates of Kubernetes 1.36 that concern a scheduler, with the one value we have: what is on is how this
+/// scheduler works, what is off is not there.
+const GATES: &[(&str, bool)] = &[
+    ("SchedulerQueueingHints", true),
+    ("NominatedNodeNameForExpectation", true),
+    ("OpportunisticBatching", false),
+    ("SchedulerAsyncPreemption", false),
+    ("SchedulerAsyncAPICalls", true),
+    ("DynamicResourceAllocation", false),
+    ("GenericWorkload", false),
+    ("GangScheduling", false),
+    ("CoordinatedLeaderElection", false),
+];
+
+fn check_gates(gates: &[String]) -> anyhow::Result<()> {
+    for gate in gates.iter().filter(|gate| !gate.is_empty()) {
+        let Some((name, value)) = gate.split_once('=') else {
+            bail!("`--feature-gates` has `{gate}`, which is not of the form `Name=true`");
+        };
+        let value: bool =
+            value.parse().ok().with_context(|| format!("feature gate `{name}` is neither true nor false"))?;
+        match GATES.iter().find(|(known, _)| *known == name) {
+            Some((_, ours)) if *ours == value => {}
+            Some((_, ours)) => bail!("feature gate `{name}` is always {ours} here; leave it out"),
+            None => bail!("unrecognized feature gate: {name}"),
+        }
+    }
+    Ok(())
+}
+
+/// A duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no duration such as `15s` or `1m30s`");
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let amount: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let seconds = match &rest[..unit] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        rest = &rest[unit..];
+        total += Duration::try_from_secs_f64(amount * seconds).map_err(|_| wrong())?;
+    }
+    if total.is_zero() { Err("must be greater than zero".into()) } else { Ok(total) }
+}
+
+/// The configuration with its text, for places.
+struct Configured {
+    config: SchedulerConfig,
+    sources: SourceMap,
+    source: SourceId,
+}
+
+/// Diagnostics as they are drawn.
+fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
+    let look = Look { colour: false, unicode: false, limit: Some(20) };
+    render::human(sources, diagnostics, look).trim_end().to_owned()
+}
+
+fn configuration(args: &Args) -> anyhow::Result<Configured> {
+    let mut sources = SourceMap::new();
+    let Some(path) = &args.config else {
+        let source = sources.add("the default configuration", "");
+        return Ok(Configured { config: SchedulerConfig::default(), sources, source });
+    };
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read `{name}`"))?;
+    let (source, unreadable) = sources.add_bytes(name.as_str(), bytes);
+    let mut said: Vec<Diagnostic> = unreadable.into_iter().collect();
+    let Some(text) = sources.get(source) else { bail!("cannot read `{name}`") };
+    let (config, found) = config::read(text);
+    said.extend(found);
+    if said.iter().any(Diagnostic::is_error) {
+        bail!("the configuration cannot be used\n{}", drawn(&sources, &said));
+    }
+    Ok(Configured { config, sources, source })
+}
+
+/// The effective configuration, as `/configz` shows it.
+fn shown(config: &SchedulerConfig, election: Option<&leader::Settings>) -> serde_json::Value {
+    let seconds = |span: crate::model::Duration| format!("{}s", span.as_seconds_f64());
+    let lease = &config.leader_election;
+    serde_json::json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {
+            "kubeconfig": config.client_connection.kubeconfig, "qps": config.client_connection.qps,
+            "burst": config.client_connection.burst,
+        },
+        "leaderElection": {
+            "leaderElect": election.is_some(),
+            "leaseDuration": seconds(lease.lease_duration), "renewDeadline": seconds(lease.renew_deadline),
+            "retryPeriod": seconds(lease.retry_period), "resourceLock": "leases",
+            "resourceName": election.map(|it| &it.name), "resourceNamespace": election.map(|it| &it.namespace),
+        },
+        "percentageOfNodesToScore": config.percentage_of_nodes_to_score,
+        "podInitialBackoffSeconds": config.pod_initial_backoff.as_seconds_f64(),
+        "podMaxBackoffSeconds": config.pod_max_backoff.as_seconds_f64(),
+        "profiles": config
+            .profiles
+            .iter()
+            .map(|profile| serde_json::json!({"schedulerName": profile.scheduler_name.as_str()}))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// The profiles of the configuration with these policies as plugins.
+fn profiles(of: &[Policy], configured: &Configured, left_alone: &LeftAlone) -> Result<Profiles, String> {
+    let mut registry = crate::plugins::registry();
+    for policy in of.iter().cloned() {
+        let (name, left_alone) = (policy.compiled.name().to_owned(), left_alone.clone());
+        let sorts = policy.compiled.policy.queue.is_some();
+        registry
+            .add_policy(&name, sorts, move |args| {
+                setup::with_arguments(&policy.compiled, &policy.sources, &left_alone, args)
+            })
+            .map_err(|error| error.to_string())?;
+    }
+    match configured.config.frameworks(&registry, configured.source) {
+        Ok(made) => Ok(Profiles { frameworks: made.frameworks, revision: 0 }),
+        Err(said) => Err(drawn(&configured.sources, &said)),
+    }
+}
+
+/// The namespace that the scheduler runs in, as Kubernetes tells every pod.
+fn own_namespace() -> Option<String> {
+    let text = std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// The lease: `kube-system/kube-scheduler` if and only if a profile is called `default-scheduler`; one scheduler name,
+/// one lease.
+fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Settings> {
+    let of = &configured.config.leader_election;
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let profiles = &configured.config.profiles;
+    let serves_default = profiles.iter().any(|profile| profile.scheduler_name == "default-scheduler");
+    let first = profiles.first().map_or(String::new(), |profile| profile.scheduler_name.to_string());
+    let asked = args.leader_elect_resource_name.clone().or_else(|| given(&of.resource_name));
+    let name = asked.unwrap_or_else(|| if serves_default { "kube-scheduler".into() } else { first.clone() });
+    let asked = args.leader_elect_resource_namespace.clone().or_else(|| given(&of.resource_namespace));
+    let namespace = match asked {
+        Some(namespace) => namespace,
+        None if serves_default => "kube-system".into(),
+        None => own_namespace().unwrap_or_else(|| "kube-system".into()),
+    };
+    let kubes = namespace == "kube-system" && name == "kube-scheduler";
+    if kubes && !serves_default {
+        bail!(
+            "the lease kube-system/kube-scheduler is that of the scheduler named `default-scheduler`, which no profile \
+             is; write `leaderElection: {{resourceName: {first}}}`"
+        );
+    }
+    if !kubes && serves_default {
+        bail!(
+            "a profile is called `default-scheduler`, so the lease must be kube-system/kube-scheduler, or two \
+             schedulers would serve the same pods; it is {namespace}/{name}: write `leaderElection: {{resourceName: \
+             kube-scheduler, resourceNamespace: kube-system}}`"
+        );
+    }
+    let span = |span: crate::model::Duration| Duration::from_micros(span.0.max(0).unsigned_abs());
+    let settings = leader::Settings {
+        namespace,
+        name,
+        identity: leader::identity(),
+        lease: args.leader_elect_lease_duration.unwrap_or_else(|| span(of.lease_duration)),
+        renew: args.leader_elect_renew_deadline.unwrap_or_else(|| span(of.renew_deadline)),
+        retry: args.leader_elect_retry_period.unwrap_or_else(|| span(of.retry_period)),
+    };
+    if settings.lease <= settings.renew {
+        bail!("the lease duration must be greater than the renew deadline");
+    }
+    if settings.renew <= settings.retry.mul_f64(1.2) {
+        bail!("the renew deadline must be greater than 1.2 times the retry period");
+    }
+    Ok(settings)
+}
+
+fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
+    check_gates(&args.feature_gates)?;
+    let configured = configuration(args)?;
+    let elects = args.leader_elect.unwrap_or(configured.config.leader_election.leader_elect);
+    let election = if elects { Some(lease(args, &configured)?) } else { None };
+    let target = |kubeconfig: &Option<PathBuf>| Target {
+        kubeconfig: kubeconfig.clone(),
+        master: None,
+        user_agent: "scheduler",
+    };
+    let config = &configured.config;
+    let connection = &config.client_connection;
+    let named = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let kubeconfig = args.kubeconfig.clone().or(named);
+    if config.delay_cache_until_active {
+        bail!("`delayCacheUntilActive` is not supported: a standby that has listed nothing is not ready");
+    }
+    let serve = (args.secure_port != 0).then(|| serve::Settings {
+        bind: args.bind_address,
+        port: args.secure_port,
+        certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
+        directory: args.cert_dir.clone(),
+        always_allow: args.authorization_always_allow_paths.clone(),
+    });
+    let mut namespaces = args.policy_namespaces.clone();
+    if namespaces.is_empty() {
+        namespaces.extend(own_namespace());
+    }
+    let mut left_alone = LeftAlone::default();
+    left_alone.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
+    // The profiles as they are without policies: mistakes of the configuration end the program now.
+    if let Err(said) = profiles(&[], &configured, &left_alone) {
+        bail!("the configuration cannot be used\n{said}");
+    }
+    Ok(cluster_run::Options {
+        target: Target { master: args.master.clone(), ..target(&kubeconfig) },
+        qps: args.kube_api_qps.unwrap_or(connection.qps),
+        burst: args.kube_api_burst.unwrap_or(connection.burst),
+        policies: policy_source::Settings {
+            namespaces,
+            files: args.policies.clone(),
+            identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
+        },
+        configz: shown(config, election.as_ref()),
+        scheduler: crate::scheduler::Options {
+            initial_backoff: config.pod_initial_backoff,
+            max_backoff: config.pod_max_backoff,
+            ..crate::scheduler::Options::default()
+        },
+        election,
+        serve,
+        authentication: args.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
+        authorization: args.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
+        profiles: Box::new(move |policies| profiles(policies, &configured, &left_alone)),
+    })
+}
+
+/// Runs the scheduler until it is told to stop.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
+    let format = if args.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    let options = options(args)?;
+    logs::start(args.v, format);
+    match cluster_run::run(options) {
+        Ok(()) => Ok(ExitStatus::Success),
+        Err(error @ RunError::LeaseLost(_)) => {
+            tracing::error!(%error, "Leaderelection lost");
+            Ok(ExitStatus::Findings)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(flags: &[&str]) -> Args {
+        Line::try_parse_from(std::iter::once(&"run").chain(flags)).unwrap().args
+    }
+
+    fn error(flags: &[&str]) -> String {
+        options(&parse(flags)).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn durations_are_gos() {
+        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5_400)));
+        assert!(duration("15").is_err() && duration("s").is_err() && duration("0s").is_err());
+    }
+
+    #[test]
+    fn feature_gates_are_refused_by_name() {
+        assert_eq!(error(&["--feature-gates=Nonsense=true"]), "unrecognized feature gate: Nonsense");
+        let text = error(&["--feature-gates=SchedulerQueueingHints=false"]);
+        assert_eq!(text, "feature gate `SchedulerQueueingHints` is always true here; leave it out");
+        assert!(check_gates(&["SchedulerQueueingHints=true".into()]).is_ok());
+    }
+
+    #[test]
+    fn the_lease_follows_the_profiles() {
+        let settings = options(&parse(&[])).unwrap().election.unwrap();
+        assert_eq!((settings.namespace.as_str(), settings.name.as_str()), ("kube-system", "kube-scheduler"));
+        let text = error(&["--leader-elect-resource-name=mine"]);
+        assert!(text.contains("must be kube-system/kube-scheduler"), "{text}");
+        assert!(options(&parse(&["--leader-elect=false"])).unwrap().election.is_none());
+        let text = error(&["--leader-elect-lease-duration=5s"]);
+        assert!(text.contains("greater than the renew deadline"), "{text}");
+    }
+}

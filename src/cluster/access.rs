@@ -1,0 +1,110 @@
+//! Who may ask our own port for what is not health: the API server decides (TokenReview, then SubjectAccessReview),
+//! as for kube-scheduler. Answers are kept for a short time.
+
+use super::client::{Api, ApiError, JSON, Request};
+use http::{HeaderMap, Method, StatusCode, header};
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long an answer counts.
+const KEPT: Duration = Duration::from_secs(10);
+/// Answers that are kept, at most.
+const MOST: usize = 1_000;
+
+/// Why a request is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// What to tell.
+    pub message: String,
+}
+
+/// Asks the API server who may do what, and remembers for ten seconds.
+pub struct Access {
+    authentication: Api,
+    authorization: Api,
+    /// By token and path.
+    known: Mutex<FxHashMap<(String, String), (Instant, Option<Refusal>)>>,
+}
+
+impl Access {
+    /// `authentication` is asked who a token belongs to, `authorization` what its owner may do.
+    pub fn new(authentication: Api, authorization: Api) -> Self {
+        Self { authentication, authorization, known: Mutex::new(FxHashMap::default()) }
+    }
+
+    /// Whether the sender of these headers may GET `path`.
+    pub async fn check(&self, headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
+        let token = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+            .map(|token| token.trim().to_owned());
+        let key = (token.clone().unwrap_or_default(), path.to_owned());
+        if let Some((at, answer)) = self.known().get(&key)
+            && at.elapsed() < KEPT
+        {
+            return answer.clone().map_or(Ok(()), Err);
+        }
+        let answer = self.ask(token, path).await;
+        // A review that could not be made is no answer to keep.
+        if !matches!(&answer, Err(refusal) if refusal.status == StatusCode::INTERNAL_SERVER_ERROR) {
+            let mut known = self.known();
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(key, (Instant::now(), answer.clone().err()));
+        }
+        answer
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, FxHashMap<(String, String), (Instant, Option<Refusal>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, token: Option<String>, path: &str) -> Result<(), Refusal> {
+        let user = match token {
+            Some(token) => self.user_of(&token).await?,
+            None => json!({"username": "system:anonymous", "groups": ["system:unauthenticated"]}),
+        };
+        let name = user["username"].as_str().unwrap_or_default().to_owned();
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {
+                "user": name, "groups": user["groups"], "uid": user["uid"], "extra": user["extra"],
+                "nonResourceAttributes": {"path": path, "verb": "get"},
+            },
+        });
+        let path_of = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = review_of(&self.authorization, path_of, &review).await?;
+        if answer["status"]["allowed"] == true {
+            return Ok(());
+        }
+        Err(Refusal {
+            status: StatusCode::FORBIDDEN,
+            message: format!("forbidden: User \"{name}\" cannot get path \"{path}\""),
+        })
+    }
+
+    async fn user_of(&self, token: &str) -> Result<Value, Refusal> {
+        let review = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
+        });
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let mut answer = review_of(&self.authentication, path, &review).await?;
+        if answer["status"]["authenticated"] == true {
+            return Ok(answer["status"]["user"].take());
+        }
+        Err(Refusal { status: StatusCode::UNAUTHORIZED, message: "Unauthorized".into() })
+    }
+}
+
+async fn review_of(api: &Api, path: &str, review: &Value) -> Result<Value, Refusal> {
+    let request = Request::with_body(Method::POST, path, JSON, review);
+    api.call(request).await.map_err(|error: ApiError| Refusal {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        message: format!("cannot ask the API server who you are: {error}"),
+    })
+}

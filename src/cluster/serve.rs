@@ -1,0 +1,333 @@
+//! The secure port: `/livez`, `/readyz`, `/healthz` for everybody, `/metrics` and `/configz` for those whom the API
+//! server allows. HTTPS with the given certificate, else with one made at start. What is shown is handed in.
+
+use super::access::Access;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fmt::Write;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// Where the port is and what it shows.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address.
+    pub bind: IpAddr,
+    /// The port.
+    pub port: u16,
+    /// Certificate and key as PEM files.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Where a certificate that we make is kept; `None`: in memory only.
+    pub directory: Option<PathBuf>,
+    /// Paths that need no authorization.
+    pub always_allow: Vec<String>,
+}
+
+/// One check of `/livez`, `/readyz` or `/healthz`.
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// The paths it is part of.
+    pub of: &'static [&'static str],
+    /// Passes, or says why not.
+    pub ask: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+}
+
+/// Makes a text when it is asked for.
+pub type Page = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+
+/// What is served.
+pub struct Pages {
+    /// Health checks.
+    pub checks: Vec<Check>,
+    /// `/metrics`.
+    pub metrics: Page,
+    /// `/configz`.
+    pub configz: Page,
+    /// Who may see what is not health.
+    pub access: Access,
+}
+
+/// Why the port cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}: {why}{}", if *.in_use { "; another process has it: choose another `--secure-port`, or 0 for none" } else { "" })]
+    Listen {
+        /// Address and port.
+        address: SocketAddr,
+        /// The system's words.
+        why: std::io::Error,
+        /// Whether somebody else has it.
+        in_use: bool,
+    },
+    /// Certificate or key cannot be used.
+    #[error("cannot use the certificate `{path}`: {why}")]
+    Certificate {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// A bound port, so that a port in use is known before anything else starts.
+pub struct Server {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    always_allow: Vec<String>,
+}
+
+impl Server {
+    /// Binds the port and loads or makes the certificate.
+    pub async fn bind(settings: &Settings) -> Result<Self, ServeError> {
+        let (certificates, key) = certificate(settings)?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let unusable = |why: rustls::Error| ServeError::Certificate {
+            path: settings
+                .certificate
+                .as_ref()
+                .map_or("(made at start)".into(), |it| it.0.display().to_string()),
+            why: why.to_string(),
+        };
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .map_err(unusable)?;
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let address = SocketAddr::new(settings.bind, settings.port);
+        let listener = TcpListener::bind(address).await.map_err(|why| ServeError::Listen {
+            in_use: why.kind() == std::io::ErrorKind::AddrInUse,
+            address,
+            why,
+        })?;
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        Ok(Self { listener, acceptor, always_allow: settings.always_allow.clone() })
+    }
+
+    /// The port that was bound.
+    pub fn port(&self) -> Option<u16> {
+        self.listener.local_addr().ok().map(|address| address.port())
+    }
+
+    /// Serves until the process ends.
+    pub async fn serve(self, pages: Pages) {
+        let shown = Arc::new(Shown { pages, always_allow: self.always_allow });
+        let app = Router::new()
+            .route("/livez", get(health))
+            .route("/readyz", get(health))
+            .route("/healthz", get(health))
+            .route("/metrics", get(metrics))
+            .route("/configz", get(configz))
+            .with_state(shown);
+        loop {
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file handles, usually: others end soon.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let (acceptor, app) = (self.acceptor.clone(), app.clone());
+            tokio::spawn(async move {
+                let Ok(Ok(stream)) =
+                    tokio::time::timeout(Duration::from_secs(10), acceptor.accept(stream)).await
+                else {
+                    return;
+                };
+                let service = TowerToHyperService::new(app);
+                let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+            });
+        }
+    }
+}
+
+struct Shown {
+    pages: Pages,
+    always_allow: Vec<String>,
+}
+
+impl Shown {
+    async fn allowed(&self, request: &Parts) -> Result<(), Response> {
+        let path = request.uri.path();
+        let listed = |allowed: &String| match allowed.strip_suffix('*') {
+            Some(prefix) => path.starts_with(prefix),
+            None => path == allowed,
+        };
+        if self.always_allow.iter().any(listed) {
+            return Ok(());
+        }
+        self.pages
+            .access
+            .check(&request.headers, path)
+            .await
+            .map_err(|refusal| text(refusal.status, refusal.message, "text/plain; charset=utf-8"))
+    }
+}
+
+fn text(status: StatusCode, body: String, kind: &'static str) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+async fn health(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    if let Err(refused) = shown.allowed(&request).await {
+        return refused;
+    }
+    let path = request.uri.path().trim_start_matches('/').to_owned();
+    let verbose =
+        request.uri.query().is_some_and(|query| query.split('&').any(|it| it.starts_with("verbose")));
+    let (healthy, body) = report(&shown.pages.checks, &path, verbose);
+    let status = if healthy { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    text(status, body, "text/plain; charset=utf-8")
+}
+
+/// The text of a health page, in the words of Kubernetes' own.
+fn report(checks: &[Check], path: &str, verbose: bool) -> (bool, String) {
+    let mut lines = String::from("[+]ping ok\n");
+    let mut healthy = true;
+    for check in checks.iter().filter(|check| check.of.contains(&path)) {
+        match (check.ask)() {
+            Ok(()) => {
+                let _ = writeln!(lines, "[+]{} ok", check.name);
+            }
+            Err(why) => {
+                healthy = false;
+                let _ = writeln!(lines, "[-]{} failed: {why}", check.name);
+            }
+        }
+    }
+    let body = match (healthy, verbose) {
+        (true, false) => "ok".into(),
+        (true, true) => format!("{lines}{path} check passed\n"),
+        (false, _) => format!("{lines}{path} check failed\n"),
+    };
+    (healthy, body)
+}
+
+async fn metrics(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    if let Err(refused) = shown.allowed(&request).await {
+        return refused;
+    }
+    let body = (shown.pages.metrics)().await;
+    text(StatusCode::OK, body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+}
+
+async fn configz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    if let Err(refused) = shown.allowed(&request).await {
+        return refused;
+    }
+    let body = (shown.pages.configz)().await;
+    text(StatusCode::OK, body, "application/json")
+}
+
+type Certificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The given certificate, the one in the directory, or one made now.
+fn certificate(settings: &Settings) -> Result<Certificate, ServeError> {
+    if let Some((certificate, key)) = &settings.certificate {
+        return from_files(certificate, key);
+    }
+    let kept = settings.directory.as_ref().map(|it| (it.join("bayplan.crt"), it.join("bayplan.key")));
+    if let Some((certificate, key)) = &kept
+        && certificate.exists()
+        && key.exists()
+    {
+        return from_files(certificate, key);
+    }
+    let made_failed = |why: String| ServeError::Certificate { path: "(made at start)".into(), why };
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).map_err(|error| made_failed(error.to_string()))?;
+    if let Some((certificate, key)) = &kept {
+        let write = |path: &Path, text: String| {
+            std::fs::write(path, text).map_err(|error| ServeError::Certificate {
+                path: path.display().to_string(),
+                why: error.to_string(),
+            })
+        };
+        write(certificate, made.cert.pem())?;
+        write(key, made.signing_key.serialize_pem())?;
+        // Others on the machine need not read the key.
+        use std::os::unix::fs::PermissionsExt;
+        let _ = std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600));
+    }
+    let key =
+        PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(|why| made_failed(why.into()))?;
+    Ok((vec![made.cert.der().clone()], key))
+}
+
+fn from_files(certificate: &Path, key: &Path) -> Result<Certificate, ServeError> {
+    let unusable =
+        |path: &Path, why: String| ServeError::Certificate { path: path.display().to_string(), why };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| unusable(certificate, error.to_string()))?;
+    let key_text = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error.to_string()))?;
+    Ok((chain, key_text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &'static str, of: &'static [&'static str], answer: Result<(), String>) -> Check {
+        Check { name, of, ask: Box::new(move || answer.clone()) }
+    }
+
+    #[test]
+    fn health_pages_speak_as_kubernetes_does() {
+        let checks = [
+            check("leaderElection", &["healthz", "readyz"], Ok(())),
+            check("sched-handler-sync", &["readyz"], Err("handlers are not fully synchronized".into())),
+        ];
+        assert_eq!(report(&checks, "healthz", false), (true, "ok".into()));
+        assert_eq!(report(&checks, "livez", true), (true, "[+]ping ok\nlivez check passed\n".into()));
+        let (healthy, text) = report(&checks, "readyz", false);
+        assert!(!healthy);
+        assert_eq!(
+            text,
+            "[+]ping ok\n[+]leaderElection ok\n[-]sched-handler-sync failed: handlers are not fully \
+             synchronized\nreadyz check failed\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_port_in_use_says_what_to_do() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let settings = Settings {
+            bind: [127, 0, 0, 1].into(),
+            port: taken.local_addr().unwrap().port(),
+            certificate: None,
+            directory: None,
+            always_allow: Vec::new(),
+        };
+        let error = Server::bind(&settings).await.err().unwrap().to_string();
+        assert!(error.contains("choose another `--secure-port`"), "{error}");
+        let missing = Settings { certificate: Some(("/no/cert".into(), "/no/key".into())), ..settings };
+        let error = Server::bind(&missing).await.err().unwrap().to_string();
+        assert!(error.starts_with("cannot use the certificate `/no/cert`: "), "{error}");
+    }
+}

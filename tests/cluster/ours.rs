@@ -1,0 +1,107 @@
+//! Starts our scheduler, the real binary, against a control plane.
+
+use crate::support::{ControlPlane, Daemon, control_plane::free_port, daemon::Folder, wait::became_true};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// How one scheduler differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The scheduler's name; also that of its lease, when it has one.
+    pub name: String,
+    /// The kubeconfig; the admin's when not given.
+    pub kubeconfig: Option<PathBuf>,
+    /// The namespace of its policies and of its lease.
+    pub namespace: Option<String>,
+    /// Whether it leads only with a lease.
+    pub elects: bool,
+    /// Further flags.
+    pub flags: Vec<String>,
+}
+
+impl Setup {
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    pub fn policies_from(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
+    }
+
+    pub fn elects(mut self) -> Self {
+        self.elects = true;
+        self
+    }
+
+    pub fn kubeconfig(mut self, path: PathBuf) -> Self {
+        self.kubeconfig = Some(path);
+        self
+    }
+
+    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+}
+
+/// A running scheduler of ours; killed when dropped.
+#[derive(Debug)]
+pub struct Ours {
+    pub daemon: Daemon,
+    pub folder: Folder,
+    port: u16,
+}
+
+impl Ours {
+    /// Starts it and does not wait.
+    pub fn spawn(plane: &ControlPlane, setup: &Setup) -> Self {
+        let folder = Folder::new("bayplan");
+        let config = folder.join("config.yaml");
+        let namespace = setup.namespace.as_deref().unwrap_or("default");
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             clientConnection:\n  qps: 5000\n  burst: 5000\n\
+             leaderElection:\n  leaderElect: {}\n  resourceName: {}\n  resourceNamespace: {namespace}\n\
+             profiles:\n- schedulerName: {}\n",
+            setup.elects, setup.name, setup.name
+        );
+        std::fs::write(&config, text).expect("writing a configuration");
+        let port = free_port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bayplan"));
+        command
+            .arg("run")
+            .arg(format!("--config={}", config.display()))
+            .arg(format!("--kubeconfig={}", setup.kubeconfig.clone().unwrap_or(plane.kubeconfig()).display()))
+            .args(["--bind-address=127.0.0.1", "-v=2"])
+            .arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/configz")
+            .arg(format!("--secure-port={port}"))
+            .args(setup.namespace.iter().map(|namespace| format!("--policy-namespaces={namespace}")))
+            .args(&setup.flags);
+        let daemon = Daemon::spawn("bayplan", command, &folder.join("log"));
+        Self { daemon, folder, port }
+    }
+
+    /// Starts it and waits until it is ready.
+    #[track_caller]
+    pub fn start(plane: &ControlPlane, setup: &Setup) -> Self {
+        let mut ours = Self::spawn(plane, setup);
+        let ready = became_true(Duration::from_secs(60), || {
+            !ours.daemon.is_running() || plane.get_from(&ours.url(), "/readyz").is_some_and(|it| it == "ok")
+        });
+        let running = ours.daemon.is_running();
+        assert!(ready && running, "it is not ready:\n{}", ours.daemon.log_tail(40));
+        ours
+    }
+
+    /// Where its own port listens.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// All it has said so far.
+    pub fn said(&self) -> String {
+        self.daemon.log()
+    }
+}
