@@ -10,3 +10,8 @@
 mod support;
 
 mod harness;
+mod ours;
+mod load;
+mod walks;
+mod leaders;
+mod faults;
