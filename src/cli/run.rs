@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Flags of kube-scheduler, and those of policies.
 #[derive(clap::Args, Debug)]
+// As Go's flags: of several the last counts.
+#[command(args_override_self = true)]
 pub(super) struct Args {
     /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
     #[arg(long, value_name = "FILE")]

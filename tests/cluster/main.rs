@@ -15,3 +15,8 @@ mod load;
 mod walks;
 mod leaders;
 mod faults;
+mod policies;
+mod gangs;
+mod deployed;
+mod mistakes;
+mod bench;

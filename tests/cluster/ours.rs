@@ -16,6 +16,8 @@ pub struct Setup {
     pub namespace: Option<String>,
     /// Whether it leads only with a lease.
     pub elects: bool,
+    /// A configuration file, instead of one made of the above.
+    pub config: Option<PathBuf>,
     /// Further flags.
     pub flags: Vec<String>,
 }
@@ -37,6 +39,11 @@ impl Setup {
 
     pub fn kubeconfig(mut self, path: PathBuf) -> Self {
         self.kubeconfig = Some(path);
+        self
+    }
+
+    pub fn config(mut self, path: PathBuf) -> Self {
+        self.config = Some(path);
         self
     }
 
@@ -72,7 +79,7 @@ impl Ours {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bayplan"));
         command
             .arg("run")
-            .arg(format!("--config={}", config.display()))
+            .arg(format!("--config={}", setup.config.as_ref().unwrap_or(&config).display()))
             .arg(format!("--kubeconfig={}", setup.kubeconfig.clone().unwrap_or(plane.kubeconfig()).display()))
             .args(["--bind-address=127.0.0.1", "-v=2"])
             .arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/configz")

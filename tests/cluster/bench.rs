@@ -1,0 +1,119 @@
+//! Pods per second on a real API server, beside the real kube-scheduler: `make bench-cluster`. Prints figures and fails
+//! only when a pod is not bound. `BAYPLAN_BENCH_NODES` and `BAYPLAN_BENCH_PODS` change the size.
+
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, Daemon, control_plane::Options, objects};
+use bayplan::cluster::client::{Api, JSON, Request, Target};
+use bayplan::cluster::limiter::Limiter;
+use futures::StreamExt;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+fn size(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Creates objects, many at once.
+fn create_all(plane: &ControlPlane, objects: Vec<(String, Value)>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let target = Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "bench", ..Target::default() };
+        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        futures::stream::iter(objects)
+            .for_each_concurrent(32, |(path, object)| {
+                let api = &api;
+                async move {
+                    let request = Request::with_body(http::Method::POST, path, JSON, &object);
+                    api.send(request.within(Duration::from_secs(60))).await.unwrap();
+                }
+            })
+            .await;
+    });
+}
+
+struct Figures {
+    who: &'static str,
+    seconds: f64,
+    cpu: f64,
+    peak_mib: f64,
+}
+
+/// Waits until `count` pods were scheduled, by the scheduler's own account, and takes its figures.
+fn measure(
+    plane: &ControlPlane,
+    who: &'static str,
+    daemon: &Daemon,
+    url: &str,
+    since: (Instant, f64),
+    count: usize,
+) -> Figures {
+    let scheduled = || -> usize {
+        let Some(metrics) = plane.get_from(url, "/metrics") else { return 0 };
+        metrics
+            .lines()
+            .filter(|line| {
+                line.starts_with("scheduler_schedule_attempts_total{") && line.contains("result=\"scheduled\"")
+            })
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum::<f64>() as usize
+    };
+    let limit = Instant::now() + Duration::from_secs(300);
+    while scheduled() < count {
+        assert!(Instant::now() < limit, "{who}: {} of {count} pods after 300 s", scheduled());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let seconds = since.0.elapsed().as_secs_f64();
+    let cpu = daemon.cpu_seconds().unwrap_or(0.0) - since.1;
+    let peak_mib = daemon.memory_kib().map_or(0.0, |(_, peak)| peak as f64 / 1024.0);
+    Figures { who, seconds, cpu, peak_mib }
+}
+
+#[test]
+#[ignore = "takes minutes and needs a release build: make bench-cluster"]
+fn bench_basic_pods_beside_kube_scheduler() {
+    let flags = ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500"];
+    let options = Options { api_server_flags: flags.map(str::to_owned).to_vec(), ..Options::default() };
+    let Some(plane) = ControlPlane::start_with(options) else { return };
+    let (nodes, pods) = (size("BAYPLAN_BENCH_NODES", 5_000), size("BAYPLAN_BENCH_PODS", 10_000));
+    let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
+    let all = (0..nodes).map(|i| {
+        let node = objects::node(&format!("node-{i}"), &room);
+        ("/api/v1/nodes".to_owned(), objects::with_label(node, "topology.kubernetes.io/zone", &format!("z{}", i % 3)))
+    });
+    create_all(&plane, all.collect());
+    let mut figures = Vec::new();
+    let make = |who: &str| {
+        let namespace = plane.create_namespace(who);
+        let path = format!("/api/v1/namespaces/{namespace}/pods");
+        let requests = [("cpu", "100m"), ("memory", "500Mi")];
+        let pods = (0..pods).map(|i| (path.clone(), objects::pod(&namespace, &format!("p{i}"), who, &requests)));
+        create_all(&plane, pods.collect());
+        namespace
+    };
+    // The pods are there before the scheduler, so that neither waits for whoever makes them.
+    let namespace = make("bayplan");
+    let since = (Instant::now(), 0.0);
+    let ours = Ours::start(&plane, &Setup::new("bayplan").flag("-v=0"));
+    figures.push(measure(&plane, "bayplan", &ours.daemon, &ours.url(), since, pods));
+    let list = plane.get_json(["pods", "--namespace", &namespace]);
+    let bound = list["items"].as_array().unwrap().iter().filter(|pod| pod["spec"]["nodeName"].is_string());
+    assert_eq!(bound.count(), pods);
+    drop(ours);
+    make("real");
+    let since = (Instant::now(), 0.0);
+    if let Some(real) = plane.start_kube_scheduler("profiles:\n- schedulerName: real\n") {
+        figures.push(measure(&plane, "kube-scheduler", &real.daemon, &real.url(), since, pods));
+    }
+
+    println!("{nodes} nodes, {pods} basic pods, from the start of the process to the last binding");
+    for it in figures {
+        let thousands = pods as f64 / 1_000.0;
+        println!(
+            "{:>16}: {:7.1} pods/s  {:5.2} CPU s per 1,000 pods  {:6.1} MiB at most",
+            it.who,
+            pods as f64 / it.seconds,
+            it.cpu / thousands,
+            it.peak_mib
+        );
+    }
+}

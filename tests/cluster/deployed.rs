@@ -1,0 +1,62 @@
+//! The manifests of `deploy/`, applied as they are, and the scheduler run with the rights of its service account alone.
+
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, objects, wait_until};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+#[test]
+fn the_manifests_give_the_scheduler_the_rights_it_needs() {
+    let Some(plane) = ControlPlane::start() else { return };
+    for file in ["namespace", "rbac", "config", "deployment", "policy-example"] {
+        let path = format!("{}/deploy/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        plane.apply(&std::fs::read_to_string(path).unwrap());
+    }
+    let kubeconfig = plane.kubeconfig_of_service_account("bayplan", "bayplan");
+    let config = plane.get_json(["configmap", "bayplan-config", "--namespace", "bayplan"]);
+    let path = plane.folder().join("deployed.yaml");
+    std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
+    let setup = Setup::new("bayplan")
+        .policies_from("bayplan")
+        .kubeconfig(kubeconfig)
+        .config(path);
+    let mut ours = Ours::start(&plane, &setup);
+    wait_until("it leads", SOON, || ours.said().contains("became leader"));
+
+    let room = [("cpu", "4"), ("memory", "8Gi")];
+    plane.create(&[
+        objects::with_label(objects::node("spot", &room), "node-kind", "spot"),
+        objects::with_label(objects::node("steady", &[("cpu", "100m"), ("memory", "1Gi")]), "node-kind", "steady"),
+    ]);
+    let database = |name: &str| {
+        objects::with_label(objects::pod("default", name, "bayplan", &[("cpu", "80m")]), "tier", "database")
+    };
+    plane.create(&[database("first")]);
+    wait_until("it is bound", SOON, || plane.node_of("default", "first").is_some());
+    assert_eq!(plane.node_of("default", "first").unwrap(), "steady");
+    // No room on the steady node, and the spot one is refused: condition and event are written.
+    plane.create(&[database("second")]);
+    wait_until("the event", SOON, || !plane.events_about("default", "second").is_empty());
+    let note = plane.events_about("default", "second").remove(0)["note"].as_str().unwrap().to_owned();
+    assert_eq!(
+        note,
+        "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes."
+    );
+    wait_until("the verdict on the example", SOON, || {
+        let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan"]);
+        map["metadata"]["annotations"]["bayplan.dev/verdict"] == "Serving"
+    });
+    wait_until("what served is kept", SOON, || {
+        let args = ["get", "configmap", "bayplan-history-keep-spot-free", "--namespace", "bayplan"];
+        plane.kubectl(args).status.success()
+    });
+    // The admin may see the metrics, whoever has no rights may not: so it is the API server that was asked.
+    assert!(plane.get_from(&ours.url(), "/metrics").is_some());
+    ours.daemon.terminate();
+    assert_eq!(ours.daemon.wait_exit(SOON).and_then(|it| it.code()), Some(0), "{}", ours.daemon.log_tail(20));
+    assert!(ours.said().contains("released the lease"), "{}", ours.daemon.log_tail(20));
+    let refused: Vec<String> =
+        ours.said().lines().filter(|line| line.contains("forbidden")).map(str::to_owned).collect();
+    assert!(refused.is_empty(), "rights are missing:\n{}", refused.join("\n"));
+}

@@ -1,0 +1,157 @@
+//! Policies in ConfigMaps while the scheduler runs: changed many times under load, broken, restarted, removed.
+
+use crate::load::Load;
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, objects, wait_until};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// Pods go only where the two rules of one text agree: a half-switched set would let a pod through that neither of the
+/// whole texts lets through.
+fn text(version: usize) -> String {
+    let (keep, refuse) = if version.is_multiple_of(2) { ("even", "odd") } else { ("odd", "even") };
+    format!(
+        "/// Version {version}.\npolicy half {{\n  filter wanted {{\n    reject \"not {keep} now\" when \
+         node.labels[\"half\"] == \"{refuse}\"\n  }}\n}}\n"
+    )
+}
+
+fn map(namespace: &str, name: &str, text: &str) -> Value {
+    objects::config_map(namespace, name, &[("bayplan.dev/policy", "")], &[("policy.bay", text)])
+}
+
+fn replace(plane: &ControlPlane, namespace: &str, name: &str, text: &str) {
+    let patch = json!({ "data": { "policy.bay": text } }).to_string();
+    plane.kubectl_ok(["patch", "configmap", name, "--namespace", namespace, "--type=merge", "-p", &patch]);
+}
+
+fn annotation(plane: &ControlPlane, namespace: &str, name: &str, key: &str) -> String {
+    let object = plane.get_json(["configmap", name, "--namespace", namespace]);
+    object["metadata"]["annotations"][format!("bayplan.dev/{key}")].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_policy_that_changes_under_load_is_switched_whole() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "switch", 10);
+    for i in 0..10 {
+        let half = if i % 2 == 0 { "half=even" } else { "half=odd" };
+        plane.kubectl_ok(["label", "node", &format!("{}-{i}", load.namespace), half]);
+    }
+    plane.create(&[map(&load.namespace, "half", &text(0))]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let ours = Ours::start(plane, &setup);
+    for version in 1..=25 {
+        load.create_pods(12, "50m");
+        replace(plane, &load.namespace, "half", &text(version));
+    }
+    load.wait_bound(300, Duration::from_secs(60));
+    load.check();
+    wait_until("the last version serves", SOON, || {
+        annotation(plane, &load.namespace, "half", "verdict") == "Serving"
+    });
+    // Each decision names the revision of its set; all of them were in service, in their order.
+    let said = ours.said();
+    let revisions: Vec<u64> = said
+        .lines()
+        .filter(|line| line.contains("chose a node for pod"))
+        .filter_map(|line| line.split("revision=").nth(1)?.split(' ').next()?.parse().ok())
+        .collect();
+    assert!(revisions.len() >= 300, "{} decisions", revisions.len());
+    assert!(revisions.is_sorted(), "an older set decided after a newer one");
+    assert!(revisions.last() > revisions.first(), "the set never changed");
+}
+
+#[test]
+fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a_kill() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "broken", 2);
+    plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
+    plane.kubectl_ok(["label", "node", &format!("{}-1", load.namespace), "half=odd"]);
+    plane.create(&[map(&load.namespace, "half", &text(0))]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let mut ours = Ours::start(plane, &setup);
+    let verdict = || annotation(plane, &load.namespace, "half", "verdict");
+    wait_until("it serves", SOON, || verdict() == "Serving");
+    let good = annotation(plane, &load.namespace, "half", "revision");
+    let goes_to_even = |name: &str| {
+        plane.create(&[load.pod(name, "10m")]);
+        wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, name).is_some());
+        assert_eq!(plane.node_of(&load.namespace, name).unwrap(), format!("{}-0", load.namespace));
+    };
+    goes_to_even("before");
+
+    replace(plane, &load.namespace, "half", "policy half {\n  filter wanted {\n    reject when nod.labels\n");
+    wait_until("it is refused", SOON, || verdict() == "Refused");
+    assert_eq!(annotation(plane, &load.namespace, "half", "revision"), good, "the old text serves");
+    let status: Value =
+        serde_json::from_str(&annotation(plane, &load.namespace, "half", "status")).expect("JSON");
+    let error = &status["errors"][0];
+    assert!(error["code"].as_str().unwrap().starts_with("BP"), "{status}");
+    assert!(error["line"].as_u64().unwrap() >= 1 && error["key"] == "policy.bay", "{status}");
+    goes_to_even("broken");
+    wait_until("the event", SOON, || {
+        let events = plane.events_about(&load.namespace, "half");
+        events.iter().any(|it| it["reason"] == "PolicyRefused" && it["type"] == "Warning")
+    });
+    let metrics = plane.get_from(&ours.url(), "/metrics").unwrap();
+    assert!(metrics.contains("bayplan_policy_load_success{policy=\"half\"} 0"), "{metrics}");
+
+    ours.daemon.kill();
+    let ours = Ours::start(plane, &setup);
+    goes_to_even("restarted");
+    assert_eq!(verdict(), "Refused");
+
+    replace(plane, &load.namespace, "half", &text(1));
+    wait_until("it serves again", SOON, || verdict() == "Serving");
+    plane.create(&[load.pod("mended", "10m")]);
+    wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, "mended").is_some());
+    assert_eq!(plane.node_of(&load.namespace, "mended").unwrap(), format!("{}-1", load.namespace));
+
+    plane.kubectl_ok(["delete", "configmap", "half", "--namespace", &load.namespace]);
+    wait_until("its history is gone too", SOON, || {
+        let left = plane.get_json(["configmaps", "--namespace", &load.namespace]);
+        left["items"].as_array().is_some_and(|all| {
+            all.iter().all(|it| !it["metadata"]["name"].as_str().unwrap_or_default().starts_with("bayplan-history"))
+        })
+    });
+    drop(ours);
+}
+
+#[test]
+fn odd_objects_harm_nobody() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "odd", 2);
+    let long = format!("policy long {{\n{}\n}}\n", "  // nothing to see here\n".repeat(40_000));
+    plane.create(&[
+        map(&load.namespace, "long", &long),
+        objects::config_map(&load.namespace, "empty", &[("bayplan.dev/policy", "")], &[("readme", "no policy")]),
+    ]);
+    let ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    wait_until("the empty one is refused", SOON, || {
+        annotation(plane, &load.namespace, "empty", "verdict") == "Refused"
+    });
+    // A namesake: the older object's policy runs.
+    plane.create(&[map(&load.namespace, "one", &text(0))]);
+    wait_until("the first serves", SOON, || {
+        annotation(plane, &load.namespace, "one", "verdict") == "Serving"
+    });
+    std::thread::sleep(Duration::from_millis(1_100));
+    plane.create(&[map(&load.namespace, "two", &text(1))]);
+    wait_until("the second waits", SOON, || {
+        annotation(plane, &load.namespace, "two", "verdict") == "Waiting"
+    });
+    // Pods that nobody serves, and one whose selector can match nothing.
+    let mut strange = load.pod("strange", "10m");
+    strange["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["9223372036854775807"]}]}]}}});
+    let mut others = load.pod("others", "10m");
+    others["spec"]["schedulerName"] = json!("nobody-serves-this");
+    plane.create(&[strange, others]);
+    load.create_pods(5, "10m");
+    load.wait_bound(5, SOON);
+    assert_eq!(plane.node_of(&load.namespace, "others"), None);
+    assert!(ours.said().contains("caches are synced"));
+}
