@@ -57,7 +57,7 @@ impl Setup {
 #[derive(Debug)]
 pub struct Ours {
     pub daemon: Daemon,
-    pub folder: Folder,
+    _folder: Folder,
     port: u16,
 }
 
@@ -87,7 +87,7 @@ impl Ours {
             .args(setup.namespace.iter().map(|namespace| format!("--policy-namespaces={namespace}")))
             .args(&setup.flags);
         let daemon = Daemon::spawn("bayplan", command, &folder.join("log"));
-        Self { daemon, folder, port }
+        Self { daemon, _folder: folder, port }
     }
 
     /// Starts it and waits until it is ready.
