@@ -56,7 +56,11 @@ pub fn percent(part: i64, of: i64) -> i64 {
     if of == 0 {
         return 0;
     }
-    (100 * i128::from(part) / i128::from(of)).clamp(0, 100) as i64
+    // 128 bits are exact and slow; most amounts do not need them.
+    match part.checked_mul(100) {
+        Some(hundredfold) => hundredfold.saturating_div(of).clamp(0, 100),
+        None => (100 * i128::from(part) / i128::from(of)).clamp(0, 100) as i64,
+    }
 }
 
 /// [`percent`] of floats.

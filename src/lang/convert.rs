@@ -65,6 +65,7 @@ pub fn keep(value: &Value<'_>) -> Constant {
         Value::Uint(number) => Value::Uint(*number),
         Value::Float(number) => Value::Float(*number),
         Value::Time(time) => Value::Time(*time),
+        Value::String(Str::Interned(symbol)) => Value::String(Str::Symbol((*symbol).clone())),
         Value::String(Str::Symbol(symbol)) => Value::String(Str::Symbol(symbol.clone())),
         Value::String(Str::Text(text)) => Value::String(Str::Text(text.clone())),
         Value::String(Str::Borrowed(text)) => Value::text(*text),
@@ -79,6 +80,14 @@ pub fn keep(value: &Value<'_>) -> Constant {
         Value::Optional(inner) => Value::Optional(inner.as_ref().map(|inner| Arc::new(keep(inner)))),
         Value::TypeName(name) => Value::TypeName(name.clone()),
         _ => Value::Absent,
+    }
+}
+
+/// A constant whose text is interned, so that it compares with texts of the snapshot by word.
+pub fn interned(constant: Constant) -> Constant {
+    match constant {
+        Value::String(text) => Value::String(Str::Symbol(Symbol::new(text.as_str()))),
+        other => other,
     }
 }
 

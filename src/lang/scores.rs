@@ -114,6 +114,18 @@ fn write<T: Copy>(values: &mut [T], node: NodeId, value: T) {
 }
 
 fn whole(value: i64, least: i64, most: i64, normalize: Normalize) -> i64 {
+    // 128 bits are exact and slow; most amounts do not need them.
+    const SMALL: i64 = i64::MAX / 400;
+    if least >= -SMALL && most <= SMALL {
+        let score = match normalize {
+            Normalize::None => value,
+            Normalize::Max if most <= 0 => 0,
+            Normalize::Max => 100 * value / most,
+            Normalize::MinMax if most == least => 0,
+            Normalize::MinMax => 100 * (value - least) / (most - least),
+        };
+        return score.clamp(0, 100);
+    }
     let (value, least, most) = (i128::from(value), i128::from(least), i128::from(most));
     let score = match normalize {
         Normalize::None => value,

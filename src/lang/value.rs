@@ -14,7 +14,9 @@ use std::sync::Arc;
 /// A text: a symbol or a string of the snapshot, or one that was computed.
 #[derive(Clone)]
 pub enum Str<'a> {
-    /// An interned string of the snapshot or of the policy.
+    /// An interned string of the snapshot; borrowed, because counting references costs more than comparing.
+    Interned(&'a Symbol),
+    /// An interned string that is kept.
     Symbol(Symbol),
     /// A string of the snapshot, as annotations are.
     Borrowed(&'a str),
@@ -26,6 +28,7 @@ impl Str<'_> {
     /// The text itself.
     pub fn as_str(&self) -> &str {
         match self {
+            Str::Interned(symbol) => symbol.as_str(),
             Str::Symbol(symbol) => symbol.as_str(),
             Str::Borrowed(text) => text,
             Str::Text(text) => text,
@@ -33,12 +36,28 @@ impl Str<'_> {
     }
 }
 
-impl PartialEq for Str<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Str::Symbol(left), Str::Symbol(right)) => left == right,
+impl Str<'_> {
+    /// The symbol of an interned text.
+    pub fn interned(&self) -> Option<&Symbol> {
+        match self {
+            Str::Interned(symbol) => Some(symbol),
+            Str::Symbol(symbol) => Some(symbol),
+            Str::Borrowed(_) | Str::Text(_) => None,
+        }
+    }
+
+    /// Whether the texts are equal: interned ones by word.
+    pub fn same(&self, other: &Str<'_>) -> bool {
+        match (self.interned(), other.interned()) {
+            (Some(left), Some(right)) => left == right,
             _ => self.as_str() == other.as_str(),
         }
+    }
+}
+
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
     }
 }
 
@@ -134,8 +153,8 @@ impl<'a> Value<'a> {
     }
 
     /// An interned text of the snapshot.
-    pub fn symbol(symbol: &Symbol) -> Self {
-        Value::String(Str::Symbol(symbol.clone()))
+    pub fn symbol(symbol: &'a Symbol) -> Self {
+        Value::String(Str::Interned(symbol))
     }
 
     /// A text of the snapshot.
@@ -302,10 +321,7 @@ impl<'a> Value<'a> {
             (Value::Absent, _) | (_, Value::Absent) => false,
             (Value::Null, Value::Null) => true,
             (Value::Bool(left), Value::Bool(right)) => left == right,
-            (Value::String(left), Value::String(right)) => match (left, right) {
-                (Str::Symbol(left), Str::Symbol(right)) => left == right,
-                _ => left.as_str() == right.as_str(),
-            },
+            (Value::String(left), Value::String(right)) => left.same(right),
             (Value::Time(left), Value::Time(right)) => left == right,
             (Value::Blob(left), Value::Blob(right)) => left == right,
             (Value::TypeName(left), Value::TypeName(right)) => left == right,

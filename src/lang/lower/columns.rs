@@ -252,8 +252,12 @@ impl RangeBool {
                 }
             }
             RangeBool::Compare(op, left, right) => {
-                let (mut a, mut b) = ([0; 64], [0; 64]);
+                let mut a = [0; 64];
                 left.fill(pass, word, mask, &mut a);
+                if let Some(number) = right.single(pass) {
+                    return mask & compare_to(*op, &a, number);
+                }
+                let mut b = [0; 64];
                 right.fill(pass, word, mask, &mut b);
                 mask & compare(*op, &a, &b)
             }
@@ -291,6 +295,23 @@ fn compare<T: PartialOrd + Copy>(op: CompareOp, a: &[T; 64], b: &[T; 64]) -> u64
     }
 }
 
+fn compare_to<T: PartialOrd + Copy>(op: CompareOp, a: &[T; 64], b: T) -> u64 {
+    match op {
+        CompareOp::Less => pack(a, |a| a < b),
+        CompareOp::LessEqual => pack(a, |a| a <= b),
+        CompareOp::Greater => pack(a, |a| a > b),
+        CompareOp::GreaterEqual => pack(a, |a| a >= b),
+    }
+}
+
+fn pack<T: Copy>(a: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
+    let mut truths = 0;
+    for (bit, a) in a.iter().enumerate() {
+        truths |= u64::from(test(*a)) << bit;
+    }
+    truths
+}
+
 fn gather<T: Copy>(a: &[T; 64], b: &[T; 64], test: impl Fn(T, T) -> bool) -> u64 {
     let mut truths = 0;
     for bit in 0..64 {
@@ -300,6 +321,17 @@ fn gather<T: Copy>(a: &[T; 64], b: &[T; 64], test: impl Fn(T, T) -> bool) -> u64
 }
 
 impl RangeNumber {
+    /// The number, where it is the same for all nodes.
+    fn single(&self, pass: &Pass<'_, '_>) -> Option<i64> {
+        match self {
+            RangeNumber::Constant(number) => Some(*number),
+            RangeNumber::Register(at) => {
+                Some(pass.env.registers.get(*at).and_then(Value::as_int).unwrap_or(0))
+            }
+            _ => None,
+        }
+    }
+
     /// Writes the numbers of the rows of `word`; those outside `mask` are anything.
     pub fn fill(&self, pass: &mut Pass<'_, '_>, word: usize, mask: u64, out: &mut [i64; 64]) {
         match self {

@@ -9,9 +9,11 @@ use crate::lang::groups;
 use crate::lang::interpret::{
     arithmetic, compare, extreme, is_amount, items, negate, root_value, sum, widen,
 };
+use crate::lang::schema::ObjectType;
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind, SlotId};
 use crate::lang::types::Type;
-use crate::lang::value::{Value, amount};
+use crate::lang::value::Value;
+use crate::model::{Resource, Symbol};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -62,6 +64,21 @@ impl Lowering<'_> {
                 Box::new(move |env| left(env) == right(env))
             }
             ExprKind::Equal(left, right) => {
+                // A register is compared where it stands, a constant where the closure has it.
+                for (side, other) in [(left, right), (right, left)] {
+                    if let Some(register) = self.register(side) {
+                        let other = self.value(other);
+                        return Box::new(move |env| {
+                            let other = other(env);
+                            env.registers.get(register).is_some_and(|register| other.equals(register))
+                        });
+                    }
+                    if let Some(constant) = super::shape::constant(self.policy, side) {
+                        let constant = convert::interned(constant);
+                        let other = self.value(other);
+                        return Box::new(move |env| other(env).equals(&constant));
+                    }
+                }
                 let (left, right) = (self.value(left), self.value(right));
                 Box::new(move |env| left(env).equals(&right(env)))
             }
@@ -158,12 +175,13 @@ impl Lowering<'_> {
         let Some((part, name)) = super::shape::node_resource(self.policy, expr) else {
             return Box::new(|_| 0);
         };
+        let name = Name::of(name);
         Box::new(move |env| {
             let Some(node) = env.context.node else { return 0 };
-            let allocatable = || amount(&node.node().allocatable, &name);
-            let requested = || match &*name {
-                "pods" => i64::try_from(node.pod_count()).unwrap_or(i64::MAX),
-                _ => amount(node.requested(), &name),
+            let allocatable = || name.amount(&node.node().allocatable);
+            let requested = || match name {
+                Name::Pods => i64::try_from(node.pod_count()).unwrap_or(i64::MAX),
+                _ => name.amount(node.requested()),
             };
             match part {
                 super::shape::Part::Allocatable => allocatable(),
@@ -329,6 +347,21 @@ impl Lowering<'_> {
                 })
             }
             ExprKind::Now => as_value(|env| Value::Time(env.context.now)),
+            ExprKind::Field(object, field)
+                if field.def().owner == ObjectType::Node && matches!(field.def().name, "zone" | "region") =>
+            {
+                let object = self.value(object);
+                let name = field.def().name;
+                let keys = [
+                    Symbol::from(format!("topology.kubernetes.io/{name}")),
+                    Symbol::from(format!("failure-domain.beta.kubernetes.io/{name}")),
+                ];
+                as_value(move |env| {
+                    let Value::Node(node) = object(env) else { return Value::Absent };
+                    let Some(node) = env.context.node_info(node) else { return Value::Absent };
+                    Value::optional(keys.iter().find_map(|key| node.label(key)).map(Value::symbol))
+                })
+            }
             ExprKind::Field(object, field) => {
                 let (object, getter) = (self.value(object), getters::getter(*field));
                 as_value(move |env| {
@@ -350,11 +383,35 @@ impl Lowering<'_> {
                     _ => Value::Absent,
                 })
             }
+            ExprKind::Index(object, index) if super::shape::constant_text(self.policy, index).is_some() => {
+                let key = super::shape::constant_text(self.policy, index).unwrap_or_default();
+                let object = self.value(object);
+                as_value(move |env| match object(env) {
+                    Value::Labels(labels) => Value::optional(labels.get(&key).map(Value::symbol)),
+                    Value::Annotations(annotations) => Value::optional(
+                        annotations
+                            .iter()
+                            .find(|(name, _)| **name == key)
+                            .map(|(_, text)| Value::borrowed(text)),
+                    ),
+                    object => convert::fit(object.key(&key), &ty),
+                })
+            }
             ExprKind::Index(object, index) => {
                 let (object, index) = (self.value(object), self.value(index));
                 as_value(move |env| {
                     let (object, index) = (object(env), index(env));
                     if index.is_absent() { Value::Absent } else { convert::fit(object.index(&index), &ty) }
+                })
+            }
+            ExprKind::Resource(resources, name)
+                if super::shape::constant_text(self.policy, name).is_some() =>
+            {
+                let name = Name::of(super::shape::constant_text(self.policy, name).unwrap_or_default());
+                let resources = self.value(resources);
+                as_value(move |env| match resources(env) {
+                    Value::Resources(resources) => Value::Int(name.amount(&resources)),
+                    _ => Value::Absent,
                 })
             }
             ExprKind::Resource(resources, name) => {
@@ -536,6 +593,37 @@ impl Lowering<'_> {
                 MacroKind::First => Value::Absent,
             }
         })
+    }
+}
+
+/// The name of a resource, looked at once.
+enum Name {
+    Cpu,
+    Memory,
+    EphemeralStorage,
+    Pods,
+    Scalar(Symbol),
+}
+
+impl Name {
+    fn of(name: Symbol) -> Self {
+        match name.as_str() {
+            "cpu" => Name::Cpu,
+            "memory" => Name::Memory,
+            "ephemeral-storage" => Name::EphemeralStorage,
+            "pods" => Name::Pods,
+            _ => Name::Scalar(name),
+        }
+    }
+
+    fn amount(&self, of: &Resource) -> i64 {
+        match self {
+            Name::Cpu => of.milli_cpu,
+            Name::Memory => of.memory,
+            Name::EphemeralStorage => of.ephemeral_storage,
+            Name::Pods => of.pods,
+            Name::Scalar(name) => of.scalar(name),
+        }
     }
 }
 
