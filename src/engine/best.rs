@@ -17,6 +17,8 @@ pub(super) struct Totals {
     pub(super) totals: Vec<i64>,
     pub(super) raw: Vec<i64>,
     normalized: Vec<i64>,
+    /// Normalised scores by raw score, where that saves divisions; else empty.
+    table: Vec<i64>,
     pub(super) best: NodeSet,
 }
 
@@ -45,9 +47,13 @@ impl Totals {
     ) -> Result<(), Status> {
         let scale = Scale::of(point.normalize(), on, &self.raw);
         let bounded = !point.unbounded();
+        scale.fill(&mut self.table);
         for node in on.iter() {
             let row = node.row();
-            let score = scale.apply(self.raw[row]);
+            let score = match self.table.get(self.raw[row] as usize) {
+                Some(score) => *score,
+                None => scale.apply(self.raw[row]),
+            };
             if bounded && !(0..=MAX_SCORE).contains(&score) {
                 return Err(out_of_range(framework, scorer.plugin, score));
             }
@@ -158,6 +164,17 @@ impl Scale {
                     _ => Self::Constant(0),
                 }
             }
+        }
+    }
+
+    /// Writes the normalised score of each raw score up to the highest, when there are few.
+    fn fill(self, table: &mut Vec<i64>) {
+        const FEW: i64 = 1024;
+        table.clear();
+        if let Self::Max(max) | Self::MaxReversed(max) = self
+            && max < FEW
+        {
+            table.extend((0..=max).map(|score| self.apply(score)));
         }
     }
 

@@ -26,6 +26,7 @@ pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
 }
 
 /// 100 for even use, down to 50: from the shares of the resources that are used.
+#[inline]
 fn evenness(shares: &[f64]) -> i64 {
     let deviation = match shares {
         [] | [_] => 0.0,
@@ -43,16 +44,27 @@ fn evenness(shares: &[f64]) -> i64 {
     ((1.0 - deviation) * 100.0) as i64
 }
 
+/// The share of a node that is used.
+#[inline]
+fn share(used: i64, capacity: i64) -> f64 {
+    (used as f64 / capacity as f64).min(1.0)
+}
+
+/// The score from the evenness with the pod and without it.
+#[inline]
+fn compare(with: i64, without: i64) -> i64 {
+    50 + (50 + with - without) / 2
+}
+
 /// The score from capacity, use without the pod, and request of the pod, of each resource that counts.
 fn score(parts: impl Iterator<Item = (i64, i64, i64)>) -> i64 {
-    let share = |used: i64, capacity: i64| (used as f64 / capacity as f64).min(1.0);
     let mut with: SmallVec<[f64; 4]> = SmallVec::new();
     let mut without: SmallVec<[f64; 4]> = SmallVec::new();
     for (capacity, used, of_pod) in parts {
         with.push(share(used.saturating_add(of_pod), capacity));
         without.push(share(used, capacity));
     }
-    50 + (50 + evenness(&with) - evenness(&without)) / 2
+    compare(evenness(&with), evenness(&without))
 }
 
 impl Plugin for NodeResourcesBalancedAllocation {
@@ -88,8 +100,22 @@ impl Score for NodeResourcesBalancedAllocation {
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let columns = allocation::columns(h, Amounts::Requested, &self.resources);
+        // Two resources are the default and worth a loop without lists.
+        let two = if let [a, b] = &columns[..] { Some((a, b)) } else { None };
         for node in nodes.iter() {
             let row = node.row();
+            if let Some((a, b)) = two
+                && let (Some(&has_a), Some(&has_b)) = (a.allocatable.get(row), b.allocatable.get(row))
+                && let (Some(&used_a), Some(&used_b)) = (a.requested.get(row), b.requested.get(row))
+                && has_a != 0
+                && has_b != 0
+                && let Some(out) = out.get_mut(row)
+            {
+                let (then_a, then_b) = (used_a.saturating_add(a.of_pod), used_b.saturating_add(b.of_pod));
+                let with = evenness(&[share(then_a, has_a), share(then_b, has_b)]);
+                *out = compare(with, evenness(&[share(used_a, has_a), share(used_b, has_b)]));
+                continue;
+            }
             let parts = columns.iter().filter_map(|column| {
                 let (capacity, used) = (*column.allocatable.get(row)?, *column.requested.get(row)?);
                 (capacity != 0).then_some((capacity, used, column.of_pod))

@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go`, `least_allocated.go`, `most_allocated.go`,
 //! `requested_to_capacity_ratio.go`.
 
-use super::resource_allocation::{self as allocation, Amounts, Weighted};
+use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, Feasible, Field, Fields,
     Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint, Reads,
@@ -147,16 +147,8 @@ impl NodeResourcesFit {
         match weights {
             0 => 0,
             weights if by_ratio => (sum as f64 / weights as f64).round() as i64,
-            weights => sum / weights,
+            weights => quotient(sum, weights),
         }
-    }
-}
-
-/// `100 * part / whole`, cut; both at least 0, `part` at most `whole`.
-fn percent(part: i64, whole: i64) -> i64 {
-    match part.checked_mul(100) {
-        Some(hundredfold) => hundredfold / whole,
-        None => (i128::from(part) * 100 / i128::from(whole)) as i64,
     }
 }
 
