@@ -4,7 +4,7 @@ pub mod plugins;
 pub mod policies;
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A path in the repository.
 pub fn repository(path: &str) -> PathBuf {
@@ -13,8 +13,12 @@ pub fn repository(path: &str) -> PathBuf {
 
 /// The lines of `tests/conformance/<family>.jsonl.gz`.
 pub fn vectors(family: &str) -> Vec<serde_json::Value> {
-    let path = repository(&format!("tests/conformance/{family}.jsonl.gz"));
-    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    vectors_of(&repository(&format!("tests/conformance/{family}.jsonl.gz")))
+}
+
+/// The lines of a compressed file of vectors.
+pub fn vectors_of(path: &Path) -> Vec<serde_json::Value> {
+    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
