@@ -207,11 +207,6 @@ codes! {
          `set<T>`, `map<K, V>`, `pod`, `node`, `container`, records and what `type` declares; `T?` may be \
          absent."
 
-    TOO_COSTLY "BP0117" "too-costly" Error
-        "a rule with too many steps, or a value that grows too large"
-        "The bound is computed for a cluster of 5,000 nodes and 100,000 pods. At most 10,000,000 steps are \
-         taken for one pod, a text has at most 1 MiB, a list 100,000 elements."
-
     WAIT_TOO_LONG "BP0118" "wait-too-long" Error
         "a wait of more than 15 minutes"
         "A pod waits at permit for at most 15 minutes; its room on the node is held meanwhile."

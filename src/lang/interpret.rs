@@ -28,7 +28,11 @@ pub struct Evaluator<'p, 'a> {
     slots: Vec<Value<'a>>,
     /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
     lets: Vec<Option<Value<'a>>>,
+    watch: Option<Watch>,
 }
+
+/// Is shown every expression that is evaluated, with its value.
+pub type Watch = fn(&Expr, &Value<'_>);
 
 /// A sub-expression with its value: the truth tree of an explanation.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,11 +53,25 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
         let slots = vec![Value::Absent; policy.slots.len()];
-        Self { policy, context, slots, lets: vec![None; policy.lets.len()] }
+        Self { policy, context, slots, lets: vec![None; policy.lets.len()], watch: None }
+    }
+
+    /// The same, with every expression and its value shown to `watch`: for tests of what the checker promises.
+    pub fn watched(mut self, watch: Watch) -> Self {
+        self.watch = Some(watch);
+        self
     }
 
     /// The value of an expression.
     pub fn value(&mut self, expr: &Expr) -> Value<'a> {
+        let value = self.compute(expr);
+        if let Some(watch) = self.watch {
+            watch(expr, &value);
+        }
+        value
+    }
+
+    fn compute(&mut self, expr: &Expr) -> Value<'a> {
         match &expr.kind {
             ExprKind::Constant(constant) => constant.clone(),
             ExprKind::Param(param) => {

@@ -3,6 +3,7 @@
 mod evaluators;
 mod group_index;
 mod programs;
+mod soundness;
 
 /// SplitMix64: random numbers from a seed.
 pub struct Random(pub u64);

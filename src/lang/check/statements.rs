@@ -3,22 +3,18 @@
 use super::Checker;
 use super::expr::strip;
 use super::facts::Facts;
-use super::scope::{DeclKind, Frame, LocalKind, Place, State, World};
+use super::scope::{Frame, LocalKind, Place, State, World};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, BlockKind, Normalize, Resolvable, StatementKind, Text};
+use crate::lang::ast::{self, BlockKind, Resolvable, StatementKind, Text};
 use crate::lang::reads::Reads;
 use crate::lang::schema::ObjectType;
 use crate::lang::typed::{
-    Check, CompareOp, Expr, ExprKind, Filing, Filter, Give, Group, GroupId, GroupKey, Let, LetId, Missing,
-    Only, Permit, Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, Score,
-    SlotId, Wait,
+    Check, CompareOp, Expr, ExprKind, Filing, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only,
+    Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::value::Value;
 use rustc_hash::FxHashMap;
-
-/// A pod waits at most 15 minutes at permit.
-const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;
 
 impl<'a> Checker<'a> {
     /// `applies when`, first, because what it says narrows everything else.
@@ -119,7 +115,7 @@ impl<'a> Checker<'a> {
 
     /// A finding about a condition with one outcome. Conditions of params and constants are left alone: they
     /// are switches.
-    fn always(&mut self, condition: &Expr, when_true: &str, when_false: &str) {
+    pub(super) fn always(&mut self, condition: &Expr, when_true: &str, when_false: &str) {
         let Some((truth, span)) = self.outcome(condition) else { return };
         let said = |d: &Diagnostic| d.code == &codes::CONTRADICTION && condition.span.contains(d.span);
         if self.diagnostics.iter().any(said) {
@@ -271,13 +267,13 @@ impl<'a> Checker<'a> {
     }
 
     /// A new block: nothing of the one before is known.
-    fn enter(&mut self, place: Place) {
+    pub(super) fn enter(&mut self, place: Place) {
         self.frame = Frame::new(place, World::Narrowed);
         self.frame.facts = self.policy_facts.clone();
     }
 
     /// Says which lets of the block nothing used.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let broken = self.diagnostics.iter().any(Diagnostic::is_error);
         for local in std::mem::take(&mut self.frame.locals) {
             if !local.used && !broken && matches!(local.kind, LocalKind::Let(_)) {
@@ -351,7 +347,7 @@ impl<'a> Checker<'a> {
         Some(id)
     }
 
-    fn block_let(&mut self, of: &'a ast::Let) {
+    pub(super) fn block_let(&mut self, of: &'a ast::Let) {
         let kind = match self.make_let(of, false) {
             Some(id) => LocalKind::Let(id),
             None => LocalKind::Failed,
@@ -447,7 +443,7 @@ impl<'a> Checker<'a> {
 
     // ---- reasons
 
-    fn reason(&mut self, of: &ast::Reason) -> Reason {
+    pub(super) fn reason(&mut self, of: &ast::Reason) -> Reason {
         let mut parts = Vec::with_capacity(of.template.parts.len());
         let mut named = None;
         for part in &of.template.parts {
@@ -586,13 +582,13 @@ impl<'a> Checker<'a> {
     }
 
     /// A `when`: looked at first, and known in what it guards.
-    fn guard(&mut self, when: &ast::Expr) -> Expr {
+    pub(super) fn guard(&mut self, when: &ast::Expr) -> Expr {
         let condition = self.condition(when);
         self.assume(&condition, true);
         condition
     }
 
-    fn refused_in_block(&mut self, kind: &BlockKind, span: Span) {
+    pub(super) fn refused_in_block(&mut self, kind: &BlockKind, span: Span) {
         match kind {
             BlockKind::Broken(broken) => {
                 self.incomplete = true;
@@ -607,7 +603,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn reject(&mut self, reject: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {
+    pub(super) fn reject(&mut self, reject: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {
         let mark = self.frame.facts.mark();
         let condition = reject.when.as_ref().map(|when| {
             let condition = self.condition(when);
@@ -684,349 +680,6 @@ impl<'a> Checker<'a> {
         self.leave();
         checks
     }
-
-    fn weight(&mut self, of: &ast::Expr) -> i64 {
-        self.frame = Frame::new(Place::Constant, World::Raw);
-        let weight = self.expr(of, Some(&Type::Int));
-        if weight.ty.is_unknown() {
-            return 1;
-        }
-        match self.constant(&weight) {
-            Some(Value::Int(value)) if value >= 1 && weight.ty == Type::Int => value,
-            Some(value) => {
-                let message = format!("a weight is a whole number from 1 up, this is `{value}`");
-                self.mistake(&codes::BAD_WEIGHT, of.span, message, "");
-                1
-            }
-            None => {
-                self.mistake(
-                    &codes::BAD_WEIGHT,
-                    of.span,
-                    "a weight is a constant",
-                    "write a number or the name of a param",
-                );
-                1
-            }
-        }
-    }
-
-    fn score(&mut self, score: &'a ast::Score, doc: Option<Text>, span: Span) -> Score {
-        let weight = score.weight.as_ref().map_or(1, |weight| self.weight(weight));
-        let normalize = score.normalize.map_or(Normalize::None, |(normalize, _)| normalize);
-        self.enter(Place::Score);
-        let mut gives: Vec<Give> = Vec::new();
-        let mut last: Option<Span> = None;
-        for statement in &score.block.statements {
-            match &statement.kind {
-                BlockKind::Let(of) => self.block_let(of),
-                BlockKind::Give(give) => {
-                    if let Some(always) = last {
-                        self.report(
-                            Diagnostic::new(
-                                &codes::UNREACHABLE_GIVE,
-                                statement.span,
-                                "this `give` is never reached",
-                            )
-                            .with_place(always, "this one always holds")
-                            .with_help("add `when …` to the one before, or remove this one"),
-                        );
-                    }
-                    let give = self.give(give, normalize, statement.span);
-                    if give.when.is_none() {
-                        last.get_or_insert(statement.span);
-                    }
-                    gives.push(give);
-                }
-                other => self.refused_in_block(other, statement.span),
-            }
-        }
-        self.leave();
-        self.score_kinds(&gives);
-        self.constant_score(score, &gives, normalize);
-        Score {
-            name: score.name.text.clone(),
-            doc,
-            weight,
-            normalize,
-            reversed: score.reversed.is_some(),
-            gives,
-            prefer: false,
-            reads: Reads::default(),
-            span,
-        }
-    }
-
-    fn give(&mut self, give: &'a ast::Give, normalize: Normalize, span: Span) -> Give {
-        let mark = self.frame.facts.mark();
-        let when = give.when.as_ref().map(|when| {
-            let condition = self.condition(when);
-            self.always(&condition, "the gives behind it are never reached", "it is never given");
-            condition
-        });
-        if let Some(when) = &when {
-            self.assume(when, true);
-        }
-        let value = self.expr(&give.value, None);
-        let none = *value.ty.present() == Type::Never && value.ty.is_optional();
-        let value = if none { None } else { Some(self.score_value(value, normalize)) };
-        self.frame.facts.forget(mark);
-        if let Some(when) = &when {
-            self.assume(when, false);
-        }
-        Give { value, when, span }
-    }
-
-    /// A value that is given: a number, in 0 to 100 where nothing spreads it.
-    fn score_value(&mut self, value: Expr, normalize: Normalize) -> Expr {
-        if value.ty.is_unknown() {
-            return value;
-        }
-        let text = self.excerpt(value.span).to_owned();
-        let ty = value.ty.present().clone();
-        if !ty.is_numeric() || ty == Type::Uint {
-            let help = match ty {
-                Type::Bool => format!("`give 100 when {text}`"),
-                Type::String => format!("convert it: `int({text}) ?? 0`"),
-                Type::Time => "a time is no number: `now() - …` is a duration".to_owned(),
-                Type::List(_) => format!("`{text}.size()`"),
-                Type::Resources => format!("one resource of it: `{text}.cpu`"),
-                _ => String::new(),
-            };
-            let message = format!("a score is a number, this is `{ty}`");
-            self.mistake(&codes::TYPE_MISMATCH, value.span, message, help);
-            return self.unknown(value.span);
-        }
-        // A unit is said before a missing value: the two have one cause as a rule.
-        let plain = matches!(ty, Type::Int | Type::Float | Type::Count);
-        if normalize == Normalize::None && !plain {
-            let help = self.percentage_help(&value, &text);
-            let message = format!("a score is 0 to 100, this is `{ty}`");
-            self.mistake(&codes::SCORE_RANGE, value.span, message, help);
-            return self.unknown(value.span);
-        }
-        let value = self.value(value);
-        if value.ty.is_unknown() {
-            return value;
-        }
-        match normalize {
-            Normalize::None => {
-                if !value.range.within(0.0, 100.0) && !value.range.is_empty() {
-                    let help = format!(
-                        "`clamp({text}, 0, 100)`, `percent(a, b)`, `normalize max` or `normalize minmax`"
-                    );
-                    let message = format!("a score is 0 to 100, this is {}", range_words(&value));
-                    self.mistake(&codes::SCORE_RANGE, value.span, message, help);
-                } else if value.ty == Type::Float
-                    && value.range.within(0.0, 1.0)
-                    && value.range.ends().is_some_and(|(low, high)| low < high)
-                {
-                    self.mistake(
-                        &codes::SCORE_IN_ZERO_TO_ONE,
-                        value.span,
-                        "a score goes from 0 to 100, this lies in 0 to 1",
-                        format!("`100 * {text}`"),
-                    );
-                }
-            }
-            Normalize::Max => {
-                if !value.range.is_positive_or_zero() {
-                    let message =
-                        format!("`normalize max` wants no number below 0, this is {}", range_words(&value));
-                    let help = format!("`normalize minmax` takes any number; `max({text}, 0)`");
-                    self.mistake(&codes::SCORE_RANGE, value.span, message, help);
-                }
-            }
-            Normalize::MinMax => {}
-        }
-        value
-    }
-
-    /// How the part of a node is written as a percentage.
-    fn percentage_help(&self, value: &Expr, text: &str) -> String {
-        if let ExprKind::Resource(resources, _) = strip(&value.kind)
-            && let ExprKind::Field(object, _) = strip(&resources.kind)
-            && matches!(object.kind, ExprKind::Root(Root::Node))
-        {
-            let from = self.excerpt(resources.span);
-            let whole = text.replacen(from, "node.allocatable", 1);
-            return format!("`give percent({text}, {whole})`");
-        }
-        "`percent(a, b)`, `normalize max` or `normalize minmax`".to_owned()
-    }
-
-    /// All values of one score have one kind, or the values of two nodes cannot be compared.
-    fn score_kinds(&mut self, gives: &[Give]) {
-        let mut first: Option<&Expr> = None;
-        let mut mixed = None;
-        for value in gives.iter().filter_map(|give| give.value.as_ref()) {
-            if value.ty.is_unknown() {
-                continue;
-            }
-            match first {
-                None => first = Some(value),
-                Some(known) => {
-                    let fits = self.join(&known.ty, &value.ty).is_some()
-                        || super::types::is_zero(value)
-                        || super::types::is_zero(known);
-                    if !fits {
-                        mixed = Some((known.clone(), value.clone()));
-                    } else if super::types::is_zero(known) {
-                        first = Some(value);
-                    }
-                }
-            }
-        }
-        if let Some((known, value)) = mixed {
-            self.two_types(&known, &value, "compare");
-        }
-    }
-
-    fn constant_score(&mut self, score: &ast::Score, gives: &[Give], normalize: Normalize) {
-        let mut values = gives.iter().filter_map(|give| give.value.as_ref());
-        let (Some(first), None) = (values.next(), values.next()) else { return };
-        if gives.len() == 1
-            && gives[0].when.is_none()
-            && !first.ty.is_unknown()
-            && self.constant(first).is_some()
-        {
-            let help = match normalize {
-                Normalize::None => "it moves no pod to another node: read something of `node`",
-                _ => "values that are all equal give every node the same",
-            };
-            self.mistake(
-                &codes::CONSTANT_SCORE,
-                first.span,
-                format!("the score `{}` is the same for every node", score.name.text),
-                help,
-            );
-        }
-    }
-
-    fn prefer(&mut self, prefer: &'a ast::Prefer, name: Text, doc: Option<Text>, span: Span) -> Score {
-        let weight = self.weight(&prefer.weight);
-        self.enter(Place::Score);
-        let condition = self.condition(&prefer.when);
-        self.always(&condition, "every node is preferred", "no node is preferred");
-        self.leave();
-        let hundred = |value: i64| Expr {
-            kind: ExprKind::Constant(Value::Int(value)),
-            ty: Type::Int,
-            range: crate::lang::range::Range::int(value),
-            span,
-        };
-        let gives = vec![
-            Give { value: Some(hundred(100)), when: Some(condition), span },
-            Give { value: Some(hundred(0)), when: None, span },
-        ];
-        Score {
-            name,
-            doc,
-            weight,
-            normalize: Normalize::None,
-            reversed: false,
-            gives,
-            prefer: true,
-            reads: Reads::default(),
-            span,
-        }
-    }
-
-    fn permit(&mut self, block: &'a ast::Block, span: Span) -> Permit {
-        self.enter(Place::Permit);
-        let (mut checks, mut waits) = (Vec::new(), Vec::new());
-        for statement in &block.statements {
-            match &statement.kind {
-                BlockKind::Let(of) => self.block_let(of),
-                BlockKind::Reject(reject) => {
-                    let check = self.reject(reject, statement);
-                    checks.push(check);
-                }
-                BlockKind::Wait(wait) => {
-                    let wait = self.wait(wait, statement.span);
-                    waits.push(wait);
-                }
-                other => self.refused_in_block(other, statement.span),
-            }
-        }
-        self.leave();
-        Permit { checks, waits, span }
-    }
-
-    fn wait(&mut self, wait: &'a ast::Wait, span: Span) -> Wait {
-        let patience = self.expr(&wait.patience, Some(&Type::Duration));
-        let patience = self.fit(patience, &Type::Duration, "`wait`");
-        if let Some(Value::Int(long)) = self.constant(&patience)
-            && long > LONGEST_WAIT
-            && patience.ty == Type::Duration
-        {
-            let text = self.excerpt(patience.span);
-            self.mistake(
-                &codes::WAIT_TOO_LONG,
-                patience.span,
-                format!("`{text}` is longer than 15 minutes"),
-                "a pod that waits at permit holds its room on the node: at most `15min`",
-            );
-        }
-        let group = wait.group.as_ref().and_then(|name| self.wait_group(name));
-        let mark = self.frame.facts.mark();
-        let until = self.condition(&wait.until);
-        if wait.group.is_none()
-            && let Some(group) = asked_group(&until, &self.lets)
-        {
-            let name = self.groups[group.0 as usize].name.clone();
-            self.mistake(
-                &codes::WAIT_WITHOUT_FOR,
-                wait.until.span,
-                format!("each member of `{name}` waits on its own"),
-                format!("`wait {} for {name} until …`", self.excerpt(wait.patience.span)),
-            );
-        }
-        self.assume(&until, false);
-        let reason = self.reason(&wait.reason);
-        self.frame.facts.forget(mark);
-        Wait { patience, group, until, reason, reads: Reads::default(), span }
-    }
-
-    fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {
-        let id = self.names.get(&name.text).copied();
-        let state = match id {
-            Some(id) if matches!(self.decls[id.0 as usize].kind, DeclKind::Group(_) | DeclKind::Lost) => {
-                self.resolve(id, name.span)
-            }
-            _ => {
-                let known = self
-                    .decls
-                    .iter()
-                    .filter(|decl| matches!(decl.kind, DeclKind::Group(_)))
-                    .map(|decl| decl.name.text.to_string())
-                    .collect::<Vec<_>>();
-                let near = super::types::nearest(&name.text, known.iter().map(String::as_str));
-                let help = match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "declare it: `group NAME = p in pods where …`".to_owned(),
-                };
-                let message = format!("no group is called `{}`", name.text);
-                self.mistake(&codes::UNKNOWN_NAME, name.span, message, help);
-                return None;
-            }
-        };
-        let State::Group(id) = state else { return None };
-        if !self.groups[id.0 as usize].mutual {
-            let declared = self.groups[id.0 as usize].span;
-            self.report(
-                Diagnostic::new(
-                    &codes::GROUP_NOT_MUTUAL,
-                    name.span,
-                    format!("not every member of `{}` has the same group", name.text),
-                )
-                .with_place(declared, "declared here")
-                .with_help(
-                    "the condition may hold `p.path == pod.path` only, with the same path on both sides",
-                ),
-            );
-        }
-        Some(id)
-    }
 }
 
 /// Whose path.
@@ -1051,42 +704,6 @@ fn names_object(expr: &Expr) -> bool {
     let ExprKind::Field(object, field) = strip(&expr.kind) else { return false };
     matches!(field.def().name, "name" | "uid")
         && matches!(object.kind, ExprKind::Root(Root::Node | Root::Pod))
-}
-
-/// The group whose members a condition counts, when it counts one.
-fn asked_group(expr: &Expr, lets: &[Let]) -> Option<GroupId> {
-    match &expr.kind {
-        ExprKind::Group(id) => Some(*id),
-        ExprKind::Let(id) => asked_group(&lets[id.0 as usize].value, lets),
-        ExprKind::Macro(of) => asked_group(&of.over, lets),
-        ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
-            args.iter().find_map(|arg| asked_group(arg, lets))
-        }
-        ExprKind::Compare(_, left, right)
-        | ExprKind::Equal(left, right)
-        | ExprKind::And(left, right)
-        | ExprKind::Or(left, right)
-        | ExprKind::Arithmetic(_, left, right)
-        | ExprKind::Coalesce(left, right) => asked_group(left, lets).or_else(|| asked_group(right, lets)),
-        ExprKind::Not(inner) | ExprKind::Present(inner) | ExprKind::Widen(inner) => asked_group(inner, lets),
-        _ => None,
-    }
-}
-
-/// What a number can be, in words.
-fn range_words(value: &Expr) -> String {
-    match value.range.ends() {
-        Some((low, high)) if low == high => format!("{low}"),
-        Some(_) if value.range == crate::lang::range::Range::of(&value.ty) => {
-            format!("any `{}`", value.ty)
-        }
-        Some((low, _)) if value.range.to_string().ends_with("..") => format!("{low} or more"),
-        Some((_, high)) if value.range.to_string().starts_with("..") => format!("{high} or less"),
-        _ => {
-            let text = value.range.to_string();
-            text.replacen("..", " to ", 1)
-        }
-    }
 }
 
 impl Resolvable {

@@ -1,0 +1,281 @@
+//! `score` and `prefer`: what is given, and the proof that it lies in 0 to 100.
+
+use super::Checker;
+use super::expr::strip;
+use super::scope::{Frame, Place, World};
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::ast::{self, BlockKind, Normalize, Text};
+use crate::lang::reads::Reads;
+use crate::lang::typed::{Expr, ExprKind, Give, Root, Score};
+use crate::lang::types::Type;
+use crate::lang::value::Value;
+
+impl<'a> Checker<'a> {
+    pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {
+        self.frame = Frame::new(Place::Constant, World::Raw);
+        let weight = self.expr(of, Some(&Type::Int));
+        if weight.ty.is_unknown() {
+            return 1;
+        }
+        match self.constant(&weight) {
+            Some(Value::Int(value)) if value >= 1 && weight.ty == Type::Int => value,
+            Some(value) => {
+                let message = format!("a weight is a whole number from 1 up, this is `{value}`");
+                self.mistake(&codes::BAD_WEIGHT, of.span, message, "");
+                1
+            }
+            None => {
+                self.mistake(
+                    &codes::BAD_WEIGHT,
+                    of.span,
+                    "a weight is a constant",
+                    "write a number or the name of a param",
+                );
+                1
+            }
+        }
+    }
+
+    pub(super) fn score(&mut self, score: &'a ast::Score, doc: Option<Text>, span: Span) -> Score {
+        let weight = score.weight.as_ref().map_or(1, |weight| self.weight(weight));
+        let normalize = score.normalize.map_or(Normalize::None, |(normalize, _)| normalize);
+        self.enter(Place::Score);
+        let mut gives: Vec<Give> = Vec::new();
+        let mut last: Option<Span> = None;
+        for statement in &score.block.statements {
+            match &statement.kind {
+                BlockKind::Let(of) => self.block_let(of),
+                BlockKind::Give(give) => {
+                    if let Some(always) = last {
+                        self.report(
+                            Diagnostic::new(
+                                &codes::UNREACHABLE_GIVE,
+                                statement.span,
+                                "this `give` is never reached",
+                            )
+                            .with_place(always, "this one always holds")
+                            .with_help("add `when …` to the one before, or remove this one"),
+                        );
+                    }
+                    let give = self.give(give, normalize, statement.span);
+                    if give.when.is_none() {
+                        last.get_or_insert(statement.span);
+                    }
+                    gives.push(give);
+                }
+                other => self.refused_in_block(other, statement.span),
+            }
+        }
+        self.leave();
+        self.score_kinds(&gives);
+        self.constant_score(score, &gives, normalize);
+        Score {
+            name: score.name.text.clone(),
+            doc,
+            weight,
+            normalize,
+            reversed: score.reversed.is_some(),
+            gives,
+            prefer: false,
+            reads: Reads::default(),
+            span,
+        }
+    }
+
+    fn give(&mut self, give: &'a ast::Give, normalize: Normalize, span: Span) -> Give {
+        let mark = self.frame.facts.mark();
+        let when = give.when.as_ref().map(|when| {
+            let condition = self.condition(when);
+            self.always(&condition, "the gives behind it are never reached", "it is never given");
+            condition
+        });
+        if let Some(when) = &when {
+            self.assume(when, true);
+        }
+        let value = self.expr(&give.value, None);
+        let none = *value.ty.present() == Type::Never && value.ty.is_optional();
+        let value = if none { None } else { Some(self.score_value(value, normalize)) };
+        self.frame.facts.forget(mark);
+        if let Some(when) = &when {
+            self.assume(when, false);
+        }
+        Give { value, when, span }
+    }
+
+    /// A value that is given: a number, in 0 to 100 where nothing spreads it.
+    fn score_value(&mut self, value: Expr, normalize: Normalize) -> Expr {
+        if value.ty.is_unknown() {
+            return value;
+        }
+        let text = self.excerpt(value.span).to_owned();
+        let ty = value.ty.present().clone();
+        if !ty.is_numeric() || ty == Type::Uint {
+            let help = match ty {
+                Type::Bool => format!("`give 100 when {text}`"),
+                Type::String => format!("convert it: `int({text}) ?? 0`"),
+                Type::Time => "a time is no number: `now() - …` is a duration".to_owned(),
+                Type::List(_) => format!("`{text}.size()`"),
+                Type::Resources => format!("one resource of it: `{text}.cpu`"),
+                _ => String::new(),
+            };
+            let message = format!("a score is a number, this is `{ty}`");
+            self.mistake(&codes::TYPE_MISMATCH, value.span, message, help);
+            return self.unknown(value.span);
+        }
+        // A unit is said before a missing value: the two have one cause as a rule.
+        let plain = matches!(ty, Type::Int | Type::Float | Type::Count);
+        if normalize == Normalize::None && !plain {
+            let help = self.percentage_help(&value, &text);
+            let message = format!("a score is 0 to 100, this is `{ty}`");
+            self.mistake(&codes::SCORE_RANGE, value.span, message, help);
+            return self.unknown(value.span);
+        }
+        let value = self.value(value);
+        if value.ty.is_unknown() {
+            return value;
+        }
+        match normalize {
+            Normalize::None => {
+                if !value.range.within(0.0, 100.0) && !value.range.is_empty() {
+                    let help = format!(
+                        "`clamp({text}, 0, 100)`, `percent(a, b)`, `normalize max` or `normalize minmax`"
+                    );
+                    let message = format!("a score is 0 to 100, this is {}", range_words(&value));
+                    self.mistake(&codes::SCORE_RANGE, value.span, message, help);
+                } else if value.ty == Type::Float
+                    && value.range.within(0.0, 1.0)
+                    && value.range.ends().is_some_and(|(low, high)| low < high)
+                {
+                    self.mistake(
+                        &codes::SCORE_IN_ZERO_TO_ONE,
+                        value.span,
+                        "a score goes from 0 to 100, this lies in 0 to 1",
+                        format!("`100 * {text}`"),
+                    );
+                }
+            }
+            Normalize::Max => {
+                if !value.range.is_positive_or_zero() {
+                    let message =
+                        format!("`normalize max` wants no number below 0, this is {}", range_words(&value));
+                    let help = format!("`normalize minmax` takes any number; `max({text}, 0)`");
+                    self.mistake(&codes::SCORE_RANGE, value.span, message, help);
+                }
+            }
+            Normalize::MinMax => {}
+        }
+        value
+    }
+
+    /// How the part of a node is written as a percentage.
+    fn percentage_help(&self, value: &Expr, text: &str) -> String {
+        if let ExprKind::Resource(resources, _) = strip(&value.kind)
+            && let ExprKind::Field(object, _) = strip(&resources.kind)
+            && matches!(object.kind, ExprKind::Root(Root::Node))
+        {
+            let from = self.excerpt(resources.span);
+            let whole = text.replacen(from, "node.allocatable", 1);
+            return format!("`give percent({text}, {whole})`");
+        }
+        "`percent(a, b)`, `normalize max` or `normalize minmax`".to_owned()
+    }
+
+    /// All values of one score have one kind, or the values of two nodes cannot be compared.
+    fn score_kinds(&mut self, gives: &[Give]) {
+        let mut first: Option<&Expr> = None;
+        let mut mixed = None;
+        for value in gives.iter().filter_map(|give| give.value.as_ref()) {
+            if value.ty.is_unknown() {
+                continue;
+            }
+            match first {
+                None => first = Some(value),
+                Some(known) => {
+                    let fits = self.join(&known.ty, &value.ty).is_some()
+                        || super::types::is_zero(value)
+                        || super::types::is_zero(known);
+                    if !fits {
+                        mixed = Some((known.clone(), value.clone()));
+                    } else if super::types::is_zero(known) {
+                        first = Some(value);
+                    }
+                }
+            }
+        }
+        if let Some((known, value)) = mixed {
+            self.two_types(&known, &value, "compare");
+        }
+    }
+
+    fn constant_score(&mut self, score: &ast::Score, gives: &[Give], normalize: Normalize) {
+        let mut values = gives.iter().filter_map(|give| give.value.as_ref());
+        let (Some(first), None) = (values.next(), values.next()) else { return };
+        if gives.len() == 1
+            && gives[0].when.is_none()
+            && !first.ty.is_unknown()
+            && self.constant(first).is_some()
+        {
+            let help = match normalize {
+                Normalize::None => "it moves no pod to another node: read something of `node`",
+                _ => "values that are all equal give every node the same",
+            };
+            self.mistake(
+                &codes::CONSTANT_SCORE,
+                first.span,
+                format!("the score `{}` is the same for every node", score.name.text),
+                help,
+            );
+        }
+    }
+
+    pub(super) fn prefer(
+        &mut self,
+        prefer: &'a ast::Prefer,
+        name: Text,
+        doc: Option<Text>,
+        span: Span,
+    ) -> Score {
+        let weight = self.weight(&prefer.weight);
+        self.enter(Place::Score);
+        let condition = self.condition(&prefer.when);
+        self.always(&condition, "every node is preferred", "no node is preferred");
+        self.leave();
+        let hundred = |value: i64| Expr {
+            kind: ExprKind::Constant(Value::Int(value)),
+            ty: Type::Int,
+            range: crate::lang::range::Range::int(value),
+            span,
+        };
+        let gives = vec![
+            Give { value: Some(hundred(100)), when: Some(condition), span },
+            Give { value: Some(hundred(0)), when: None, span },
+        ];
+        Score {
+            name,
+            doc,
+            weight,
+            normalize: Normalize::None,
+            reversed: false,
+            gives,
+            prefer: true,
+            reads: Reads::default(),
+            span,
+        }
+    }
+}
+
+/// What a number can be, in words.
+fn range_words(value: &Expr) -> String {
+    match value.range.ends() {
+        Some((low, high)) if low == high => format!("{low}"),
+        Some(_) if value.range == crate::lang::range::Range::of(&value.ty) => {
+            format!("any `{}`", value.ty)
+        }
+        Some((low, _)) if value.range.to_string().ends_with("..") => format!("{low} or more"),
+        Some((_, high)) if value.range.to_string().starts_with("..") => format!("{high} or less"),
+        _ => {
+            let text = value.range.to_string();
+            text.replacen("..", " to ", 1)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `permit`: what refuses, what waits, and for whom.
+
+use super::Checker;
+use super::scope::{DeclKind, Place, State};
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::ast::{self, BlockKind};
+use crate::lang::reads::Reads;
+use crate::lang::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
+use crate::lang::types::Type;
+use crate::lang::value::Value;
+
+/// A pod waits at most 15 minutes at permit.
+const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;
+
+impl<'a> Checker<'a> {
+    pub(super) fn permit(&mut self, block: &'a ast::Block, span: Span) -> Permit {
+        self.enter(Place::Permit);
+        let (mut checks, mut waits) = (Vec::new(), Vec::new());
+        for statement in &block.statements {
+            match &statement.kind {
+                BlockKind::Let(of) => self.block_let(of),
+                BlockKind::Reject(reject) => {
+                    let check = self.reject(reject, statement);
+                    checks.push(check);
+                }
+                BlockKind::Wait(wait) => {
+                    let wait = self.wait(wait, statement.span);
+                    waits.push(wait);
+                }
+                other => self.refused_in_block(other, statement.span),
+            }
+        }
+        self.leave();
+        Permit { checks, waits, span }
+    }
+
+    fn wait(&mut self, wait: &'a ast::Wait, span: Span) -> Wait {
+        let patience = self.expr(&wait.patience, Some(&Type::Duration));
+        let patience = self.fit(patience, &Type::Duration, "`wait`");
+        if let Some(Value::Int(long)) = self.constant(&patience)
+            && long > LONGEST_WAIT
+            && patience.ty == Type::Duration
+        {
+            let text = self.excerpt(patience.span);
+            self.mistake(
+                &codes::WAIT_TOO_LONG,
+                patience.span,
+                format!("`{text}` is longer than 15 minutes"),
+                "a pod that waits at permit holds its room on the node: at most `15min`",
+            );
+        }
+        let group = wait.group.as_ref().and_then(|name| self.wait_group(name));
+        let mark = self.frame.facts.mark();
+        let until = self.condition(&wait.until);
+        if wait.group.is_none()
+            && let Some(group) = asked_group(&until, &self.lets)
+        {
+            let name = self.groups[group.0 as usize].name.clone();
+            self.mistake(
+                &codes::WAIT_WITHOUT_FOR,
+                wait.until.span,
+                format!("each member of `{name}` waits on its own"),
+                format!("`wait {} for {name} until …`", self.excerpt(wait.patience.span)),
+            );
+        }
+        self.assume(&until, false);
+        let reason = self.reason(&wait.reason);
+        self.frame.facts.forget(mark);
+        Wait { patience, group, until, reason, reads: Reads::default(), span }
+    }
+
+    fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {
+        let id = self.names.get(&name.text).copied();
+        let state = match id {
+            Some(id) if matches!(self.decls[id.0 as usize].kind, DeclKind::Group(_) | DeclKind::Lost) => {
+                self.resolve(id, name.span)
+            }
+            _ => {
+                let known = self
+                    .decls
+                    .iter()
+                    .filter(|decl| matches!(decl.kind, DeclKind::Group(_)))
+                    .map(|decl| decl.name.text.to_string())
+                    .collect::<Vec<_>>();
+                let near = super::types::nearest(&name.text, known.iter().map(String::as_str));
+                let help = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "declare it: `group NAME = p in pods where …`".to_owned(),
+                };
+                let message = format!("no group is called `{}`", name.text);
+                self.mistake(&codes::UNKNOWN_NAME, name.span, message, help);
+                return None;
+            }
+        };
+        let State::Group(id) = state else { return None };
+        if !self.groups[id.0 as usize].mutual {
+            let declared = self.groups[id.0 as usize].span;
+            self.report(
+                Diagnostic::new(
+                    &codes::GROUP_NOT_MUTUAL,
+                    name.span,
+                    format!("not every member of `{}` has the same group", name.text),
+                )
+                .with_place(declared, "declared here")
+                .with_help(
+                    "the condition may hold `p.path == pod.path` only, with the same path on both sides",
+                ),
+            );
+        }
+        Some(id)
+    }
+}
+
+/// The group whose members a condition counts, when it counts one.
+fn asked_group(expr: &Expr, lets: &[Let]) -> Option<GroupId> {
+    match &expr.kind {
+        ExprKind::Group(id) => Some(*id),
+        ExprKind::Let(id) => asked_group(&lets[id.0 as usize].value, lets),
+        ExprKind::Macro(of) => asked_group(&of.over, lets),
+        ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
+            args.iter().find_map(|arg| asked_group(arg, lets))
+        }
+        ExprKind::Compare(_, left, right)
+        | ExprKind::Equal(left, right)
+        | ExprKind::And(left, right)
+        | ExprKind::Or(left, right)
+        | ExprKind::Arithmetic(_, left, right)
+        | ExprKind::Coalesce(left, right) => asked_group(left, lets).or_else(|| asked_group(right, lets)),
+        ExprKind::Not(inner) | ExprKind::Present(inner) | ExprKind::Widen(inner) => asked_group(inner, lets),
+        _ => None,
+    }
+}

@@ -1,0 +1,97 @@
+//! What the checker promises holds: every expression that is reached has a value of its type, a number in its
+//! range, and is absent only where its type says so. On random programs and random clusters.
+
+use super::Random;
+use super::evaluators::cluster;
+use super::programs::Programs;
+use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
+use bayplan::lang::context::EvalContext;
+use bayplan::lang::interpret::Evaluator;
+use bayplan::lang::range::Range;
+use bayplan::lang::typed::Expr;
+use bayplan::lang::types::Type;
+use bayplan::lang::value::Value;
+use std::time::{Duration, Instant};
+
+/// Panics when a value is not what the checker said of its expression.
+fn kept(expr: &Expr, value: &Value<'_>) {
+    if value.is_absent() {
+        assert!(expr.ty.is_optional() || expr.ty == Type::Dyn, "absent: {expr:#?}");
+        return;
+    }
+    let fits = match expr.ty.present() {
+        Type::Bool => matches!(value, Value::Bool(_)),
+        Type::Float => matches!(value, Value::Float(x) if x.is_finite()),
+        Type::Uint => matches!(value, Value::Uint(_)),
+        Type::String => value.as_str().is_some(),
+        Type::Time => matches!(value, Value::Time(_)),
+        Type::List(_) | Type::Set(_) => value.elements().is_some(),
+        Type::Map(..) => value.entries().is_some(),
+        Type::Resources => matches!(value, Value::Resources(_)),
+        ty if ty.is_whole() => matches!(value, Value::Int(_)),
+        _ => true,
+    };
+    assert!(fits, "{value} is no `{}`: {expr:#?}", expr.ty);
+    let inside = match (expr.range, value) {
+        (Range::Whole { lo, hi, nonzero }, Value::Int(x)) => {
+            (lo..=hi).contains(&i128::from(*x)) && !(nonzero && *x == 0)
+        }
+        (Range::Whole { lo, hi, .. }, Value::Uint(x)) => (lo..=hi).contains(&i128::from(*x)),
+        (Range::Real { lo, hi, nonzero }, Value::Float(x)) => {
+            // Ends are computed in floats too, in another order.
+            let slack = 1e-9 * x.abs().max(1.0);
+            *x >= lo - slack && *x <= hi + slack && !(nonzero && *x == 0.0)
+        }
+        _ => true,
+    };
+    assert!(inside, "{value} lies outside of {}: {expr:#?}", expr.range);
+}
+
+#[test]
+fn what_is_reached_has_its_type_its_range_and_a_value() {
+    let begin = Instant::now();
+    let (mut programs, mut seed) = (0, 900_000);
+    while begin.elapsed() < Duration::from_secs(5) {
+        seed += 1;
+        let mut random = Random(seed);
+        let (nodes, pods) = cluster(&mut random);
+        let text = Programs::new(&mut random).policy();
+        let Ok(set) = try_compile(&text) else { continue };
+        programs += 1;
+        let snapshot = snapshot(&framework_of(&set), nodes, pods.clone());
+        let Some(policy) = set.iter().next() else { continue };
+        let policy = &policy.policy;
+        for pod in pods.iter().filter(|pod| pod.node_name.is_none()) {
+            let context = EvalContext::new(pod, &snapshot, NOW);
+            let mut once = Evaluator::new(policy, context).watched(kept);
+            if !policy.applies.iter().all(|condition| once.holds(condition)) {
+                continue;
+            }
+            for id in snapshot.columns().alive().iter() {
+                let Some(node) = snapshot.node(id) else { continue };
+                let mut evaluator = Evaluator::new(policy, context.on(node)).watched(kept);
+                for filter in &policy.filters {
+                    // The first refusal ends the block: what is behind it is not reached.
+                    for check in &filter.checks {
+                        let holds = check.condition.as_ref().is_none_or(|c| evaluator.holds(c));
+                        if holds == check.refuses_when {
+                            evaluator.reason(&check.reason);
+                            break;
+                        }
+                    }
+                }
+                for score in &policy.scores {
+                    for give in &score.gives {
+                        if give.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
+                            if let Some(value) = &give.value {
+                                evaluator.value(value);
+                            }
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(programs > 20, "{programs} programs");
+}
