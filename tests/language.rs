@@ -211,3 +211,52 @@ fn messages_are_written_alike() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// What is said about a policy with these arguments, and the values that its params have.
+fn with_arguments(text: &str, arguments: serde_json::Value) -> (String, String) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("a.bay", text);
+    let file = sources.add("profile.yaml", "arguments of a profile");
+    let span = sources.get(file).unwrap().span();
+    let given = |_: &str| {
+        let entries = arguments.as_object().unwrap().iter();
+        entries
+            .map(|(name, value)| lang::check::Argument { name: name.clone(), value: value.clone(), span })
+            .collect()
+    };
+    let (policies, diagnostics) = lang::compile_with(sources.get(id).unwrap(), &given);
+    let said = diagnostics.iter().map(|d| line(d, &sources)).collect();
+    let params = policies.iter().flat_map(|policy| &policy.params);
+    (said, params.map(|param| format!("{}={} ", param.name, param.value)).collect())
+}
+
+#[test]
+fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
+    let text = "/// A policy.\npolicy a {\n  param room = 2cpu\n  param patience = 60s\n  param part = 50%\n  \
+        param n: int in 1..9 = 3\n  param seats: map<string, int> = {}\n  \
+        filter f { reject \"x\" when node.free.cpu < room || share(node.free.cpu, room) < part || seats[\"a\"] == n }\n  \
+        score s { give 100 / n }\n  permit { wait patience until node.ready else \"y\" }\n}";
+    let good =
+        serde_json::json!({"room": "500m", "patience": "1h30m", "part": "30%", "n": 5, "seats": {"a": 8}});
+    let (said, values) = with_arguments(text, good);
+    // An hour and a half is longer than a pod may wait: the place is that of the policy, the value the profile's.
+    assert_eq!(said.lines().next().unwrap(), "10:17 error[BP0118] `patience` is longer than 15 minutes");
+    assert_eq!(values, "");
+    let good =
+        serde_json::json!({"room": "500m", "patience": "90s", "part": "30%", "n": 5, "seats": {"a": 8}});
+    let (said, values) = with_arguments(text, good);
+    assert_eq!(said, "");
+    assert_eq!(values, "room=500 patience=90000000 part=0.3 n=5 seats={\"a\": 8} ");
+    let bad =
+        |arguments: serde_json::Value| with_arguments(text, arguments).0.lines().next().unwrap().to_owned();
+    assert_eq!(
+        bad(serde_json::json!({"room": 2})),
+        "1:1 error[BP0120] `room` is `cpu`: `2` has no unit; write it as a text, `\"500m\"`"
+    );
+    assert_eq!(bad(serde_json::json!({"n": 10})), "1:1 error[BP0120] `n` is allowed from 1 to 9");
+    assert_eq!(bad(serde_json::json!({"n": "3"})), "1:1 error[BP0120] `n` is `int`: `\"3\"` is none");
+    assert_eq!(
+        bad(serde_json::json!({"patiense": "3s"})),
+        "1:1 error[BP0120] the policy has no param `patiense`"
+    );
+}

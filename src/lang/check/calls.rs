@@ -2,13 +2,14 @@
 
 use super::Checker;
 use super::expr::type_range;
+use super::macros::{MACROS, macro_kind, macro_name};
 use super::scope::{State, Uses};
 use super::types::{is_zero, nearest};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::ast::{self, Text};
 use crate::lang::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::range::Range;
-use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, SlotId};
+use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
 
@@ -550,166 +551,6 @@ impl Checker<'_> {
         }
         self.narrowed(expr)
     }
-
-    // ---- macros
-
-    fn macro_call(&mut self, shape: Shape, object: Expr, call: &ast::MethodCall, span: Span) -> Expr {
-        let name = &call.method;
-        let object = if object.ty.is_optional() {
-            let rest = self.excerpt(Span { start: object.span.end, ..span });
-            self.value_in(object, Some(&|filled| format!("{filled}{rest}")))
-        } else {
-            object
-        };
-        let variables: Vec<(Text, Span)> = call.args[..shape.variables]
-            .iter()
-            .filter_map(|arg| match &arg.value.kind {
-                ast::ExprKind::Name(name) => Some((name.clone(), arg.value.span)),
-                _ => None,
-            })
-            .collect();
-        let (first_type, second_type) = match object.ty.clone() {
-            Type::List(element) | Type::Set(element) if shape.variables == 2 => {
-                (Type::Int, Some((*element).clone()))
-            }
-            Type::List(element) | Type::Set(element) => ((*element).clone(), None),
-            Type::Map(key, value) if shape.variables == 2 => ((*key).clone(), Some((*value).clone())),
-            Type::Map(key, _) => ((*key).clone(), None),
-            Type::Resources if shape.variables == 1 => (Type::String, None),
-            Type::Unknown => (Type::Unknown, Some(Type::Unknown)),
-            other => {
-                if other == Type::Dyn {
-                    self.mistake(
-                        &codes::DYNAMIC_VALUE,
-                        object.span,
-                        "this has no known type",
-                        "a macro goes over a list or a map of a known type",
-                    );
-                } else {
-                    let help = match other {
-                        Type::Resources => {
-                            "the forms with two variables are for maps: `r[name]` is the amount"
-                        }
-                        _ => "",
-                    };
-                    self.mistake(
-                        &codes::TYPE_MISMATCH,
-                        object.span,
-                        format!("`{}` goes over a list or a map, this is `{other}`", name.text),
-                        help,
-                    );
-                }
-                (Type::Unknown, Some(Type::Unknown))
-            }
-        };
-        let locals = self.frame.locals.len();
-        let mark = self.frame.facts.mark();
-        let mut slots: Vec<SlotId> = Vec::with_capacity(2);
-        for (at, (variable, place)) in variables.iter().enumerate() {
-            let ty = if at == 0 { first_type.clone() } else { second_type.clone().unwrap_or(Type::Unknown) };
-            let range = if at == 0 && shape.variables == 2 && ty == Type::Int {
-                Range::whole(0, i128::from(i32::MAX))
-            } else {
-                type_range(&ty)
-            };
-            let slot = self.add_variable(variable, *place, ty, range);
-            slots.push(slot);
-        }
-        let rest = &call.args[shape.variables..];
-        let (condition, body) = match (shape.parts, rest) {
-            (Parts::Condition, [p]) => (Some(self.condition(&p.value)), None),
-            (Parts::Body, [e]) => (None, Some(self.expr(&e.value, None))),
-            (Parts::Body, [p, e]) => {
-                let condition = self.condition(&p.value);
-                self.assume(&condition, true);
-                (Some(condition), Some(self.expr(&e.value, None)))
-            }
-            _ => (None, None),
-        };
-        self.frame.facts.forget(mark);
-        self.frame.locals.truncate(locals);
-        let unknown = object.ty.is_unknown()
-            || first_type.is_unknown()
-            || condition.as_ref().is_some_and(|p| p.ty.is_unknown())
-            || body.as_ref().is_some_and(|e| e.ty.is_unknown());
-        if unknown {
-            return self.unknown(span);
-        }
-        let positive = Range::whole(0, i128::from(i64::MAX));
-        let kind = shape.kind;
-        let element = second_type.clone().filter(|_| matches!(object.ty, Type::List(_) | Type::Set(_)));
-        let element = element.unwrap_or_else(|| first_type.clone());
-        let mut body = body;
-        let (ty, range) = match kind {
-            MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => (Type::Bool, Range::None),
-            MacroKind::Count => (Type::Int, positive),
-            MacroKind::Filter => match &object.ty {
-                Type::Map(..) if shape.variables == 2 => (object.ty.clone(), Range::None),
-                _ => (element.list(), Range::None),
-            },
-            MacroKind::First => {
-                let ty = element.optional();
-                let range = type_range(&ty);
-                (ty, range)
-            }
-            MacroKind::Map => (body.as_ref().map_or(Type::Unknown, |e| e.ty.clone()).list(), Range::None),
-            MacroKind::TransformMap => {
-                let value = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
-                (Type::Map(Arc::new(first_type.clone()), Arc::new(value)), Range::None)
-            }
-            MacroKind::Sum | MacroKind::Min | MacroKind::Max | MacroKind::SortBy => {
-                let Some(value) = body.take() else { return self.unknown(span) };
-                let value = self.value(value);
-                let fits = match kind {
-                    MacroKind::Sum => value.ty.is_numeric() || value.ty == Type::Resources,
-                    _ => value.ty.is_ordered(),
-                } || value.ty == Type::Never;
-                if value.ty.is_unknown() {
-                    return self.unknown(span);
-                }
-                if !fits {
-                    let what = if kind == MacroKind::Sum { "summed" } else { "put in order" };
-                    self.mistake(
-                        &codes::TYPE_MISMATCH,
-                        value.span,
-                        format!("`{}` cannot be {what}", value.ty),
-                        "",
-                    );
-                    return self.unknown(span);
-                }
-                let (ty, range) = match kind {
-                    MacroKind::Sum => (value.ty.clone(), sum_range(value.range)),
-                    MacroKind::SortBy => (element.list(), Range::None),
-                    _ => (value.ty.clone().optional(), value.range),
-                };
-                body = Some(value);
-                (ty, range)
-            }
-        };
-        let made = Macro {
-            kind,
-            over: object,
-            slot: slots.first().copied().unwrap_or(SlotId(0)),
-            second: slots.get(1).copied(),
-            condition,
-            body,
-        };
-        self.with_range(ExprKind::Macro(Box::new(made)), ty, range, span)
-    }
-}
-
-/// What a sum of values of a range can be.
-pub(super) fn sum_range(of: Range) -> Range {
-    let most = i128::from(i64::MAX);
-    match of {
-        Range::Whole { lo, hi, .. } => {
-            Range::whole(if lo >= 0 { 0 } else { i128::from(i64::MIN) }, if hi <= 0 { 0 } else { most })
-        }
-        Range::Real { lo, hi, .. } => {
-            Range::real(if lo >= 0.0 { 0.0 } else { f64::MIN }, if hi <= 0.0 { 0.0 } else { f64::MAX })
-        }
-        Range::None => Range::None,
-    }
 }
 
 fn arguments(count: usize) -> String {
@@ -738,73 +579,5 @@ fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
         Ty::Optional(inner) => instantiate(inner, bound).optional(),
         Ty::Amount => bound.first().map_or(Type::Amount(Arc::from("")), |(_, ty)| ty.clone()),
         other => super::expr::plain_type(other),
-    }
-}
-
-/// What a macro is given beside its variables.
-#[derive(Clone, Copy)]
-enum Parts {
-    Condition,
-    Body,
-}
-
-struct Shape {
-    kind: MacroKind,
-    variables: usize,
-    parts: Parts,
-}
-
-const MACROS: &[&str] = &[
-    "all",
-    "exists",
-    "exists_one",
-    "existsOne",
-    "filter",
-    "map",
-    "count",
-    "sum",
-    "min",
-    "max",
-    "sort_by",
-    "sortBy",
-    "first",
-    "transformList",
-    "transformMap",
-];
-
-fn macro_name(name: &str) -> bool {
-    MACROS.contains(&name)
-}
-
-/// The macro that a method call is, by its name and the shape of its arguments.
-fn macro_kind(name: &str, args: &[ast::Arg]) -> Option<Shape> {
-    let is_name = |at: usize| {
-        args.get(at).is_some_and(|arg| arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_)))
-    };
-    if !is_name(0) {
-        return None;
-    }
-    let shape = |kind, variables, parts| Some(Shape { kind, variables, parts });
-    let two = args.len() == 3 && is_name(1);
-    match (name, args.len()) {
-        ("all", 2) => shape(MacroKind::All, 1, Parts::Condition),
-        ("all", 3) if two => shape(MacroKind::All, 2, Parts::Condition),
-        ("exists", 2) => shape(MacroKind::Exists, 1, Parts::Condition),
-        ("exists", 3) if two => shape(MacroKind::Exists, 2, Parts::Condition),
-        ("exists_one" | "existsOne", 2) => shape(MacroKind::ExistsOne, 1, Parts::Condition),
-        ("exists_one" | "existsOne", 3) if two => shape(MacroKind::ExistsOne, 2, Parts::Condition),
-        ("filter", 2) => shape(MacroKind::Filter, 1, Parts::Condition),
-        ("count", 2) => shape(MacroKind::Count, 1, Parts::Condition),
-        ("first", 2) => shape(MacroKind::First, 1, Parts::Condition),
-        ("map", 2 | 3) => shape(MacroKind::Map, 1, Parts::Body),
-        ("sum", 2) => shape(MacroKind::Sum, 1, Parts::Body),
-        ("min", 2) => shape(MacroKind::Min, 1, Parts::Body),
-        ("max", 2) => shape(MacroKind::Max, 1, Parts::Body),
-        ("sort_by" | "sortBy", 2) => shape(MacroKind::SortBy, 1, Parts::Body),
-        ("transformList", 3) if two => shape(MacroKind::Map, 2, Parts::Body),
-        ("transformList", 4) if is_name(1) => shape(MacroKind::Map, 2, Parts::Body),
-        ("transformMap", 3) if two => shape(MacroKind::TransformMap, 2, Parts::Body),
-        ("transformMap", 4) if is_name(1) => shape(MacroKind::TransformMap, 2, Parts::Body),
-        _ => None,
     }
 }
