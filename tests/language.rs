@@ -235,12 +235,12 @@ fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
     let text = "/// A policy.\npolicy a {\n  param room = 2cpu\n  param patience = 60s\n  param part = 50%\n  \
         param n: int in 1..9 = 3\n  param seats: map<string, int> = {}\n  \
         filter f { reject \"x\" when node.free.cpu < room || share(node.free.cpu, room) < part || seats[\"a\"] == n }\n  \
-        score s { give 100 / n }\n  permit { wait patience until node.ready else \"y\" }\n}";
+        score s { give 100 / n when node.ready }\n  permit { wait patience until node.ready else \"y\" }\n}";
     let good =
         serde_json::json!({"room": "500m", "patience": "1h30m", "part": "30%", "n": 5, "seats": {"a": 8}});
     let (said, values) = with_arguments(text, good);
-    // An hour and a half is longer than a pod may wait: the place is that of the policy, the value the profile's.
-    assert_eq!(said.lines().next().unwrap(), "10:17 error[BP0118] `patience` is longer than 15 minutes");
+    // An hour and a half is longer than a pod may wait: said at the argument.
+    assert_eq!(said.lines().next().unwrap(), "1:1 error[BP0118] `patience` is longer than 15 minutes");
     assert_eq!(values, "");
     let good =
         serde_json::json!({"room": "500m", "patience": "90s", "part": "30%", "n": 5, "seats": {"a": 8}});

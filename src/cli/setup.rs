@@ -146,7 +146,9 @@ pub fn registry(policies: &Policies) -> anyhow::Result<Registry> {
         let compiled = compiled.clone();
         let name = compiled.name().to_owned();
         let sorts = compiled.policy.queue.is_some();
-        registry.add_policy(&name, sorts, move |args| with_arguments(&compiled, &sources, &LeftAlone::default(), args))?;
+        registry.add_policy(&name, sorts, move |args| {
+            with_arguments(&compiled, &sources, &LeftAlone::default(), args)
+        })?;
     }
     Ok(registry)
 }
@@ -158,8 +160,7 @@ pub fn with_arguments(
     left_alone: &LeftAlone,
     args: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let plugin =
-        |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())) as Arc<dyn Plugin>);
+    let plugin = |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())) as Arc<dyn Plugin>);
     let entries = match &args.value {
         TreeValue::Null => return plugin(compiled.clone()),
         TreeValue::Map(entries) => entries,

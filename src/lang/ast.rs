@@ -3,6 +3,8 @@
 //! Made by `lang::dsl` and read by `lang::check`, the lints and `fmt`. Nothing is resolved here: a name is a
 //! word, a number with a unit is its value in base units. What did not parse is present as `Broken`, so that
 //! a checker can tell "unknown" from "could not be read".
+//!
+//! Why so long: one type a kind of statement and expression, in the order of the grammar; there is no code in it.
 
 use crate::diag::{SourceId, Span};
 use std::sync::Arc;

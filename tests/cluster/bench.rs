@@ -17,7 +17,8 @@ fn size(variable: &str, default: usize) -> usize {
 fn create_all(plane: &ControlPlane, objects: Vec<(String, Value)>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
-        let target = Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "bench", ..Target::default() };
+        let target =
+            Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "bench", ..Target::default() };
         let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
         futures::stream::iter(objects)
             .for_each_concurrent(32, |(path, object)| {
@@ -52,7 +53,8 @@ fn measure(
         metrics
             .lines()
             .filter(|line| {
-                line.starts_with("scheduler_schedule_attempts_total{") && line.contains("result=\"scheduled\"")
+                line.starts_with("scheduler_schedule_attempts_total{")
+                    && line.contains("result=\"scheduled\"")
             })
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
             .sum::<f64>() as usize
@@ -78,7 +80,10 @@ fn bench_basic_pods_beside_kube_scheduler() {
     let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
     let all = (0..nodes).map(|i| {
         let node = objects::node(&format!("node-{i}"), &room);
-        ("/api/v1/nodes".to_owned(), objects::with_label(node, "topology.kubernetes.io/zone", &format!("z{}", i % 3)))
+        (
+            "/api/v1/nodes".to_owned(),
+            objects::with_label(node, "topology.kubernetes.io/zone", &format!("z{}", i % 3)),
+        )
     });
     create_all(&plane, all.collect());
     let mut figures = Vec::new();
@@ -86,7 +91,8 @@ fn bench_basic_pods_beside_kube_scheduler() {
         let namespace = plane.create_namespace(who);
         let path = format!("/api/v1/namespaces/{namespace}/pods");
         let requests = [("cpu", "100m"), ("memory", "500Mi")];
-        let pods = (0..pods).map(|i| (path.clone(), objects::pod(&namespace, &format!("p{i}"), who, &requests)));
+        let pods =
+            (0..pods).map(|i| (path.clone(), objects::pod(&namespace, &format!("p{i}"), who, &requests)));
         create_all(&plane, pods.collect());
         namespace
     };

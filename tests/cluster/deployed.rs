@@ -17,17 +17,18 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let config = plane.get_json(["configmap", "bayplan-config", "--namespace", "bayplan"]);
     let path = plane.folder().join("deployed.yaml");
     std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
-    let setup = Setup::new("bayplan")
-        .policies_from("bayplan")
-        .kubeconfig(kubeconfig)
-        .config(path);
+    let setup = Setup::new("bayplan").policies_from("bayplan").kubeconfig(kubeconfig).config(path);
     let mut ours = Ours::start(&plane, &setup);
     wait_until("it leads", SOON, || ours.said().contains("became leader"));
 
     let room = [("cpu", "4"), ("memory", "8Gi")];
     plane.create(&[
         objects::with_label(objects::node("spot", &room), "node-kind", "spot"),
-        objects::with_label(objects::node("steady", &[("cpu", "100m"), ("memory", "1Gi")]), "node-kind", "steady"),
+        objects::with_label(
+            objects::node("steady", &[("cpu", "100m"), ("memory", "1Gi")]),
+            "node-kind",
+            "steady",
+        ),
     ]);
     let database = |name: &str| {
         objects::with_label(objects::pod("default", name, "bayplan", &[("cpu", "80m")]), "tier", "database")

@@ -30,12 +30,8 @@ fn member(load: &Load<'_>, job: &str, index: usize, size: usize, cpu: &str) -> V
 fn a_group_is_bound_whole_or_undone_and_tried_again() {
     let Some(plane) = ControlPlane::shared() else { return };
     let load = Load::new(plane, "gang", 2);
-    let policy = objects::config_map(
-        &load.namespace,
-        "gang",
-        &[("bayplan.dev/policy", "")],
-        &[("gang.bay", GANG)],
-    );
+    let policy =
+        objects::config_map(&load.namespace, "gang", &[("bayplan.dev/policy", "")], &[("gang.bay", GANG)]);
     plane.create(&[policy]);
     let _ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
     let on = |name: &str| plane.node_of(&load.namespace, name);

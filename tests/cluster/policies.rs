@@ -114,7 +114,8 @@ fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a
     wait_until("its history is gone too", SOON, || {
         let left = plane.get_json(["configmaps", "--namespace", &load.namespace]);
         left["items"].as_array().is_some_and(|all| {
-            all.iter().all(|it| !it["metadata"]["name"].as_str().unwrap_or_default().starts_with("bayplan-history"))
+            all.iter()
+                .all(|it| !it["metadata"]["name"].as_str().unwrap_or_default().starts_with("bayplan-history"))
         })
     });
     drop(ours);
@@ -127,7 +128,12 @@ fn odd_objects_harm_nobody() {
     let long = format!("policy long {{\n{}\n}}\n", "  // nothing to see here\n".repeat(40_000));
     plane.create(&[
         map(&load.namespace, "long", &long),
-        objects::config_map(&load.namespace, "empty", &[("bayplan.dev/policy", "")], &[("readme", "no policy")]),
+        objects::config_map(
+            &load.namespace,
+            "empty",
+            &[("bayplan.dev/policy", "")],
+            &[("readme", "no policy")],
+        ),
     ]);
     let ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
     wait_until("the empty one is refused", SOON, || {

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::scope::{DeclKind, Frame, Place, State, World};
-use crate::diag::{Span, codes};
+use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::ast::{self, Literal};
 use crate::lang::range::Range;
 use crate::lang::typed::{self, ParamId};
@@ -18,6 +18,24 @@ pub struct Argument {
     pub value: serde_json::Value,
     /// Where it stands, for the mistakes that the configuration reports.
     pub span: Span,
+}
+
+/// A mistake that only the arguments make, moved to the argument that its place names, else to the first.
+pub(super) fn blame(mut error: Diagnostic, given: &[Argument], text: &str) -> Diagnostic {
+    if error.code == &codes::BAD_ARGUMENT {
+        return error;
+    }
+    let place = error.span;
+    let words = text.get(place.range()).unwrap_or("");
+    let names = |argument: &&Argument| {
+        words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == argument.name)
+    };
+    if let Some(argument) = given.iter().find(names).or(given.first()) {
+        error.span = argument.span;
+        error.fixes.clear();
+        error = error.with_place(place, "in the policy, with this argument");
+    }
+    error
 }
 
 impl<'a> Checker<'a> {

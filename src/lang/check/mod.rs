@@ -42,8 +42,8 @@ pub fn check(file: &ast::File, text: &str) -> (typed::File, Vec<Diagnostic>) {
     check_with(file, text, &|_| Vec::new())
 }
 
-/// The same with the arguments of a profile, by the name of the policy. A mistake that the defaults do not
-/// have is reported as [`arguments::Argument::path`] says; see there.
+/// The same with the arguments of a profile, by the name of the policy. A mistake that the policy does not have
+/// with its defaults is said at the argument; its place in the policy is shown beside it.
 pub fn check_with(
     file: &ast::File,
     text: &str,
@@ -63,9 +63,18 @@ pub fn check_with(
                     .with_help("a policy is a plugin of its own name: rename one of them"),
             );
         }
-        let mut checker = Checker::new(text, arguments(&policy.name.text));
-        let checked = checker.policy(item, policy, &file_items);
-        let broken = checker.diagnostics.iter().any(Diagnostic::is_error) || checker.incomplete;
+        let mut checker = Checker::new(text, Vec::new());
+        let mut checked = checker.policy(item, policy, &file_items);
+        let mut broken = checker.is_broken();
+        let given = arguments(&policy.name.text);
+        if !broken && !given.is_empty() {
+            // Again with the arguments: what fails now is their doing and is said where they stand.
+            let mut again = Checker::new(text, given.clone());
+            checked = again.policy(item, policy, &file_items);
+            broken = again.is_broken();
+            let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
+            diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text)));
+        }
         diagnostics.append(&mut checker.diagnostics);
         if !broken {
             result.policies.push(checked);
@@ -189,6 +198,10 @@ impl<'a> Checker<'a> {
     }
 
     // ---- what is said
+
+    fn is_broken(&self) -> bool {
+        self.incomplete || self.diagnostics.iter().any(Diagnostic::is_error)
+    }
 
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
