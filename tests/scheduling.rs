@@ -1,10 +1,13 @@
 //! Pods through the whole scheduler: what becomes of them, and what their owners read.
 
-use crate::support::plugins::{Fit, Gang, Labelled, Reserved, Reserver, basics, framework, reserved};
-use bayplan::dry_run::{self, Options, Report, Standing, World};
-use bayplan::framework::Plugin;
-use bayplan::model::{Object, Symbol};
-use bayplan::scheduler::Profiles;
+use crate::support::plugins::{Gang, Reserved, Reserver, basics, framework, reserved};
+use crate::support::policies::compile;
+use crate::support::repository;
+use bayplan::dry_run::{self, Api, Options, Report, Standing, WatchEvent, World};
+use bayplan::framework::{At, Instances, Named, Plugin, Point, Profile, Selection};
+use bayplan::model::{Duration, Object, Symbol, Time};
+use bayplan::plugins::policy::{self, LeftAlone};
+use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
 
@@ -92,21 +95,152 @@ fn a_gang_that_is_whole_binds_and_one_that_is_not_times_out_with_nothing_left_be
     assert_eq!(requested.iter().sum::<i64>(), 800);
 }
 
+/// A cluster that goes on: the scheduler, its server, and a user who changes objects.
+struct Cluster {
+    scheduler: Scheduler,
+    server: Api,
+    seen: usize,
+    now: Time,
+    events: Vec<String>,
+}
+
+impl Cluster {
+    fn new(profiles: Arc<Profiles>, objects: Vec<Object>) -> Self {
+        let scheduler = Scheduler::new(scheduler::Options::default());
+        let now = Time(1_767_614_400_000_000);
+        let mut cluster = Self { scheduler, server: Api::new(), seen: 0, now, events: Vec::new() };
+        cluster.step(Input::Profiles(profiles));
+        cluster.step(Input::Lead(true));
+        cluster.step(Input::Synced);
+        objects.into_iter().for_each(|object| cluster.put(object));
+        cluster
+    }
+
+    fn put(&mut self, object: Object) {
+        self.server.put(object);
+        self.watch();
+    }
+
+    fn watch(&mut self) {
+        while let Some((_, event)) = self.server.log().get(self.seen).cloned() {
+            self.seen += 1;
+            self.step(match event {
+                WatchEvent::Upserted(object) => Input::Upserted(object),
+                WatchEvent::Deleted(key) => Input::Deleted(key),
+            });
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut out = Vec::new();
+        self.scheduler.step(input, self.now, &mut out);
+        for effect in out {
+            match effect {
+                Effect::Call(ticket, call) => {
+                    let answer = self.server.answer(&call, self.now, None);
+                    self.step(Input::Reply(ticket, answer));
+                }
+                Effect::Event(event) => self.events.push(format!("{} {}", event.reason, event.note)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets the scheduler work for some seconds.
+    fn wait(&mut self, seconds: i64) {
+        for _ in 0..seconds {
+            self.watch();
+            while self.scheduler.wants_cycle() {
+                self.step(Input::Cycle);
+                self.watch();
+            }
+            self.now = self.now + Duration::from_seconds(1);
+            self.step(Input::Tick);
+        }
+    }
+
+    fn node_of(&self, pod: &str) -> Option<String> {
+        self.server.pod("default", pod)?.node_name.as_ref().map(|node| node.to_string())
+    }
+}
+
+/// The tutorial's walk-through: i-scheduler with all other scores disabled and the policy for its plugin.
 #[test]
-fn a_label_that_comes_later_lets_a_waiting_pod_in() {
-    let mut plugins = basics();
-    plugins.push(Arc::new(Labelled));
-    let profiles = profiles("i-scheduler", plugins);
-    let objects = vec![
-        node("scheduler-1").object(),
-        node("scheduler-2").object(),
-        pod("test").scheduler("i-scheduler").object(),
-    ];
-    let report = run(objects, profiles);
-    let message = String::from(
-        "0/2 nodes are available: 1 Node:Node: scheduler-1 does not have label priority.lixueduan.com, \
-         1 Node:Node: scheduler-2 does not have label priority.lixueduan.com.",
+fn a_label_that_comes_later_lets_a_waiting_pod_in_and_the_highest_label_wins() {
+    const KEY: &str = "priority.lixueduan.com";
+    let text = std::fs::read_to_string(repository("policies/tutorial/label-priority.bay")).unwrap();
+    let mut registry = bayplan::plugins::registry();
+    for plugin in policy::plugins(&compile(&text), &LeftAlone::default()) {
+        registry.add_plugin(plugin).unwrap();
+    }
+    let all = Named { name: String::from("*"), weight: 0, at: At::default() };
+    let ours = Named { name: String::from("label-priority"), weight: 1, at: At::default() };
+    let scores = Selection { enabled: vec![ours], disabled: vec![all] };
+    let profile = Profile { points: vec![(Point::Score, scores)], ..Profile::new("i-scheduler") };
+    let framework = profile.build(&registry, &mut Instances::default()).unwrap();
+    let profiles = Arc::new(Profiles { frameworks: vec![Arc::new(framework)], revision: 1 });
+
+    let labelled = |name: &str, value: &str| node(name).cpu("4").memory("8Gi").label(KEY, value).object();
+    let bare = |name: &str| node(name).cpu("4").memory("8Gi").object();
+    let test = |name: &str| pod(name).scheduler("i-scheduler").object();
+    let mut cluster = Cluster::new(profiles, vec![bare("scheduler-1"), bare("scheduler-2"), test("first")]);
+    cluster.wait(3);
+    assert_eq!(cluster.node_of("first"), None);
+    assert_eq!(
+        cluster.events,
+        [format!(
+            "FailedScheduling 0/2 nodes are available: 1 Node:Node: scheduler-1 does not have label {KEY}, \
+             1 Node:Node: scheduler-2 does not have label {KEY}."
+        )]
     );
-    assert_eq!(report.pods[0].standing, Standing::Waiting { message });
-    let _ = Fit;
+    cluster.put(labelled("scheduler-1", "10"));
+    cluster.wait(3);
+    assert_eq!(cluster.node_of("first").as_deref(), Some("scheduler-1"));
+    assert_eq!(cluster.events[1], "Scheduled Successfully assigned default/first to scheduler-1");
+    cluster.put(labelled("scheduler-2", "20"));
+    cluster.put(test("second"));
+    cluster.wait(3);
+    assert_eq!(cluster.node_of("second").as_deref(), Some("scheduler-2"));
+    cluster.put(labelled("scheduler-1", "30"));
+    cluster.put(test("third"));
+    cluster.wait(3);
+    assert_eq!(cluster.node_of("third").as_deref(), Some("scheduler-1"));
+}
+
+/// A policy's `permit` with a group, replaced while its pods wait.
+#[test]
+fn waiting_pods_are_judged_by_the_policy_that_replaced_theirs_and_go_on_when_it_is_gone() {
+    let with = |text: &str| {
+        let mut plugins = basics();
+        if !text.is_empty() {
+            plugins.extend(policy::plugins(&compile(text), &LeftAlone::default()));
+        }
+        profiles("default-scheduler", plugins)
+    };
+    let gang = |size: u32| {
+        format!(
+            "policy gang {{\n  group members = p in pods where p.labels[\"job\"] == pod.labels[\"job\"]\n  permit {{ \
+             wait 60s for members until members.count(m, m.placed) >= {size} else \"too few members\" }}\n}}"
+        )
+    };
+    let objects = || {
+        let member = |name: &str| pod(name).label("job", "j").object();
+        vec![node("n1").cpu("4").object(), member("a"), member("b")]
+    };
+    let mut cluster = Cluster::new(with(&gang(3)), objects());
+    cluster.wait(2);
+    assert_eq!((cluster.node_of("a"), cluster.scheduler.bindings().len()), (None, 2));
+    cluster.step(Input::Profiles(with(&gang(2))));
+    assert!(cluster.node_of("a").is_some() && cluster.node_of("b").is_some());
+
+    let mut cluster = Cluster::new(with(&gang(3)), objects());
+    cluster.wait(2);
+    cluster.step(Input::Profiles(with("")));
+    assert!(cluster.node_of("a").is_some() && cluster.node_of("b").is_some());
+
+    let mut cluster = Cluster::new(with(&gang(3)), objects());
+    cluster.wait(70);
+    assert_eq!((cluster.node_of("a"), cluster.scheduler.bindings().len()), (None, 0));
+    let text = "FailedScheduling 0/1 nodes are available: 1 too few members.";
+    assert_eq!(cluster.events, [text, text]);
 }

@@ -14,3 +14,4 @@ mod snapshot;
 mod policies;
 mod properties;
 mod scheduling;
+mod cases;

@@ -3,6 +3,7 @@
 //! (dry-run, test, explain); what is read from files is in `load`, what tests of policies expect in `cases`.
 
 pub mod api;
+pub mod cases;
 pub mod load;
 mod place;
 pub mod world;

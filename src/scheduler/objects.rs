@@ -130,7 +130,11 @@ impl Scheduler {
         if let PodState::Bound(node) = &seen.after {
             return self.bound_seen(&pod, &seen, &node.clone(), now);
         }
-        let events = ClusterEvent::of_pod(seen.old.as_ref(), Some(&pod));
+        let events = match &seen.old {
+            // What we wrote ourselves, and what nobody decides by, wakes nobody.
+            Some(old) if is_the_same(old, &pod) => Vec::new(),
+            old => ClusterEvent::of_pod(old.as_ref(), Some(&pod)),
+        };
         if seen.after == PodState::Pending {
             if self.judges_of(&pod).is_some() {
                 self.nomination_seen(&pod, seen.old.as_ref(), now);
@@ -211,6 +215,19 @@ impl Scheduler {
         let event = ClusterEvent::of(EventResource::AssignedPod, ActionType::DELETE, objects);
         self.move_all(&event, scope, now);
     }
+}
+
+/// Whether a pod without a node changed in nothing but its version, its condition and its nomination.
+fn is_the_same(old: &PodInfo, new: &PodInfo) -> bool {
+    let spec = |pod: &PodInfo| pod.raw.as_ref().and_then(|raw| raw.get("spec").cloned());
+    let alike = PodInfo {
+        resource_version: new.resource_version.clone(),
+        scheduled_condition: new.scheduled_condition.clone(),
+        nominated_node: new.nominated_node.clone(),
+        raw: new.raw.clone(),
+        ..old.clone()
+    };
+    alike == *new && spec(old) == spec(new)
 }
 
 /// Names an object.

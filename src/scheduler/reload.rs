@@ -5,8 +5,7 @@ use super::Scheduler;
 use super::cache::PodState;
 use super::io::{Effect, Profiles};
 use super::queue::Judges;
-use crate::framework::Plugin;
-use crate::model::{Index, IndexKey, PodInfo, PodKey, Time};
+use crate::model::{PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {
@@ -31,35 +30,23 @@ impl Scheduler {
         self.replace_waits(&profiles, now, out);
     }
 
-    /// Indexes of plugins that left go, those of plugins that stay are kept, the others are built from what is here. An
-    /// index stays only with the very instance it belongs to: a key names no definition.
+    /// Indexes of plugins that left go, those that stay are kept with what they gathered, the others are built from
+    /// what is here. A key names the declaration that it belongs to: a changed one has another.
     fn replace_indexes(&mut self, profiles: &Profiles) {
         let snapshot = &mut self.cache.snapshot;
-        let stays = |plugin: &Arc<dyn Plugin>| {
-            let mut old = self.profiles.frameworks.iter().flat_map(|framework| framework.plugins());
-            old.any(|old| Arc::ptr_eq(old, plugin))
-        };
-        let mut wanted: Vec<(IndexKey, Option<Box<dyn Index>>)> = Vec::new();
+        let mut wanted = Vec::new();
         for plugin in profiles.frameworks.iter().flat_map(|framework| framework.plugins()) {
             plugin.reads().label_keys.iter().for_each(|key| snapshot.want_label(key));
-            let stays = stays(plugin);
             for (key, index) in plugin.indexes() {
-                // Profiles share an instance, and the index with it.
-                if !wanted.iter().any(|(other, _)| *other == key) {
-                    wanted.push((key, Some(index).filter(|_| !stays)));
+                if !snapshot.index_keys().any(|known| *known == key) {
+                    snapshot.add_index(key.clone(), index);
                 }
+                wanted.push(key);
             }
         }
-        let old: Vec<_> = snapshot.index_keys().cloned().collect();
-        for key in old {
-            if !wanted.iter().any(|(wanted, _)| *wanted == key) {
-                snapshot.remove_index(&key);
-            }
-        }
-        for (key, index) in wanted {
-            if let Some(index) = index {
-                snapshot.add_index(key, index);
-            }
+        let gone: Vec<_> = snapshot.index_keys().filter(|key| !wanted.contains(key)).cloned().collect();
+        for key in gone {
+            snapshot.remove_index(&key);
         }
     }
 

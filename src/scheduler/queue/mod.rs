@@ -15,12 +15,14 @@ mod backoff;
 mod in_flight;
 mod interest;
 mod nominator;
+#[cfg(test)]
+mod tests;
 mod unschedulable;
 
 pub(super) use interest::{Judges, handle};
 pub(super) use nominator::Nominator;
 
-use crate::framework::{ActionType, ClusterEvent, CycleState, EventObjects, EventResource, QueuedPodInfo};
+use crate::framework::{ClusterEvent, CycleState, EventObjects, QueuedPodInfo};
 use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
@@ -100,11 +102,6 @@ pub(super) struct SchedulingQueue {
     next_flush: Time,
     /// Up to where keys of the order know the cluster.
     keys_at: Generation,
-}
-
-fn custom(label: &'static str, objects: EventObjects) -> ClusterEvent {
-    let resource = EventResource::WildCard;
-    ClusterEvent { resource, action: ActionType::ALL, custom_label: Some(label), objects }
 }
 
 impl SchedulingQueue {
@@ -336,7 +333,8 @@ impl SchedulingQueue {
             None if self.in_flight.contains(key) => {
                 if let Some(entry) = snapshot.pod(key) {
                     let pod = Some(entry.pod.clone());
-                    let event = custom("ForceActivate", EventObjects::Pod { old: None, new: pod });
+                    let event =
+                        ClusterEvent::wildcard("ForceActivate", EventObjects::Pod { old: None, new: pod });
                     self.in_flight.note(&event, &Scope::default());
                 }
             }
@@ -358,7 +356,7 @@ impl SchedulingQueue {
             return;
         }
         self.next_flush = Time((now.0.div_euclid(FLUSH_EVERY.0) + 1) * FLUSH_EVERY.0);
-        let event = custom("UnschedulableTimeout", EventObjects::None);
+        let event = ClusterEvent::wildcard("UnschedulableTimeout", EventObjects::None);
         for key in self.unschedulable.concerned(&event) {
             let waits_long =
                 self.entries.get(&key).is_some_and(|entry| now - entry.queued.info.timestamp > longest);

@@ -2,7 +2,7 @@
 //! nobody waits for costs one look per group and not per pod.
 
 use super::interest::Judges;
-use crate::framework::{ClusterEvent, EventResource, PluginId, PluginSet, QueuedPodInfo};
+use crate::framework::{ClusterEvent, PluginId, PluginSet, QueuedPodInfo};
 use crate::model::PodKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +20,9 @@ impl Group {
     /// Whether anyone who keeps these pods waits for such an event. A gated pod is let through by its gate alone.
     fn waits_for(&self, event: &ClusterEvent) -> bool {
         if let Some(gate) = self.gated_by {
-            return event.resource != EventResource::WildCard && self.judges.waits_for(gate, event);
+            return !event.is_wildcard() && self.judges.waits_for(gate, event);
         }
-        event.resource == EventResource::WildCard
-            || self.refused_by.iter().any(|plugin| self.judges.waits_for(plugin, event))
+        event.is_wildcard() || self.refused_by.iter().any(|plugin| self.judges.waits_for(plugin, event))
     }
 }
 
