@@ -240,7 +240,7 @@ fn waiting_pods_are_judged_by_the_policy_that_replaced_theirs_and_go_on_when_it_
 
     let mut cluster = Cluster::new(with(&gang(3)), objects());
     cluster.wait(70);
-    assert_eq!((cluster.node_of("a"), cluster.scheduler.bindings().len()), (None, 0));
+    assert_eq!((cluster.node_of("a"), cluster.node_of("b")), (None, None));
     let text = "FailedScheduling 0/1 nodes are available: 1 too few members.";
-    assert_eq!(cluster.events, [text, text]);
+    assert_eq!(cluster.events[..2], [text, text]);
 }
