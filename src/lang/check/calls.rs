@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Namespaces of functions: `math.greatest(…)`.
 const NAMESPACES: [&str; 7] = ["math", "sets", "lists", "strings", "numa", "optional", "base64"];
 
+/// Namespaces of CEL in Kubernetes that are not built.
+const NAMESPACES_NOT_BUILT: [&str; 5] = ["format", "ip", "cidr", "url", "semver"];
+
 impl Checker<'_> {
     pub(super) fn call(&mut self, call: &ast::Call, span: Span, wanted: Option<&Type>) -> Expr {
         let name = &call.function;
@@ -126,6 +129,14 @@ impl Checker<'_> {
 
     pub(super) fn method(&mut self, call: &ast::MethodCall, span: Span) -> Expr {
         let name = &call.method;
+        if let ast::ExprKind::Name(namespace) = &call.object.kind
+            && NAMESPACES_NOT_BUILT.contains(&&**namespace)
+            && !self.names.contains_key(namespace)
+            && !self.frame.locals.iter().any(|local| local.name == *namespace)
+        {
+            self.not_built(call.object.span.to(name.span), format_args!("`{namespace}.{}`", name.text));
+            return self.unknown(span);
+        }
         // `math.greatest(…)`: a function of a namespace.
         if let ast::ExprKind::Name(namespace) = &call.object.kind
             && NAMESPACES.contains(&&**namespace)

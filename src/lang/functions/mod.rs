@@ -38,6 +38,7 @@ pub static NOT_BUILT: &[&str] = &[
     "isQuantity",
     "isSemver",
     "isURL",
+    "lists.range",
     "lookup",
     "metrics",
     "numa.fits",
@@ -50,6 +51,7 @@ pub static NOT_BUILT: &[&str] = &[
     "owner",
     "quantity",
     "semver",
+    "strings.quote",
     "type",
     "url",
 ];

@@ -317,6 +317,57 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("\"abc\".substring(0, 2)", "\"ab\"")],
         ..BASE
     },
+    FunctionDef {
+        name: "replace",
+        params: &[S, S, S, Ty::Int],
+        names: &["text", "old", "new", "most"],
+        result: S,
+        body: |args, _| match args {
+            [a, b, c, Value::Int(most)] => match (text(a), text(b), text(c)) {
+                (Some(a), Some(b), Some(c)) if *most >= 0 => {
+                    Value::text(a.replacen(b, c, usize::try_from(*most).unwrap_or(usize::MAX)))
+                }
+                (Some(a), Some(b), Some(c)) => Value::text(a.replace(b, c)),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "with new in the place of the first so many; below 0 of every old",
+        examples: &[("\"aba\".replace(\"a\", \"x\", 1)", "\"xba\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "findAll",
+        params: &[S, S, Ty::Int],
+        names: &["text", "pattern", "most"],
+        result: Ty::List(&S),
+        prepare: PATTERN,
+        body: |args, prepared| match (args, prepared) {
+            ([a, _, Value::Int(most)], Prepared::Pattern(pattern)) => {
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let found = pattern.find_iter(text(a).unwrap_or("")).take(most);
+                Value::list(found.map(|found| Value::text(found.as_str())))
+            }
+            _ => Value::Absent,
+        },
+        doc: "the first so many places that the pattern matches; below 0 all",
+        examples: &[("\"a1b22\".findAll(\"[0-9]+\", 1)", "[\"1\"]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "size",
+        params: &[Ty::Blob],
+        names: &["bytes"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, 1 << 20)),
+        body: |args, _| match args {
+            [Value::Blob(bytes)] => Value::Int(bytes.len() as i64),
+            _ => Value::Absent,
+        },
+        doc: "the number of its bytes",
+        examples: &[("b\"abc\".size()", "3")],
+        ..BASE
+    },
 ];
 
 fn one<'a>(args: &[Value<'a>], f: impl Fn(&str) -> Value<'static>) -> Value<'a> {

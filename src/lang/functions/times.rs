@@ -130,9 +130,9 @@ rows! {
         params: &[Ty::Duration],
         names: &["duration"],
         result: Ty::Int,
-        body: |args, _| whole(args, |us| us / 1000 % 1000),
-        doc: "the milliseconds of the last second",
-        examples: &[("(1500ms).getMilliseconds()", "500")],
+        body: |args, _| whole(args, |us| us / 1000),
+        doc: "whole milliseconds",
+        examples: &[("(1500ms).getMilliseconds()", "1500")],
         ..BASE
     };
     FunctionDef {
