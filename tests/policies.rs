@@ -375,3 +375,26 @@ fn events_that_cannot_help_wake_nobody() {
     let objects = EventObjects::Node { old: None, new: Some(added.clone()) };
     assert_eq!(hint(vec![added], event(EventResource::Node, ActionType::ADD, objects)), QueueingHint::Queue);
 }
+
+#[test]
+fn a_gate_that_reads_the_clock_opens_in_time() {
+    use bayplan::model::Duration;
+    use bayplan::scheduler::{Input, Options, Profiles, Scheduler};
+    let framework = framework(
+        r#"policy hours { gate "outside the hours" when !within(now(), "Mon-Fri 12:05-13:00", "UTC") }"#,
+    );
+    let start = crate::support::policies::NOW;
+    let profiles = std::sync::Arc::new(Profiles { frameworks: vec![framework], revision: 1 });
+    let (mut scheduler, mut out) = (Scheduler::new(Options::default()), Vec::new());
+    let held = pod("held").scheduler("bayplan").object();
+    for input in [Input::Profiles(profiles), Input::Lead(true), Input::Synced, Input::Upserted(held)] {
+        scheduler.step(input, start, &mut out);
+    }
+    assert!(!scheduler.wants_cycle(), "the pod is kept out of the queue");
+    let mut now = start;
+    while !scheduler.wants_cycle() && now - start < Duration::from_seconds(600) {
+        now = scheduler.next_wakeup().unwrap();
+        scheduler.step(Input::Tick, now, &mut out);
+    }
+    assert_eq!(now - start, Duration::from_seconds(300));
+}

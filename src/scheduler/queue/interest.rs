@@ -34,6 +34,11 @@ impl Judges {
         Self { framework: framework.clone() }
     }
 
+    /// Whether a plugin's answer may change with time alone.
+    pub(crate) fn reads_clock(&self, plugin: PluginId) -> bool {
+        self.framework.plugin(plugin).is_some_and(|plugin| plugin.reads().clock)
+    }
+
     /// Whether a plugin waits for an event of this sort.
     pub(crate) fn waits_for(&self, plugin: PluginId, event: &ClusterEvent) -> bool {
         self.framework.waits().interested(event).any(|id| id == plugin)

@@ -35,6 +35,8 @@ use unschedulable::Unschedulable;
 
 /// Pods older than the limit are looked for this often.
 const FLUSH_EVERY: Duration = Duration::from_seconds(30);
+/// Pods kept by a plugin that reads the clock are looked at again at each full minute.
+const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A pod taken from the queue, with what is needed to put it back.
 #[derive(Clone, Debug)]
@@ -100,6 +102,7 @@ pub(super) struct SchedulingQueue {
     /// How long a pod waits for an event before it is tried anyway; `None`: for ever.
     longest_wait: Option<Duration>,
     next_flush: Time,
+    next_minute: Time,
     /// Up to where keys of the order know the cluster.
     keys_at: Generation,
 }
@@ -115,6 +118,7 @@ impl SchedulingQueue {
             arrivals: 0,
             longest_wait,
             next_flush: Time(i64::MIN),
+            next_minute: Time(i64::MIN),
             keys_at: Generation::default(),
         }
     }
@@ -351,6 +355,14 @@ impl SchedulingQueue {
             self.active.insert(rank.clone(), key.clone());
             self.entries.insert(key, Entry { queued, place: Place::Active(rank) });
         }
+        if now >= self.next_minute {
+            self.next_minute = Time((now.0.div_euclid(CLOCK_EVERY.0) + 1) * CLOCK_EVERY.0);
+            for key in self.unschedulable.clocked() {
+                if let Some(queued) = self.remove(&key) {
+                    self.put(queued, Worth::AfterBackoff, snapshot, now);
+                }
+            }
+        }
         let Some(longest) = self.longest_wait else { return };
         if now < self.next_flush {
             return;
@@ -369,7 +381,8 @@ impl SchedulingQueue {
     /// When the next [`SchedulingQueue::tick`] may do something.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         let flush = self.longest_wait.filter(|_| self.unschedulable.counts().0 > 0).map(|_| self.next_flush);
-        [self.backoff.next_wakeup(), flush].into_iter().flatten().min()
+        let minute = self.unschedulable.has_clocked().then_some(self.next_minute);
+        [self.backoff.next_wakeup(), flush, minute].into_iter().flatten().min()
     }
 
     /// Other plugins judge the pods of a profile: `judges` is asked for each pod; `None` drops it. Pods whose refusers

@@ -24,6 +24,14 @@ impl Group {
         }
         event.is_wildcard() || self.refused_by.iter().any(|plugin| self.judges.waits_for(plugin, event))
     }
+
+    /// Whether time alone may let these pods go on.
+    fn reads_clock(&self) -> bool {
+        match self.gated_by {
+            Some(gate) => self.judges.reads_clock(gate),
+            None => self.refused_by.iter().any(|plugin| self.judges.reads_clock(plugin)),
+        }
+    }
 }
 
 /// Pods waiting for an event.
@@ -70,6 +78,19 @@ impl Unschedulable {
             self.groups.iter().filter(|group| group.waits_for(event)).flat_map(|g| &g.pods).collect();
         pods.sort();
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
+    }
+
+    /// The pods that a plugin keeps which reads the clock, by number of arrival.
+    pub(super) fn clocked(&self) -> Vec<PodKey> {
+        let groups = self.groups.iter().filter(|group| group.reads_clock());
+        let mut pods: Vec<(&u64, &PodKey)> = groups.flat_map(|group| &group.pods).collect();
+        pods.sort();
+        pods.into_iter().map(|(_, pod)| pod.clone()).collect()
+    }
+
+    /// Whether there are such pods.
+    pub(super) fn has_clocked(&self) -> bool {
+        self.groups.iter().any(Group::reads_clock)
     }
 
     /// All pods, by number of arrival.
