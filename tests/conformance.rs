@@ -296,6 +296,9 @@ fn families(mut decider: impl Decider) {
     let mut all = Count::default();
     for name in FAMILIES {
         all.add(family(name, &vectors(&format!("kube-scheduler-1.36/{name}")), &mut decider));
+        if name != "mixed" {
+            all.add(family(&format!("{name} more"), &vectors(&format!("{name}-more")), &mut decider));
+        }
     }
     all.tell("all");
     assert_eq!(all.mismatches.len(), 0, "{:#?}", &all.mismatches[..all.mismatches.len().min(20)]);
@@ -397,7 +400,8 @@ fn hints(cases: &[Value]) -> Count {
 
 #[test]
 fn events_and_hints_agree() {
-    let count = hints(&vectors("hints"));
+    let mut count = hints(&vectors("hints"));
+    count.add(hints(&vectors("hints-more")));
     count.tell("hints");
     assert_eq!(count.mismatches.len(), 0, "{:#?}", &count.mismatches[..count.mismatches.len().min(20)]);
     assert!(count.cases >= 500 && count.decisions >= 4_000 && count.values >= 40_000, "{count:?}");

@@ -109,8 +109,8 @@ proptest! {
         let default_cpu = naive(&containers, &init, cpu, 100).0;
         let default_memory = naive(&containers, &init, memory, 200 * MIB).0;
         // Recorded decisions show that NodeResourcesFit scores the containers, not the amounts of the pod as a whole.
-        prop_assert_eq!(pod.score_milli_cpu, expect(default_cpu, None, over.0));
-        prop_assert_eq!(pod.score_memory, expect(default_memory, None, memory(&over)));
+        prop_assert_eq!(pod.score_requests.milli_cpu, expect(default_cpu, None, over.0));
+        prop_assert_eq!(pod.score_requests.memory, expect(default_memory, None, memory(&over)));
         // A pod with amounts of its own gets no default for what any container (or overhead) names.
         let own = level.0.is_some() || level.1.is_some();
         let sum = |named: bool, plain: i64, default: i64| if own && named { plain } else { default };
@@ -383,7 +383,7 @@ fn an_invalid_selector_does_not_lose_the_pod() {
 }
 
 #[test]
-fn preferred_terms_that_ask_nothing_are_left_out() {
+fn preferred_terms_that_ask_nothing_match_nothing() {
     let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [
         { "weight": 5, "preference": {} },
         { "weight": 0, "preference": { "matchExpressions": [{ "key": "a", "operator": "Exists" }] } },
@@ -395,7 +395,7 @@ fn preferred_terms_that_ask_nothing_are_left_out() {
     let preferred = &pod.node_affinity.preferred;
     let weights: Vec<_> =
         preferred.iter().map(|term| (term.weight, term.matches(&node.name, &node.labels))).collect();
-    assert_eq!(weights, [(7, true), (9, false)]);
+    assert_eq!(weights, [(0, false), (0, false), (7, true), (9, false)]);
     let error = pod.node_affinity.preferred_error.as_ref().unwrap().to_string();
     assert!(error.starts_with("[3].matchExpressions[0].values[0]: Invalid value: \"b\""), "{error}");
 }
@@ -779,7 +779,7 @@ fn pods_agree_with_kubernetes() {
             ("requests", amounts(&pod.requests)),
             ("limits", amounts(&pod.limits)),
             ("nonzero", json!([pod.nonzero_milli_cpu, pod.nonzero_memory])),
-            ("score", json!([pod.score_milli_cpu, pod.score_memory])),
+            ("score", json!([pod.score_requests.milli_cpu, pod.score_requests.memory])),
             ("qos", json!(format!("{:?}", pod.qos))),
             ("ports", json!(ports)),
             ("tolerated", json!(tolerated(false))),

@@ -9,7 +9,7 @@ use super::symbol::Symbol;
 use std::sync::Arc;
 
 /// A term of a node selector. A term without requirements matches nothing.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct NodeSelectorTerm {
     /// Requirements on labels.
     pub expressions: Box<[Requirement]>,
@@ -118,7 +118,8 @@ impl NodeSelector {
 }
 
 impl PreferredTerm {
-    /// The terms of an object that can count: weight 0 and empty terms are left out. Invalid ones stay in place.
+    /// The terms of an object. Those of weight 0 and empty ones are not looked at, yet a pod that has only such is
+    /// scored; invalid ones stay in place too.
     pub fn parse_all(objects: &[selectors::PreferredSchedulingTerm]) -> (Arc<[Self]>, Option<SelectorError>) {
         let mut problems = Vec::new();
         let mut terms = Vec::new();
@@ -127,6 +128,7 @@ impl PreferredTerm {
             if object.weight == 0
                 || preference.match_expressions.is_empty() && preference.match_fields.is_empty()
             {
+                terms.push(Self { weight: 0, term: NodeSelectorTerm::default() });
                 continue;
             }
             let (term, more) = NodeSelectorTerm::parse(preference, &format!("[{at}]"));
@@ -158,7 +160,7 @@ pub struct NodeAffinity {
     pub node_selector: Labels,
     /// Required terms.
     pub required: Option<Arc<NodeSelector>>,
-    /// Preferred terms that can count.
+    /// Preferred terms.
     pub preferred: Arc<[PreferredTerm]>,
     /// What is wrong with the preferred terms, all together. Upstream then fails to score the pod.
     pub preferred_error: Option<SelectorError>,

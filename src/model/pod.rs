@@ -112,11 +112,9 @@ pub struct PodInfo {
     pub nonzero_milli_cpu: i64,
     /// Request of memory (bytes) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
     pub nonzero_memory: i64,
-    /// CPU (millicores) that this pod counts while NodeResourcesFit scores nodes for it: defaults for containers that
-    /// name none, and no amounts of the pod as a whole.
-    pub score_milli_cpu: i64,
-    /// Memory (bytes) that this pod counts while it is itself scored; as `score_milli_cpu`.
-    pub score_memory: i64,
+    /// What this pod counts while NodeResourcesFit scores nodes for it: defaults for containers that name no CPU or
+    /// memory, and no amounts of the pod as a whole.
+    pub score_requests: Resource,
     /// `spec.overhead`.
     pub overhead: Resource,
     /// Containers: init containers first, in pod order, then regular ones.

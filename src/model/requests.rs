@@ -223,14 +223,13 @@ impl PodResources {
         self.scored(missing("cpu"), missing("memory"))
     }
 
-    /// CPU (millicores) and memory (bytes) of the pod that is being scored by NodeResourcesFit: the defaults count for
-    /// each container that names none, and amounts of the pod as a whole do not count, as upstream's scorer is made
+    /// What counts of the pod that is being scored by NodeResourcesFit: the defaults of CPU and memory count for each
+    /// container that names none, and amounts of the pod as a whole do not count, as upstream's scorer is made
     /// without `enablePodLevelResources` (the recorded decisions show it).
-    pub fn score(&self) -> (i64, i64) {
+    pub fn score(&self) -> Amounts {
         let mut requests = self.containers_with(&Self::defaults(true, true));
         requests.add(&self.overhead);
-        let of = |name| requests.get(name).unwrap_or_default();
-        (of("cpu").milli_value(), of("memory").value())
+        requests
     }
 
     fn scored(&self, cpu: bool, memory: bool) -> (i64, i64) {

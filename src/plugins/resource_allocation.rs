@@ -61,10 +61,9 @@ pub(super) enum Amounts {
 impl Amounts {
     /// What the pod requests of a resource.
     pub(super) fn of_pod(self, pod: &PodInfo, name: &Symbol) -> i64 {
-        match (self, name.as_str()) {
-            (Self::NonZero, "cpu") => pod.score_milli_cpu,
-            (Self::NonZero, "memory") => pod.score_memory,
-            _ => pod.requests.get(name),
+        match self {
+            Self::NonZero => pod.score_requests.get(name),
+            Self::Requested => pod.requests.get(name),
         }
     }
 

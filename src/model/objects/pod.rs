@@ -325,7 +325,6 @@ impl PodInfo {
         };
         let resources = PodResources::read(object)?;
         let (nonzero_milli_cpu, nonzero_memory) = resources.nonzero();
-        let (score_milli_cpu, score_memory) = resources.score();
         let without_pods = |mut resource: Resource| {
             resource.pods = 0;
             resource
@@ -376,8 +375,7 @@ impl PodInfo {
             limits: without_pods(resources.limits().to_resource()),
             nonzero_milli_cpu,
             nonzero_memory,
-            score_milli_cpu,
-            score_memory,
+            score_requests: without_pods(resources.score().to_resource()),
             overhead: without_pods(resources.overhead.to_resource()),
             containers: containers.collect(),
             images: spec.images(),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 var families = []string{"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints"}
@@ -21,11 +22,16 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 	}
 	for {
 		made := drawCase(g, family, seed, i)
-		// A drawn configuration may be invalid; another is drawn then.
-		if err := made.run(); !errors.Is(err, errConfig) {
+		// A drawn configuration may be invalid, or enable a plugin at one point without the point that prepares it,
+		// which upstream reports for each pod; another is drawn then.
+		if err := made.run(); !errors.Is(err, errConfig) && (err != nil || !made.unprepared()) {
 			return made, err
 		}
 	}
+}
+
+func (s *schedulingCase) unprepared() bool {
+	return slices.ContainsFunc(s.Decisions, func(d decision) bool { return strings.Contains(d.Error, "from cycleState") })
 }
 
 func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
