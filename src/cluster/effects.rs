@@ -53,7 +53,7 @@ pub trait Replies: Send + Sync + 'static {
 
 enum Command {
     Call { ticket: Option<Ticket>, call: ApiCall, transition: bool },
-    Finished { lane: Symbol },
+    Finished { lane: Symbol, throttled: bool },
     Drain(oneshot::Sender<()>),
 }
 
@@ -67,11 +67,13 @@ impl Effects {
     /// Starts the task that makes the calls; it ends with the last clone.
     pub fn start(api: Api, term: Term, settings: Settings, replies: Arc<dyn Replies>) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
+        let width = settings.at_once as f64;
         let window = Window {
             maker: Maker { api, term, settings, replies, done: commands.downgrade() },
             lanes: FxHashMap::default(),
             ready: VecDeque::new(),
             open: 0,
+            width,
             drained: Vec::new(),
         };
         tokio::spawn(window.run(inbox));
@@ -111,6 +113,8 @@ struct Window {
     /// Lanes with something to send and nothing under way.
     ready: VecDeque<Symbol>,
     open: usize,
+    /// How many may be open: halved when the server throttles, widened again call by call.
+    width: f64,
     drained: Vec<oneshot::Sender<()>>,
 }
 
@@ -119,7 +123,7 @@ impl Window {
         while let Some(command) = inbox.recv().await {
             match command {
                 Command::Call { ticket, call, transition } => self.take(Job { ticket, call, transition }),
-                Command::Finished { lane } => self.finished(lane),
+                Command::Finished { lane, throttled } => self.finished(lane, throttled),
                 Command::Drain(tell) => self.drained.push(tell),
             }
             self.send();
@@ -174,8 +178,11 @@ impl Window {
         }
     }
 
-    fn finished(&mut self, key: Symbol) {
+    fn finished(&mut self, key: Symbol, throttled: bool) {
         self.open -= 1;
+        let most = self.maker.settings.at_once as f64;
+        self.width =
+            if throttled { (self.width / 2.0).max(1.0) } else { (self.width + 1.0 / self.width).min(most) };
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         lane.superseded = None;
         if lane.queue.is_empty() {
@@ -186,7 +193,7 @@ impl Window {
     }
 
     fn send(&mut self) {
-        while self.open < self.maker.settings.at_once {
+        while self.open < self.width as usize {
             let Some(key) = self.ready.pop_front() else { return };
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
             let Some(job) = lane.queue.pop_front() else { continue };
@@ -195,9 +202,9 @@ impl Window {
             self.open += 1;
             let maker = self.maker.clone();
             tokio::spawn(async move {
-                maker.make(job, &flag).await;
+                let throttled = maker.make(job, &flag).await;
                 if let Some(done) = maker.done.upgrade() {
-                    let _ = done.send(Command::Finished { lane: key });
+                    let _ = done.send(Command::Finished { lane: key, throttled });
                 }
             });
         }
@@ -241,7 +248,8 @@ impl Maker {
         }
     }
 
-    async fn make(&self, job: Job, superseded: &AtomicBool) {
+    /// Makes a call and answers it; whether the server throttled us.
+    async fn make(&self, job: Job, superseded: &AtomicBool) -> bool {
         let (kind, pod) = match &job.call {
             ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
             ApiCall::PatchStatus { pod, .. } => ("patch", pod.clone()),
@@ -259,10 +267,12 @@ impl Maker {
             let what = format!("{}/{}", pod.namespace, pod.name);
             tracing::info!(call = kind, pod = %what, ?error, "call failed");
         }
+        let throttled = matches!(&result, Err(CallError::Refused { code: 429, .. }));
         self.replies.made(Made { kind, pod, result: name, took });
         if let Some(ticket) = job.ticket {
             self.replies.reply(ticket, result);
         }
+        throttled
     }
 
     /// Repeats what may be repeated: reads, deletions by UID and patches of conditions.

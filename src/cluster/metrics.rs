@@ -30,8 +30,6 @@ pub struct Metrics {
     pub extension_point_duration: Histograms,
     /// `queue`.
     pub pending_pods: Gauges,
-    /// `queue`, `event`.
-    pub incoming_pods: Counters,
     /// No labels.
     pub pod_attempts: Histogram,
     /// `type`: nodes, pods, assumed_pods.
@@ -107,12 +105,6 @@ impl Metrics {
                 "scheduler_pending_pods",
                 "Number of pending pods, by the queue type",
                 Gauges::default(),
-            ),
-            incoming_pods: add(
-                &mut registry,
-                "scheduler_queue_incoming_pods",
-                "Number of pods added to scheduling queues by event and queue type",
-                Counters::default(),
             ),
             pod_attempts: add(
                 &mut registry,

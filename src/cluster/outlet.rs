@@ -82,11 +82,11 @@ impl Sorter {
                 return;
             }
             Decision::Unschedulable { message, .. } => {
-                tracing::debug!(%pod, revision, attempt, %message, "Unable to schedule pod; no fit; waiting");
+                tracing::debug!(%pod, revision, attempt, err = %message, "Unable to schedule pod; no fit; waiting");
                 "unschedulable"
             }
             Decision::Error { message } => {
-                tracing::error!(%pod, revision, attempt, %message, "Error scheduling pod; retrying");
+                tracing::error!(%pod, revision, attempt, err = %message, "Error scheduling pod; retrying");
                 "error"
             }
         };

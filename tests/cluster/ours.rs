@@ -76,7 +76,9 @@ impl Ours {
         );
         std::fs::write(&config, text).expect("writing a configuration");
         let port = free_port();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bayplan"));
+        // Another build of it, for measurements.
+        let program = std::env::var_os("BAYPLAN_BINARY").unwrap_or(env!("CARGO_BIN_EXE_bayplan").into());
+        let mut command = Command::new(program);
         command
             .arg("run")
             .arg(format!("--config={}", setup.config.as_ref().unwrap_or(&config).display()))
