@@ -4,6 +4,7 @@
 use super::attempt::Attempt;
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
+use crate::lang::context::EvalContext;
 use crate::lang::convert;
 use crate::lang::interpret::Evaluator;
 use crate::lang::lower::{CompiledCheck, Env, Pass, bits, depends};
@@ -13,6 +14,15 @@ use crate::model::{NodeId, NodeInfo, NodeSet};
 impl PolicyPlugin {
     fn checks(&self) -> impl Iterator<Item = &CompiledCheck> {
         self.compiled.statements.filters.iter().flat_map(|filter| &filter.checks)
+    }
+
+    /// The refusal of a check; a constant reason is not interned again.
+    fn refused(&self, check: &CompiledCheck, context: EvalContext<'_>) -> Status {
+        match &check.constant {
+            Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),
+            Some(text) => Status::unresolvable(text.clone()),
+            None => refusal(&self.compiled, check.reason(), context),
+        }
     }
 
     /// The attempt, when the policy's filters speak of the pod.
@@ -28,7 +38,7 @@ impl Filter for PolicyPlugin {
         let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
         for check in self.checks() {
             if check.refuses(&mut env) {
-                return Err(refusal(&self.compiled, check.reason(), context));
+                return Err(self.refused(check, context));
             }
         }
         Ok(())
@@ -55,7 +65,7 @@ impl Filter for PolicyPlugin {
                         (true, Some(number)) => number,
                         (constant, _) => {
                             let of_node = h.snapshot.node(id).map_or(context, |node| context.on(node));
-                            let status = out.status(refusal(&self.compiled, check.reason(), of_node));
+                            let status = out.status(self.refused(check, of_node));
                             if constant {
                                 *number = Some(status);
                             }
@@ -91,7 +101,7 @@ fn violation(
     policy: &Policy,
     evaluator: &mut Evaluator<'_, '_>,
     check: &Check,
-    context: &crate::lang::context::EvalContext<'_>,
+    context: &EvalContext<'_>,
 ) -> Violation {
     let mut of = Violation { reason: evaluator.reason(&check.reason), ..Violation::default() };
     if !check.reason.details.is_empty() {
