@@ -134,7 +134,9 @@ func (g gen) changeNode(family string, node object) {
 			if allocatable := g.allocatable(family); allocatable != nil {
 				status["allocatable"] = allocatable
 			} else {
+				// The API server takes the capacity where there is no allocatable.
 				delete(status, "allocatable")
+				delete(status, "capacity")
 			}
 		case 5:
 			if allocatable, ok := status["allocatable"].(object); ok {

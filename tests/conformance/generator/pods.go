@@ -129,7 +129,7 @@ func (g gen) someRequests(percent int) object {
 		case "cpu":
 			all[name] = pick(g, "0", "1m", "1u", "0.1", "1.0001", "100n", "1e1", "3k", "0m", "250m", "8")
 		case "memory":
-			all[name] = pick(g, "0", "1", "1k", "0.5", "100m", "1e9", "1.5Gi", "129M", "50P", "30Gi", "0Gi")
+			all[name] = pick(g, "0", "1", "1k", "0.5", "100m", "1e9", "1.5Gi", "129M", "5P", "30Gi", "0Gi")
 		case "ephemeral-storage":
 			all[name] = pick(g, "0", "1Gi", "19Gi", "21Gi", "500m")
 		case "hugepages-2Mi":
