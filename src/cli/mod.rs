@@ -9,6 +9,7 @@ mod load;
 mod setup;
 mod lint;
 mod dry_run;
+mod explain;
 mod version;
 mod completions;
 #[cfg(feature = "cluster")]
@@ -72,6 +73,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Schedules the pending pods of a cluster given as files; binds nothing.
     DryRun(dry_run::Args),
+    /// Explains why a pod waits and what would help, or why it is where it is.
+    Explain(explain::Args),
     /// Checks policies: all mistakes, each on its line, with a way out.
     Lint(lint::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
@@ -96,6 +99,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         #[cfg(feature = "cluster")]
         Command::Run(args) => run::run(&args),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
+        Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),

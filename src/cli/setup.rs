@@ -7,14 +7,15 @@ use crate::config::{self, SchedulerConfig};
 use crate::diag::render::{Look, Tally};
 use crate::diag::{Diagnostic, Severity, SourceId, SourceMap, Span, render};
 use crate::dry_run::World;
-use crate::framework::{ArgsError, At, Field, Plugin, Registry, Tree, TreeValue};
+use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::check::Argument;
-use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::model::Symbol;
 use crate::plugins::policy::{LeftAlone, PolicyPlugin};
 use crate::scheduler::Profiles;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the cluster and its rules come from.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -70,6 +71,29 @@ pub struct Setup {
     pub world: World,
     /// The profiles with the policies in them.
     pub profiles: Arc<Profiles>,
+    config: SchedulerConfig,
+    config_source: SourceId,
+}
+
+impl Setup {
+    /// The profile that serves a scheduler name, without one filter of a policy.
+    pub fn without(&self, scheduler_name: &Symbol, policy: &str, filter: &str) -> Option<Arc<Framework>> {
+        let mut registry = crate::plugins::registry();
+        for compiled in self.policies.set.iter() {
+            let compiled = if compiled.name() == policy {
+                let mut changed = crate::lang::typed::Policy::clone(&compiled.policy);
+                changed.filters.retain(|known| *known.name != *filter);
+                Arc::new(CompiledPolicy::new(changed, &self.policies.sources))
+            } else {
+                compiled.clone()
+            };
+            let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
+            let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled, LeftAlone::default()));
+            registry.add_policy(&name, sorts, move |_| Ok(plugin.clone())).ok()?;
+        }
+        let made = self.config.frameworks(&registry, self.config_source).ok()?;
+        made.frameworks.into_iter().find(|framework| framework.scheduler_name == *scheduler_name)
+    }
 }
 
 /// Reads everything. `None`: mistakes were printed, and nothing can be decided.
@@ -103,32 +127,50 @@ pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     if complain(&policies, out)? {
         return Ok(None);
     }
-    let profiles = profiles(from, &mut policies, out)?;
-    Ok(profiles.map(|profiles| Setup { policies, world, profiles }))
+    let Some((config, config_source)) = config(from, &mut policies, out)? else { return Ok(None) };
+    let Some(profiles) = profiles(&config, config_source, &mut policies, out)? else { return Ok(None) };
+    Ok(Some(Setup { policies, world, profiles, config, config_source }))
 }
 
-/// Makes the profiles of the configuration, with every policy as a plugin.
-fn profiles(from: &From, policies: &mut Policies, out: &mut Output) -> anyhow::Result<Option<Arc<Profiles>>> {
-    let (config, source) = match &from.config {
-        Some(path) => {
-            let id = policies.add(path)?;
-            let Some(source) = policies.sources.get(id) else { return Ok(None) };
-            let (config, said) = config::read(source);
-            policies.diagnostics = said;
-            if complain(policies, out)? {
-                return Ok(None);
-            }
-            (config, id)
-        }
-        None => (SchedulerConfig::default(), policies.sources.add("the default configuration", "")),
+/// Reads the configuration. `None`: mistakes were printed.
+fn config(
+    from: &From,
+    policies: &mut Policies,
+    out: &mut Output,
+) -> anyhow::Result<Option<(SchedulerConfig, SourceId)>> {
+    let Some(path) = &from.config else {
+        let id = policies.sources.add("the default configuration", "");
+        return Ok(Some((SchedulerConfig::default(), id)));
     };
-    let registry = registry(policies)?;
+    let id = policies.add(path)?;
+    let Some(source) = policies.sources.get(id) else { return Ok(None) };
+    let (config, said) = config::read(source);
+    policies.diagnostics = said;
+    Ok(if complain(policies, out)? { None } else { Some((config, id)) })
+}
+
+/// Makes the profiles of the configuration, with every policy as a plugin. The policies are then those that are in
+/// service: with the arguments of the configuration.
+fn profiles(
+    config: &SchedulerConfig,
+    source: SourceId,
+    policies: &mut Policies,
+    out: &mut Output,
+) -> anyhow::Result<Option<Arc<Profiles>>> {
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let registry = registry(policies, &made)?;
     match config.frameworks(&registry, source) {
-        Ok(made) => {
-            for warning in made.warnings {
+        Ok(frameworks) => {
+            for warning in frameworks.warnings {
                 note(out, &warning.message);
             }
-            Ok(Some(Arc::new(Profiles { frameworks: made.frameworks, revision: 1 })))
+            let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();
+            for compiled in made.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                in_service.retain(|known| known.name() != compiled.name());
+                in_service.push(compiled);
+            }
+            policies.set = PolicySet::new(in_service);
+            Ok(Some(Arc::new(Profiles { frameworks: frameworks.frameworks, revision: 1 })))
         }
         Err(said) => {
             policies.diagnostics = said;
@@ -138,39 +180,40 @@ fn profiles(from: &From, policies: &mut Policies, out: &mut Output) -> anyhow::R
     }
 }
 
+/// Policies that were compiled with arguments.
+type Made = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
+
 /// The in-tree plugins and the policies.
-pub fn registry(policies: &Policies) -> anyhow::Result<Registry> {
+fn registry(policies: &Policies, made: &Made) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
     for compiled in policies.set.iter() {
         let sources = policies.sources.clone();
         let compiled = compiled.clone();
-        let name = compiled.name().to_owned();
-        let sorts = compiled.policy.queue.is_some();
+        let made = made.clone();
+        let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
         registry.add_policy(&name, sorts, move |args| {
-            with_arguments(&compiled, &sources, &LeftAlone::default(), args)
+            let compiled = with_arguments(&compiled, &sources, args)?;
+            if !matches!(args.value, TreeValue::Null) {
+                made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
+            }
+            Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())))
         })?;
     }
     Ok(registry)
 }
 
-/// The plugin of a policy with the arguments of a profile: it is checked again with them.
-pub fn with_arguments(
+/// A policy with the arguments of a profile: it is checked again with them.
+fn with_arguments(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
-    left_alone: &LeftAlone,
     args: &Tree,
-) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let plugin = |compiled| Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())) as Arc<dyn Plugin>);
+) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {
     let entries = match &args.value {
-        TreeValue::Null => return plugin(compiled.clone()),
+        TreeValue::Null => return Ok(compiled.clone()),
         TreeValue::Map(entries) => entries,
-        _ => {
-            return Err(vec![
-                Field::root(args).error("arguments of a policy are a map from params to values"),
-            ]);
-        }
+        _ => return Err(vec![Field::root(args).error("arguments of a policy are a map from params to values")]),
     };
-    let Some(source) = sources.source(compiled.policy.span) else { return plugin(compiled.clone()) };
+    let Some(source) = sources.source(compiled.policy.span) else { return Ok(compiled.clone()) };
     let arguments: Vec<Argument> = entries
         .iter()
         .map(|entry| Argument {
@@ -197,9 +240,7 @@ pub fn with_arguments(
         })
         .collect();
     match policies.iter().position(|policy| *policy.name == *wanted) {
-        Some(at) if errors.is_empty() => {
-            plugin(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources)))
-        }
+        Some(at) if errors.is_empty() => Ok(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources))),
         _ => Err(errors),
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! How a scheduler decides is not decided here: the same framework and the same plugins are asked.
 
+pub mod changes;
 mod count;
 
 pub use count::{Because, NodeSetCount, RuleCount};
 
-use crate::framework::{Cycle, Feasible, FitError, Framework, Silent, Violation};
-use crate::model::{NodeId, NodeSet, PodInfo, Snapshot, Symbol, Time};
+use crate::framework::{Cycle, FitError, Framework, Silent, Violation};
+use crate::model::{PodInfo, Snapshot, Time};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -84,11 +85,8 @@ pub fn explain(
     pod: &Arc<PodInfo>,
     now: Time,
 ) -> Explanation {
-    let mut world = snapshot.clone();
     let placed = snapshot.pod(&pod.key).and_then(|entry| entry.placed);
-    if placed.is_some() {
-        world.apply(crate::model::Change::PodUnplaced { pod: pod.key.clone() });
-    }
+    let world = unplaced(snapshot, pod);
     let node = placed.and_then(|(node, _)| snapshot.node(node)).map(|node| node.name().to_string());
     let mut explanation = Explanation {
         pod: pod.full_name(),
@@ -144,7 +142,17 @@ pub fn explain(
             }
         }
         match first {
-            Some(status) => firsts.push((info.id(), status)),
+            Some(status) => {
+                // A plugin that names no violations has refused all the same.
+                if refusals.is_empty() {
+                    let reason = status.message();
+                    refusals.push(Refusal::new(
+                        framework.plugin_name(status.plugin),
+                        Violation { reason, ..Violation::default() },
+                    ));
+                }
+                firsts.push((info.id(), status));
+            }
             None => explanation.fits.push(info.name().to_string()),
         }
         explanation.per_node.push(NodeExplanation { name: info.name().to_string(), refusals });
@@ -160,6 +168,15 @@ pub fn explain(
     explanation
 }
 
+/// The cluster with the pod on no node.
+pub fn unplaced(snapshot: &Snapshot, pod: &PodInfo) -> Snapshot {
+    let mut world = snapshot.clone();
+    if snapshot.pod(&pod.key).is_some_and(|entry| entry.placed.is_some()) {
+        world.apply(crate::model::Change::PodUnplaced { pod: pod.key.clone() });
+    }
+    world
+}
+
 fn event_text(cycle: &Cycle, all_nodes: usize) -> String {
     if all_nodes == 0 {
         return "no nodes available to schedule pods".to_owned();
@@ -171,15 +188,4 @@ fn narrowed_by(cycle: &Cycle, framework: &Framework) -> String {
     let names: Vec<&str> =
         cycle.diagnosis.unschedulable_plugins.iter().map(|id| framework.plugin_name(id)).collect();
     names.join(", ")
-}
-
-/// The nodes by name as a feasible set, for scoring an explained pod.
-pub fn feasible(snapshot: &Snapshot, names: &[String]) -> Feasible {
-    let nodes: NodeSet = names
-        .iter()
-        .filter_map(|name| snapshot.node_by_name(&Symbol::new(name)))
-        .collect::<Vec<NodeId>>()
-        .into_iter()
-        .collect();
-    Feasible { nodes }
 }

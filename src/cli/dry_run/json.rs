@@ -14,7 +14,7 @@ pub fn report(report: &Report, all_nodes: bool) -> Value {
 }
 
 /// A pod's last decision, corrected by what became of it afterwards.
-fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
+pub fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
     let mut one = match pod.decisions.last() {
         Some(record) => decision(record, all_nodes),
         None => json!({

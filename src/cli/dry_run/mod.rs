@@ -8,6 +8,7 @@ pub mod why;
 use super::{ExitStatus, Output, setup};
 use crate::dry_run::{Options, Order, Report, Standing, run as schedule};
 use crate::engine::TieBreak;
+use crate::model::Time;
 
 /// Schedules the pending pods of a cluster given as files, and binds nothing.
 #[derive(clap::Args, Debug)]
@@ -56,6 +57,7 @@ impl How {
             order: if self.order == "given" { Order::Given } else { Order::Queue },
             tie_break: if self.tie_break == "name" { TieBreak::Name } else { TieBreak::Seeded },
             seed: self.seed,
+            start: Time(jiff::Timestamp::now().as_microsecond()),
             ..Options::default()
         }
     }

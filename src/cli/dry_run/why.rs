@@ -53,23 +53,32 @@ pub fn runner_up<'a>(nodes: &'a [NodeDetail], chosen: &str) -> Option<&'a NodeDe
     others.rev().max_by_key(|node| node.total)
 }
 
-/// What separates two nodes most: a plugin, or one statement of a policy.
-fn decisive(chosen: &NodeDetail, second: &NodeDetail) -> String {
-    let mut most = (i64::MIN, String::new());
-    for score in &chosen.scores {
-        let other = second.scores.iter().find(|other| other.plugin == score.plugin);
-        if score.parts.is_empty() {
-            let ahead = score.score - other.map_or(0, |other| other.score);
-            if ahead > most.0 {
-                most = (ahead, score.plugin.to_string());
-            }
+/// A node's total as its parts: plugins, and the single statements of policies, weights included. The parts add up
+/// to the total.
+pub fn addends(node: &NodeDetail) -> Vec<(String, i64)> {
+    let mut found = Vec::new();
+    for score in &node.scores {
+        let own: i64 = score.parts.iter().map(|part| part.score * part.weight).sum();
+        let factor = if own == 0 { 1 } else { score.score / own };
+        if score.parts.is_empty() || own * factor != score.score {
+            found.push((score.plugin.to_string(), score.score));
+            continue;
         }
         for part in &score.parts {
-            let theirs = other.and_then(|other| other.parts.iter().find(|p| p.name == part.name));
-            let ahead = (part.score - theirs.map_or(0, |part| part.score)) * part.weight;
-            if ahead > most.0 {
-                most = (ahead, format!("{}/{}", score.plugin, part.name));
-            }
+            found.push((format!("{}/{}", score.plugin, part.name), part.score * part.weight * factor));
+        }
+    }
+    found
+}
+
+/// What separates two nodes most: a plugin, or one statement of a policy.
+fn decisive(chosen: &NodeDetail, second: &NodeDetail) -> String {
+    let theirs = addends(second);
+    let mut most = (i64::MIN, String::new());
+    for (name, score) in addends(chosen) {
+        let other = theirs.iter().find(|(other, _)| *other == name).map_or(0, |(_, score)| *score);
+        if score - other > most.0 {
+            most = (score - other, name);
         }
     }
     most.1

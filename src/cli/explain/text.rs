@@ -1,6 +1,6 @@
 //! An explanation as people read it: the verdict, nodes by their set of reasons, rules with what they keep away.
 
-use crate::cli::output::{Column, Output, Style, Table};
+use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::explain::{Because, Explanation, RuleCount};
 use std::fmt::Write;
 
@@ -13,8 +13,9 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
     let nodes = count(explanation.nodes);
     if let Some(node) = &explanation.node {
         let others = explanation.fits.len() - usize::from(explanation.fits.contains(node));
-        let there = if explanation.fits.contains(node) { "which fits" } else { "which would refuse it now" };
-        return format!("{pod} is on {}, {there}; {others} other nodes of {nodes} fit.", out.paint(Style::Good, node));
+        let there = if explanation.fits.contains(node) { "which lets it in" } else { "which would refuse it now" };
+        let rest = explanation.nodes.saturating_sub(1);
+        return format!("{pod} is on {}, {there}; {} of {} other nodes would, too.", out.paint(Style::Good, node), count(others), count(rest));
     }
     let waits = out.paint(Style::Warn, "waits");
     if let Some((plugin, reason)) = &explanation.refused_before_nodes {
@@ -148,48 +149,6 @@ fn because_text(because: &Because, all: bool) -> String {
         if rest > 0 {
             let _ = write!(text, ", other amounts on {}", count(rest));
         }
-    }
-    text
-}
-
-/// One node: every refusal with its values.
-pub fn node(explanation: &Explanation, name: &str, asked: usize, out: &Output) -> Option<String> {
-    let node = explanation.per_node.iter().find(|node| node.name == name)?;
-    let mut rules: Vec<&str> = node.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
-    rules.dedup();
-    let mut text = match rules.len() {
-        0 => format!("{} on {name}: {}.\n", explanation.pod, out.paint(Style::Good, "fits")),
-        refused => {
-            let refused_word = out.paint(Style::Bad, "refused");
-            format!("{} on {name}: {refused_word} by {refused} of {} rules.\n", explanation.pod, asked.max(refused))
-        }
-    };
-    let mut last = "";
-    for refusal in &node.refusals {
-        if refusal.rule != last {
-            let _ = writeln!(text, "\n  {}   {}", out.paint(Style::Name, &refusal.rule), out.paint(Style::Name, &refusal.place));
-            last = &refusal.rule;
-        }
-        let values = match (refusal.what.as_str(), refusal.need.as_str(), refusal.have.as_str()) {
-            ("", "", "") => String::new(),
-            (what, "", "") => format!("  {what}"),
-            (what, "", have) => format!("  {what} {have}"),
-            (what, need, have) => format!("  {what}: needs {need}, has {have}"),
-        };
-        let _ = writeln!(text, "    {}{values}", refusal.reason);
-    }
-    Some(text)
-}
-
-/// A number with a comma for thousands.
-pub fn count(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

@@ -47,6 +47,18 @@ fn of_daemon_set(pod: &PodInfo) -> bool {
     pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
 }
 
+/// Why policies leave a pod alone, in a word or two, unless they say `applies to all pods`; a DaemonSet's pods are
+/// scored all the same. For explanations.
+pub fn why_left_alone(pod: &PodInfo, left_alone: &super::LeftAlone) -> Option<String> {
+    if pod.priority >= SYSTEM_PRIORITY {
+        return Some("priority of the system".to_owned());
+    }
+    if left_alone.namespaces.contains(&pod.namespace) {
+        return Some(format!("namespace {}", pod.namespace));
+    }
+    of_daemon_set(pod).then(|| "DaemonSet".to_owned())
+}
+
 /// What the absence of a let with `missing` means.
 pub(super) enum Absent {
     /// Nothing is absent.

@@ -16,6 +16,7 @@ mod queue;
 mod score;
 mod waits;
 
+pub use attempt::why_left_alone;
 pub use waits::Waits;
 
 use crate::framework::{

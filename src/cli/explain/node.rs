@@ -1,0 +1,196 @@
+//! `explain --node NAME`: one node, every rule that refuses it, with the values that each sub-expression had.
+
+use super::tree;
+use crate::cli::output::{Output, Style};
+use crate::cli::setup::Setup;
+use crate::explain::{Explanation, NodeExplanation};
+use crate::framework::Framework;
+use crate::lang::account::{Account, accounts};
+use crate::lang::context::EvalContext;
+use crate::lang::convert;
+use crate::lang::policy_set::CompiledPolicy;
+use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What is asked.
+pub struct Asked<'a> {
+    /// Policies and their texts.
+    pub setup: &'a Setup,
+    /// The plugins that judge the pod.
+    pub framework: &'a Framework,
+    /// The explanation of all nodes.
+    pub explanation: &'a Explanation,
+    /// The cluster without the pod.
+    pub snapshot: &'a Snapshot,
+    /// The pod.
+    pub pod: &'a PodInfo,
+    /// The instant.
+    pub now: crate::model::Time,
+}
+
+impl<'a> Asked<'a> {
+    fn context(&self) -> EvalContext<'a> {
+        EvalContext::new(self.pod, self.snapshot, self.now)
+    }
+
+    fn node(&self, name: &str) -> Option<(&'a NodeExplanation, NodeInfo<'a>)> {
+        let explained = self.explanation.per_node.iter().find(|node| node.name == name)?;
+        let info = self.snapshot.node(self.snapshot.node_by_name(&Symbol::new(name))?)?;
+        Some((explained, info))
+    }
+
+    /// Policies that speak of the pod.
+    fn applying(&self) -> Vec<&'a Arc<CompiledPolicy>> {
+        let context = self.context();
+        let applies = |policy: &&Arc<CompiledPolicy>| {
+            policy.policy.applies.iter().all(|condition| policy.evaluator(context).holds(condition))
+        };
+        self.setup.policies.set.iter().filter(applies).collect()
+    }
+
+    /// How many rules are asked about a node: filters of plugins, each filter of a policy for itself.
+    fn rules(&self) -> usize {
+        let policies = self.applying();
+        let points = self.framework.points().filter.iter();
+        points
+            .map(|id| self.framework.plugin_name(*id))
+            .map(|name| match self.setup.policies.set.get(name) {
+                Some(_) => policies
+                    .iter()
+                    .find(|policy| policy.name() == name)
+                    .map_or(0, |policy| policy.policy.filters.len()),
+                None => 1,
+            })
+            .sum()
+    }
+
+    /// What each policy's filters say of a node.
+    fn accounts(&self, node: NodeInfo<'a>) -> Vec<(String, Account)> {
+        let context = self.context().on(node);
+        let of_policy = |policy: &'a Arc<CompiledPolicy>| {
+            let name = policy.name();
+            accounts(policy, context).into_iter().map(move |account| (format!("{name}/{}", account.filter), account))
+        };
+        self.applying().into_iter().flat_map(of_policy).collect()
+    }
+}
+
+/// The text. `None`: there is no such node.
+pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String> {
+    let (explained, info) = asked.node(name)?;
+    let mut rules: Vec<&str> = explained.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
+    rules.dedup();
+    let of = asked.rules().max(rules.len());
+    let pod = &asked.explanation.pod;
+    let mut text = if rules.is_empty() {
+        format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it in"))
+    } else {
+        let refused = out.paint(Style::Bad, "refused");
+        format!("{pod} on {name}: {refused} by {} of {of} rules.\n", rules.len())
+    };
+    let accounts = asked.accounts(info);
+    for rule in &rules {
+        let of_rule: Vec<_> = explained.refusals.iter().filter(|refusal| refusal.rule == **rule).collect();
+        let place = of_rule.first().map_or("", |refusal| refusal.place.as_str());
+        let _ = writeln!(text, "\n  {}   {}", out.paint(Style::Name, rule), out.paint(Style::Name, place));
+        let told: Vec<&Account> =
+            accounts.iter().filter(|(name, account)| name == rule && account.refuses).map(|(_, a)| a).collect();
+        if told.is_empty() {
+            for refusal in of_rule {
+                let _ = writeln!(text, "    {}", values(refusal));
+            }
+        }
+        for account in told {
+            account_text(asked, account, out, &mut text);
+        }
+    }
+    if all {
+        for (rule, account) in accounts.iter().filter(|(rule, _)| !rules.contains(&rule.as_str())) {
+            let _ = writeln!(text, "\n  {}   {}   lets it in", out.paint(Style::Name, rule), account.place);
+            account_text(asked, account, out, &mut text);
+        }
+    }
+    let passed = of - rules.len();
+    let room = room(asked, info);
+    let passed = match (rules.is_empty(), passed) {
+        (true, _) | (_, 0) => String::new(),
+        (false, 1) => "The other one lets it in. ".to_owned(),
+        (false, others) => format!("The other {others} let it in. "),
+    };
+    if !(passed.is_empty() && room.is_empty()) {
+        let _ = writeln!(text, "\n  {passed}{room}");
+    }
+    Some(text)
+}
+
+fn account_text(asked: &Asked, account: &Account, out: &Output, text: &mut String) {
+    if let Some(doc) = &account.doc {
+        for line in doc.lines() {
+            let _ = writeln!(text, "    {}", out.paint(Style::Dim, line));
+        }
+    }
+    if account.refuses {
+        let _ = writeln!(text, "    {}", account.reason);
+    }
+    for (name, value) in &account.details {
+        let _ = writeln!(text, "    {name}: {value}");
+    }
+    if !account.reached {
+        let _ = writeln!(text, "    not reached: a statement before it refuses");
+    }
+    if let Some(condition) = &account.condition {
+        text.push('\n');
+        text.push_str(&tree::draw(&asked.setup.policies.sources, condition, 4, out));
+    }
+}
+
+/// `Insufficient cpu: needs 4, has 2 free of 8`
+fn values(refusal: &crate::explain::Refusal) -> String {
+    let reason = &refusal.reason;
+    match (refusal.what.as_str(), refusal.need.as_str(), refusal.have.as_str()) {
+        ("", "", "") => reason.clone(),
+        (what, "", "") => format!("{reason}: {what}"),
+        (what, "", have) => format!("{reason}: {what} {have}"),
+        (what, need, "") => format!("{reason}: {what}, needs {need}"),
+        (what, need, have) => format!("{reason}: {what} needs {need}, has {have}"),
+    }
+}
+
+/// `Room: 2 of 8 nvidia.com/gpu free, 2 needed`
+fn room(asked: &Asked, info: NodeInfo) -> String {
+    let requests = crate::lang::value::named_resources(&asked.pod.requests);
+    let parts: Vec<String> = requests
+        .iter()
+        .filter(|(_, needed)| *needed > 0)
+        .map(|(name, needed)| {
+            let (all, used) = (info.allocatable().get(name), info.requested().get(name));
+            let show = |amount: i64| convert::resource(name, amount);
+            format!("{} of {} {name} free, {} needed", show((all - used).max(0)), show(all), show(*needed))
+        })
+        .collect();
+    if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
+}
+
+/// The account of one node as JSON: rules of policies with their truth trees.
+pub fn json(asked: &Asked, name: &str) -> Option<Value> {
+    let (explained, info) = asked.node(name)?;
+    let sources = &asked.setup.policies.sources;
+    let rules: Vec<Value> = asked
+        .accounts(info)
+        .into_iter()
+        .map(|(rule, account)| {
+            json!({
+                "rule": rule,
+                "place": account.place,
+                "refuses": account.refuses,
+                "reached": account.reached,
+                "reason": account.reason,
+                "details": account.details.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "condition": account.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
+            })
+        })
+        .collect();
+    Some(json!({"name": name, "refusals": explained.refusals, "policyRules": rules}))
+}

@@ -1,0 +1,79 @@
+//! Why a pod was put where it is: the chosen node beside the runner-up, score by score, and who refused the others.
+
+use crate::cli::dry_run::why::{addends, runner_up};
+use crate::cli::output::{Column, Output, Style, Table, count};
+use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Everything below the verdict of a pod that was placed.
+pub fn body(record: &DecisionRecord, all: bool, out: &Output) -> String {
+    let (Decision::Placed { node, .. }, Some(detail)) = (&record.decision, &record.detail) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let Some(chosen) = detail.nodes.iter().find(|other| other.name == *node) else { return text };
+    let mut others: Vec<&NodeDetail> =
+        detail.nodes.iter().filter(|other| other.refused.is_none() && other.name != *node).collect();
+    if all {
+        others.sort_by_key(|other| std::cmp::Reverse(other.total));
+    } else {
+        others = runner_up(&detail.nodes, node).into_iter().collect();
+    }
+    for other in others {
+        let _ = write!(text, "\n{}", beside(chosen, other, out));
+    }
+    let _ = write!(text, "\n{}", nodes(&detail.nodes, out));
+    text
+}
+
+/// The scores of two nodes; the last line is the totals.
+fn beside(chosen: &NodeDetail, other: &NodeDetail, out: &Output) -> String {
+    let mut table = Table::new(&[
+        Column::words("SCORE BY"),
+        Column::numbers(""),
+        Column::numbers(""),
+        Column::numbers("AHEAD"),
+    ]);
+    table.indent = 2;
+    let [dim, plain, strong] = [Style::Dim, Style::Plain, Style::Strong];
+    table.row([(dim, String::new()), (dim, chosen.name.to_string()), (dim, other.name.to_string()), (dim, String::new())]);
+    let theirs = addends(other);
+    for (name, score) in addends(chosen) {
+        let their = theirs.iter().find(|(known, _)| *known == name).map_or(0, |(_, score)| *score);
+        if score == 0 && their == 0 {
+            continue;
+        }
+        let ahead = score - their;
+        let style = if ahead == 0 { plain } else { strong };
+        table.row([(Style::Name, name), (plain, score.to_string()), (plain, their.to_string()), (style, ahead.to_string())]);
+    }
+    let totals = [chosen.total.unwrap_or_default(), other.total.unwrap_or_default()];
+    let ahead = totals[0] - totals[1];
+    table.row([(strong, "total".into()), (strong, totals[0].to_string()), (strong, totals[1].to_string()), (strong, ahead.to_string())]);
+    table.draw(out)
+}
+
+/// All nodes by the first reason that refused them; the counts add up.
+fn nodes(nodes: &[NodeDetail], out: &Output) -> String {
+    let mut by_reason: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fit = 0;
+    for node in nodes {
+        match &node.refused {
+            None => fit += 1,
+            Some((plugin, status)) => {
+                *by_reason.entry(format!("{plugin}: {}", status.message())).or_default() += 1;
+            }
+        }
+    }
+    let mut rows: Vec<(usize, String)> = by_reason.into_iter().map(|(reason, nodes)| (nodes, reason)).collect();
+    rows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut table = Table::new(&[Column::numbers("NODES"), Column::words("FIRST REFUSED BY")]);
+    table.indent = 2;
+    table.row([(Style::Good, count(fit)), (Style::Plain, "none: they let it in".into())]);
+    for (nodes, reason) in rows {
+        table.row([(Style::Plain, count(nodes)), (Style::Plain, reason)]);
+    }
+    table.row([(Style::Strong, count(nodes.len())), (Style::Plain, String::new())]);
+    table.draw(out)
+}

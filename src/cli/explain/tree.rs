@@ -1,0 +1,126 @@
+//! The truth tree of a condition: each sub-expression in the rule's own source text, with its value. Written by
+//! `explain --node`, `eval` and `test`.
+
+use crate::cli::output::{Output, Style};
+use crate::diag::SourceMap;
+use crate::lang::interpret::Shown;
+use serde_json::{Value, json};
+
+/// Blanks between the word `false` and the text.
+const WORD: usize = 9;
+
+/// Draws a condition, each line behind `indent` blanks.
+pub fn draw(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> String {
+    let mut text = String::new();
+    let drawing = Drawing { sources, out, indent };
+    drawing.line(shown, "", "", &mut text);
+    text
+}
+
+/// The same as JSON.
+pub fn to_json(sources: &SourceMap, shown: &Shown) -> Value {
+    let parts: Vec<Value> = shown.parts.iter().map(|part| to_json(sources, part)).collect();
+    json!({
+        "text": one_line(sources.text(shown.span)),
+        "value": shown.value,
+        "truth": shown.truth,
+        "reached": shown.reached,
+        "parts": parts,
+    })
+}
+
+/// Source text on one line, without comments' line breaks.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+struct Drawing<'a> {
+    sources: &'a SourceMap,
+    out: &'a Output,
+    indent: usize,
+}
+
+impl Drawing<'_> {
+    fn line(&self, shown: &Shown, lead: &str, below: &str, text: &mut String) {
+        let source = one_line(self.sources.text(shown.span));
+        let word = match shown.truth {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "",
+        };
+        let style = match shown.truth {
+            _ if !shown.reached => Style::Dim,
+            Some(true) => Style::Good,
+            Some(false) => Style::Bad,
+            None => Style::Plain,
+        };
+        let blanks = " ".repeat(WORD.saturating_sub(word.len()));
+        let shown_source = if shown.reached { source.clone() } else { self.out.paint(Style::Dim, &source) };
+        let painted = self.out.paint(style, word);
+        self.push(text, &format!("{painted}{blanks}{lead}{shown_source}"));
+        let children: Vec<&Shown> = shown.parts.iter().filter(|part| is_branch(part)).collect();
+        let mut values = Vec::new();
+        for part in shown.parts.iter().filter(|part| !is_branch(part)) {
+            leaves(part, &mut values);
+        }
+        let inside = |part: &&&Shown| {
+            part.span.source == shown.span.source
+                && part.span.start >= shown.span.start
+                && part.span.end <= shown.span.end
+        };
+        self.values(shown, values.iter().filter(inside).copied(), below, text);
+        for (at, child) in children.iter().enumerate() {
+            let last = at + 1 == children.len();
+            let (here, under) = match (last, self.out.unicode) {
+                (false, true) => ("├─ ", "│  "),
+                (true, true) => ("└─ ", "   "),
+                (false, false) => ("+- ", "|  "),
+                (true, false) => ("+- ", "   "),
+            };
+            self.line(child, &format!("{below}{here}"), &format!("{below}{under}"), text);
+        }
+    }
+
+    /// A line of values, each under its own text.
+    fn values<'s>(&self, of: &Shown, values: impl Iterator<Item = &'s Shown>, below: &str, text: &mut String) {
+        let mut line = String::new();
+        for value in values {
+            let before = self.sources.text(crate::diag::Span { end: value.span.start, ..of.span });
+            let mut column = one_line(before).chars().count();
+            if before.ends_with(char::is_whitespace) && column > 0 {
+                column += 1;
+            }
+            let have = line.chars().count();
+            let gap = if have == 0 { column } else { column.saturating_sub(have).max(2) };
+            line.push_str(&" ".repeat(gap));
+            line.push_str(&value.value);
+        }
+        if !line.is_empty() {
+            let blanks = " ".repeat(WORD);
+            let start: String = line.chars().take_while(|c| *c == ' ').collect();
+            let shown = self.out.paint(Style::Strong, line.trim_start());
+            self.push(text, &format!("{blanks}{below}{start}{shown}"));
+        }
+    }
+
+    fn push(&self, text: &mut String, line: &str) {
+        text.push_str(&" ".repeat(self.indent));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// A condition with parts of its own gets a line; everything else is a value under its text.
+fn is_branch(shown: &Shown) -> bool {
+    shown.truth.is_some() && !shown.parts.is_empty()
+}
+
+/// The parts that have no parts: paths, mostly.
+fn leaves<'s>(shown: &'s Shown, found: &mut Vec<&'s Shown>) {
+    if shown.parts.is_empty() {
+        found.push(shown);
+    }
+    for part in &shown.parts {
+        leaves(part, found);
+    }
+}
