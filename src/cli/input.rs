@@ -56,7 +56,7 @@ impl Policies {
             return Ok(());
         }
         if file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json") {
-            self.config_maps(id, false);
+            self.config_maps(id);
         } else {
             self.texts.push(id);
         }
@@ -75,14 +75,23 @@ impl Policies {
         Ok(id)
     }
 
-    /// Takes the policies of the ConfigMaps in a file; with `labelled` only of those that a scheduler would read.
-    pub fn config_maps(&mut self, file: SourceId, labelled: bool) {
-        let (found, diagnostics) = sources::policies_in(&mut self.sources, file);
-        let wanted = found.iter().filter(|found| found.labelled || !labelled);
-        self.texts.extend(wanted.map(|found| found.source));
-        if !labelled {
-            self.diagnostics.extend(diagnostics);
+    /// Adds the texts of files, without those that are no texts: these are diagnostics.
+    pub fn add_all(&mut self, files: &[PathBuf]) -> anyhow::Result<Vec<SourceId>> {
+        let mut ids = Vec::new();
+        for file in files {
+            let id = self.add(file)?;
+            if !ids.contains(&id) && !self.diagnostics.iter().any(|said| said.span.source == id) {
+                ids.push(id);
+            }
         }
+        Ok(ids)
+    }
+
+    /// Takes the policies of the ConfigMaps in a file, labelled or not.
+    fn config_maps(&mut self, file: SourceId) {
+        let (found, diagnostics) = sources::policies_in(&mut self.sources, file);
+        self.texts.extend(found.iter().map(|found| found.source));
+        self.diagnostics.extend(diagnostics);
     }
 
     /// Compiles all texts; a name that is given twice is a mistake, wherever the two policies are.

@@ -5,7 +5,6 @@
 
 mod output;
 mod input;
-mod load;
 mod setup;
 mod lint;
 mod dry_run;

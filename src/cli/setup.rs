@@ -2,11 +2,10 @@
 
 use super::Output;
 use super::input::Policies;
-use super::load::{Skipped, load};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::render::{Look, Tally};
-use crate::diag::{Diagnostic, Severity, SourceId, SourceMap, Span, render};
-use crate::dry_run::World;
+use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, render};
+use crate::dry_run::{self, World};
 use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -100,30 +99,26 @@ impl Setup {
 pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     let mut policies = Policies::default();
     policies.read(&from.policies)?;
-    let mut world = World::default();
+    let already: Vec<SourceId> =
+        policies.texts.iter().filter_map(|id| policies.sources.get(*id)?.host()).collect();
+    let cluster = policies.add_all(&from.cluster)?;
+    let pods = policies.add_all(&from.pods)?;
     let mut said = std::mem::take(&mut policies.diagnostics);
-    let mut objects = Vec::new();
-    for (paths, extra) in [(&from.cluster, false), (&from.pods, true)] {
-        for path in paths {
-            let id = policies.add(path)?;
-            objects.push((id, extra));
-        }
-    }
-    said.append(&mut policies.diagnostics);
-    let mut skipped = Skipped::default();
-    for (id, extra) in objects {
-        if said.iter().any(|said| said.span.source == id && said.is_error()) {
-            continue;
-        }
-        load(&mut policies, id, extra, &mut world, &mut skipped, &mut said);
-        policies.config_maps(id, true);
+    let loaded = dry_run::load(&mut policies.sources, &cluster);
+    let mut world = loaded.world;
+    said.extend(loaded.diagnostics);
+    let fresh = |id: &SourceId| {
+        let host = policies.sources.get(*id).and_then(Source::host);
+        host.is_none_or(|host| !already.contains(&host))
+    };
+    let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
+    policies.texts.extend(texts);
+    if !pods.is_empty() {
+        said.extend(dry_run::load_pods(&mut policies.sources, &pods, &mut world));
     }
     policies.compile();
     said.append(&mut policies.diagnostics);
     policies.diagnostics = said;
-    if let Some(warning) = skipped.warning() {
-        note(out, &warning);
-    }
     if complain(&policies, out)? {
         return Ok(None);
     }
@@ -211,7 +206,11 @@ fn with_arguments(
     let entries = match &args.value {
         TreeValue::Null => return Ok(compiled.clone()),
         TreeValue::Map(entries) => entries,
-        _ => return Err(vec![Field::root(args).error("arguments of a policy are a map from params to values")]),
+        _ => {
+            return Err(vec![
+                Field::root(args).error("arguments of a policy are a map from params to values"),
+            ]);
+        }
     };
     let Some(source) = sources.source(compiled.policy.span) else { return Ok(compiled.clone()) };
     let arguments: Vec<Argument> = entries

@@ -6,7 +6,9 @@ use crate::framework::{Cycle, Framework, Silent};
 use crate::lang::convert;
 use crate::lang::policy_set::PolicySet;
 use crate::lang::reads::ReadOf;
-use crate::model::{Change, Node, NodeId, PodInfo, Snapshot, Symbol, Taint, Time, Toleration, TolerationOperator};
+use crate::model::{
+    Change, Node, NodeId, PodInfo, Snapshot, Symbol, Taint, Time, Toleration, TolerationOperator,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +79,9 @@ pub fn that_help(explanation: &Explanation, question: &Question) -> Vec<Helps> {
     policy_labels(explanation, question, &mut found);
     exceptions(explanation, question, &mut found);
     ends_of_pods(explanation, question, &mut found);
-    found.sort_by(|a, b| a.whose.cmp(&b.whose).then(b.nodes.len().cmp(&a.nodes.len())).then(a.what.cmp(&b.what)));
+    found.sort_by(|a, b| {
+        a.whose.cmp(&b.whose).then(b.nodes.len().cmp(&a.nodes.len())).then(a.what.cmp(&b.what))
+    });
     found
 }
 
@@ -85,7 +89,10 @@ pub fn that_help(explanation: &Explanation, question: &Question) -> Vec<Helps> {
 fn fits(framework: &Arc<Framework>, snapshot: &Snapshot, pod: &Arc<PodInfo>, now: Time) -> Vec<String> {
     let all = snapshot.nodes().map(|node| node.id());
     let mut asked = Asked::new(framework, snapshot, pod, now);
-    all.filter(|id| asked.fits(*id)).filter_map(|id| snapshot.node(id)).map(|node| node.name().to_string()).collect()
+    all.filter(|id| asked.fits(*id))
+        .filter_map(|id| snapshot.node(id))
+        .map(|node| node.name().to_string())
+        .collect()
 }
 
 /// A decision that was begun: nodes can be asked.
@@ -182,7 +189,8 @@ fn tolerations(question: &Question, found: &mut Vec<Helps>) {
     for info in question.snapshot.nodes() {
         let node = info.node();
         for taint in node.taints.iter().filter(|taint| taint.effect.keeps_pods_away()) {
-            let tolerated = question.pod.tolerations.iter().any(|toleration| toleration.tolerates(taint, true));
+            let tolerated =
+                question.pod.tolerations.iter().any(|toleration| toleration.tolerates(taint, true));
             if !tolerated && !taints.contains(&taint) {
                 taints.push(taint);
             }
@@ -299,8 +307,9 @@ fn ends_of_pods(explanation: &Explanation, question: &Question, found: &mut Vec<
     let mut alone: Vec<String> = Vec::new();
     for (id, node) in refused_only_by(explanation, question, |rule| rule == FIT || rule == "NodePorts") {
         let Some(info) = question.snapshot.node(id) else { continue };
-        let stays =
-            |pod: &PodInfo| pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet");
+        let stays = |pod: &PodInfo| {
+            pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
+        };
         let ends: Vec<Arc<PodInfo>> = info.pods().filter(|pod| !stays(pod)).cloned().collect();
         if ends.is_empty() {
             continue;

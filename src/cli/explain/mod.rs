@@ -101,7 +101,8 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
     } else {
         let profiles = names.join(", ");
         let name = pod.full_name();
-        let line = format!("{name} is not ours to place: no profile is called `{}`{hint}", pod.scheduler_name);
+        let line =
+            format!("{name} is not ours to place: no profile is called `{}`{hint}", pod.scheduler_name);
         writeln!(out.stdout(), "{line}")?;
         writeln!(out.stdout(), "Profiles: {profiles}")?;
     }
@@ -221,11 +222,19 @@ impl Said<'_> {
         let Some(report) = self.found.report else { return text::verdict(self.explanation(), out) };
         match &report.standing {
             Standing::Bound(node) => {
-                let why = report.decisions.last().map(|record| why::why(record, &self.args.how)).unwrap_or_default();
+                let why = report
+                    .decisions
+                    .last()
+                    .map(|record| why::why(record, &self.args.how))
+                    .unwrap_or_default();
                 format!("{pod} is {} on {node}: {why}.", out.paint(Style::Good, "placed"))
             }
             Standing::Gated { by } => {
-                format!("{pod} is {} by {by}: {}", out.paint(Style::Warn, "kept out of the queue"), self.gate())
+                format!(
+                    "{pod} is {} by {by}: {}",
+                    out.paint(Style::Warn, "kept out of the queue"),
+                    self.gate()
+                )
             }
             Standing::AtPermit { node, plugins } => {
                 let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
@@ -240,7 +249,8 @@ impl Said<'_> {
                 let (fits, all) = (count(self.explanation().fits.len()), count(self.explanation().nodes));
                 let had = report.waited.as_ref().map_or_else(String::new, |waited| {
                     format!("; it had {} and waited there for {}", waited.node, {
-                        let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
+                        let plugins: Vec<&str> =
+                            waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
                         plugins.join(", ")
                     })
                 });
@@ -283,7 +293,8 @@ impl Said<'_> {
     }
 
     fn what_helps(&self, out: &Output) -> String {
-        let waits = self.found.report.is_some_and(|report| matches!(report.standing, Standing::Waiting { .. }));
+        let waits =
+            self.found.report.is_some_and(|report| matches!(report.standing, Standing::Waiting { .. }));
         let explanation = self.explanation();
         if !waits || !explanation.fits.is_empty() || explanation.sets.is_empty() {
             return String::new();

@@ -71,7 +71,9 @@ impl<'a> Asked<'a> {
         let context = self.context().on(node);
         let of_policy = |policy: &'a Arc<CompiledPolicy>| {
             let name = policy.name();
-            accounts(policy, context).into_iter().map(move |account| (format!("{name}/{}", account.filter), account))
+            accounts(policy, context)
+                .into_iter()
+                .map(move |account| (format!("{name}/{}", account.filter), account))
         };
         self.applying().into_iter().flat_map(of_policy).collect()
     }
@@ -95,8 +97,11 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
         let of_rule: Vec<_> = explained.refusals.iter().filter(|refusal| refusal.rule == **rule).collect();
         let place = of_rule.first().map_or("", |refusal| refusal.place.as_str());
         let _ = writeln!(text, "\n  {}   {}", out.paint(Style::Name, rule), out.paint(Style::Name, place));
-        let told: Vec<&Account> =
-            accounts.iter().filter(|(name, account)| name == rule && account.refuses).map(|(_, a)| a).collect();
+        let told: Vec<&Account> = accounts
+            .iter()
+            .filter(|(name, account)| name == rule && account.refuses)
+            .map(|(_, a)| a)
+            .collect();
         if told.is_empty() {
             for refusal in of_rule {
                 let _ = writeln!(text, "    {}", values(refusal));

@@ -37,7 +37,12 @@ fn beside(chosen: &NodeDetail, other: &NodeDetail, out: &Output) -> String {
     ]);
     table.indent = 2;
     let [dim, plain, strong] = [Style::Dim, Style::Plain, Style::Strong];
-    table.row([(dim, String::new()), (dim, chosen.name.to_string()), (dim, other.name.to_string()), (dim, String::new())]);
+    table.row([
+        (dim, String::new()),
+        (dim, chosen.name.to_string()),
+        (dim, other.name.to_string()),
+        (dim, String::new()),
+    ]);
     let theirs = addends(other);
     for (name, score) in addends(chosen) {
         let their = theirs.iter().find(|(known, _)| *known == name).map_or(0, |(_, score)| *score);
@@ -46,11 +51,21 @@ fn beside(chosen: &NodeDetail, other: &NodeDetail, out: &Output) -> String {
         }
         let ahead = score - their;
         let style = if ahead == 0 { plain } else { strong };
-        table.row([(Style::Name, name), (plain, score.to_string()), (plain, their.to_string()), (style, ahead.to_string())]);
+        table.row([
+            (Style::Name, name),
+            (plain, score.to_string()),
+            (plain, their.to_string()),
+            (style, ahead.to_string()),
+        ]);
     }
     let totals = [chosen.total.unwrap_or_default(), other.total.unwrap_or_default()];
     let ahead = totals[0] - totals[1];
-    table.row([(strong, "total".into()), (strong, totals[0].to_string()), (strong, totals[1].to_string()), (strong, ahead.to_string())]);
+    table.row([
+        (strong, "total".into()),
+        (strong, totals[0].to_string()),
+        (strong, totals[1].to_string()),
+        (strong, ahead.to_string()),
+    ]);
     table.draw(out)
 }
 
@@ -66,7 +81,8 @@ fn nodes(nodes: &[NodeDetail], out: &Output) -> String {
             }
         }
     }
-    let mut rows: Vec<(usize, String)> = by_reason.into_iter().map(|(reason, nodes)| (nodes, reason)).collect();
+    let mut rows: Vec<(usize, String)> =
+        by_reason.into_iter().map(|(reason, nodes)| (nodes, reason)).collect();
     rows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut table = Table::new(&[Column::numbers("NODES"), Column::words("FIRST REFUSED BY")]);
     table.indent = 2;

@@ -13,20 +13,35 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
     let nodes = count(explanation.nodes);
     if let Some(node) = &explanation.node {
         let others = explanation.fits.len() - usize::from(explanation.fits.contains(node));
-        let there = if explanation.fits.contains(node) { "which lets it in" } else { "which would refuse it now" };
+        let there =
+            if explanation.fits.contains(node) { "which lets it in" } else { "which would refuse it now" };
         let rest = explanation.nodes.saturating_sub(1);
-        return format!("{pod} is on {}, {there}; {} of {} other nodes would, too.", out.paint(Style::Good, node), count(others), count(rest));
+        return format!(
+            "{pod} is on {}, {there}; {} of {} other nodes would, too.",
+            out.paint(Style::Good, node),
+            count(others),
+            count(rest)
+        );
     }
     let waits = out.paint(Style::Warn, "waits");
     if let Some((plugin, reason)) = &explanation.refused_before_nodes {
-        let by = if plugin.is_empty() { String::new() } else { format!(" by {}", out.paint(Style::Name, plugin)) };
+        let by =
+            if plugin.is_empty() { String::new() } else { format!(" by {}", out.paint(Style::Name, plugin)) };
         return format!("{pod} {waits}: refused{by} before any node is asked: {reason}");
     }
     match (explanation.nodes, explanation.fits.len()) {
         (0, _) => format!("{pod} {waits}: there are no nodes."),
         (_, 0) => format!("{pod} {waits}: none of {nodes} nodes fits."),
-        (_, 1) => format!("{pod} {}: 1 of {nodes} nodes fits, {}.", out.paint(Style::Good, "can be placed"), explanation.fits[0]),
-        (_, fits) => format!("{pod} {}: {} of {nodes} nodes fit.", out.paint(Style::Good, "can be placed"), count(fits)),
+        (_, 1) => format!(
+            "{pod} {}: 1 of {nodes} nodes fits, {}.",
+            out.paint(Style::Good, "can be placed"),
+            explanation.fits[0]
+        ),
+        (_, fits) => format!(
+            "{pod} {}: {} of {nodes} nodes fit.",
+            out.paint(Style::Good, "can be placed"),
+            count(fits)
+        ),
     }
 }
 
@@ -111,7 +126,8 @@ fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {
 /// A rule's reasons, a line each; the place of the rule behind the first.
 fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
     let shown = if all { rule.because.len() } else { rule.because.len().min(2) };
-    let mut lines: Vec<String> = rule.because[..shown].iter().map(|because| because_text(because, all)).collect();
+    let mut lines: Vec<String> =
+        rule.because[..shown].iter().map(|because| because_text(because, all)).collect();
     if rule.because.len() > shown {
         lines.push(format!("{} other reasons (--all)", rule.because.len() - shown));
     }

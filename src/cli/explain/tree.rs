@@ -82,7 +82,13 @@ impl Drawing<'_> {
     }
 
     /// A line of values, each under its own text.
-    fn values<'s>(&self, of: &Shown, values: impl Iterator<Item = &'s Shown>, below: &str, text: &mut String) {
+    fn values<'s>(
+        &self,
+        of: &Shown,
+        values: impl Iterator<Item = &'s Shown>,
+        below: &str,
+        text: &mut String,
+    ) {
         let mut line = String::new();
         for value in values {
             let before = self.sources.text(crate::diag::Span { end: value.span.start, ..of.span });
