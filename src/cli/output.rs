@@ -1,6 +1,7 @@
 //! How every command writes: styles that are colours only on terminals, tables that align, errors on stderr.
 
 use super::ColorChoice;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 /// What a piece of text is; the colour follows from it, and a word always says the same.
@@ -141,10 +142,10 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// A column of a table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// The head.
-    pub head: &'static str,
+    pub head: Cow<'static, str>,
     /// Numbers stand right, words left.
     pub right: bool,
 }
@@ -152,12 +153,17 @@ pub struct Column {
 impl Column {
     /// A column of words.
     pub const fn words(head: &'static str) -> Self {
-        Self { head, right: false }
+        Self { head: Cow::Borrowed(head), right: false }
     }
 
     /// A column of numbers.
     pub const fn numbers(head: &'static str) -> Self {
-        Self { head, right: true }
+        Self { head: Cow::Borrowed(head), right: true }
+    }
+
+    /// A column of numbers about something that has a name.
+    pub fn numbers_of(name: &str) -> Self {
+        Self { head: Cow::Owned(name.to_owned()), right: true }
     }
 }
 
@@ -212,7 +218,7 @@ impl Table {
         let mut text = String::new();
         if heads {
             let head: Vec<_> =
-                self.columns.iter().map(|column| (Style::Dim, column.head.to_owned())).collect();
+                self.columns.iter().map(|column| (Style::Dim, column.head.to_string())).collect();
             self.draw_row(&head, &widths, out, &mut text);
         }
         for row in &self.rows {

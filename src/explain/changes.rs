@@ -178,7 +178,12 @@ fn less_of_a_resource(explanation: &Explanation, question: &Question, found: &mu
             _ => pod.requests.set_scalar(name.clone(), free),
         }
         let nodes = fits(question.framework, question.snapshot, &Arc::new(pod), question.now);
-        let (less, asked) = (convert::resource(&name, free), convert::resource(&name, asked));
+        // `500m` cpu, not `500mcpu`: the name of the resource stands behind it.
+        let show = |amount: i64| {
+            let shown = convert::resource(&name, amount);
+            shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
+        };
+        let (less, asked) = (show(free), show(asked));
         add(found, Whose::Pod, format!("request {less} {resource} instead of {asked}"), nodes);
     }
 }

@@ -227,7 +227,7 @@ impl Said<'_> {
                     .last()
                     .map(|record| why::why(record, &self.args.how))
                     .unwrap_or_default();
-                format!("{pod} is {} on {node}: {why}.", out.paint(Style::Good, "placed"))
+                format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
             }
             Standing::Gated { by } => {
                 format!(
@@ -303,12 +303,8 @@ impl Said<'_> {
             let tried = "less of one resource, one more toleration, one node label, an exception from one rule, pods that end";
             return format!("\nNo single change helps. Tried were: {tried}.\n");
         }
-        let mut table = Table::new(&[
-            Column::numbers(""),
-            Column::words(""),
-            Column::words("WHAT WOULD HELP"),
-            Column::numbers("each was tried: the pod then fits"),
-        ]);
+        let columns = [Column::numbers(""), Column::words(""), Column::words(""), Column::numbers("")];
+        let mut table = Table::new(&columns);
         table.indent = 2;
         for (at, change) in self.helps.iter().enumerate() {
             let nodes = change.nodes.len();
@@ -320,7 +316,8 @@ impl Said<'_> {
                 (Style::Good, nodes),
             ]);
         }
-        format!("\n{}", table.draw(out))
+        let head = out.paint(Style::Dim, "WHAT WOULD HELP   each was tried: the pod then fits");
+        format!("\n{head}\n{}", table.draw(out))
     }
 
     /// The next command: one node, where a rule alone keeps the pod away.

@@ -171,11 +171,17 @@ fn room(asked: &Asked, info: NodeInfo) -> String {
         .filter(|(_, needed)| *needed > 0)
         .map(|(name, needed)| {
             let (all, used) = (info.allocatable().get(name), info.requested().get(name));
-            let show = |amount: i64| convert::resource(name, amount);
+            let show = |amount: i64| amount_of(name, amount);
             format!("{} of {} {name} free, {} needed", show((all - used).max(0)), show(all), show(*needed))
         })
         .collect();
     if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
+}
+
+/// An amount before the name of its resource: `32` cpu, `500m` cpu, `64Gi` memory.
+fn amount_of(name: &Symbol, amount: i64) -> String {
+    let shown = convert::resource(name, amount);
+    shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
 }
 
 /// The account of one node as JSON: rules of policies with their truth trees.

@@ -31,18 +31,12 @@ pub fn body(record: &DecisionRecord, all: bool, out: &Output) -> String {
 fn beside(chosen: &NodeDetail, other: &NodeDetail, out: &Output) -> String {
     let mut table = Table::new(&[
         Column::words("SCORE BY"),
-        Column::numbers(""),
-        Column::numbers(""),
+        Column::numbers_of(&chosen.name),
+        Column::numbers_of(&other.name),
         Column::numbers("AHEAD"),
     ]);
     table.indent = 2;
-    let [dim, plain, strong] = [Style::Dim, Style::Plain, Style::Strong];
-    table.row([
-        (dim, String::new()),
-        (dim, chosen.name.to_string()),
-        (dim, other.name.to_string()),
-        (dim, String::new()),
-    ]);
+    let [plain, strong] = [Style::Plain, Style::Strong];
     let theirs = addends(other);
     for (name, score) in addends(chosen) {
         let their = theirs.iter().find(|(known, _)| *known == name).map_or(0, |(_, score)| *score);

@@ -126,8 +126,10 @@ fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {
 /// A rule's reasons, a line each; the place of the rule behind the first.
 fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
     let shown = if all { rule.because.len() } else { rule.because.len().min(2) };
-    let mut lines: Vec<String> =
-        rule.because[..shown].iter().map(|because| because_text(because, all)).collect();
+    let mut lines: Vec<String> = rule.because[..shown]
+        .iter()
+        .map(|because| because_text(because, !rule.place.is_empty(), all))
+        .collect();
     if rule.because.len() > shown {
         lines.push(format!("{} other reasons (--all)", rule.because.len() - shown));
     }
@@ -138,7 +140,13 @@ fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
 }
 
 /// `nvidia.com/gpu: needs 2; 1 is free on 27 nodes, 0 on 423`.
-fn because_text(because: &Because, all: bool) -> String {
+///
+/// The sides of a policy's condition are shown by `--node`, in the rule's own text; here stand the values that its
+/// author named.
+fn because_text(because: &Because, of_policy: bool, all: bool) -> String {
+    if of_policy && !because.need.is_empty() {
+        return because.reason.clone();
+    }
     if because.what.is_empty() && because.need.is_empty() && because.have.is_empty() {
         return because.reason.clone();
     }

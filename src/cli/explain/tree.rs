@@ -90,7 +90,8 @@ impl Drawing<'_> {
         text: &mut String,
     ) {
         let mut line = String::new();
-        for value in values {
+        let literal = |value: &&Shown| self.sources.text(value.span) == value.value;
+        for value in values.filter(|value| !literal(value)) {
             let before = self.sources.text(crate::diag::Span { end: value.span.start, ..of.span });
             let mut column = one_line(before).chars().count();
             if before.ends_with(char::is_whitespace) && column > 0 {
