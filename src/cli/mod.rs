@@ -7,6 +7,9 @@ mod output;
 mod input;
 mod setup;
 mod lint;
+mod test;
+mod eval;
+mod plan;
 mod dry_run;
 mod explain;
 mod version;
@@ -76,6 +79,12 @@ enum Command {
     Explain(explain::Args),
     /// Checks policies: all mistakes, each on its line, with a way out.
     Lint(lint::Args),
+    /// Runs tests of policies: every case of the `*.test.yaml` files.
+    Test(test::Args),
+    /// Evaluates an expression of the policy language for a pod and a node.
+    Eval(eval::Args),
+    /// Shows what policies compile to: stages, what they read, what wakes a pod.
+    Plan(plan::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
     Version(version::Args),
     /// Prints a completion script for a shell.
@@ -100,6 +109,9 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
+        Command::Test(args) => test::run(&args, &mut out),
+        Command::Eval(args) => eval::run(&args, &mut out),
+        Command::Plan(args) => plan::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
     };

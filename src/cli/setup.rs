@@ -97,6 +97,15 @@ impl Setup {
 
 /// Reads everything. `None`: mistakes were printed, and nothing can be decided.
 pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    read_saying(from, true, out)
+}
+
+/// The same without what is only worth a warning.
+pub fn read_quietly(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    read_saying(from, false, out)
+}
+
+fn read_saying(from: &From, warn: bool, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     let mut policies = Policies::default();
     policies.read(&from.policies)?;
     let already: Vec<SourceId> =
@@ -119,11 +128,14 @@ pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     policies.compile();
     said.append(&mut policies.diagnostics);
     policies.diagnostics = said;
+    if !warn {
+        policies.diagnostics.retain(Diagnostic::is_error);
+    }
     if complain(&policies, out)? {
         return Ok(None);
     }
     let Some((config, config_source)) = config(from, &mut policies, out)? else { return Ok(None) };
-    let Some(profiles) = profiles(&config, config_source, &mut policies, out)? else { return Ok(None) };
+    let Some(profiles) = profiles(&config, config_source, warn, &mut policies, out)? else { return Ok(None) };
     Ok(Some(Setup { policies, world, profiles, config, config_source }))
 }
 
@@ -149,6 +161,7 @@ fn config(
 fn profiles(
     config: &SchedulerConfig,
     source: SourceId,
+    warn: bool,
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Option<Arc<Profiles>>> {
@@ -156,7 +169,7 @@ fn profiles(
     let registry = registry(policies, &made)?;
     match config.frameworks(&registry, source) {
         Ok(frameworks) => {
-            for warning in frameworks.warnings {
+            for warning in frameworks.warnings.into_iter().filter(|_| warn) {
                 note(out, &warning.message);
             }
             let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();

@@ -1,0 +1,326 @@
+//! `bayplan plan`: the compiled form of policies: when each rule is computed, what it reads of a node, what follows
+//! from that for waiting pods. Costs are not printed: they are measured by the benchmarks.
+
+use super::output::{Column, Output, Style, Table};
+use super::{ExitStatus, input, setup};
+use crate::framework::{ActionType, EventRegistration, EventResource, Plugin};
+use crate::lang::lower::{Stage, stage};
+use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::reads::{ReadOf, ReadPath, Reads};
+use crate::lang::typed::{Check, Expr, ExprKind, Policy, PrefilterStatement};
+use crate::plugins::policy::{LeftAlone, PolicyPlugin};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Shows what policies compile to: stages, what they read, what wakes a pod.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  bayplan plan gpu.bay
+  bayplan plan policies/ -o json")]
+pub struct Args {
+    /// Policy files, YAML files with ConfigMaps, folders of both.
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// How to print: `text` or `json`.
+    #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+    output: String,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let read = input::policies(&args.paths)?;
+    if setup::complain(&read, out)? {
+        return Ok(ExitStatus::Failure);
+    }
+    let plans: Vec<Plan> = read.set.iter().map(|compiled| Plan::of(compiled, &read)).collect();
+    if args.output == "json" {
+        let policies: Vec<Value> = plans.iter().map(Plan::json).collect();
+        let json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Plan", "policies": policies});
+        writeln!(out.stdout(), "{json:#}")?;
+        return Ok(ExitStatus::Success);
+    }
+    for (at, plan) in plans.iter().enumerate() {
+        let blank = if at > 0 { "\n" } else { "" };
+        let text = plan.text(out);
+        let text = if out.quiet { text.lines().next().unwrap_or_default().to_owned() + "\n" } else { text };
+        write!(out.stdout(), "{blank}{text}")?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// A rule: one statement of a policy.
+struct Rule {
+    name: String,
+    point: &'static str,
+    stage: Stage,
+    reads: Vec<String>,
+    place: String,
+    /// Of rules that refuse: whether evicting pods may help, and what wakes a pod.
+    refuses: Option<(bool, Vec<String>)>,
+}
+
+struct Plan {
+    name: String,
+    place: String,
+    doc: Option<String>,
+    applies: String,
+    rules: Vec<Rule>,
+}
+
+impl Plan {
+    fn of(compiled: &Arc<CompiledPolicy>, read: &input::Policies) -> Self {
+        let policy = &*compiled.policy;
+        let place = |span| crate::lang::policy_set::place(&read.sources, span);
+        let mut rules = Vec::new();
+        let mut refusing = |name: String, point, checks: &[&Check], alone: Policy, span| {
+            let mut all = Reads::default();
+            let mut latest = Stage::Const;
+            for check in checks {
+                crate::lang::policy_set::merge(&mut all, &check.reads);
+                latest = latest.max(check.condition.as_ref().map_or(Stage::Const, |c| stage_of(policy, c)));
+            }
+            let evicting = checks.iter().any(|check| check.reason.resolvable);
+            let alone = Arc::new(CompiledPolicy::new(alone, &read.sources));
+            let wakes = wakes(&alone);
+            let reads = reads_of_node(&all);
+            let refuses = Some((evicting, wakes));
+            rules.push(Rule { name, point, stage: latest, reads, place: place(span), refuses });
+        };
+        for (at, check) in policy.gates.iter().enumerate() {
+            let alone = Policy { gates: vec![check.clone()], ..bare(policy) };
+            let name = if policy.gates.len() == 1 { "gate".into() } else { format!("gate {}", at + 1) };
+            refusing(name, "PreEnqueue", &[check], alone, check.span);
+        }
+        for prefilter in &policy.prefilters {
+            let checks: Vec<&Check> = prefilter
+                .statements
+                .iter()
+                .filter_map(|statement| match statement {
+                    PrefilterStatement::Check(check) => Some(check),
+                    PrefilterStatement::Only(_) => None,
+                })
+                .collect();
+            let alone = Policy { prefilters: vec![prefilter.clone()], ..bare(policy) };
+            refusing("prefilter".into(), "PreFilter", &checks, alone, prefilter.span);
+        }
+        for filter in &policy.filters {
+            let checks: Vec<&Check> = filter.checks.iter().collect();
+            let alone = Policy { filters: vec![filter.clone()], ..bare(policy) };
+            refusing(filter.name.to_string(), "Filter", &checks, alone, filter.span);
+        }
+        for permit in &policy.permits {
+            let checks: Vec<&Check> = permit.checks.iter().collect();
+            let alone = Policy { permits: vec![permit.clone()], ..bare(policy) };
+            let span = permit.waits.first().map(|wait| wait.span).or(checks.first().map(|check| check.span));
+            refusing("permit".into(), "Permit", &checks, alone, span.unwrap_or(policy.span));
+        }
+        for score in &policy.scores {
+            let parts = score.gives.iter().flat_map(|give| give.value.iter().chain(&give.when));
+            let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
+            rules.push(Rule {
+                name: score.name.to_string(),
+                point: "Score",
+                stage: latest,
+                reads: reads_of_node(&score.reads),
+                place: place(score.span),
+                refuses: None,
+            });
+        }
+        if let Some(queue) = &policy.queue {
+            let (name, point) = ("queue".to_owned(), "QueueSort");
+            let place = place(queue.span);
+            rules.push(Rule { name, point, stage: Stage::Pod, reads: Vec::new(), place, refuses: None });
+        }
+        let conditions: Vec<String> = policy
+            .applies
+            .iter()
+            .map(|condition| super::explain::tree::one_line(read.sources.text(condition.span)))
+            .collect();
+        let mut applies = match &conditions[..] {
+            [] => "all pods".to_owned(),
+            some => format!("pods with {}", some.join(" && ")),
+        };
+        if !policy.to_all_pods {
+            applies.push_str("; not to system pods, and DaemonSets' are only scored");
+        }
+        Plan {
+            name: compiled.name().to_owned(),
+            place: place(policy.name_span),
+            doc: policy.doc.as_ref().map(|doc| doc.to_string()),
+            applies,
+            rules,
+        }
+    }
+
+    fn text(&self, out: &Output) -> String {
+        let mut text =
+            format!("{}    {}\n", out.paint(Style::Name, &self.name), out.paint(Style::Name, &self.place));
+        for line in self.doc.iter().flat_map(|doc| doc.lines()) {
+            let _ = writeln!(text, "  {}", out.paint(Style::Dim, line));
+        }
+        let _ = writeln!(text, "  applies to   {}\n", self.applies);
+        let mut table = Table::new(&[
+            Column::words("RULE"),
+            Column::words("POINT"),
+            Column::words("STAGE"),
+            Column::words("READS OF THE NODE"),
+            Column::words("PLACE"),
+        ]);
+        table.indent = 2;
+        for rule in &self.rules {
+            let style = if rule.stage == Stage::Pair { Style::Warn } else { Style::Good };
+            table.row([
+                (Style::Name, rule.name.clone()),
+                (Style::Plain, rule.point.to_owned()),
+                (style, rule.stage.word().to_owned()),
+                (Style::Plain, list(&rule.reads)),
+                (Style::Name, rule.place.clone()),
+            ]);
+        }
+        text.push_str(&table.draw(out));
+        let mut table = Table::new(&[
+            Column::words("RULE"),
+            Column::words("EVICTION HELPS"),
+            Column::words("A WAITING POD WAKES ON"),
+        ]);
+        table.indent = 2;
+        for rule in &self.rules {
+            let Some((eviction, wakes)) = &rule.refuses else { continue };
+            let eviction = if *eviction { "yes" } else { "no" };
+            table.row([
+                (Style::Name, rule.name.clone()),
+                (Style::Plain, eviction.to_owned()),
+                (Style::Plain, list(wakes)),
+            ]);
+        }
+        if !table.is_empty() {
+            let _ = write!(text, "\n{}", table.draw(out));
+        }
+        let _ = write!(text, "\n  rights     none beyond the scheduler's own\n  writes     nothing\n");
+        text
+    }
+
+    fn json(&self) -> Value {
+        let rules: Vec<Value> = self
+            .rules
+            .iter()
+            .map(|rule| {
+                json!({
+                    "name": rule.name, "point": rule.point, "stage": rule.stage.word(),
+                    "readsOfNode": rule.reads, "place": rule.place,
+                    "evictionHelps": rule.refuses.as_ref().map(|(eviction, _)| *eviction),
+                    "wakesOn": rule.refuses.as_ref().map(|(_, wakes)| wakes.clone()),
+                })
+            })
+            .collect();
+        json!({"name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies, "rules": rules})
+    }
+}
+
+fn list(words: &[String]) -> String {
+    if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
+}
+
+/// The policy without its statements.
+fn bare(policy: &Policy) -> Policy {
+    Policy {
+        gates: Vec::new(),
+        queue: None,
+        prefilters: Vec::new(),
+        filters: Vec::new(),
+        scores: Vec::new(),
+        permits: Vec::new(),
+        ..policy.clone()
+    }
+}
+
+/// The latest stage of the conditions that an expression is made of.
+fn stage_of(policy: &Policy, expr: &Expr) -> Stage {
+    match &expr.kind {
+        ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+            stage_of(policy, left).max(stage_of(policy, right))
+        }
+        ExprKind::Not(inner) => stage_of(policy, inner),
+        _ => stage(policy, expr),
+    }
+}
+
+/// `labels team, shared`: the fields of the node and of the pods on it, each with its keys.
+fn reads_of_node(reads: &Reads) -> Vec<String> {
+    let mut fields: Vec<(String, Vec<&str>)> = Vec::new();
+    for path in reads.paths.keys().filter(|path| matches!(path.of, ReadOf::Node | ReadOf::NodePods)) {
+        let field = field_name(path);
+        let key = path.key.as_deref();
+        match fields.iter_mut().find(|(known, _)| *known == field) {
+            Some((_, keys)) => keys.extend(key),
+            None => fields.push((field, key.into_iter().collect())),
+        }
+    }
+    fields
+        .into_iter()
+        .map(|(field, keys)| if keys.is_empty() { field } else { format!("{field} {}", keys.join(", ")) })
+        .collect()
+}
+
+fn field_name(path: &ReadPath) -> String {
+    let name = path.field.map_or("object", |field| field.def().name);
+    if path.of == ReadOf::NodePods { format!("pods on it: {name}") } else { name.to_owned() }
+}
+
+/// The events that wake a pod which the policy refused, as its plugin registers them.
+fn wakes(compiled: &Arc<CompiledPolicy>) -> Vec<String> {
+    let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
+    let registrations = plugin.enqueue_extensions().map(|extensions| extensions.events()).unwrap_or_default();
+    let mut words: Vec<String> = registrations.iter().flat_map(event_words).collect();
+    if compiled.reads.clock {
+        words.push("time".to_owned());
+    }
+    words
+}
+
+fn event_words(registration: &EventRegistration) -> Vec<String> {
+    let of = registration.resource;
+    let one = |action: ActionType| registration.actions.intersects(action);
+    let all_updates = registration.actions.0 & ActionType::UPDATE.0 == ActionType::UPDATE.0;
+    let mut words = Vec::new();
+    let mut say = |word: &str| words.push(word.to_owned());
+    match of {
+        EventResource::Node => {
+            if one(ActionType::ADD) {
+                say("node added");
+            }
+            if one(ActionType::DELETE) {
+                say("node gone");
+            }
+            if all_updates {
+                say("node changed");
+            } else {
+                let kinds = [
+                    (ActionType::UPDATE_NODE_ALLOCATABLE, "allocatable"),
+                    (ActionType::UPDATE_NODE_LABEL, "labels"),
+                    (ActionType::UPDATE_NODE_TAINT, "taints"),
+                    (ActionType::UPDATE_NODE_CONDITION, "conditions"),
+                    (ActionType::UPDATE_NODE_ANNOTATION, "annotations"),
+                ];
+                kinds.into_iter().filter(|(kind, _)| one(*kind)).for_each(|(_, word)| say(word));
+            }
+        }
+        EventResource::AssignedPod | EventResource::Pod => {
+            if one(ActionType::ADD) {
+                say(if of == EventResource::Pod { "pod added" } else { "pod placed" });
+            }
+            if one(ActionType::DELETE) {
+                say("pod gone");
+            }
+            if one(ActionType::UPDATE) {
+                say("pod changed");
+            }
+        }
+        EventResource::UnschedulablePod => say("the pod itself changed"),
+        EventResource::Namespace => say("namespace changed"),
+        EventResource::WildCard => say("every event"),
+    }
+    words
+}
