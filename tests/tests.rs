@@ -15,3 +15,5 @@ mod policies;
 mod properties;
 mod scheduling;
 mod cases;
+mod cli;
+mod docs;

@@ -81,6 +81,10 @@ impl Plan {
                 crate::lang::policy_set::merge(&mut all, &check.reads);
                 latest = latest.max(check.condition.as_ref().map_or(Stage::Const, |c| stage_of(policy, c)));
             }
+            for wait in alone.permits.iter().flat_map(|permit| &permit.waits) {
+                crate::lang::policy_set::merge(&mut all, &wait.reads);
+                latest = latest.max(stage_of(policy, &wait.until));
+            }
             let evicting = checks.iter().any(|check| check.reason.resolvable);
             let alone = Arc::new(CompiledPolicy::new(alone, &read.sources));
             let wakes = wakes(&alone);

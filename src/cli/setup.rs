@@ -200,7 +200,7 @@ fn registry(policies: &Policies, made: &Made) -> anyhow::Result<Registry> {
         let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
         registry.add_policy(&name, sorts, move |args| {
-            let compiled = with_arguments(&compiled, &sources, args)?;
+            let compiled = compiled_with(&compiled, &sources, args)?;
             if !matches!(args.value, TreeValue::Null) {
                 made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
             }
@@ -210,8 +210,20 @@ fn registry(policies: &Policies, made: &Made) -> anyhow::Result<Registry> {
     Ok(registry)
 }
 
+/// The plugin of a policy with the arguments of a profile.
+#[cfg(feature = "cluster")]
+pub fn with_arguments(
+    compiled: &Arc<CompiledPolicy>,
+    sources: &SourceMap,
+    left_alone: &LeftAlone,
+    args: &Tree,
+) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let compiled = compiled_with(compiled, sources, args)?;
+    Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())))
+}
+
 /// A policy with the arguments of a profile: it is checked again with them.
-fn with_arguments(
+fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
     args: &Tree,

@@ -269,13 +269,14 @@ fn policy_labels(explanation: &Explanation, question: &Question, found: &mut Vec
     }
 }
 
-/// Values that nodes have under a label key, and those of the pod's own labels; at most sixteen.
+/// Values that nodes have under a label key, those of the pod's own labels, and the usual ones; at most sixteen.
 fn values_of(question: &Question, key: &Symbol) -> Vec<Option<Symbol>> {
     let own = question.pod.labels.get(key).into_iter();
     let of_nodes = question.snapshot.nodes().filter_map(|info| info.label(key));
     let of_pod = question.pod.labels.iter().map(|(_, value)| value);
+    let usual = [Symbol::new("1"), Symbol::new("true")];
     let mut values: Vec<Option<Symbol>> = Vec::new();
-    for value in own.chain(of_nodes).chain(of_pod) {
+    for value in own.chain(of_nodes).chain(of_pod).take(1_000).chain(&usual) {
         if values.len() < 16 && !values.iter().flatten().any(|known| known == value) {
             values.push(Some(value.clone()));
         }

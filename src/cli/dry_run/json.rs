@@ -1,6 +1,6 @@
 //! The JSON of `dry-run`, kind `DryRun`: an interface for other programs; fields are only added.
 
-use super::in_order;
+use super::{in_order, standing};
 use crate::dry_run::{PodReport, Report, Standing};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ pub fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
             "node": "", "message": "", "nominatedNode": "", "victims": [], "best": [],
         }),
     };
-    let (state, node, message) = match &pod.standing {
+    let (state, node, message) = match &standing(pod) {
         Standing::Bound(node) => ("placed", node.as_str(), String::new()),
         Standing::Waiting { message } => ("waits", "", message.clone()),
         Standing::Failing { message } => ("failed", "", message.clone()),

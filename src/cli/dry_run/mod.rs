@@ -6,7 +6,7 @@ pub mod text;
 pub mod why;
 
 use super::{ExitStatus, Output, setup};
-use crate::dry_run::{Options, Order, Report, Standing, run as schedule};
+use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
 use crate::engine::TieBreak;
 use crate::model::Time;
 
@@ -91,13 +91,23 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             write!(out.stdout(), "{drawn}")?;
         }
     }
-    let waits = args.fail_on.is_some() && report.pods.iter().any(|pod| waits(&pod.standing));
+    let waits = args.fail_on.is_some() && report.pods.iter().any(|pod| waits(&standing(pod)));
     Ok(if waits { ExitStatus::Findings } else { ExitStatus::Success })
 }
 
 /// Whether a pod of ours has no node.
-pub fn waits(standing: &Standing) -> bool {
+fn waits(standing: &Standing) -> bool {
     !matches!(standing, Standing::Bound(_) | Standing::NotOurs | Standing::Terminating)
+}
+
+/// Where a pod stands. One that was refused at Permit is tried again for ever, as in a cluster: it waits, wherever the
+/// clock stopped.
+pub fn standing(pod: &PodReport) -> Standing {
+    let refused = pod.events.iter().rev().find(|event| event.reason == "FailedScheduling");
+    match (&pod.standing, refused) {
+        (Standing::AtPermit { .. }, Some(event)) => Standing::Waiting { message: event.note.clone() },
+        (standing, _) => standing.clone(),
+    }
 }
 
 /// The decisions of a report in the order in which pods were first tried; every attempt of a pod stands behind its

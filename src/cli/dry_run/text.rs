@@ -1,7 +1,7 @@
 //! The text of `dry-run`: a line for each pod with the one thing that made it so, then the counts.
 
 use super::why::why;
-use super::{How, in_order};
+use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
 use crate::dry_run::{PodReport, Report, Standing};
@@ -40,7 +40,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     if shown.len() < order.len() {
         let rest: Vec<&PodReport> =
             order.iter().filter(|at| !shown.contains(at)).filter_map(|at| report.pods.get(*at)).collect();
-        let placed = rest.iter().filter(|pod| matches!(pod.standing, Standing::Bound(_))).count();
+        let placed = rest.iter().filter(|pod| matches!(standing(pod), Standing::Bound(_))).count();
         let line = match (placed, rest.len() - placed) {
             (placed, 0) => format!("{} more placed (--all)", count(placed)),
             (placed, others) => format!("{} more placed, {} more not (--all)", count(placed), count(others)),
@@ -49,9 +49,12 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     }
     let _ = writeln!(text, "\n{}", out.paint(Style::Strong, &summary));
     if report.stopped {
-        let _ = writeln!(text, "It was stopped while pods still moved.");
+        let _ = writeln!(
+            text,
+            "Pods that were refused after waiting are tried again for ever; the dry run ends there."
+        );
     }
-    let next = order.iter().filter_map(|at| report.pods.get(*at)).min_by_key(|pod| match pod.standing {
+    let next = order.iter().filter_map(|at| report.pods.get(*at)).min_by_key(|pod| match standing(pod) {
         Standing::Waiting { .. } | Standing::Failing { .. } => 0,
         Standing::AtPermit { .. } | Standing::Gated { .. } => 1,
         Standing::Bound(_) => 2,
@@ -68,7 +71,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
 /// The pods to show: all, or those that were not placed first, up to `limit`.
 fn choose(report: &Report, order: &[usize], limit: usize) -> Vec<usize> {
     let placed =
-        |at: &&usize| report.pods.get(**at).is_some_and(|pod| matches!(pod.standing, Standing::Bound(_)));
+        |at: &&usize| report.pods.get(**at).is_some_and(|pod| matches!(standing(pod), Standing::Bound(_)));
     let (placed, waiting): (Vec<&usize>, Vec<&usize>) = order.iter().partition(placed);
     waiting.into_iter().chain(placed).take(limit).copied().collect()
 }
@@ -91,7 +94,7 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
     let score = score.map_or_else(|| "-".to_owned(), |total| count_signed(total));
     let name = (Style::Plain, short_name(pod, several));
     let dash = (Style::Plain, "-".to_owned());
-    match &pod.standing {
+    match &standing(pod) {
         Standing::Bound(node) => {
             let mut text = last.map(|record| why(record, how)).unwrap_or_default();
             if let Some(waited) = &pod.waited {
@@ -157,7 +160,7 @@ fn cluster(setup: &Setup) -> String {
 fn summary(setup: &Setup, report: &Report) -> String {
     let mut tally = [0usize; 6];
     for pod in &report.pods {
-        let at = match pod.standing {
+        let at = match standing(pod) {
             Standing::Bound(_) => 0,
             Standing::Waiting { .. } | Standing::AtPermit { .. } => 1,
             Standing::Gated { .. } => 2,

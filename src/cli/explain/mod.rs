@@ -7,7 +7,7 @@ pub mod placed;
 pub mod text;
 pub mod tree;
 
-use super::dry_run::{How, why};
+use super::dry_run::{How, standing, why};
 use super::output::{Column, Output, Style, Table, count};
 use super::setup::{self, Setup, quoted};
 use super::{ExitStatus, dry_run};
@@ -65,9 +65,11 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(framework) = setup.profiles.get(&found.pod.scheduler_name) else {
         return not_ours(args, &found.pod, &setup, out);
     };
-    let snapshot = report.scheduler.snapshot();
-    let explanation = explain(framework, snapshot, &found.pod, now);
-    let snapshot = unplaced(snapshot, &found.pod);
+    // Pods that the clock met while they waited in vain hold their nodes from nobody.
+    let in_vain = report.pods.iter().filter(|pod| standing(pod) != pod.standing);
+    let settled = in_vain.fold(report.scheduler.fork(), |world, pod| unplaced(&world, &pod.pod));
+    let explanation = explain(framework, &settled, &found.pod, now);
+    let snapshot = unplaced(&settled, &found.pod);
     let asked = Asked {
         setup: &setup,
         framework,
@@ -149,7 +151,7 @@ fn find<'a>(args: &Args, setup: &Setup, report: &'a Report) -> anyhow::Result<Fo
 }
 
 fn helps(asked: &Asked, framework: &Arc<Framework>, found: &Found) -> Vec<Helps> {
-    let waits = found.report.is_some_and(|report| matches!(report.standing, Standing::Waiting { .. }));
+    let waits = found.report.is_some_and(|report| matches!(standing(report), Standing::Waiting { .. }));
     if !waits || !asked.explanation.fits.is_empty() {
         return Vec::new();
     }
@@ -195,7 +197,7 @@ impl Said<'_> {
         if out.quiet {
             return Ok(text);
         }
-        let placed = self.found.report.is_some_and(|report| matches!(report.standing, Standing::Bound(_)));
+        let placed = self.found.report.is_some_and(|report| matches!(standing(report), Standing::Bound(_)));
         match self.found.report.and_then(|report| report.decisions.last()) {
             Some(record) if placed => text.push_str(&placed::body(record, args.all, out)),
             _ => text.push_str(&text::body(self.explanation(), args.all, out)),
@@ -220,7 +222,7 @@ impl Said<'_> {
     fn verdict(&self, out: &Output) -> String {
         let pod = self.found.pod.full_name();
         let Some(report) = self.found.report else { return text::verdict(self.explanation(), out) };
-        match &report.standing {
+        match &standing(report) {
             Standing::Bound(node) => {
                 let why = report
                     .decisions
@@ -294,7 +296,7 @@ impl Said<'_> {
 
     fn what_helps(&self, out: &Output) -> String {
         let waits =
-            self.found.report.is_some_and(|report| matches!(report.standing, Standing::Waiting { .. }));
+            self.found.report.is_some_and(|report| matches!(standing(report), Standing::Waiting { .. }));
         let explanation = self.explanation();
         if !waits || !explanation.fits.is_empty() || explanation.sets.is_empty() {
             return String::new();
@@ -344,7 +346,7 @@ impl Said<'_> {
         let told = serde_json::to_value(self.explanation())?;
         if let (Some(json), Value::Object(told)) = (json.as_object_mut(), told) {
             json.extend(told);
-            let state = match self.found.report.map(|report| &report.standing) {
+            let state = match self.found.report.map(standing) {
                 None => "running",
                 Some(Standing::Bound(_)) => "placed",
                 Some(Standing::Waiting { .. }) => "waits",

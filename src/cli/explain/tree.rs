@@ -58,9 +58,12 @@ impl Drawing<'_> {
         let shown_source = if shown.reached { source.clone() } else { self.out.paint(Style::Dim, &source) };
         let painted = self.out.paint(style, word);
         self.push(text, &format!("{painted}{blanks}{lead}{shown_source}"));
-        let children: Vec<&Shown> = shown.parts.iter().filter(|part| is_branch(part)).collect();
+        // Beside a condition every other condition has a line, too.
+        let conditions = shown.parts.iter().any(is_branch);
+        let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
+        let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
         let mut values = Vec::new();
-        for part in shown.parts.iter().filter(|part| !is_branch(part)) {
+        for part in shown.parts.iter().filter(|part| !own_line(part)) {
             leaves(part, &mut values);
         }
         let inside = |part: &&&Shown| {
