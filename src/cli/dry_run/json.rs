@@ -23,7 +23,8 @@ pub fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
             "node": "", "message": "", "nominatedNode": "", "victims": [], "best": [],
         }),
     };
-    let (state, node, message) = match &standing(pod) {
+    let standing = standing(pod);
+    let (state, node, message) = match &standing {
         Standing::Bound(node) => ("placed", node.as_str(), String::new()),
         Standing::Waiting { message } => ("waits", "", message.clone()),
         Standing::Failing { message } => ("failed", "", message.clone()),
