@@ -4,6 +4,7 @@ use super::{ExitStatus, Output};
 
 /// Prints versions.
 #[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  bayplan version -o json")]
 pub struct Args {
     /// How to print: `text` or `json`.
     #[arg(short, long, value_parser = ["text", "json"], default_value = "text")]
