@@ -250,7 +250,8 @@ fn compare_decision(
     }
     let mut foreign = 0;
     let mut seen = 0;
-    for (node, by_plugin) in decision["scores"].as_object().unwrap() {
+    // A profile without scorers has totals only.
+    for (node, by_plugin) in decision["scores"].as_object().into_iter().flatten() {
         for (plugin, score) in by_plugin.as_object().unwrap() {
             let score = score.as_i64().unwrap();
             if !is_built(plugin) {
