@@ -22,12 +22,15 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// Answers by token and path: when they came, and the refusal.
+type Known = FxHashMap<(String, String), (Instant, Option<Refusal>)>;
+
 /// Asks the API server who may do what, and remembers for ten seconds.
 pub struct Access {
     authentication: Api,
     authorization: Api,
     /// By token and path.
-    known: Mutex<FxHashMap<(String, String), (Instant, Option<Refusal>)>>,
+    known: Mutex<Known>,
 }
 
 impl Access {
@@ -60,7 +63,7 @@ impl Access {
         answer
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, FxHashMap<(String, String), (Instant, Option<Refusal>)>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
