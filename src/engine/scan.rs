@@ -147,10 +147,11 @@ impl Decider for Scan {
             return Ok(());
         }
         let framework = c.framework.clone();
-        framework.run_pre_score(c, s, on)?;
         self.totals.begin(s.columns().rows());
         if framework.points().score.is_empty() {
             self.totals.all_equal(&on.nodes);
+        } else {
+            framework.run_pre_score(c, s, on)?;
         }
         for (scorer, point) in framework.scorers(&c.state) {
             let h = c.handle(s).for_plugin(scorer.plugin);
