@@ -17,3 +17,4 @@ mod scheduling;
 mod cases;
 mod cli;
 mod docs;
+mod explain;

@@ -91,7 +91,7 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
         Decision::Placed { total, .. } => *total,
         _ => None,
     });
-    let score = score.map_or_else(|| "-".to_owned(), |total| count_signed(total));
+    let score = score.map_or_else(|| "-".to_owned(), count_signed);
     let name = (Style::Plain, short_name(pod, several));
     let dash = (Style::Plain, "-".to_owned());
     match &standing(pod) {
