@@ -116,7 +116,8 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(config.parallelism, 16);
     assert!(config.leader_election.leader_elect);
     assert_eq!(config.leader_election.lease_duration, Duration::from_seconds(15));
-    assert_eq!(config.leader_election.resource_name, "kube-scheduler");
+    // Not given: `run` names the lease by the profiles (kube-system/kube-scheduler for `default-scheduler`).
+    assert_eq!(config.leader_election.resource_name, "");
     assert_eq!((config.client_connection.qps, config.client_connection.burst), (50.0, 100));
     assert_eq!(config.pod_max_backoff, Duration::from_seconds(10));
     assert_eq!(config.percentage_of_nodes_to_score, None);

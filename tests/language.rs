@@ -71,15 +71,15 @@ fn what_is_said_about_the_policies_of_the_design() {
     golden("design.out", &all);
 }
 
-/// Compares with a recorded text; `UPDATE=1` records it.
+/// Compares with a recorded text; `BAYPLAN_GOLDEN=write` records it.
 fn golden(name: &str, got: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language").join(name);
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|value| value == "write") {
         std::fs::write(&path, got).unwrap();
         return;
     }
     let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(got == wanted, "{} differs; UPDATE=1 records it:\n{got}", path.display());
+    assert!(got == wanted, "{} differs; BAYPLAN_GOLDEN=write records it:\n{got}", path.display());
 }
 
 /// An expression as it would stand in a filter.
