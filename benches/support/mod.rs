@@ -33,10 +33,10 @@ pub fn cluster(nodes: usize, framework: &Framework) -> Snapshot {
                 .memory(["32Gi", "64Gi", "128Gi"][i % 3])
                 .zone(["a", "b", "c"][i % 3])
                 .label("tier", ["gold", "silver"][i % 2]);
-            if i % 10 == 0 {
+            if i.is_multiple_of(10) {
                 maker = maker.taint("dedicated", "batch", "NoSchedule");
             }
-            if i % 7 == 0 {
+            if i.is_multiple_of(7) {
                 maker = maker.taint("busy", "", "PreferNoSchedule");
             }
             let images: Vec<_> = (0..20)

@@ -86,10 +86,10 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
     set(&mut config.pod_initial_backoff, fields.get("podInitialBackoffSeconds"), seconds, errors);
     set(&mut config.pod_max_backoff, fields.get("podMaxBackoffSeconds"), seconds, errors);
     set(&mut config.delay_cache_until_active, fields.get("delayCacheUntilActive"), Field::bool, errors);
-    if let Some(extenders) = fields.get("extenders") {
-        if !extenders.list(errors).is_empty() {
-            not_built(extenders.tree.at, String::from("extenders are not built in this release"));
-        }
+    if let Some(extenders) = fields.get("extenders")
+        && !extenders.list(errors).is_empty()
+    {
+        not_built(extenders.tree.at, String::from("extenders are not built in this release"));
     }
     if let Some(list) = fields.get("profiles") {
         let profiles = list.list(errors);
@@ -139,10 +139,10 @@ fn leader_election(field: &Field, config: &mut SchedulerConfig, errors: &mut Err
     set(&mut election.retry_period, fields.get("retryPeriod"), duration, errors);
     set(&mut election.resource_name, fields.get("resourceName"), owned, errors);
     set(&mut election.resource_namespace, fields.get("resourceNamespace"), owned, errors);
-    if let Some(lock) = fields.get("resourceLock") {
-        if lock.string(errors).is_some_and(|lock| lock != "leases") {
-            errors.push(lock.error("resourceLock value must be \"leases\""));
-        }
+    if let Some(lock) = fields.get("resourceLock")
+        && lock.string(errors).is_some_and(|lock| lock != "leases")
+    {
+        errors.push(lock.error("resourceLock value must be \"leases\""));
     }
 }
 

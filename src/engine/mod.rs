@@ -53,6 +53,7 @@ pub trait Decider: Send {
         rec: &mut dyn Recorder,
     ) -> Result<(), Status>;
     /// The node with the highest total, `extra` points of extenders added. `None` when nothing is feasible.
+    #[allow(clippy::too_many_arguments)] // one call per decision; a struct would be taken apart at once
     fn select(
         &mut self,
         c: &Cycle,
