@@ -209,16 +209,19 @@ struct Account {
     message: String,
     plugins: Vec<PluginId>,
     evaluated: usize,
-    scores: Vec<(PluginId, Vec<(NodeId, i64, i64)>)>,
+    scores: Vec<PluginScores>,
     totals: Vec<(NodeId, i64)>,
     selected: Option<Selected>,
     best: Vec<NodeId>,
 }
 
+/// A plugin's raw and normalised score of each node.
+type PluginScores = (PluginId, Vec<(NodeId, i64, i64)>);
+
 #[derive(Default)]
 struct Seen {
     wants_scores: bool,
-    scores: Vec<(PluginId, Vec<(NodeId, i64, i64)>)>,
+    scores: Vec<PluginScores>,
     totals: Vec<(NodeId, i64)>,
 }
 

@@ -272,7 +272,7 @@ impl World {
             2 => maker = maker.label("slow", "yes"),
             3 => maker = maker.gate("wait"),
             4 | 5 => maker = maker.scheduler("labelled"),
-            6 if with / 128 % 4 == 0 => maker = maker.scheduler("other"),
+            6 if (with / 128).is_multiple_of(4) => maker = maker.scheduler("other"),
             _ => {}
         }
         self.api.put(maker.object());
@@ -288,7 +288,7 @@ impl World {
                 if !exists {
                     let cpu = ["1", "2"][(with / 8 % 2) as usize];
                     let mut maker = node(&name).cpu(cpu).pods(4 + (with / 16 % 3) as i64);
-                    if with / 64 % 2 == 0 {
+                    if (with / 64).is_multiple_of(2) {
                         maker = maker.label("priority.lixueduan.com", "10");
                     }
                     self.api.put(maker.object());
@@ -304,17 +304,18 @@ impl World {
             What::RelabelNode => self.change_node(with, |node| {
                 let label =
                     (Symbol::new("priority.lixueduan.com"), Symbol::new(["10", "20"][(with % 2) as usize]));
-                node.labels = if with / 2 % 3 == 0 { Labels::default() } else { Labels::from_iter([label]) };
+                node.labels =
+                    if (with / 2).is_multiple_of(3) { Labels::default() } else { Labels::from_iter([label]) };
             }),
             What::ResizeNode => {
                 if let Some(key) = self.pick(&Kind::Node, with)
-                    && with % 3 == 0
+                    && with.is_multiple_of(3)
                 {
                     self.not_ours_alone.insert(key.name.clone());
                 }
                 self.change_node(with, |node| {
                     node.allocatable.milli_cpu =
-                        if with % 3 == 0 { 500 } else { node.allocatable.milli_cpu + 500 };
+                        if with.is_multiple_of(3) { 500 } else { node.allocatable.milli_cpu + 500 };
                 });
             }
             What::AddPod => {
@@ -355,7 +356,7 @@ impl World {
             }
             What::Deliver => {
                 for _ in 0..1 + with / 4 % 3 {
-                    self.deliver(&KINDS[(with % 3) as usize], with / 16 % 8 == 0);
+                    self.deliver(&KINDS[(with % 3) as usize], (with / 16).is_multiple_of(8));
                 }
             }
             What::DeliverAll => self.deliver_all(),
@@ -365,7 +366,7 @@ impl World {
                 if self.scheduler.wants_cycle() {
                     self.step(Input::Cycle);
                 }
-                if self.options.twin && self.twin.is_none() && with % 4 == 0 {
+                if self.options.twin && self.twin.is_none() && with.is_multiple_of(4) {
                     self.twin = Some(self.scheduler.clone());
                 }
             }
