@@ -3,6 +3,10 @@
 //!
 //! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
 
+use crate::config;
+use crate::diag::{Diagnostic, SourceMap, json, render};
+use crate::dry_run::{cases, load};
+use crate::lang::{compile, policy_set::CompiledPolicy, sources::policies_in};
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
 
@@ -10,7 +14,14 @@ use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity,
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] = &[("quantity", quantity), ("selector", selector), ("object", object)];
+pub const TARGETS: &[Target] = &[
+    ("quantity", quantity),
+    ("selector", selector),
+    ("object", object),
+    ("policy", policy),
+    ("cluster", cluster),
+    ("configuration", configuration),
+];
 
 /// Runs the target `name`.
 pub fn run(name: &str, data: &[u8]) {
@@ -89,4 +100,59 @@ fn object(data: &[u8]) {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
+}
+
+/// A policy text: checked, and lowered when it compiles. What is said lies inside the text and can be drawn.
+fn policy(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.bay", text);
+    let Some(source) = sources.get(id) else { return };
+    let (policies, diagnostics) = compile(source);
+    said_well(&sources, &diagnostics);
+    for policy in policies {
+        let compiled = CompiledPolicy::new(policy, &sources);
+        assert!(!compiled.name().is_empty());
+    }
+}
+
+/// A file with a cluster, ConfigMaps with policies, or tests: objects, or what is wrong with a place.
+fn cluster(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.yaml", text);
+    let loaded = load::load(&mut sources, &[id]);
+    said_well(&sources, &loaded.diagnostics);
+    let (found, diagnostics) = policies_in(&mut sources, id);
+    said_well(&sources, &diagnostics);
+    for found in found {
+        let (_, diagnostics) = sources.get(found.source).map(compile).unwrap_or_default();
+        said_well(&sources, &diagnostics);
+    }
+    if let Err(said) = cases::read(&sources, id) {
+        said_well(&sources, &[*said]);
+    }
+}
+
+/// A configuration of the scheduler.
+fn configuration(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.yaml", text);
+    let Some(source) = sources.get(id) else { return };
+    let (_, diagnostics) = config::read(source);
+    said_well(&sources, &diagnostics);
+}
+
+/// Every diagnostic has words, lies inside its text, and can be drawn and written.
+fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        assert!(!diagnostic.message.is_empty());
+        let source = sources.source(diagnostic.span).expect("a diagnostic names a text");
+        let span = diagnostic.span.range();
+        assert!(source.text().get(span.clone()).is_some(), "{span:?} is no part of the text: {diagnostic:?}");
+    }
+    let look = render::Look { colour: false, unicode: true, limit: Some(20) };
+    assert_eq!(render::human(sources, diagnostics, look).is_empty(), diagnostics.is_empty());
+    assert!(json::report(sources, diagnostics, 1).is_object());
 }
