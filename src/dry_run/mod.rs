@@ -42,6 +42,8 @@ pub struct Options {
     pub seed: u64,
     /// How much decisions record.
     pub records: RecordLevel,
+    /// The one pod whose decisions record that much; `None`: all pods.
+    pub recorded_pod: Option<PodKey>,
     /// Which decider asks the nodes.
     pub decider: DeciderKind,
     /// The instant at which it begins; pods enter the queue then.
@@ -57,6 +59,7 @@ impl Default for Options {
             tie_break: TieBreak::default(),
             seed: 0,
             records: RecordLevel::Nodes,
+            recorded_pod: None,
             decider: DeciderKind::default(),
             start: Time(0),
             longest: Duration::from_seconds(3_600),
@@ -184,6 +187,7 @@ impl Run {
             seed: options.seed,
             tie_break: options.tie_break,
             records: options.records,
+            recorded_pod: options.recorded_pod.clone(),
             decider: options.decider,
             ..scheduler::Options::default()
         });

@@ -58,7 +58,7 @@ impl Scheduler {
         let mut cycle = Cycle::new(pod, queued.judges.framework.clone(), now);
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);
-        let mut detail = Detail::new(self.options.records == RecordLevel::Nodes);
+        let mut detail = Detail::new(self.options.records_of(&cycle.pod.key));
 
         let chosen = self.choose(&mut cycle, &mut detail);
         let placed = chosen.and_then(|chosen| {
@@ -105,15 +105,15 @@ impl Scheduler {
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
         // Thousands of nodes may share the highest total: they are named only where somebody reads the names.
-        let name_all = self.options.records == RecordLevel::Nodes;
+        let name_all = self.options.records_of(&cycle.pod.key) != RecordLevel::Outcome;
         let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
             let feasible = decider.filter(cycle, snapshot, detail)?;
             if feasible.nodes.is_empty() {
                 return Ok(None);
             }
             decider.score(cycle, &feasible, snapshot, detail)?;
-            detail.read_parts(cycle, &feasible, snapshot);
             let selected = decider.select(cycle, &feasible, snapshot, &[], tie, draw, detail);
+            detail.read_parts(cycle, &feasible, snapshot, selected.as_ref().map(|selected| selected.node));
             Ok(selected.map(|selected| Chosen {
                 node: selected.node,
                 total: selected.total,

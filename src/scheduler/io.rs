@@ -69,6 +69,8 @@ pub enum RecordLevel {
     /// The outcome.
     #[default]
     Outcome,
+    /// Also the chosen node and the best of the others with their scores, and the names of the equal ones.
+    Best,
     /// Also every node with its refusal or scores; costs work per node.
     Nodes,
 }

@@ -2,7 +2,7 @@
 
 use super::io::RecordLevel;
 use crate::engine::{Decider, Plain, Scan, TieBreak};
-use crate::model::Duration;
+use crate::model::{Duration, PodKey};
 
 /// Which decider asks the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,11 +46,23 @@ pub struct Options {
     pub tie_break: TieBreak,
     /// How much decisions record.
     pub records: RecordLevel,
+    /// The one pod whose decisions record that much; the others' record the outcome. `None`: all pods.
+    pub recorded_pod: Option<PodKey>,
     /// Which decider asks the nodes.
     pub decider: DeciderKind,
     /// A mistake made on purpose.
     #[cfg(any(test, feature = "testing"))]
     pub mutant: Option<Mutant>,
+}
+
+impl Options {
+    /// How much the decisions on a pod record.
+    pub(super) fn records_of(&self, pod: &PodKey) -> RecordLevel {
+        match &self.recorded_pod {
+            Some(recorded) if recorded != pod => RecordLevel::Outcome,
+            _ => self.records,
+        }
+    }
 }
 
 impl Default for Options {
@@ -64,6 +76,7 @@ impl Default for Options {
             seed: 0,
             tie_break: TieBreak::default(),
             records: RecordLevel::default(),
+            recorded_pod: None,
             decider: DeciderKind::default(),
             #[cfg(any(test, feature = "testing"))]
             mutant: None,

@@ -9,6 +9,7 @@ use super::{ExitStatus, Output, setup};
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
 use crate::engine::TieBreak;
 use crate::model::Time;
+use crate::scheduler::RecordLevel;
 
 /// Schedules the pending pods of a cluster given as files, and binds nothing.
 #[derive(clap::Args, Debug)]
@@ -81,7 +82,8 @@ impl How {
 /// Runs the command.
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
-    let report = schedule(&setup.world, setup.profiles.clone(), &args.how.options());
+    let records = if args.all_nodes { RecordLevel::Nodes } else { RecordLevel::Best };
+    let report = schedule(&setup.world, setup.profiles.clone(), &Options { records, ..args.how.options() });
     match args.output.as_str() {
         "json" => writeln!(out.stdout(), "{:#}", json::report(&report, args.all_nodes))?,
         "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json::report(&report, args.all_nodes))?)?,
@@ -114,6 +116,12 @@ pub fn standing(pod: &PodReport) -> Standing {
 /// first.
 pub fn in_order(report: &Report) -> Vec<usize> {
     let mut order = report.tried.clone();
-    order.extend((0..report.pods.len()).filter(|at| !report.tried.contains(at)));
+    let mut tried = vec![false; report.pods.len()];
+    for at in &order {
+        if let Some(tried) = tried.get_mut(*at) {
+            *tried = true;
+        }
+    }
+    order.extend(tried.iter().enumerate().filter(|(_, tried)| !**tried).map(|(at, _)| at));
     order
 }

@@ -11,12 +11,13 @@ use super::dry_run::{How, standing, why};
 use super::output::{Column, Output, Style, Table, count};
 use super::setup::{self, Setup, quoted};
 use super::{ExitStatus, dry_run};
-use crate::dry_run::{PodReport, Report, Standing, run as schedule};
+use crate::dry_run::{Options, PodReport, Report, Standing, run as schedule};
 use crate::explain::changes::{Helps, Question, that_help};
 use crate::explain::{Explanation, explain, unplaced};
 use crate::framework::{Cycle, Framework};
 use crate::model::{Object, PodInfo, Time};
 use crate::plugins::policy::{LeftAlone, why_left_alone};
+use crate::scheduler::RecordLevel;
 use node::Asked;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -58,7 +59,7 @@ struct Found<'a> {
 /// Runs the command.
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
-    let options = args.how.options();
+    let options = recording(args, &setup, args.how.options());
     let report = schedule(&setup.world, setup.profiles.clone(), &options);
     let found = find(args, &setup, &report)?;
     let now = Time(options.start.0 + report.elapsed.0);
@@ -87,6 +88,17 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let text = said.text(out)?;
     write!(out.stdout(), "{text}")?;
     Ok(ExitStatus::Success)
+}
+
+/// Every node is recorded of the decisions on the explained pod alone: the others may be thousands.
+fn recording(args: &Args, setup: &Setup, options: Options) -> Options {
+    let name = args.pod.rsplit('/').next().unwrap_or_default();
+    let mut named = setup.world.pending.iter().filter(|pod| pod.name.as_str() == name);
+    match (named.next(), named.next()) {
+        (Some(one), None) => Options { recorded_pod: Some(one.key.clone()), ..options },
+        (None, _) => Options { records: RecordLevel::Outcome, ..options },
+        _ => options,
+    }
 }
 
 fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
