@@ -113,6 +113,9 @@ fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<Stri
         let mut condition = json!({
             "type": "PodScheduled", "status": "False", "reason": reason, "message": patch.message,
         });
+        if patch.generation != 0 {
+            condition["observedGeneration"] = json!(patch.generation);
+        }
         if let Some(at) = transition {
             condition["lastTransitionTime"] = json!(at);
         }
@@ -183,6 +186,7 @@ mod tests {
         let patch = ConditionPatch {
             reason: Some("Unschedulable"),
             message: "0/1 nodes".into(),
+            generation: 3,
             nominated_node: None,
             resource_version: "7".into(),
         };
@@ -190,11 +194,13 @@ mod tests {
         assert_eq!(
             body,
             json!({"metadata": {"uid": "u-1", "resourceVersion": "7"}, "status": {"conditions": [
-                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}})
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes",
+                 "observedGeneration": 3}]}})
         );
         let patch = ConditionPatch {
             reason: None,
             message: String::new(),
+            generation: 0,
             nominated_node: Some("".into()),
             resource_version: "".into(),
         };

@@ -225,6 +225,7 @@ fn join(newer: &mut ConditionPatch, older: &ConditionPatch) {
     if newer.reason.is_none() && older.reason.is_some() {
         newer.reason = older.reason;
         newer.message.clone_from(&older.message);
+        newer.generation = older.generation;
     }
     if newer.nominated_node.is_none() {
         newer.nominated_node.clone_from(&older.nominated_node);

@@ -8,10 +8,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
 /// Labels of a sample: names and values.
 pub type Labels = Vec<(&'static str, String)>;
+/// Arrivals in queues: queue, event, how many.
+pub type Incoming = Vec<(&'static str, String, u64)>;
 type Counters = Family<Labels, Counter>;
 type Gauges = Family<Labels, Gauge>;
 type FloatGauges = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -30,8 +33,18 @@ pub struct Metrics {
     pub extension_point_duration: Histograms,
     /// `queue`.
     pub pending_pods: Gauges,
+    /// `queue`, `event`.
+    pub queue_incoming: Counters,
     /// No labels.
     pub pod_attempts: Histogram,
+    /// `attempts`: 1 to 14, 15+.
+    pub sli_duration: Histograms,
+    /// `plugin`, `profile`.
+    pub unschedulable_pods: Gauges,
+    /// No labels; no pod is preempted by this scheduler.
+    pub preemption_attempts: Counter,
+    /// No labels; no pod is preempted by this scheduler.
+    pub preemption_victims: Histogram,
     /// `type`: nodes, pods, assumed_pods.
     pub cache_size: Gauges,
     /// `operation`.
@@ -64,6 +77,10 @@ pub struct Metrics {
 
 fn milliseconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+fn hundredths() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 2.0, 20))
 }
 
 fn tenths_of_milliseconds() -> Histogram {
@@ -106,11 +123,41 @@ impl Metrics {
                 "Number of pending pods, by the queue type",
                 Gauges::default(),
             ),
+            queue_incoming: add(
+                &mut registry,
+                "scheduler_queue_incoming_pods",
+                "Number of pods added to scheduling queues by event and queue type",
+                Counters::default(),
+            ),
             pod_attempts: add(
                 &mut registry,
                 "scheduler_pod_scheduling_attempts",
                 "Number of attempts to successfully schedule a pod",
                 attempts(),
+            ),
+            sli_duration: add(
+                &mut registry,
+                "scheduler_pod_scheduling_sli_duration_seconds",
+                "E2e latency for a pod being scheduled, from the time it was first tried",
+                Family::new_with_constructor(hundredths as fn() -> Histogram),
+            ),
+            unschedulable_pods: add(
+                &mut registry,
+                "scheduler_unschedulable_pods",
+                "Number of unschedulable pods by the plugins that refused them; a pod counts once for each",
+                Gauges::default(),
+            ),
+            preemption_attempts: add(
+                &mut registry,
+                "scheduler_preemption_attempts",
+                "Total preemption attempts in the cluster till now; this scheduler makes none",
+                Counter::default(),
+            ),
+            preemption_victims: add(
+                &mut registry,
+                "scheduler_preemption_victims",
+                "Number of selected preemption victims; this scheduler selects none",
+                Histogram::new(exponential_buckets(1.0, 2.0, 7)),
             ),
             cache_size: add(
                 &mut registry,
@@ -200,6 +247,28 @@ impl Metrics {
         metrics
     }
 
+    /// What the scheduler counts of its queue: arrivals as (queue, event, how many till now), and pods refused by
+    /// (profile, plugin).
+    pub fn set_queue(&self, incoming: &Incoming, refused: &BTreeMap<(String, String), usize>) {
+        for (queue, event, count) in incoming {
+            let labels = vec![("queue", (*queue).to_owned()), ("event", event.clone())];
+            let counter = self.queue_incoming.get_or_create(&labels);
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+        self.unschedulable_pods.clear();
+        for ((profile, plugin), count) in refused {
+            let labels = vec![("plugin", plugin.clone()), ("profile", profile.clone())];
+            self.unschedulable_pods.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// A pod was bound at its `attempt`th attempt, so long after its first.
+    pub fn bound(&self, attempt: u32, since_first: f64) {
+        self.pod_attempts.observe(f64::from(attempt));
+        let attempts = if attempt >= 15 { "15+".to_owned() } else { attempt.to_string() };
+        self.sli_duration.get_or_create(&vec![("attempts", attempts)]).observe(since_first);
+    }
+
     /// All samples as OpenMetrics text.
     pub fn encode(&self) -> String {
         let (cpu, memory) = own_usage();
@@ -244,7 +313,21 @@ mod tests {
             |result: &str| vec![("result", result.to_owned()), ("profile", "default-scheduler".to_owned())];
         metrics.schedule_attempts.get_or_create(&labels("scheduled")).inc();
         metrics.attempt_duration.get_or_create(&labels("scheduled")).observe(0.003);
-        metrics.pod_attempts.observe(1.0);
+        metrics.bound(1, 0.03);
+        metrics.bound(17, 90.0);
+        let point = vec![
+            ("extension_point", "Bind".to_owned()),
+            ("status", "Success".to_owned()),
+            ("profile", "default-scheduler".to_owned()),
+        ];
+        metrics.extension_point_duration.get_or_create(&point).observe(0.0003);
+        let plugin = ("default-scheduler".to_owned(), "NodeResourcesFit".to_owned());
+        let incoming = |count| vec![("active", "NodeAdd".to_owned(), count)];
+        metrics.set_queue(&incoming(2), &BTreeMap::from([(plugin, 4)]));
+        let refused =
+            r#"scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 4"#;
+        assert!(metrics.encode().lines().any(|it| it == refused));
+        metrics.set_queue(&incoming(5), &BTreeMap::new());
         let text = metrics.encode();
         for line in [
             "scheduler_schedule_attempts_total{result=\"scheduled\",profile=\"default-scheduler\"} 1",
@@ -252,9 +335,17 @@ mod tests {
             "scheduler_scheduling_attempt_duration_seconds_bucket{le=\"0.001\",result=\"scheduled\",profile=\"default-scheduler\"} 0",
             "scheduler_scheduling_attempt_duration_seconds_bucket{le=\"0.004\",result=\"scheduled\",profile=\"default-scheduler\"} 1",
             "scheduler_pod_scheduling_attempts_bucket{le=\"16.0\"} 1",
+            "scheduler_pod_scheduling_attempts_count 2",
+            "scheduler_queue_incoming_pods_total{queue=\"active\",event=\"NodeAdd\"} 5",
+            "scheduler_pod_scheduling_sli_duration_seconds_bucket{le=\"0.04\",attempts=\"1\"} 1",
+            "scheduler_pod_scheduling_sli_duration_seconds_bucket{le=\"5242.88\",attempts=\"15+\"} 1",
+            "scheduler_framework_extension_point_duration_seconds_bucket{le=\"0.2048\",extension_point=\"Bind\",status=\"Success\",profile=\"default-scheduler\"} 1",
+            "scheduler_preemption_attempts_total 0",
+            "scheduler_preemption_victims_bucket{le=\"64.0\"} 0",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
         }
+        assert!(!text.contains("scheduler_unschedulable_pods{"), "nobody is refused any more");
         assert!(text.contains("process_resident_memory_bytes "));
     }
 }

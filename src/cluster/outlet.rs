@@ -19,6 +19,8 @@ const REMEMBERED: usize = 100_000;
 struct Started {
     at: Instant,
     attempt: u32,
+    /// When the pod was first tried.
+    first: Time,
     profile: Symbol,
 }
 
@@ -76,8 +78,12 @@ impl Sorter {
                 if self.started.len() >= REMEMBERED {
                     self.started.clear();
                 }
-                let started =
-                    Started { at: now - self.took, attempt: record.attempt, profile: record.profile };
+                let started = Started {
+                    at: now - self.took,
+                    attempt: record.attempt,
+                    first: record.first_attempt,
+                    profile: record.profile,
+                };
                 self.started.insert(record.key, started);
                 return;
             }
@@ -102,14 +108,14 @@ impl Sorter {
 }
 
 impl Outlet<Scheduler> for Sorter {
-    fn effect(&mut self, effect: Effect, machine: &Scheduler, _now: Time) {
+    fn effect(&mut self, effect: Effect, machine: &Scheduler, now: Time) {
         match effect {
             Effect::Call(ticket, call) => self.call(Some(ticket), call, machine),
             Effect::Send(call) => self.call(None, call, machine),
             Effect::Event(event) => {
                 match (event.reason, self.started.remove(&event.key)) {
                     ("Scheduled", Some(started)) => {
-                        self.metrics.pod_attempts.observe(f64::from(started.attempt));
+                        self.metrics.bound(started.attempt, (now - started.first).0.max(0) as f64 / 1e6);
                         self.count("scheduled", &started.profile, started.at.elapsed());
                         tracing::debug!(
                             pod = %format_args!("{}/{}", event.pod.namespace, event.pod.name),

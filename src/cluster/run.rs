@@ -388,16 +388,22 @@ fn metrics_page(
             let look = driver.ask(|scheduler: &mut Scheduler| {
                 let assumed = scheduler.pod_states().iter().filter(|(_, state)| state.is_assumed()).count();
                 let snapshot = scheduler.snapshot();
-                (scheduler.queue_counts(), snapshot.node_count(), snapshot.pod_count(), assumed)
+                let incoming: super::metrics::Incoming = scheduler
+                    .queue_incoming()
+                    .map(|(queue, event, count)| (queue, event.to_owned(), count))
+                    .collect();
+                let sizes = [snapshot.node_count(), snapshot.pod_count(), assumed];
+                (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by())
             });
             // A driver that has not been started yet, or that is busy, holds up nobody who looks.
-            if let Ok(Some((queues, nodes, pods, assumed))) =
+            if let Ok(Some((queues, [nodes, pods, assumed], incoming, refused))) =
                 tokio::time::timeout(Duration::from_secs(1), look).await
             {
                 for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues)
                 {
                     set(&metrics.pending_pods, "queue", queue, count);
                 }
+                metrics.set_queue(&incoming, &refused);
                 set(&metrics.cache_size, "type", "nodes", nodes);
                 set(&metrics.cache_size, "type", "pods", pods);
                 set(&metrics.cache_size, "type", "assumed_pods", assumed);

@@ -13,6 +13,8 @@ pub struct ConditionPatch {
     pub reason: Option<&'static str>,
     /// The full message.
     pub message: String,
+    /// `observedGeneration` of the condition: the `metadata.generation` of the pod that was refused; 0 when unknown.
+    pub generation: i64,
     /// `status.nominatedNodeName`: `None` leaves it, an empty name clears it.
     pub nominated_node: Option<Symbol>,
     /// Written only when the pod is still at this version, else refused with 409; empty: whatever its version. A late

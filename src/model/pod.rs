@@ -82,6 +82,8 @@ pub struct PodInfo {
     pub uid: Symbol,
     /// `metadata.resourceVersion`; empty when unknown.
     pub resource_version: Box<str>,
+    /// `metadata.generation`; 0 when unknown.
+    pub generation: i64,
     /// Labels.
     pub labels: Labels,
     /// Annotations.

@@ -98,6 +98,7 @@ impl Outbox {
             // A newer wish about one of the two leaves the other.
             Some(old) => ConditionPatch {
                 nominated_node: patch.nominated_node.or(old.patch.nominated_node),
+                generation: if patch.reason.is_some() { patch.generation } else { old.patch.generation },
                 message: if patch.reason.is_some() { patch.message } else { old.patch.message },
                 reason: patch.reason.or(old.patch.reason),
                 resource_version: Box::default(),
@@ -250,6 +251,7 @@ pub(super) fn nomination(node: Symbol) -> ConditionPatch {
     ConditionPatch {
         reason: None,
         message: String::new(),
+        generation: 0,
         nominated_node: Some(node),
         resource_version: Box::default(),
     }

@@ -63,6 +63,7 @@ impl Scheduler {
             let patch = ConditionPatch {
                 reason: Some(if rejected { "Unschedulable" } else { "SchedulerError" }),
                 message: refusal.message,
+                generation: pod.generation,
                 nominated_node: refusal.nominated,
                 resource_version: Box::default(),
             };

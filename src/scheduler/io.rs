@@ -118,6 +118,8 @@ pub struct DecisionRecord {
     pub at: Time,
     /// Which attempt, from 1.
     pub attempt: u32,
+    /// When the pod was first tried.
+    pub first_attempt: Time,
     /// How it ended.
     pub decision: Decision,
     /// The plugins that refused or narrowed, in the order of the profile.

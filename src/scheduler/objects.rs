@@ -222,6 +222,7 @@ fn is_the_same(old: &PodInfo, new: &PodInfo) -> bool {
     let spec = |pod: &PodInfo| pod.raw.as_ref().and_then(|raw| raw.get("spec").cloned());
     let alike = PodInfo {
         resource_version: new.resource_version.clone(),
+        generation: new.generation,
         scheduled_condition: new.scheduled_condition.clone(),
         nominated_node: new.nominated_node.clone(),
         raw: new.raw.clone(),

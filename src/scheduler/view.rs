@@ -91,6 +91,16 @@ impl Scheduler {
         self.queue.counts()
     }
 
+    /// How often pods came into a queue: its name, the label of what brought them, how often.
+    pub fn queue_incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        self.queue.incoming()
+    }
+
+    /// How many queued pods were refused, by profile and plugin.
+    pub fn refused_by(&self) -> std::collections::BTreeMap<(String, String), usize> {
+        self.queue.refused()
+    }
+
     /// How many events are kept for pods under way; at most 10,000.
     pub fn in_flight_events(&self) -> usize {
         self.queue.in_flight_events()

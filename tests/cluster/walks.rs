@@ -78,6 +78,10 @@ fn the_label_plugin_and_its_events() {
         "scheduler_schedule_attempts_total{result=\"scheduled\",profile=\"i-scheduler\"} 3",
         "scheduler_pending_pods{queue=\"active\"} 0",
         "scheduler_cache_size{type=\"nodes\"} 2",
+        "scheduler_queue_incoming_pods_total{queue=\"active\",event=\"UnschedulablePodAdd\"} 3",
+        "scheduler_pod_scheduling_attempts_count 3",
+        "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 3",
+        "scheduler_preemption_attempts_total 0",
         "bayplan_leader 1",
         "bayplan_policy_load_success{policy=\"label-priority\"} 1",
     ] {

@@ -24,6 +24,9 @@ pub struct Metadata {
     /// `resourceVersion`.
     #[serde(deserialize_with = "or_default")]
     pub resource_version: Box<str>,
+    /// `generation`.
+    #[serde(deserialize_with = "or_default")]
+    pub generation: i64,
     /// `labels`.
     #[serde(deserialize_with = "or_default")]
     pub labels: Labels,

@@ -360,6 +360,7 @@ impl PodInfo {
             name,
             uid: metadata.uid.clone(),
             resource_version: metadata.resource_version.clone(),
+            generation: metadata.generation,
             labels: metadata.labels.clone(),
             annotations: metadata.annotations.clone(),
             owners: metadata.owners(),

@@ -13,6 +13,7 @@
 mod active;
 mod backoff;
 mod in_flight;
+mod incoming;
 mod interest;
 mod nominator;
 #[cfg(test)]
@@ -27,8 +28,10 @@ use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
 use in_flight::{InFlight, Since};
+use incoming::Incoming;
 use interest::Worth;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use unschedulable::Unschedulable;
@@ -98,6 +101,7 @@ pub(super) struct SchedulingQueue {
     backoff: Backoff,
     unschedulable: Unschedulable,
     in_flight: InFlight,
+    incoming: Incoming,
     arrivals: u64,
     /// How long a pod waits for an event before it is tried anyway; `None`: for ever.
     longest_wait: Option<Duration>,
@@ -115,6 +119,7 @@ impl SchedulingQueue {
             backoff: Backoff::new(initial, max),
             unschedulable: Unschedulable::default(),
             in_flight: InFlight::default(),
+            incoming: Incoming::default(),
             arrivals: 0,
             longest_wait,
             next_flush: Time(i64::MIN),
@@ -128,7 +133,8 @@ impl SchedulingQueue {
         self.remove(&pod.key);
         self.arrivals += 1;
         let queued = Queued { info: QueuedPodInfo::new(pod, now), judges, number: self.arrivals };
-        self.put(queued, Worth::Immediately, snapshot, now);
+        let queue = self.put(queued, Worth::Immediately, snapshot, now);
+        self.incoming.count(queue, "UnschedulablePodAdd");
     }
 
     /// Whether the pod stands here, or is under way.
@@ -181,8 +187,12 @@ impl SchedulingQueue {
     /// Takes the next pod. It is under way until [`SchedulingQueue::done`].
     pub(super) fn pop(&mut self, snapshot: &Snapshot, now: Time) -> Option<Queued> {
         self.rank_anew(snapshot);
+        let early = self.active.is_empty();
         let key = self.active.first().or_else(|| self.backoff.first_refused())?.clone();
         let mut queued = self.remove(&key)?;
+        if early {
+            self.incoming.count("active", "PopFromBackoffQ");
+        }
         queued.info.attempts += 1;
         queued.info.initial_attempt.get_or_insert(now);
         self.in_flight.begin(key);
@@ -206,7 +216,8 @@ impl SchedulingQueue {
         info.timestamp = now;
         let worth = self.helped_meanwhile(&queued, snapshot, now);
         self.in_flight.end(&queued.info.pod.key);
-        self.put(queued, worth, snapshot, now);
+        let queue = self.put(queued, worth, snapshot, now);
+        self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
     /// The same for a pod whose plugins were replaced while it was under way: what they would say is not known.
@@ -227,7 +238,8 @@ impl SchedulingQueue {
         info.timestamp = now;
         self.in_flight.end(&queued.info.pod.key);
         rename(&mut queued, judges);
-        self.put(queued, Worth::AfterBackoff, snapshot, now);
+        let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
+        self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
     fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> Worth {
@@ -252,28 +264,29 @@ impl SchedulingQueue {
         }
     }
 
-    /// Puts a pod where it belongs.
-    fn put(&mut self, mut queued: Queued, worth: Worth, snapshot: &Snapshot, now: Time) {
+    /// Puts a pod where it belongs: the queue it is in now, by upstream's name.
+    fn put(&mut self, mut queued: Queued, worth: Worth, snapshot: &Snapshot, now: Time) -> &'static str {
         let key = queued.info.pod.key.clone();
         if worth == Worth::Skip || !self.gates_open(&mut queued, snapshot, now) {
             self.unschedulable.insert(&queued.judges, &queued.info, queued.number);
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable });
-            return;
+            return incoming::UNSCHEDULABLE;
         }
         let rank = rank(&queued, snapshot);
         let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
-        let place = match expiry {
+        let (place, queue) = match expiry {
             Some(expiry) if worth == Worth::AfterBackoff => {
                 let failed = queued.info.consecutive_errors > 0;
                 self.backoff.insert(failed, expiry, rank.clone(), key.clone());
-                Place::Backoff { failed, expiry, rank }
+                (Place::Backoff { failed, expiry, rank }, "backoff")
             }
             _ => {
                 self.active.insert(rank.clone(), key.clone());
-                Place::Active(rank)
+                (Place::Active(rank), "active")
             }
         };
         self.entries.insert(key, Entry { queued, place });
+        queue
     }
 
     /// PreEnqueue. The plugin that refuses is noted; a panic of one counts as a refusal that every event may lift.
@@ -321,7 +334,8 @@ impl SchedulingQueue {
         if worth != Worth::Skip
             && let Some(queued) = self.remove(key)
         {
-            self.put(queued, worth, snapshot, now);
+            let queue = self.put(queued, worth, snapshot, now);
+            self.incoming.moved(queue, &event.label());
         }
     }
 
@@ -331,7 +345,8 @@ impl SchedulingQueue {
             Some(Place::Active(_)) => {}
             Some(_) => {
                 if let Some(queued) = self.remove(key) {
-                    self.put(queued, Worth::Immediately, snapshot, now);
+                    let queue = self.put(queued, Worth::Immediately, snapshot, now);
+                    self.incoming.moved(queue, "ForceActivate");
                 }
             }
             None if self.in_flight.contains(key) => {
@@ -354,12 +369,14 @@ impl SchedulingQueue {
             let rank = rank(&queued, snapshot);
             self.active.insert(rank.clone(), key.clone());
             self.entries.insert(key, Entry { queued, place: Place::Active(rank) });
+            self.incoming.count("active", "BackoffComplete");
         }
         if now >= self.next_minute {
             self.next_minute = Time((now.0.div_euclid(CLOCK_EVERY.0) + 1) * CLOCK_EVERY.0);
             for key in self.unschedulable.clocked() {
                 if let Some(queued) = self.remove(&key) {
-                    self.put(queued, Worth::AfterBackoff, snapshot, now);
+                    let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
+                    self.incoming.moved(queue, "ClockMinute");
                 }
             }
         }
@@ -410,7 +427,10 @@ impl SchedulingQueue {
                 (true, true) => Worth::Skip,
                 _ => Worth::AfterBackoff,
             };
-            self.put(queued, worth, snapshot, now);
+            let queue = self.put(queued, worth, snapshot, now);
+            if waits {
+                self.incoming.moved(queue, "ProfileReplaced");
+            }
         }
     }
 
@@ -490,6 +510,25 @@ impl SchedulingQueue {
     pub(super) fn counts(&self) -> [usize; 4] {
         let (unschedulable, gated) = self.unschedulable.counts();
         [self.active.len(), self.backoff.len(), unschedulable, gated]
+    }
+
+    /// How often pods came into a queue (active, backoff, unschedulable), by what brought them.
+    pub(super) fn incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        self.incoming.iter()
+    }
+
+    /// How many queued pods each plugin of each profile refused when they were last asked: profile, plugin, count.
+    pub(super) fn refused(&self) -> BTreeMap<(String, String), usize> {
+        let mut refused = BTreeMap::new();
+        for Entry { queued, .. } in self.entries.values() {
+            let (info, framework) = (&queued.info, &queued.judges.framework);
+            let refusers = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
+            for plugin in refusers.collect::<crate::framework::PluginSet>().iter() {
+                let labels = (framework.scheduler_name.to_string(), framework.plugin_name(plugin).to_owned());
+                *refused.entry(labels).or_default() += 1;
+            }
+        }
+        refused
     }
 
     /// How many events are kept for pods under way.

@@ -342,3 +342,36 @@ fn beyond_ten_thousand_events_the_oldest_pod_under_way_is_tried_once_more() {
     queue.requeue(queued, &snapshot, Time(0));
     assert_eq!(queue.place(&key), Some(QueuePlace::Backoff));
 }
+
+#[test]
+fn arrivals_are_counted_by_queue_and_by_upstreams_label_of_what_brought_them() {
+    let snapshot = Snapshot::default();
+    let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
+    queue.add(pod("a").gate("g").build(), judges(), &snapshot, Time(0));
+    queue.add(pod("p1").build(), judges(), &snapshot, Time(0));
+    let mut queued = queue.pop(&snapshot, Time(0)).unwrap();
+    queued.info.unschedulable_plugins.insert(PluginId(1));
+    queue.requeue(queued, &snapshot, Time(0));
+    let profile = |plugin: &str| ("default-scheduler".to_owned(), plugin.to_owned());
+    assert_eq!(queue.refused(), BTreeMap::from([(profile("B"), 1), (profile("G"), 1)]));
+    let taint = ClusterEvent::of(EventResource::Node, ActionType::UPDATE_NODE_TAINT, EventObjects::None);
+    queue.move_all(&taint, &Scope::default(), &snapshot, Time(0));
+    // Nothing is active: the refused pod need not wait out its penalty.
+    let mut queued = queue.pop(&snapshot, Time(0)).unwrap();
+    queued.info.unschedulable_plugins = Default::default();
+    queue.requeue(queued, &snapshot, Time(0));
+    queue.tick(&snapshot, Time(60_000_000));
+    let counted: Vec<_> = queue.incoming().collect();
+    assert_eq!(
+        counted,
+        [
+            ("active", "BackoffComplete", 1),
+            ("active", "PopFromBackoffQ", 1),
+            ("active", "UnschedulablePodAdd", 1),
+            ("backoff", "NodeUpdateNodeTaint", 1),
+            ("backoff", "ScheduleAttemptFailure", 1),
+            ("unschedulable", "ScheduleAttemptFailure", 1),
+            ("unschedulable", "UnschedulablePodAdd", 1),
+        ]
+    );
+}

@@ -1,0 +1,40 @@
+//! How often pods came into which queue and why: plain numbers that whoever drives the scheduler reads for
+//! `scheduler_queue_incoming_pods_total`. Nothing is decided by them.
+//!
+//! Source: `pkg/scheduler/backend/queue/scheduling_queue.go`, `SchedulerQueueIncomingPods`.
+
+use std::collections::BTreeMap;
+
+/// The queue of pods that wait for an event, gated ones too.
+pub(super) const UNSCHEDULABLE: &str = "unschedulable";
+
+/// Arrivals by queue and label of the event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Incoming(BTreeMap<&'static str, BTreeMap<Box<str>, u64>>);
+
+impl Incoming {
+    /// A pod came into a queue.
+    pub(super) fn count(&mut self, queue: &'static str, event: &str) {
+        let events = self.0.entry(queue).or_default();
+        match events.get_mut(event) {
+            Some(count) => *count += 1,
+            None => {
+                events.insert(event.into(), 1);
+            }
+        }
+    }
+
+    /// A pod that waited was moved. One that its gate sent back to where it was did not come in anew.
+    pub(super) fn moved(&mut self, queue: &'static str, event: &str) {
+        if queue != UNSCHEDULABLE {
+            self.count(queue, event);
+        }
+    }
+
+    /// All of them: queue, event, count.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        self.0
+            .iter()
+            .flat_map(|(queue, events)| events.iter().map(|(event, count)| (*queue, &**event, *count)))
+    }
+}
