@@ -54,6 +54,7 @@ fn the_label_plugin_and_its_events() {
     wait_until("the condition", SOON, || condition()["status"] == "False");
     assert_eq!((&condition()["reason"], &condition()["message"]), (&json!("Unschedulable"), &event["note"]));
     assert!(condition()["lastTransitionTime"].is_string(), "{}", condition());
+    assert_eq!(condition()["observedGeneration"], plane.get_json(["pod", "first"])["metadata"]["generation"]);
 
     plane.kubectl_ok(["label", "node", "scheduler-1", &format!("{LABEL}=10")]);
     assert_eq!(wait_bound(&plane, "first"), "scheduler-1", "bound without being made again");
@@ -80,7 +81,7 @@ fn the_label_plugin_and_its_events() {
         "scheduler_cache_size{type=\"nodes\"} 2",
         "scheduler_queue_incoming_pods_total{queue=\"active\",event=\"UnschedulablePodAdd\"} 3",
         "scheduler_pod_scheduling_attempts_count 3",
-        "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 3",
+        "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 2",
         "scheduler_preemption_attempts_total 0",
         "bayplan_leader 1",
         "bayplan_policy_load_success{policy=\"label-priority\"} 1",
