@@ -534,6 +534,7 @@ const READ: &[&str] = &[
     "metadata.namespace",
     "metadata.uid",
     "metadata.resourceVersion",
+    "metadata.generation",
     "metadata.creationTimestamp",
     "metadata.deletionTimestamp",
     "metadata.labels.*",
