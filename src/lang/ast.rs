@@ -1,6 +1,6 @@
 //! The untyped tree that both front ends produce: what was written, with the place of every part.
 //!
-//! Made by `lang::dsl` and read by `lang::check`, the lints and `fmt`. Nothing is resolved here: a name is a
+//! Made by `lang::dsl` and read by `lang::check` and the lints. Nothing is resolved here: a name is a
 //! word, a number with a unit is its value in base units. What did not parse is present as `Broken`, so that
 //! a checker can tell "unknown" from "could not be read".
 //!
