@@ -418,6 +418,8 @@ fn expressions_have_a_value_a_type_and_a_tree() {
         "gpu-3",
     ]);
     assert!(ended.out.starts_with("true   bool"), "{}{}", ended.out, ended.err);
+    let ended = bayplan(&["eval", "1 +"]);
+    assert!(ended.status == 2 && ended.err.contains("`expression` is not complete"), "{}", ended.err);
     let ended = bayplan(&["eval", "1 + \"a\""]);
     assert_eq!((ended.status, ended.out.as_str()), (2, ""));
     assert!(ended.err.contains("expression:1:"), "{}", ended.err);

@@ -118,6 +118,12 @@ fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec
     let before = format!("policy expression {{ applies to all pods\n{names}\nfilter value {{ let {NAME} =\n");
     let whole = format!("{before}{text}\nrequire true else \"r\" }} }}\n");
     let alone = read.sources.add("expression", text);
+    if let Some(source) = read.sources.get(alone) {
+        let (_, mistakes) = crate::lang::dsl::parse_expression(source);
+        if mistakes.iter().any(Diagnostic::is_error) {
+            return Err(mistakes);
+        }
+    }
     let id = read.sources.add("expression", whole);
     let Some(source) = read.sources.get(id) else { return Err(Vec::new()) };
     let (policies, diagnostics) = crate::lang::compile(source);

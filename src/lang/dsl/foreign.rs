@@ -12,9 +12,10 @@ use crate::diag::{Diagnostic, Span, codes};
 /// Reports a mistake that is known by name. `tokens` are those of the statement, `at` the one that the
 /// grammar did not take (the number of tokens when it missed something at the end).
 pub(super) fn explain(builder: &mut Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> bool {
-    let found = [words, unit, equals, marks, reason_quotes, message_literal, remainder, reserved]
-        .iter()
-        .find_map(|check| check(builder, tokens, at, expected));
+    let found =
+        [words, unit, equals, marks, reason_quotes, message_literal, remainder, otherwise, named, reserved]
+            .iter()
+            .find_map(|check| check(builder, tokens, at, expected));
     match found {
         Some(diagnostic) => {
             builder.diagnostics.push(diagnostic);
@@ -224,6 +225,29 @@ fn remainder(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -
         let first = text(builder, number);
         foreign(builder.span(number.start, percent.end), format!("`{share}` is a share here"))
             .with_help(format!("write `{first} % …` for the remainder"))
+    })
+}
+
+/// `give a when C else b`
+fn otherwise(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at).filter(|token| builder.word(token) == Some("else"))?;
+    let first = tokens.first().and_then(|token| builder.word(token));
+    let when = tokens.get(..at)?.iter().any(|token| builder.word(token) == Some("when"));
+    (first == Some("give") && when).then(|| {
+        foreign(place(builder, token), "`give … when` has no `else`")
+            .with_help("write `give C ? a : b`, or a second `give`: the first whose condition holds counts")
+    })
+}
+
+/// A name where a statement has none: `permit whole {`
+fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let statement =
+        at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before))?;
+    let token = tokens.get(at).filter(|token| token.kind == Kind::Word && expected.only("`{`"))?;
+    matches!(statement, "permit" | "prefilter" | "reserve").then(|| {
+        let help = format!("write `{statement} {{ … }}`; it is called after its policy");
+        Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{statement}` has no name"))
+            .with_help(help)
     })
 }
 

@@ -124,5 +124,14 @@ impl std::error::Error for ObjectError {}
 
 /// Reads the slim form of an object that is held as a tree.
 fn decode<'de, T: serde::Deserialize<'de>>(value: &'de serde_json::Value) -> Result<T, ObjectError> {
-    T::deserialize(value).map_err(|error| ObjectError::new("", "", error.to_string()))
+    T::deserialize(value).map_err(|error| {
+        // Read once more to learn where: the way there costs on every field, and mistakes are rare.
+        match serde_path_to_error::deserialize::<_, T>(value) {
+            Err(found) => {
+                let path = found.path().to_string();
+                ObjectError::new(if path == "." { "" } else { &path }, "", found.into_inner().to_string())
+            }
+            Ok(_) => ObjectError::new("", "", error.to_string()),
+        }
+    })
 }
