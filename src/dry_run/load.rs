@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(said(&loaded), ["the object has no `kind`"]);
         let (sources, loaded) = read("c.yaml", "kind: Pod\nmetadata: {name: b}\nspec: {containers: {}}");
         assert_eq!(said(&loaded), ["`spec.containers`: invalid type: map, expected a sequence"]);
-        assert_eq!(sources.text(loaded.diagnostics[0].span), "{}");
+        assert_eq!(sources.text(loaded.diagnostics[0].span), "{");
         let twice = "kind: Node\nmetadata: {name: n}\n---\nkind: Node\nmetadata: {name: n}\n";
         let (_, loaded) = read("c.yaml", twice);
         assert_eq!(said(&loaded), ["node `n` is given twice"]);

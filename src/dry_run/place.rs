@@ -66,9 +66,10 @@ fn range(text: &str, node: &Spanned<Node>) -> Range<usize> {
     let start = text.floor_char_boundary(start.min(text.len()));
     let rest = text.get(start..).unwrap_or("");
     let line = rest.lines().next().unwrap_or("");
-    // A scalar is underlined to its end, anything larger at its first word.
+    // A scalar is underlined to its end, anything larger at its first word or bracket.
     let end = match node.value {
         Node::Scalar => line.find([',', '}', ']', '#']).unwrap_or(line.len()),
+        _ if line.starts_with(['{', '[']) => 1,
         _ => line.find([' ', ':', ',']).unwrap_or(line.len()),
     };
     start..start + line.get(..end).unwrap_or("").trim_end().len()
