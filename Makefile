@@ -3,7 +3,7 @@
 # One folder per machine for what is expensive to build, outside the checkout, so that a fresh clone starts warm.
 CACHE := $(or $(BAYPLAN_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bayplan)
 
-.PHONY: help build test test-core test-cluster lint fmt ci bench bench-cluster control-plane golden fuzz
+.PHONY: help build test test-core test-cluster lint fmt ci bench bench-cluster soak control-plane golden fuzz
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ bench: ## Times decisions, rules and compilation; prints figures, fails on nothi
 
 bench-cluster: control-plane ## Pods per second on a real API server, beside the real kube-scheduler
 	cargo test --release --test cluster -- --ignored --nocapture bench
+
+soak: control-plane ## Changes everything of a cluster for ten minutes (BAYPLAN_SOAK_MINUTES) under a running scheduler
+	cargo test --test cluster -- --ignored --nocapture soak
 
 golden: ## Writes the expected outputs of the tests anew; read the difference before you commit it
 	BAYPLAN_GOLDEN=write cargo test --test tests

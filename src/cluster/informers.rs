@@ -205,7 +205,9 @@ async fn watch_kind(
     }
 }
 
-fn collection(kind: &Kind, resource: &'static str) -> Collection {
+/// What is listed and watched of a kind: of pods those that have not ended.
+pub fn collection(kind: &Kind) -> Collection {
+    let resource = RESOURCES.iter().find(|(of, _)| of == kind).map_or("", |(_, resource)| resource);
     let selectors = match kind {
         Kind::Pod => format!("fieldSelector={}", encode("status.phase!=Succeeded,status.phase!=Failed")),
         _ => String::new(),
@@ -214,9 +216,9 @@ fn collection(kind: &Kind, resource: &'static str) -> Collection {
 }
 
 async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bool) {
-    let Some((kind, resource)) = RESOURCES.get(at) else { return };
+    let Some((_, resource)) = RESOURCES.get(at) else { return };
     let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
-    watch::run::<T>(api, &collection(kind, resource), |seen| {
+    watch::run::<T>(api, &collection(&T::KIND), |seen| {
         let sent = match seen {
             Seen::All(objects) => {
                 let count = objects.len();

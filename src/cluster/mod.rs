@@ -19,6 +19,8 @@ pub mod serve;
 pub mod policy_store;
 pub mod policy_source;
 pub mod logs;
+pub mod comparer;
+pub mod debugger;
 pub mod policies;
 pub mod outlet;
 pub mod run;

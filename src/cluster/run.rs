@@ -4,6 +4,7 @@
 
 use super::access::Access;
 use super::client::{Api, ApiError, ConnectError, Request, Target};
+use super::debugger;
 use super::driver::{Clock, Driver, Machine, Mailbox};
 use super::effects::{self, Effects};
 use super::events::EventSink;
@@ -166,6 +167,7 @@ async fn start(options: Options) -> Result<(), RunError> {
         tokio::spawn(server.serve(pages));
     }
 
+    debugger::start(unlimited.clone(), driver.clone()).map_err(RunError::System)?;
     reach(&unlimited).await?;
     let (loaded, loading) = tokio::sync::oneshot::channel();
     tokio::spawn(source.run(loaded));

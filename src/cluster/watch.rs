@@ -166,7 +166,8 @@ pub async fn run<T: Watched>(
     }
 }
 
-async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec<T>, String), ApiError> {
+/// Lists a collection, page by page; its objects and the version they had together.
+pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec<T>, String), ApiError> {
     let mut items = Vec::new();
     let mut next = String::new();
     loop {

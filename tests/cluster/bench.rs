@@ -1,35 +1,14 @@
 //! Pods per second on a real API server, beside the real kube-scheduler: `make bench-cluster`. Prints figures and fails
 //! only when a pod is not bound. `BAYPLAN_BENCH_NODES` and `BAYPLAN_BENCH_PODS` change the size.
 
+use crate::hands::{Hands, post};
 use crate::ours::{Ours, Setup};
 use crate::support::{ControlPlane, Daemon, control_plane::Options, objects};
-use bayplan::cluster::client::{Api, JSON, Request, Target};
-use bayplan::cluster::limiter::Limiter;
-use futures::StreamExt;
-use serde_json::Value;
 use std::time::{Duration, Instant};
 
-fn size(variable: &str, default: usize) -> usize {
+/// A number from the environment.
+pub fn size(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-/// Creates objects, many at once.
-fn create_all(plane: &ControlPlane, objects: Vec<(String, Value)>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let target =
-            Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "bench", ..Target::default() };
-        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
-        futures::stream::iter(objects)
-            .for_each_concurrent(32, |(path, object)| {
-                let api = &api;
-                async move {
-                    let request = Request::with_body(http::Method::POST, path, JSON, &object);
-                    api.send(request.within(Duration::from_secs(60))).await.unwrap();
-                }
-            })
-            .await;
-    });
 }
 
 struct Figures {
@@ -80,20 +59,18 @@ fn bench_basic_pods_beside_kube_scheduler() {
     let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
     let all = (0..nodes).map(|i| {
         let node = objects::node(&format!("node-{i}"), &room);
-        (
-            "/api/v1/nodes".to_owned(),
-            objects::with_label(node, "topology.kubernetes.io/zone", &format!("z{}", i % 3)),
-        )
+        let zone = format!("z{}", i % 3);
+        post("/api/v1/nodes", &objects::with_label(node, "topology.kubernetes.io/zone", &zone))
     });
-    create_all(&plane, all.collect());
+    let hands = Hands::new(&plane);
+    hands.all(32, all);
     let mut figures = Vec::new();
     let make = |who: &str| {
         let namespace = plane.create_namespace(who);
         let path = format!("/api/v1/namespaces/{namespace}/pods");
         let requests = [("cpu", "100m"), ("memory", "500Mi")];
-        let pods =
-            (0..pods).map(|i| (path.clone(), objects::pod(&namespace, &format!("p{i}"), who, &requests)));
-        create_all(&plane, pods.collect());
+        let pod = |i| objects::pod(&namespace, &format!("p{i}"), who, &requests);
+        hands.all(32, (0..pods).map(|i| post(&*path, &pod(i))));
         namespace
     };
     // The pods are there before the scheduler, so that neither waits for whoever makes them.

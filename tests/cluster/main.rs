@@ -11,6 +11,7 @@ mod support;
 
 mod harness;
 mod ours;
+mod hands;
 mod load;
 mod walks;
 mod leaders;
@@ -19,4 +20,6 @@ mod policies;
 mod gangs;
 mod deployed;
 mod mistakes;
+mod soak;
 mod bench;
+mod restart;

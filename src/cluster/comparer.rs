@@ -1,0 +1,206 @@
+//! The cache beside what the API server has: what is missing, what is too much, what differs. Pure; `debugger` brings
+//! both sides. Beside the names that kube-scheduler's comparer compares, this one looks at what decisions read: labels,
+//! taints, room, places and sums.
+//!
+//! Source: `pkg/scheduler/backend/cache/debugger/comparer.go`.
+
+use crate::model::{Node, NodeId, Placement, PodInfo, PodKey, Resource, Snapshot, Symbol};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What of the cache is not as the API server has it: the kind of difference, and the object.
+pub type Mismatches = BTreeSet<(&'static str, String)>;
+
+/// A node or a pod is there and not in the cache.
+pub const MISSED_NODES: &str = "missedNodes";
+/// A node is in the cache and not there.
+pub const REDUNDANT_NODES: &str = "redundantNodes";
+/// A node is not as it is there.
+pub const CHANGED_NODES: &str = "changedNodes";
+/// What the pods of a node request is not what they request there.
+pub const WRONG_SUMS: &str = "wrongSums";
+/// As of nodes.
+pub const MISSED_PODS: &str = "missedPods";
+/// As of nodes.
+pub const REDUNDANT_PODS: &str = "redundantPods";
+/// A pod is on another node than there, or asks for something else.
+pub const CHANGED_PODS: &str = "changedPods";
+
+/// Compares the cache with the objects of the API server.
+pub fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> Mismatches {
+    let mut found = Mismatches::new();
+    let listed: FxHashMap<&Symbol, &Arc<Node>> = nodes.iter().map(|node| (&node.name, node)).collect();
+    for node in nodes {
+        match cache.node_by_name(&node.name).and_then(|id| cache.node(id)) {
+            None => drop(found.insert((MISSED_NODES, node.name.to_string()))),
+            Some(known) => {
+                if let Some(what) = node_difference(known.node(), node) {
+                    found.insert((CHANGED_NODES, format!("{}: {what}", node.name)));
+                }
+            }
+        }
+    }
+    for node in cache.nodes().filter(|node| !listed.contains_key(node.name())) {
+        found.insert((REDUNDANT_NODES, node.name().to_string()));
+    }
+    let listed: FxHashMap<&PodKey, &Arc<PodInfo>> = pods.iter().map(|pod| (&pod.key, pod)).collect();
+    let mut sums: FxHashMap<NodeId, Resource> = FxHashMap::default();
+    for pod in pods {
+        match cache.pod(&pod.key) {
+            None => drop(found.insert((MISSED_PODS, pod.full_name()))),
+            Some(known) => {
+                let bound = known.placed.filter(|(_, how)| *how == Placement::Bound);
+                let at = bound.and_then(|(id, _)| cache.node(id)).map(|node| node.name());
+                if let Some(what) = pod_difference(&known.pod, at, pod) {
+                    found.insert((CHANGED_PODS, format!("{}: {what}", pod.full_name())));
+                }
+            }
+        }
+        if let Some(id) = pod.node_name.as_ref().and_then(|name| cache.row_by_name(name)) {
+            sums.entry(id).or_default().add(&pod.requests);
+        }
+    }
+    for known in cache.pods() {
+        if !listed.contains_key(&known.pod.key) {
+            found.insert((REDUNDANT_PODS, known.pod.full_name()));
+        }
+        // What we have chosen and the API server has not yet written down takes room all the same.
+        if let Some((id, Placement::Assumed)) = known.placed
+            && listed.get(&known.pod.key).is_none_or(|pod| pod.node_name.is_none())
+        {
+            sums.entry(id).or_default().add(&known.pod.requests);
+        }
+    }
+    for node in cache.nodes() {
+        let there = sums.remove(&node.id()).unwrap_or_default();
+        if !same_amounts(node.requested(), &there) {
+            let here = node.requested();
+            let text = format!(
+                "{}: {}m CPU and {} bytes here, {}m and {} there",
+                node.name(),
+                here.milli_cpu,
+                here.memory,
+                there.milli_cpu,
+                there.memory
+            );
+            found.insert((WRONG_SUMS, text));
+        }
+    }
+    found
+}
+
+/// The first field of a node that decisions read and that differs.
+fn node_difference(known: &Node, listed: &Node) -> Option<&'static str> {
+    let same = [
+        ("uid", known.uid == listed.uid),
+        ("labels", known.labels == listed.labels),
+        ("taints", known.taints == listed.taints),
+        ("unschedulable", known.unschedulable == listed.unschedulable),
+        ("allocatable", known.allocatable == listed.allocatable),
+        ("images", known.images == listed.images),
+    ];
+    same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+}
+
+/// The same of a pod that the cache has on the node `at`.
+fn pod_difference(known: &PodInfo, at: Option<&Symbol>, listed: &PodInfo) -> Option<&'static str> {
+    let same = [
+        ("node", at == listed.node_name.as_ref()),
+        ("labels", known.labels == listed.labels),
+        ("requests", known.requests == listed.requests),
+        ("terminating", known.is_terminating() == listed.is_terminating()),
+    ];
+    same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+}
+
+/// Whether all amounts are equal; a resource that is named at 0 is none.
+fn same_amounts(a: &Resource, b: &Resource) -> bool {
+    let scalars = |of: &Resource| {
+        of.scalars.iter().filter(|(_, amount)| *amount != 0).cloned().collect::<Vec<(Symbol, i64)>>()
+    };
+    let plain = |of: &Resource| (of.milli_cpu, of.memory, of.ephemeral_storage);
+    plain(a) == plain(b) && scalars(a) == scalars(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Change;
+    use crate::model::objects::{node, pod};
+    use serde_json::json;
+
+    fn a_node(name: &str, zone: &str) -> Arc<Node> {
+        let object = json!({
+            "metadata": {"name": name, "uid": name, "labels": {"zone": zone}},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+        });
+        let object: node::Node = serde_json::from_value(object).unwrap();
+        Arc::new(Node::from_object(&object).unwrap())
+    }
+
+    fn a_pod(name: &str, node: Option<&str>) -> Arc<PodInfo> {
+        let object = json!({
+            "metadata": {"name": name, "namespace": "n", "uid": name},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+        });
+        let object: pod::Pod = serde_json::from_value(object).unwrap();
+        Arc::new(PodInfo::from_object(&object).unwrap())
+    }
+
+    fn cache(nodes: &[Arc<Node>], pods: &[Arc<PodInfo>], how: Placement) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for node in nodes {
+            snapshot.apply(Change::NodeUpserted { node: node.clone() });
+        }
+        for pod in pods {
+            let change = match &pod.node_name {
+                Some(name) => {
+                    let node = snapshot.row_or_placeholder(name);
+                    Change::PodPlaced { pod: pod.clone(), node, how }
+                }
+                None => Change::PodPending { pod: pod.clone() },
+            };
+            snapshot.apply(change);
+        }
+        snapshot
+    }
+
+    fn kinds(found: &Mismatches) -> Vec<String> {
+        found.iter().map(|(kind, name)| format!("{kind} {name}")).collect()
+    }
+
+    #[test]
+    fn what_agrees_is_not_named_and_every_difference_is() {
+        let nodes = [a_node("a", "1"), a_node("b", "1")];
+        let pods = [a_pod("p", Some("a")), a_pod("q", None), a_pod("r", Some("b"))];
+        assert!(compare(&cache(&nodes, &pods, Placement::Bound), &nodes, &pods).is_empty());
+
+        let other = [a_node("a", "2"), a_node("c", "1")];
+        let there = [a_pod("p", Some("a")), a_pod("r", Some("a")), a_pod("s", None)];
+        let found = compare(&cache(&nodes, &pods, Placement::Bound), &other, &there);
+        assert_eq!(
+            kinds(&found),
+            [
+                "changedNodes a: labels",
+                "changedPods n/r: node",
+                "missedNodes c",
+                "missedPods n/s",
+                "redundantNodes b",
+                "redundantPods n/q",
+                "wrongSums a: 1000m CPU and 0 bytes here, 2000m and 0 there",
+                "wrongSums b: 1000m CPU and 0 bytes here, 0m and 0 there",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_assumption_takes_room_before_the_api_server_knows_of_it() {
+        let nodes = [a_node("a", "1")];
+        let assumed = cache(&nodes, &[a_pod("p", Some("a"))], Placement::Assumed);
+        assert!(compare(&assumed, &nodes, &[a_pod("p", None)]).is_empty());
+        // Bound meanwhile, and its watch has not come: a difference, for whoever looks only once.
+        let found = compare(&assumed, &nodes, &[a_pod("p", Some("a"))]);
+        assert_eq!(kinds(&found), ["changedPods n/p: node"]);
+    }
+}

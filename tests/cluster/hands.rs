@@ -1,0 +1,73 @@
+//! Many calls to the API server at once, for loads that kubectl is too slow for. What is checked is asked for with
+//! kubectl: nothing of the client that is tested also checks the result.
+
+use crate::support::ControlPlane;
+use bayplan::cluster::client::{Api, ApiError, JSON, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH, Target};
+use bayplan::cluster::limiter::Limiter;
+use futures::StreamExt;
+use http::Method;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A client of the admin with threads of its own.
+pub struct Hands {
+    pub runtime: tokio::runtime::Runtime,
+    pub api: Api,
+}
+
+impl Hands {
+    pub fn new(plane: &ControlPlane) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let target =
+            Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "tests", ..Target::default() };
+        let api = runtime.block_on(Api::new(&target, Limiter::unlimited())).unwrap();
+        Self { runtime, api }
+    }
+
+    /// Makes all calls, so many at once.
+    ///
+    /// # Panics
+    ///
+    /// When one is refused.
+    pub fn all(&self, at_once: usize, requests: impl IntoIterator<Item = Request>) {
+        let api = &self.api;
+        let calls = futures::stream::iter(requests).for_each_concurrent(at_once, |request| async move {
+            let (method, path) = (request.method.clone(), request.path.clone());
+            let answer = api.send(request.within(Duration::from_secs(60))).await;
+            answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        });
+        self.runtime.block_on(calls);
+    }
+
+    /// Makes a call; `None` where the object is gone, or another, or there already.
+    pub fn call(&self, request: Request) -> Option<Value> {
+        let what = format!("{} {}", request.method, request.path);
+        match self.runtime.block_on(self.api.call::<Value>(request)) {
+            Ok(answer) => Some(answer),
+            Err(ApiError::Status { code: 404 | 409, .. }) => None,
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+}
+
+pub fn post(path: impl Into<String>, object: &Value) -> Request {
+    Request::with_body(Method::POST, path, JSON, object)
+}
+
+pub fn merge(path: impl Into<String>, patch: &Value) -> Request {
+    Request::with_body(Method::PATCH, path, MERGE_PATCH, patch)
+}
+
+pub fn strategic(path: impl Into<String>, patch: &Value) -> Request {
+    Request::with_body(Method::PATCH, path, STRATEGIC_MERGE_PATCH, patch)
+}
+
+/// A deletion; with a grace period or with the object's own.
+pub fn delete(path: impl Into<String>, grace: Option<u32>) -> Request {
+    let mut path = path.into();
+    if let Some(grace) = grace {
+        path.push_str(&format!("?gracePeriodSeconds={grace}"));
+    }
+    Request { method: Method::DELETE, ..Request::get(path) }
+}

@@ -1,0 +1,510 @@
+//! The scheduler under a steady stream of changes of everything: pods and nodes come, change and go, policies are
+//! replaced and broken, connections are cut. At the end it is quiet, and what the scheduler has in its cache (SIGUSR2)
+//! must be what the API server has. Meanwhile nothing is over-committed and nothing bound twice; in the end nothing is
+//! lost, and memory, threads and file descriptors have not grown.
+//!
+//! `make soak` runs ten minutes (`BAYPLAN_SOAK_MINUTES`), `make test` half a minute. `BAYPLAN_SOAK_SEED` repeats one.
+
+use crate::hands::{Hands, delete, merge, post, strategic};
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, Proxy, objects, wait::became_true, wait_until};
+use bayplan::cluster::client::Request;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// Changes a second.
+const RATE: u32 = 40;
+/// Between two looks of the kubelets, and of whoever checks.
+const LOOK: Duration = Duration::from_secs(1);
+/// A connection for each of the 32 calls at once, those of watches, events, policies and the lease, and some more.
+const MOST_FILES: u64 = 80;
+/// CPUs of a node.
+const CPUS: i64 = 4;
+
+const POLICIES: [&str; 4] = [
+    "/// Gold is not for slow disks.\npolicy tiers {\n  filter gold {\n    reject \"slow disk\" when \
+     node.labels[\"disk\"] == \"hdd\" && pod.labels[\"tier\"] == \"gold\"\n  }\n}\n",
+    "/// A job starts whole or not at all.\npolicy gang {\n  param patience = 2s\n  group members = p in pods where \
+     p.namespace == pod.namespace && p.labels[\"job\"] == pod.labels[\"job\"]\n  applies when \
+     has(pod.labels[\"job\"])\n  permit { wait patience for members until members.count(m, m.placed) >= 3 else \"job \
+     did not become whole in time\" }\n}\n",
+    "/// Nothing on hot nodes.\npolicy heat {\n  filter cool {\n    reject \"too hot\" when node.labels[\"heat\"] == \
+     \"hot\"\n  }\n}\n",
+    "policy broken {\n  filter nothing {\n",
+];
+
+#[test]
+fn half_a_minute_of_changes_leaves_the_cache_as_the_api_server_has_it() {
+    soak(Duration::from_secs(30), number("BAYPLAN_SOAK_SEED", 1));
+}
+
+#[test]
+#[ignore = "takes ten minutes: make soak"]
+fn soak_for_minutes() {
+    let minutes = number("BAYPLAN_SOAK_MINUTES", 10);
+    let clock = jiff::Timestamp::now().as_millisecond().unsigned_abs();
+    soak(Duration::from_secs(minutes * 60), number("BAYPLAN_SOAK_SEED", clock));
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        of.get(self.below(of.len()))
+    }
+}
+
+/// Whoever changes the cluster.
+struct World<'a> {
+    hands: &'a Hands,
+    dice: Dice,
+    namespace: String,
+    scheduler: String,
+    /// Names of those that were not deleted, as far as we know.
+    pods: Vec<String>,
+    nodes: Vec<String>,
+    made: usize,
+    /// How often each kind of change was made.
+    done: BTreeMap<&'static str, u64>,
+    /// Where each pod was first seen, by UID.
+    places: BTreeMap<String, String>,
+}
+
+impl World<'_> {
+    fn pod_path(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.done.entry(what).or_default() += 1;
+    }
+
+    fn new_node(&mut self) {
+        self.made += 1;
+        let name = format!("node-{}", self.made);
+        let mut node = objects::node(&name, &[("cpu", "4"), ("memory", "16Gi")]);
+        let disk = if self.dice.chance(50) { "ssd" } else { "hdd" };
+        node = objects::with_label(node, "disk", disk);
+        self.hands.call(post("/api/v1/nodes", &node));
+        self.nodes.push(name);
+    }
+
+    fn pod(&mut self, name: &str) -> Value {
+        let cpu = format!("{}m", 100 + 50 * self.dice.below(19));
+        let mut pod =
+            objects::pod(&self.namespace, name, &self.scheduler, &[("cpu", &cpu), ("memory", "64Mi")]);
+        if self.dice.chance(25) {
+            pod["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
+        } else if self.dice.chance(8) {
+            // Comes with the last nodes.
+            pod["spec"]["nodeSelector"] = json!({ "late": "yes" });
+        } else if self.dice.chance(4) {
+            pod = objects::pod(&self.namespace, name, &self.scheduler, &[("cpu", "500")]);
+        }
+        if self.dice.chance(30) {
+            pod["spec"]["tolerations"] = json!([{ "key": "dedicated", "operator": "Exists" }]);
+        }
+        if self.dice.chance(30) {
+            pod["spec"]["terminationGracePeriodSeconds"] = json!(10);
+        }
+        let tier = if self.dice.chance(30) { "gold" } else { "tin" };
+        objects::with_label(pod, "tier", tier)
+    }
+
+    fn new_pods(&mut self) {
+        let job = self.dice.chance(10);
+        let first = self.made;
+        for _ in 0..if job { 3 } else { 1 } {
+            self.made += 1;
+            let name = format!("p{}", self.made);
+            let mut pod = self.pod(&name);
+            if job {
+                pod = objects::with_label(pod, "job", &format!("j{first}"));
+            }
+            self.hands.call(post(format!("/api/v1/namespaces/{}/pods", self.namespace), &pod));
+            self.pods.push(name);
+            self.count("pod created");
+        }
+    }
+
+    /// One change of something.
+    fn change(&mut self) {
+        match self.dice.below(100) {
+            0..45 => {
+                // About as many as there is room for, so that some wait.
+                if self.pods.len() < self.nodes.len() * 8 {
+                    self.new_pods();
+                } else {
+                    self.delete_pod();
+                }
+            }
+            45..60 => self.delete_pod(),
+            60..70 => {
+                let Some(name) = self.dice.pick(&self.pods).cloned() else { return };
+                let value = format!("v{}", self.dice.below(5));
+                let patch = match self.dice.below(3) {
+                    0 => json!({"metadata": {"labels": {"tier": value}}}),
+                    1 => json!({"metadata": {"annotations": {"note": value}}}),
+                    _ => {
+                        json!({"metadata": {"labels": {"extra": if self.dice.chance(50) { json!(value) } else { Value::Null }}}})
+                    }
+                };
+                self.hands.call(merge(self.pod_path(&name), &patch));
+                self.count("pod changed");
+            }
+            70..80 => {
+                // A kubelet whose pod has ended.
+                let Some(name) = self.dice.pick(&self.pods).cloned() else { return };
+                let phase = if self.dice.chance(70) { "Succeeded" } else { "Failed" };
+                let path = format!("{}/status", self.pod_path(&name));
+                self.hands.call(strategic(path, &json!({"status": {"phase": phase}})));
+                self.pods.retain(|it| *it != name);
+                self.count("pod ended");
+            }
+            80..96 => self.change_node(),
+            96..98 if self.nodes.len() < 25 => {
+                self.new_node();
+                self.count("node created");
+            }
+            96..99 if self.nodes.len() > 15 => {
+                let at = self.dice.below(self.nodes.len());
+                let name = self.nodes.swap_remove(at);
+                self.hands.call(delete(format!("/api/v1/nodes/{name}"), None));
+                self.count("node deleted");
+            }
+            _ => self.change_policy(),
+        }
+    }
+
+    fn delete_pod(&mut self) {
+        if self.pods.is_empty() {
+            return;
+        }
+        let at = self.dice.below(self.pods.len());
+        let name = self.pods.swap_remove(at);
+        self.hands.call(delete(self.pod_path(&name), None));
+        self.count("pod deleted");
+    }
+
+    fn change_node(&mut self) {
+        let Some(name) = self.dice.pick(&self.nodes).cloned() else { return };
+        let path = format!("/api/v1/nodes/{name}");
+        let on = self.dice.chance(30);
+        let patch = match self.dice.below(6) {
+            0 => json!({"metadata": {"labels": {"disk": if self.dice.chance(50) { "ssd" } else { "hdd" }}}}),
+            1 => json!({"metadata": {"labels": {"heat": if on { json!("hot") } else { Value::Null }}}}),
+            2 => json!({"metadata": {"annotations": {"note": format!("v{}", self.dice.below(9))}}}),
+            3 => {
+                let taint = json!([{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]);
+                json!({"spec": {"taints": if on { taint } else { Value::Null }}})
+            }
+            4 => json!({"spec": {"unschedulable": on}}),
+            _ => {
+                let more = json!({"cpu": CPUS.to_string(), "memory": "16Gi", "pods": format!("{}", 110 + self.dice.below(9))});
+                let status = json!({"status": {"allocatable": more, "capacity": more}});
+                self.hands.call(merge(format!("{path}/status"), &status));
+                return self.count("node grown");
+            }
+        };
+        self.hands.call(merge(path, &patch));
+        self.count("node changed");
+    }
+
+    fn change_policy(&mut self) {
+        let Some(text) = self.dice.pick(&POLICIES) else { return };
+        let maps = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
+        if self.dice.chance(20) {
+            self.hands.call(delete(format!("{maps}/soak"), None));
+            return self.count("policy deleted");
+        }
+        let label = [("bayplan.dev/policy", "")];
+        let map = objects::config_map(&self.namespace, "soak", &label, &[("policy.bay", text)]);
+        if self.hands.call(post(&*maps, &map)).is_none() {
+            self.hands.call(merge(format!("{maps}/soak"), &json!({"data": {"policy.bay": text}})));
+        }
+        self.count("policy written");
+    }
+
+    /// What kubelets and the collector of garbage do, and the invariants, from one consistent list.
+    fn look(&mut self) {
+        let list = |path: String| self.hands.call(Request::get(path)).unwrap_or_default();
+        let nodes = list("/api/v1/nodes".into());
+        let pods = list(format!("/api/v1/namespaces/{}/pods", self.namespace));
+        let there: BTreeSet<&str> =
+            items(&nodes).filter_map(|node| node["metadata"]["name"].as_str()).collect();
+        let mut taken: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut calls = Vec::new();
+        for pod in items(&pods) {
+            let (meta, phase) = (&pod["metadata"], pod["status"]["phase"].as_str().unwrap_or_default());
+            let name = meta["name"].as_str().unwrap_or_default();
+            let path = self.pod_path(name);
+            let ended = matches!(phase, "Succeeded" | "Failed");
+            if let Some(node) = pod["spec"]["nodeName"].as_str() {
+                let uid = meta["uid"].as_str().unwrap_or_default().to_owned();
+                let place = self.places.entry(uid).or_insert_with(|| node.to_owned());
+                assert_eq!(place, node, "{name} moved");
+                if !ended {
+                    *taken.entry(node).or_default() += cpu_of(pod);
+                }
+                // A pod may be bound to a node that was deleted a moment ago; its kubelet does not exist.
+                if !there.contains(node) && self.dice.chance(30) || ended && self.dice.chance(30) {
+                    calls.push(delete(path, Some(0)));
+                } else if meta["deletionTimestamp"].is_string() {
+                    if self.dice.chance(40) {
+                        calls.push(delete(path, Some(0)));
+                    }
+                } else if phase == "Pending" {
+                    calls.push(strategic(format!("{path}/status"), &json!({"status": {"phase": "Running"}})));
+                }
+            } else if ended && self.dice.chance(30) {
+                calls.push(delete(path, Some(0)));
+            }
+        }
+        for (node, milli) in taken {
+            assert!(milli <= CPUS * 1_000, "{node} is over-committed: {milli}m of {CPUS} CPUs");
+        }
+        for call in calls {
+            self.hands.call(call);
+        }
+    }
+
+    /// No more changes: everything becomes possible but what asks for more than any node has.
+    fn settle(&mut self) {
+        self.hands.call(delete(format!("/api/v1/namespaces/{}/configmaps/soak", self.namespace), None));
+        for name in &self.nodes {
+            let path = format!("/api/v1/nodes/{name}");
+            self.hands.call(merge(path, &json!({"spec": {"taints": null, "unschedulable": false}})));
+        }
+        for i in 0..40 {
+            let mut node = objects::node(&format!("late-{i}"), &[("cpu", "4"), ("memory", "16Gi")]);
+            for (key, value) in [("disk", "ssd"), ("late", "yes")] {
+                node = objects::with_label(node, key, value);
+            }
+            self.hands.call(post("/api/v1/nodes", &node));
+        }
+    }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten()
+}
+
+/// Requested CPU in millicores.
+fn cpu_of(pod: &Value) -> i64 {
+    let text = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"].as_str().unwrap_or("0");
+    text.strip_suffix('m').map_or_else(|| text.parse().map(|n: i64| n * 1_000), str::parse).unwrap()
+}
+
+/// What the process holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    kib: u64,
+    threads: u64,
+    files: u64,
+}
+
+fn held(ours: &Ours) -> Held {
+    let pid = ours.daemon.pid();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |all| all.count() as u64);
+    Held { kib: field("VmRSS:"), threads: field("Threads:"), files }
+}
+
+fn most(of: &[Held]) -> Held {
+    let most = |part: fn(&Held) -> u64| of.iter().map(part).max().unwrap_or(0);
+    Held { kib: most(|it| it.kib), threads: most(|it| it.threads), files: most(|it| it.files) }
+}
+
+fn soak(time: Duration, seed: u64) {
+    println!("soak: seed {seed}, {time:?}");
+    let Some(plane) = ControlPlane::start() else { return };
+    let hands = Hands::new(&plane);
+    let namespace = plane.create_namespace("soak");
+    let scheduler = "soaked".to_owned();
+    let mut world = World {
+        hands: &hands,
+        dice: Dice(seed),
+        namespace: namespace.clone(),
+        scheduler: scheduler.clone(),
+        pods: Vec::new(),
+        nodes: Vec::new(),
+        made: 0,
+        done: BTreeMap::new(),
+        places: BTreeMap::new(),
+    };
+    for _ in 0..20 {
+        world.new_node();
+    }
+    let proxy = Proxy::start(plane.port());
+    let setup = Setup::new(&scheduler)
+        .policies_from(&namespace)
+        .kubeconfig(plane.kubeconfig_through(&proxy, "admin"))
+        .flag("--logging-format=json");
+    let mut ours = Ours::start(&plane, &setup);
+
+    let (begun, mut looked, mut cut) = (Instant::now(), Instant::now(), Instant::now());
+    let mut measured = Vec::new();
+    let mut ticks = 0;
+    while begun.elapsed() < time {
+        world.change();
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            world.look();
+            measured.push(held(&ours));
+            assert!(ours.daemon.is_running(), "it ended:\n{}", ours.daemon.log_tail(30));
+        }
+        if cut.elapsed() >= Duration::from_secs(17) {
+            cut = Instant::now();
+            proxy.cut();
+            world.count("connections cut");
+        }
+        ticks += 1;
+        let due = begun + Duration::from_secs(1) * ticks / RATE;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    world.settle();
+    check_nothing_is_lost(&plane, &mut world);
+    check_the_log(&plane, &mut world, &ours);
+    check_the_cache(&plane, &namespace, &mut ours);
+
+    // The first ones are of a process that has not yet seen everything it can see.
+    let part = (measured.len() / 6).max(1);
+    let (first, last) = (most(&measured[part..2 * part]), most(&measured[measured.len() - part..]));
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("soak: {ticks} changes in {seconds:.0} s: {:?}", world.done);
+    println!("soak: at first {first:?}, at last {last:?}, CPU {:.1} s", ours.daemon.cpu_seconds().unwrap());
+    assert!(last.kib < first.kib + first.kib / 3 + 8 * 1024, "memory grows: {first:?}, {last:?}");
+    assert!(last.threads <= first.threads + 2, "threads grow: {first:?}, {last:?}");
+    assert!(last.files <= MOST_FILES, "files grow: {first:?}, {last:?}");
+}
+
+/// Every pod that some node can take is bound, and every other has been told why not.
+fn check_nothing_is_lost(plane: &ControlPlane, world: &mut World<'_>) {
+    let (mut waiting, mut untold) = (Vec::new(), Vec::new());
+    let settled = became_true(Duration::from_secs(90), || {
+        world.look();
+        let pods = plane.get_json(["pods", "--namespace", &world.namespace]);
+        let open = items(&pods).filter(|pod| {
+            let ended = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            !ended && pod["spec"]["nodeName"].is_null()
+        });
+        let (huge, others): (Vec<&Value>, Vec<&Value>) = open.partition(|pod| cpu_of(pod) > CPUS * 1_000);
+        let told = |pod: &&Value| {
+            let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+            conditions.into_iter().any(|it| it["type"] == "PodScheduled" && it["reason"] == "Unschedulable")
+        };
+        let names = |of: Vec<&Value>| -> Vec<String> {
+            of.iter().map(|pod| pod["metadata"]["name"].to_string()).collect()
+        };
+        (waiting, untold) = (names(others), names(huge.into_iter().filter(|pod| !told(pod)).collect()));
+        let terminating = items(&pods).any(|pod| pod["metadata"]["deletionTimestamp"].is_string());
+        waiting.is_empty() && untold.is_empty() && !terminating
+    });
+    assert!(settled, "pods were lost: {waiting:?} wait, {untold:?} were told nothing");
+}
+
+/// Each binding was made once, and what was seen bound was bound by us.
+fn check_the_log(plane: &ControlPlane, world: &mut World<'_>, ours: &Ours) {
+    world.look();
+    let mut bound: BTreeSet<String> = BTreeSet::new();
+    for line in ours.said().lines().filter(|line| line.contains("Successfully bound pod to node")) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let pod = line["pod"].as_str().unwrap_or_default().to_owned();
+        assert!(bound.insert(pod.clone()), "{pod} was bound twice");
+    }
+    let events = plane.get_json(["events.events.k8s.io", "--namespace", &world.namespace]);
+    let mut told = BTreeSet::new();
+    for event in items(&events).filter(|event| event["reason"] == "Scheduled") {
+        let uid = event["regarding"]["uid"].as_str().unwrap_or_default();
+        assert!(event["series"].is_null() && told.insert(uid.to_owned()), "{uid} was bound twice");
+    }
+    world.done.insert("pods bound", bound.len() as u64);
+    assert!(bound.len() >= world.places.len(), "{} of {} pods", bound.len(), world.places.len());
+    let untold = world.places.keys().filter(|uid| !told.contains(*uid)).count();
+    assert!(untold * 20 <= world.places.len(), "{untold} of {} bindings without event", world.places.len());
+}
+
+/// After quiet time the scheduler's cache is what the API server has.
+fn check_the_cache(plane: &ControlPlane, namespace: &str, ours: &mut Ours) {
+    std::thread::sleep(Duration::from_secs(3));
+    ours.daemon.signal("USR2");
+    wait_until("the cache is shown", Duration::from_secs(30), || {
+        ours.said().contains("Dump of scheduling queue")
+    });
+    let said = ours.said();
+    assert!(said.contains("Cache comparer finished"), "{}", ours.daemon.log_tail(20));
+    assert!(!said.contains("Cache mismatch"), "{}", ours.daemon.log_tail(20));
+    let field = |line: &str, name: &str| -> Value {
+        let line: Value = serde_json::from_str(line).unwrap();
+        serde_json::from_str(line[name].as_str().unwrap()).unwrap()
+    };
+    let shown: BTreeMap<String, Value> = said
+        .lines()
+        .filter(|line| line.contains("Dump of cached NodeInfo"))
+        .map(|line| field(line, "node"))
+        .map(|node| (node["name"].as_str().unwrap().to_owned(), node))
+        .collect();
+    let pods = plane.get_json(["pods", "--namespace", namespace]);
+    let live: Vec<&Value> = items(&pods)
+        .filter(|pod| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")))
+        .collect();
+    let nodes = plane.get_json(["nodes"]);
+    let mut seen = 0;
+    for node in items(&nodes) {
+        let name = node["metadata"]["name"].as_str().unwrap();
+        let cached = shown.get(name).unwrap_or_else(|| panic!("{name} is not in the cache"));
+        let on: Vec<&&Value> = live.iter().filter(|pod| pod["spec"]["nodeName"] == name).collect();
+        let uids = |of: Vec<&Value>| -> BTreeSet<String> { of.iter().map(|uid| uid.to_string()).collect() };
+        let there = uids(on.iter().map(|pod| &pod["metadata"]["uid"]).collect());
+        let here = uids(cached["pods"].as_array().unwrap().iter().map(|pod| &pod["uid"]).collect());
+        assert_eq!(here, there, "pods of {name}");
+        let milli: i64 = on.iter().map(|pod| cpu_of(pod)).sum();
+        assert_eq!(cached["requested"]["milliCPU"], milli, "requested on {name}");
+        assert_eq!(cached["requested"]["memory"], 64 * 1024 * 1024 * on.len(), "requested on {name}");
+        assert_eq!(
+            cached["allocatable"]["allowedPodNumber"].to_string(),
+            node["status"]["allocatable"]["pods"].as_str().unwrap()
+        );
+        assert_eq!(cached["labels"], node["metadata"]["labels"], "labels of {name}");
+        let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        assert_eq!(cached["taints"].as_array().unwrap().len(), taints.len(), "taints of {name}");
+        assert_eq!(cached["unschedulable"], node["spec"]["unschedulable"] == true, "{name}");
+        seen += 1;
+    }
+    let gone: Vec<&String> =
+        shown.iter().filter(|(_, node)| node["deleted"] == true).map(|(name, _)| name).collect();
+    for name in &gone {
+        assert!(live.iter().any(|pod| pod["spec"]["nodeName"] == ***name), "{name} is kept for nobody");
+    }
+    assert_eq!(shown.len(), seen + gone.len(), "the cache has nodes that are not there");
+    let queue = said.lines().rfind(|line| line.contains("Dump of scheduling queue")).unwrap();
+    let queued = field(queue, "pods");
+    let waiting = live.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).count();
+    assert_eq!(queued.as_array().unwrap().len(), waiting, "{queue}");
+}
