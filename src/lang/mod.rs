@@ -20,6 +20,7 @@ pub mod convert;
 pub mod getters;
 pub mod interpret;
 pub mod fold;
+pub mod walk;
 pub mod check;
 pub mod lint;
 pub mod groups;

@@ -97,6 +97,8 @@ fn enough(begin: Instant, evaluations: usize) -> bool {
 fn closures_and_columns_agree_with_the_reference_evaluator() {
     let begin = Instant::now();
     let (mut evaluations, mut compiled, mut refused) = (0, 0, 0);
+    // Programs that looked elements up, and that remembered answers.
+    let (mut looked_up, mut remembered) = (0, 0);
     let mut why = Vec::new();
     let mut seed = 1;
     while !enough(begin, evaluations) {
@@ -116,12 +118,20 @@ fn closures_and_columns_agree_with_the_reference_evaluator() {
             compiled += 1;
             let framework = framework_of(&set);
             let policy = set.iter().next().unwrap();
-            evaluations += agree(policy, &framework, &nodes, &pods, &text, seed, &mut random);
+            let agreed = agree(policy, &framework, &nodes, &pods, &text, seed, &mut random);
+            evaluations += agreed.evaluations;
+            looked_up += usize::from(agreed.looked_up > 0);
+            remembered += usize::from(agreed.remembered > 0);
         }
     }
     why.sort();
     why.dedup();
-    println!("{evaluations} evaluations of {compiled} programs, {refused} programs refused");
+    println!(
+        "{evaluations} evaluations of {compiled} programs, {refused} programs refused; {looked_up} looked elements up, \
+         {remembered} remembered answers"
+    );
+    assert!(looked_up > compiled / 10, "{looked_up} of {compiled} programs looked elements up");
+    assert!(remembered > compiled / 20, "{remembered} of {compiled} programs remembered answers");
     for mistake in why.iter().take(20) {
         println!("  {mistake}");
     }
@@ -140,7 +150,7 @@ fn agree(
     text: &str,
     seed: u64,
     random: &mut Random,
-) -> usize {
+) -> Agreed {
     let mut snapshot = snapshot(framework, nodes.to_vec(), pods.to_vec());
     if random.one_in(2) {
         // Without columns of labels, and without indexes of groups.
@@ -153,14 +163,25 @@ fn agree(
     let mut subjects: Vec<Arc<PodInfo>> =
         pods.iter().filter(|pod| pod.node_name.is_none()).take(3).cloned().collect();
     subjects.push(fresh);
-    let mut evaluations = 0;
+    let mut all = Agreed::default();
     for subject in subjects {
-        evaluations += agree_on(policy, &snapshot, &subject, text, seed);
+        let of = agree_on(policy, &snapshot, &subject, text, seed);
+        all.evaluations += of.evaluations;
+        all.looked_up += of.looked_up;
+        all.remembered += of.remembered;
     }
-    evaluations
+    all
 }
 
-fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &str, seed: u64) -> usize {
+/// What was evaluated, and how much of it by tables.
+#[derive(Default)]
+struct Agreed {
+    evaluations: usize,
+    looked_up: u64,
+    remembered: usize,
+}
+
+fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &str, seed: u64) -> Agreed {
     let context = EvalContext::new(pod, snapshot, NOW);
     let of = &policy.statements;
     let registers = compute(&policy.policy, &of.registers, context);
@@ -221,7 +242,8 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         let scores = column.normalized(score.normalize, score.reversed);
         assert!(scores.iter().all(|score| (0..=100).contains(score)), "{scores:?}");
     }
-    evaluations
+    let tables = &pass.env.tables;
+    Agreed { evaluations, looked_up: tables.visited, remembered: tables.remembered() }
 }
 
 /// The raw value by the reference evaluator.

@@ -2,6 +2,7 @@
 
 mod evaluators;
 mod group_index;
+mod lookups;
 mod programs;
 mod soundness;
 

@@ -162,7 +162,88 @@ impl<'r> Programs<'r> {
                     self.leaf(ty)
                 }
             }
-            Ty::Nodes => self.leaf(ty),
+            Ty::Nodes => match self.random.below(3) {
+                0 => {
+                    let condition = self.same_node(d.min(1));
+                    format!("nodes.filter({}, {})", condition.0, condition.1)
+                }
+                _ => self.leaf(ty),
+            },
+        }
+    }
+
+    /// A variable for a node, and a condition that compares something of it with something outside: what an index is for.
+    fn same_node(&mut self, d: usize) -> (String, String) {
+        let outside = match (self.random.below(4), self.node()) {
+            (0, _) | (_, None) => None,
+            (_, Some(node)) => Some(node),
+        };
+        let pod = self.pod();
+        self.with_node(|this| {
+            let mine = this.nodes.last().cloned().unwrap_or_default();
+            let key = this.random.of(&KEYS);
+            let other = this.random.of(&KEYS);
+            let of = |what: &str| match &outside {
+                Some(node) => format!("{node}.{what}"),
+                None if what.starts_with("labels") => format!("{pod}.{what}"),
+                None => format!("{pod}.node.{what}"),
+            };
+            let (a, b) = match this.random.below(7) {
+                0 => (format!("{mine}.zone"), of("zone")),
+                1 => (format!("{mine}.name"), of("name")),
+                2 => (format!("{mine}.labels[key]"), of("labels[key]")),
+                3 => (format!("{mine}.labels[\"{key}\"]"), of(&format!("labels[\"{other}\"]"))),
+                4 => (format!("{mine}.unschedulable"), of("unschedulable")),
+                _ => (format!("{mine}.labels[\"{key}\"]"), of(&format!("labels[\"{key}\"]"))),
+            };
+            let equal = if this.random.one_in(2) { format!("{a} == {b}") } else { format!("{b} == {a}") };
+            match this.random.below(4) {
+                0 => format!("{equal} && {}", this.expr(Ty::Bool, d)),
+                1 => format!("{} && {equal}", this.expr(Ty::Bool, d)),
+                _ => equal,
+            }
+        })
+    }
+
+    /// The same for a pod.
+    fn same_pod(&mut self, d: usize) -> (String, String) {
+        let (node, pod) = (self.node(), self.pod());
+        self.with_pod(|this| {
+            let mine = this.pods.last().cloned().unwrap_or_default();
+            let key = this.random.of(&KEYS);
+            let (a, b) = match (this.random.below(6), &node) {
+                (0, Some(node)) => (format!("{mine}.node.name"), format!("{node}.name")),
+                (1, Some(node)) => (format!("{mine}.node"), node.clone()),
+                (2, Some(node)) => {
+                    (format!("{mine}.node.labels[\"{key}\"]"), format!("{node}.labels[\"{key}\"]"))
+                }
+                (3, Some(node)) => (format!("{mine}.labels[\"{key}\"]"), format!("{node}.labels[\"{key}\"]")),
+                (4, _) => (format!("{mine}.priority"), format!("{pod}.priority")),
+                _ => (format!("{mine}.namespace"), format!("{pod}.labels[\"{key}\"]")),
+            };
+            let equal = format!("{a} == {b}");
+            if this.random.one_in(3) { format!("{} && {equal}", this.expr(Ty::Bool, d)) } else { equal }
+        })
+    }
+
+    /// A truth about the nodes or pods that are like one outside.
+    fn same_bool(&mut self, d: usize) -> String {
+        let (over, (name, condition)) = if self.random.one_in(2) {
+            (String::from("nodes"), self.same_node(d.min(1)))
+        } else {
+            (self.expr(Ty::Pods, d.min(1)), self.same_pod(d.min(1)))
+        };
+        match self.random.below(5) {
+            0 => format!("{over}.exists({name}, {condition})"),
+            1 => format!("{over}.exists_one({name}, {condition})"),
+            2 => format!("{over}.all({name}, {condition})"),
+            3 => match condition.split_once(" == ") {
+                Some((a, b)) if !condition.contains("&&") => {
+                    format!("{over}.all({name}, {a} != {b} || {})", self.random.of(&["true", "false"]))
+                }
+                _ => format!("!{over}.all({name}, {condition})"),
+            },
+            _ => format!("({over}.count({name}, {condition}) > {})", self.random.below(3)),
         }
     }
 
@@ -185,7 +266,15 @@ impl<'r> Programs<'r> {
     }
 
     fn bool(&mut self, d: usize) -> String {
-        match self.random.below(16) {
+        match self.random.below(19) {
+            16 | 17 => self.same_bool(d),
+            18 => match self.node() {
+                Some(node) => {
+                    let pods = self.expr(Ty::Pods, d.min(1));
+                    format!("({node}.name in {pods}.map(q, q.node.name).present())")
+                }
+                None => format!("pods.exists(q, q.qos in {})", self.expr(Ty::Texts, d)),
+            },
             0 => format!("({} && {})", self.expr(Ty::Bool, d), self.expr(Ty::Bool, d)),
             1 => format!("({} || {})", self.expr(Ty::Bool, d), self.expr(Ty::Bool, d)),
             2 => format!("!{}", self.expr(Ty::Bool, d)),
@@ -231,7 +320,21 @@ impl<'r> Programs<'r> {
     }
 
     fn int(&mut self, d: usize) -> String {
-        match self.random.below(10) {
+        match self.random.below(13) {
+            9 => {
+                let (name, condition) = self.same_node(d);
+                format!("nodes.count({name}, {condition})")
+            }
+            10 => {
+                let (pods, (name, condition)) = (self.expr(Ty::Pods, d), self.same_pod(d));
+                format!("{pods}.filter({name}, {condition}).size()")
+            }
+            11 => {
+                let (over, (name, number)) =
+                    (self.expr(Ty::Nodes, d), self.with_node(|this| this.expr(Ty::Int, d)));
+                let which = self.random.of(&["min", "max"]);
+                format!("({over}.{which}({name}, {number}) ?? {})", self.leaf(Ty::Int))
+            }
             0 => format!("({} + {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             1 => format!("({} - {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             2 => format!("({} * {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
@@ -286,6 +389,11 @@ impl<'r> Programs<'r> {
                 let over = self.expr(Ty::Pods, d);
                 let (name, number) = self.with_pod(|this| this.expr(Ty::Cpu, d));
                 format!("{over}.sum({name}, {number})")
+            }
+            6 if ty != Ty::Duration => {
+                let (name, condition) = self.same_node(d);
+                let of = if ty == Ty::Cpu { "cpu" } else { "memory" };
+                format!("nodes.filter({name}, {condition}).sum(m, m.free.{of})")
             }
             5 if ty == Ty::Duration => format!("({} - {})", self.expr(Ty::Time, d), self.expr(Ty::Time, d)),
             _ => self.leaf(ty),

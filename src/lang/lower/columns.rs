@@ -13,6 +13,7 @@ use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Policy};
 use crate::lang::types::Type;
 use crate::lang::value::{Constant, Value};
 use crate::model::{NodeId, Symbol};
+use rustc_hash::FxHashSet;
 
 /// A condition over 64 nodes.
 pub enum RangeBool {
@@ -104,7 +105,7 @@ enum Operand {
 /// An operand, ready to be compared with a label column.
 enum Wanted {
     One(Option<Symbol>),
-    Many(Vec<Symbol>),
+    Many(FxHashSet<Symbol>),
 }
 
 /// The columns of a label or resource; nodes are asked when nobody keeps the label.

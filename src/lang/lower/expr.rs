@@ -26,7 +26,9 @@ pub type FloatFn = Box<dyn Fn(&mut Env<'_, '_>) -> f64 + Send + Sync>;
 /// Computes any value.
 pub type ValueFn = Box<dyn for<'a, 'e> Fn(&mut Env<'a, 'e>) -> Value<'a> + Send + Sync>;
 
-fn as_value(f: impl for<'a, 'e> Fn(&mut Env<'a, 'e>) -> Value<'a> + Send + Sync + 'static) -> ValueFn {
+pub(super) fn as_value(
+    f: impl for<'a, 'e> Fn(&mut Env<'a, 'e>) -> Value<'a> + Send + Sync + 'static,
+) -> ValueFn {
     Box::new(f)
 }
 
@@ -96,6 +98,9 @@ impl Lowering<'_> {
                 Box::new(move |env| compare(op, &left(env), &right(env)))
             }
             ExprKind::In(left, right) => {
+                if let Some(found) = self.looked_up(left, right) {
+                    return found;
+                }
                 let (left, right) = (self.value(left), self.value(right));
                 Box::new(move |env| {
                     let left = left(env);
@@ -280,6 +285,9 @@ impl Lowering<'_> {
 
     /// Any value, by the rule of its kind.
     fn native(&mut self, expr: &Expr) -> ValueFn {
+        if let Some(remembered) = self.remembered(expr) {
+            return remembered;
+        }
         let ty = expr.ty.clone();
         match &expr.kind {
             ExprKind::Constant(constant) => {
@@ -533,14 +541,27 @@ impl Lowering<'_> {
     }
 
     fn macro_value(&mut self, of: &Macro, ty: Type) -> ValueFn {
-        let over = self.value(&of.over);
+        let by_value = self.by_value(of);
+        let over = by_value.is_none().then(|| self.value(&of.over));
         let condition = of.condition.as_ref().map(|condition| self.bool(condition));
         let body = of.body.as_ref().map(|body| self.value(body));
         let (kind, slot, second) = (of.kind, of.slot, of.second);
         as_value(move |env| {
-            let over = over(env);
-            let items = items(&over, second.is_some());
-            let total = items.len();
+            let (items, total) = match (&by_value, &over) {
+                (Some(by_value), _) => by_value.candidates(env),
+                (None, Some(over)) => {
+                    let items = items(&over(env), second.is_some());
+                    let total = items.len();
+                    (items, total)
+                }
+                (None, None) => (Vec::new(), 0),
+            };
+            if kind == MacroKind::All
+                && items.len() < total
+                && by_value.as_ref().is_some_and(|by| !by.others_hold)
+            {
+                return Value::Bool(false);
+            }
             let mut hits = 0usize;
             // Counting and asking need no list of what was kept.
             let keeps =
@@ -575,7 +596,8 @@ impl Lowering<'_> {
                 }
             }
             match kind {
-                MacroKind::All => Value::Bool(hits == total),
+                // One that does not meet the condition ended the walk.
+                MacroKind::All => Value::Bool(true),
                 MacroKind::Exists => Value::Bool(false),
                 MacroKind::ExistsOne => Value::Bool(hits == 1),
                 MacroKind::Count => Value::Int(hits as i64),
@@ -627,7 +649,7 @@ impl Name {
     }
 }
 
-fn bind<'a>(env: &mut Env<'a, '_>, slot: SlotId, value: Value<'a>) {
+pub(super) fn bind<'a>(env: &mut Env<'a, '_>, slot: SlotId, value: Value<'a>) {
     if let Some(place) = env.slots.get_mut(slot.0 as usize) {
         *place = value;
     }

@@ -7,6 +7,7 @@
 mod stage;
 pub(super) mod shape;
 mod expr;
+pub mod index;
 mod columns;
 mod rules;
 
@@ -33,6 +34,8 @@ pub struct Env<'a, 'e> {
     pub(super) slots: Vec<Value<'a>>,
     /// Lets computed for this node, by number.
     pub(super) lets: Vec<Option<Value<'a>>>,
+    /// What is looked up by value, and answers that are the same for many nodes.
+    pub tables: index::Tables<'a>,
 }
 
 impl<'a, 'e> Env<'a, 'e> {
@@ -43,6 +46,7 @@ impl<'a, 'e> Env<'a, 'e> {
             registers,
             slots: vec![Value::Absent; policy.slots.len()],
             lets: vec![None; policy.lets.len()],
+            tables: index::Tables::default(),
         }
     }
 
@@ -50,6 +54,7 @@ impl<'a, 'e> Env<'a, 'e> {
     pub fn turn_to(&mut self, node: crate::model::NodeInfo<'a>) {
         self.context.node = Some(node);
         self.lets.fill(None);
+        self.tables.turn();
     }
 }
 
@@ -75,12 +80,25 @@ pub struct Lowering<'p> {
     let_registers: Vec<Option<usize>>,
     /// Whether what belongs to the pod becomes a register; off for statements that are judged once per pod.
     hoisting: bool,
+    /// How many tables and remembered answers the closures have.
+    tables: usize,
+    answers: usize,
+    /// Inside of an expression whose answers are remembered.
+    remembering: bool,
 }
 
 impl<'p> Lowering<'p> {
     /// For the expressions of `policy`.
     pub fn new(policy: &'p Policy) -> Self {
-        Self { policy, registers: Vec::new(), let_registers: vec![None; policy.lets.len()], hoisting: false }
+        Self {
+            policy,
+            registers: Vec::new(),
+            let_registers: vec![None; policy.lets.len()],
+            hoisting: false,
+            tables: 0,
+            answers: 0,
+            remembering: false,
+        }
     }
 
     /// The registers that the lowered expressions read.

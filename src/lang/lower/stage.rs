@@ -13,7 +13,7 @@ pub enum Stage {
     Pod,
     /// Once per change of the node.
     Node,
-    /// A lookup: something of the pod equals a label of the node.
+    /// A lookup: something of the pod equals a label of the node, or elements are found by a value of the node.
     Index,
     /// Per pod and node.
     Pair,
@@ -72,8 +72,19 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
                     Stage::Index
                 };
             }
+            if let ExprKind::In(element, list) = &expr.kind
+                && super::index::is_looked_up(policy, element, list)
+                && of(list) <= Stage::Pod
+            {
+                return Stage::Index;
+            }
             depends(policy, expr, &mut Vec::new()).stage()
         }
+        ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
+            Some(of) => stage(policy, &of.value),
+            None => Stage::Pod,
+        },
+        _ if super::index::answer_keys(policy, expr).is_some() => Stage::Index,
         _ => depends(policy, expr, &mut Vec::new()).stage(),
     }
 }
