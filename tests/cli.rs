@@ -23,6 +23,9 @@ fn with_stdin(arguments: &[&str], stdin: &str) -> Ended {
         .args(arguments)
         .current_dir(repository(""))
         .env_remove("NO_COLOR")
+        // No cluster but the one that is given.
+        .env_remove("KUBECONFIG")
+        .env("HOME", "/nowhere")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -263,6 +266,30 @@ fn bad_arguments_and_absent_files_are_status_2() {
     }
     assert_eq!(bayplan(&["--help"]).status, 0);
     assert_eq!(bayplan(&["version"]).status, 0);
+}
+
+#[test]
+fn as_a_plugin_of_kubectl_it_goes_by_that_name() {
+    let link = file("kubectl-bayplan", b"");
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_bayplan"), &link).unwrap();
+    let plugin = |arguments: &[&str]| {
+        let output = Command::new(&link).args(arguments).current_dir(repository("")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = plugin(&["dry-run", FIRST[0], FIRST[1], FIRST[2], FIRST[3]]);
+    assert!(
+        told.lines().last().unwrap().starts_with("Next: kubectl bayplan explain train-c --cluster "),
+        "{told}"
+    );
+    for command in ["dry-run", "explain", "lint", "test", "eval", "plan"] {
+        let help = plugin(&[command, "--help"]);
+        assert!(help.contains(&format!("Usage: kubectl bayplan {command}")), "{help}");
+        assert!(
+            !help.contains("  bayplan ") && help.contains(&format!("  kubectl bayplan {command}")),
+            "{help}"
+        );
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! `bayplan eval EXPR`: one expression of the policy language, for a pod and a node of a cluster given as files: value,
+//! `bayplan eval EXPR`: one expression of the policy language, for a pod and a node of a cluster, live or given as files: value,
 //! type, and the value of every part. The expression is checked as the value of a `let` in a filter.
 
 use super::explain::tree;
 use super::input::Policies;
+use super::setup::{Cluster, named};
 use super::{ExitStatus, Output, Style};
 use crate::diag::render::Look;
 use crate::diag::{Diagnostic, SourceId, Span, render};
@@ -23,6 +24,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   bayplan eval '2cpu + 500m'
   bayplan eval 'node.free.cpu >= pod.requests.cpu' --cluster cluster.yaml --pod web-1 --node cpu-1
+  bayplan eval 'node.free.cpu' --context prod --node cpu-1      of a live cluster
   bayplan eval --dsl --batch expressions.jsonl")]
 pub struct Args {
     /// The expression.
@@ -31,9 +33,16 @@ pub struct Args {
     /// Files of the cluster; `-` is stdin.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     cluster: Vec<PathBuf>,
+    /// The live cluster, when a pod or a node is named and there are no files.
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    connection: super::live::Connection,
     /// The pod: `NAME` or `NAMESPACE/NAME`.
     #[arg(long)]
     pod: Option<String>,
+    /// The pod's namespace.
+    #[arg(long, short)]
+    namespace: Option<String>,
     /// The node.
     #[arg(long)]
     node: Option<String>,
@@ -58,14 +67,12 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let text = args.expression.as_deref().unwrap_or_default();
     let mut read = Policies::default();
-    let files = read.add_all(&args.cluster)?;
-    let loaded = dry_run::load(&mut read.sources, &files);
-    read.diagnostics.extend(loaded.diagnostics);
+    let Cluster { world, namespace } = cluster(args, &mut read, out)?;
     if super::setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);
     }
-    let snapshot = snapshot(&loaded.world);
-    let pod = pod(args, &loaded.world)?;
+    let snapshot = snapshot(&world);
+    let pod = pod(args, &world, &namespace)?;
     let node = match &args.node {
         Some(name) => Some(node(&snapshot, name)?),
         None => None,
@@ -99,6 +106,23 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         writeln!(out.stdout(), "\n{}", drawn.trim_end())?;
     }
     Ok(ExitStatus::Success)
+}
+
+/// The cluster that is asked about; an empty one when nothing of it is named.
+fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result<Cluster> {
+    #[cfg(feature = "cluster")]
+    {
+        let named = args.pod.is_some() || args.node.is_some();
+        if args.cluster.is_empty() && (named || args.connection.is_given()) {
+            return super::live::read(&args.connection, super::live::Wanted::No, read, out);
+        }
+    }
+    #[cfg(not(feature = "cluster"))]
+    let _ = out;
+    let files = read.add_all(&args.cluster)?;
+    let loaded = dry_run::load(&mut read.sources, &files);
+    read.diagnostics.extend(loaded.diagnostics);
+    Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
 }
 
 /// An expression inside the policy that was made for it.
@@ -187,7 +211,7 @@ fn snapshot(world: &dry_run::World) -> Snapshot {
     snapshot
 }
 
-fn pod(args: &Args, world: &dry_run::World) -> anyhow::Result<Arc<PodInfo>> {
+fn pod(args: &Args, world: &dry_run::World, namespace: &str) -> anyhow::Result<Arc<PodInfo>> {
     let Some(wanted) = &args.pod else {
         let nobody = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "none", "namespace": "default"},
             "spec": {"containers": [{"name": "none", "image": "none"}]}});
@@ -198,18 +222,9 @@ fn pod(args: &Args, world: &dry_run::World) -> anyhow::Result<Arc<PodInfo>> {
         Object::Pod(pod) => Some(pod),
         _ => None,
     });
-    let mut found: Vec<&Arc<PodInfo>> = world.pending.iter().chain(running).collect();
-    let all: Vec<String> = found.iter().flat_map(|pod| [pod.name.to_string(), pod.full_name()]).collect();
-    found.retain(|pod| pod.name.as_str() == wanted || pod.full_name() == *wanted);
-    match &found[..] {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let near = crate::diag::suggest::nearest(wanted, all.iter().map(String::as_str));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            anyhow::bail!("no pod of the cluster is called `{wanted}`{hint}")
-        }
-        _ => anyhow::bail!("several pods are called `{wanted}`; write NAMESPACE/NAME"),
-    }
+    let all: Vec<&Arc<PodInfo>> = world.pending.iter().chain(running).collect();
+    let at = named(all.iter().copied(), wanted, args.namespace.as_deref(), namespace)?;
+    all.get(at).map(|pod| (*pod).clone()).context("no pod")
 }
 
 fn node<'s>(snapshot: &'s Snapshot, name: &str) -> anyhow::Result<NodeInfo<'s>> {

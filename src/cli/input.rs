@@ -23,6 +23,8 @@ pub struct Policies {
     pub files: usize,
     /// The texts that hold policies, in the order they were read.
     pub texts: Vec<SourceId>,
+    /// Policies of a live cluster, as they are in service there. One of the texts takes the place of its namesake.
+    pub in_service: Vec<Arc<CompiledPolicy>>,
 }
 
 impl Policies {
@@ -96,7 +98,7 @@ impl Policies {
 
     /// Compiles all texts; a name that is given twice is a mistake, wherever the two policies are.
     pub fn compile(&mut self) {
-        let mut compiled = Vec::new();
+        let mut compiled = std::mem::take(&mut self.in_service);
         let mut named = FxHashMap::default();
         self.texts.dedup();
         for id in &self.texts {
@@ -113,6 +115,8 @@ impl Policies {
                     );
                     continue;
                 }
+                // A second one of the texts was refused above, so this one is of the cluster.
+                compiled.retain(|known| *known.name() != *policy.name);
                 compiled.push(Arc::new(CompiledPolicy::new(policy, &self.sources)));
             }
         }

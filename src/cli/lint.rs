@@ -67,7 +67,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     writeln!(out.stdout(), "{} in {files}", tally.sentence())?;
     if let (Some(first), false) = (read.diagnostics.first(), out.quiet) {
-        writeln!(out.stdout(), "More about one: bayplan lint --explain {}", first.code.id)?;
+        let program = out.program;
+        writeln!(out.stdout(), "More about one: {program} lint --explain {}", first.code.id)?;
     }
     Ok(status)
 }

@@ -6,6 +6,8 @@
 mod output;
 mod input;
 mod setup;
+#[cfg(feature = "cluster")]
+mod live;
 mod lint;
 mod test;
 mod eval;
@@ -19,7 +21,7 @@ mod run;
 
 pub use output::{Column, Output, Style, Table};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +45,7 @@ pub enum ExitStatus {
     after_help = "Examples:
   bayplan dry-run --cluster cluster.yaml --policies policies/     where the pods go, and why
   bayplan explain train-c --cluster cluster.yaml                  why one of them waits
+  bayplan explain train-c -n shop                                 the same of a live cluster
   bayplan lint policies/ && bayplan test policies/                what CI will say"
 )]
 pub struct Cli {
@@ -73,7 +76,7 @@ enum Command {
     /// Schedules a cluster.
     #[cfg(feature = "cluster")]
     Run(Box<run::Args>),
-    /// Schedules the pending pods of a cluster given as files; binds nothing.
+    /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
@@ -91,9 +94,39 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// The program's name, as people type it.
+const PROGRAM: &str = "bayplan";
+/// The same when kubectl has started us as its plugin, `kubectl-bayplan`.
+const PLUGIN: &str = "kubectl bayplan";
+
+/// How we were started, by the program's name.
+fn program(name: Option<&std::ffi::OsString>) -> &'static str {
+    let name = name.map(std::path::Path::new).and_then(|path| path.file_stem()?.to_str());
+    if name == Some("kubectl-bayplan") { PLUGIN } else { PROGRAM }
+}
+
+/// The command line; usage and examples have the name that people type.
+fn command(program: &'static str) -> clap::Command {
+    fn renamed(command: clap::Command, program: &str) -> clap::Command {
+        let examples = command.get_after_help().map(|help| help.to_string());
+        let command = match examples {
+            Some(examples) => command.after_help(examples.replace("bayplan ", &format!("{program} "))),
+            None => command,
+        };
+        command.mut_subcommands(|command| renamed(command, program))
+    }
+    let command = Cli::command();
+    if program == PROGRAM { command } else { renamed(command.bin_name(program), program) }
+}
+
 /// Runs the command line `arguments` (the program's name first), and says how it ended.
 pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStatus {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<std::ffi::OsString> = arguments.into_iter().collect();
+    let program = program(arguments.first());
+    let parsed = command(program)
+        .try_get_matches_from(arguments)
+        .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let failed = error.use_stderr();
@@ -103,6 +136,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         }
     };
     let mut out = Output::for_process(cli.color, cli.quiet);
+    out.program = program;
     let ended = match cli.command {
         #[cfg(feature = "cluster")]
         Command::Run(args) => run::run(&args),

@@ -54,6 +54,8 @@ pub struct Output {
     pub width: Option<usize>,
     /// Print the first line only.
     pub quiet: bool,
+    /// What people type to start us, for commands that are suggested.
+    pub program: &'static str,
 }
 
 impl Output {
@@ -86,6 +88,7 @@ impl Output {
             }),
             width: if terminal { columns.or(Some(100)) } else { None },
             quiet,
+            program: super::PROGRAM,
         }
     }
 
@@ -100,6 +103,7 @@ impl Output {
             unicode: true,
             width: None,
             quiet: false,
+            program: super::PROGRAM,
         }
     }
 

@@ -303,8 +303,8 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let election = if elects { Some(lease(args, &configured)?) } else { None };
     let target = |kubeconfig: &Option<PathBuf>| Target {
         kubeconfig: kubeconfig.clone(),
-        master: None,
         user_agent: "scheduler",
+        ..Target::default()
     };
     let config = &configured.config;
     let connection = &config.client_connection;

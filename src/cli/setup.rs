@@ -1,15 +1,18 @@
-//! What `dry-run`, `explain` and `eval` share: a cluster from files, its policies, and the profiles made of them.
+//! What `dry-run`, `explain` and `eval` share: a cluster from files or a live one, its policies, and the profiles made
+//! of them. How a live one is read is `live`'s.
 
 use super::Output;
 use super::input::Policies;
+#[cfg(feature = "cluster")]
+use super::live;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::render::{Look, Tally};
-use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, render};
+use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, render, suggest};
 use crate::dry_run::{self, World};
 use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::model::Symbol;
+use crate::model::{PodInfo, Symbol};
 use crate::plugins::policy::{LeftAlone, PolicyPlugin};
 use crate::scheduler::Profiles;
 use std::fmt::Write as _;
@@ -20,23 +23,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct From {
     /// Files of the cluster: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"), num_args = 1..)]
     pub cluster: Vec<PathBuf>,
+    /// The live cluster, when there are no files.
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub connection: live::Connection,
     /// Files of more pods, to be placed.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub pods: Vec<PathBuf>,
     /// A KubeSchedulerConfiguration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Policy files, files with ConfigMaps, folders of both.
+    /// Policy files, files with ConfigMaps, folders of both. Beside a live cluster: one takes the place of the
+    /// cluster's policy of the same name, as if it had been applied.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub policies: Vec<PathBuf>,
+    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read; without it all.
+    #[cfg(feature = "cluster")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        conflicts_with = "cluster",
+        help_heading = "Live cluster"
+    )]
+    pub policy_namespaces: Vec<String>,
 }
 
 impl From {
     /// The flags as they were typed, for the next command.
     pub fn flags(&self) -> String {
         let mut text = String::new();
+        #[cfg(feature = "cluster")]
+        {
+            text.push_str(&self.connection.flags());
+            if !self.policy_namespaces.is_empty() {
+                let _ = write!(text, " --policy-namespaces {}", quoted(&self.policy_namespaces.join(",")));
+            }
+        }
         let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
         for (flag, paths) in lists {
             if !paths.is_empty() {
@@ -68,6 +93,8 @@ pub struct Setup {
     pub policies: Policies,
     /// The objects.
     pub world: World,
+    /// Where a pod is looked for first when only its name is given.
+    pub namespace: String,
     /// The profiles with the policies in them.
     pub profiles: Arc<Profiles>,
     config: SchedulerConfig,
@@ -95,6 +122,46 @@ impl Setup {
     }
 }
 
+/// Which of the pods is meant by `NAME` or `NAMESPACE/NAME`: of several of one name that in the namespace `preferred`.
+pub fn named<'a>(
+    pods: impl Iterator<Item = &'a Arc<PodInfo>>,
+    asked: &str,
+    namespace: Option<&str>,
+    preferred: &str,
+) -> anyhow::Result<usize> {
+    let (namespace, name) = match asked.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (namespace, asked),
+    };
+    let pods: Vec<&PodInfo> = pods.map(|pod| &**pod).collect();
+    let called: Vec<usize> = (0..pods.len()).filter(|at| pods[*at].name.as_str() == name).collect();
+    let among = |namespace: &str| -> Vec<usize> {
+        called.iter().copied().filter(|at| pods[*at].namespace.as_str() == namespace).collect()
+    };
+    let full_names =
+        |which: &[usize]| which.iter().map(|at| pods[*at].full_name()).collect::<Vec<_>>().join(", ");
+    let found = namespace.map_or_else(|| called.clone(), among);
+    match (&found[..], &among(preferred)[..]) {
+        ([one], _) | ([_, _, ..], [one]) => Ok(*one),
+        ([], _) => {
+            let asked = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
+            if !called.is_empty() {
+                anyhow::bail!("no pod of the cluster is called `{asked}`; there is {}", full_names(&called));
+            }
+            let inside = pods.iter().filter(|pod| namespace.is_none_or(|it| pod.namespace.as_str() == it));
+            let near = suggest::nearest(name, inside.map(|pod| pod.name.as_str()))
+                .map(str::to_owned)
+                .or_else(|| {
+                    let names: Vec<String> = pods.iter().map(|pod| pod.full_name()).collect();
+                    suggest::nearest(&asked, names.iter().map(String::as_str)).map(str::to_owned)
+                });
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            anyhow::bail!("no pod of the cluster is called `{asked}`{hint}")
+        }
+        _ => anyhow::bail!("several pods are called `{name}`: {}; name one of them", full_names(&found)),
+    }
+}
+
 /// Reads everything. `None`: mistakes were printed, and nothing can be decided.
 pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     read_saying(from, true, out)
@@ -110,18 +177,9 @@ fn read_saying(from: &From, warn: bool, out: &mut Output) -> anyhow::Result<Opti
     policies.read(&from.policies)?;
     let already: Vec<SourceId> =
         policies.texts.iter().filter_map(|id| policies.sources.get(*id)?.host()).collect();
-    let cluster = policies.add_all(&from.cluster)?;
     let pods = policies.add_all(&from.pods)?;
+    let Cluster { mut world, namespace } = cluster(from, &already, &mut policies, out)?;
     let mut said = std::mem::take(&mut policies.diagnostics);
-    let loaded = dry_run::load(&mut policies.sources, &cluster);
-    let mut world = loaded.world;
-    said.extend(loaded.diagnostics);
-    let fresh = |id: &SourceId| {
-        let host = policies.sources.get(*id).and_then(Source::host);
-        host.is_none_or(|host| !already.contains(&host))
-    };
-    let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
-    policies.texts.extend(texts);
     if !pods.is_empty() {
         said.extend(dry_run::load_pods(&mut policies.sources, &pods, &mut world));
     }
@@ -136,7 +194,40 @@ fn read_saying(from: &From, warn: bool, out: &mut Output) -> anyhow::Result<Opti
     }
     let Some((config, config_source)) = config(from, &mut policies, out)? else { return Ok(None) };
     let Some(profiles) = profiles(&config, config_source, warn, &mut policies, out)? else { return Ok(None) };
-    Ok(Some(Setup { policies, world, profiles, config, config_source }))
+    Ok(Some(Setup { policies, world, namespace, profiles, config, config_source }))
+}
+
+/// The objects, and the namespace of those who name none.
+pub struct Cluster {
+    /// The objects.
+    pub world: World,
+    /// The namespace.
+    pub namespace: String,
+}
+
+/// Reads the cluster, and what policies it has beside those that were read already from the files `already`.
+fn cluster(
+    from: &From,
+    already: &[SourceId],
+    policies: &mut Policies,
+    out: &mut Output,
+) -> anyhow::Result<Cluster> {
+    #[cfg(feature = "cluster")]
+    if from.cluster.is_empty() {
+        return live::read(&from.connection, live::wanted(from), policies, out);
+    }
+    #[cfg(not(feature = "cluster"))]
+    let _ = out;
+    let cluster = policies.add_all(&from.cluster)?;
+    let loaded = dry_run::load(&mut policies.sources, &cluster);
+    policies.diagnostics.extend(loaded.diagnostics);
+    let fresh = |id: &SourceId| {
+        let host = policies.sources.get(*id).and_then(Source::host);
+        host.is_none_or(|host| !already.contains(&host))
+    };
+    let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
+    policies.texts.extend(texts);
+    Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
 }
 
 /// Reads the configuration. `None`: mistakes were printed.

@@ -97,9 +97,9 @@ fn run_file(path: &Path, out: &mut Output) -> anyhow::Result<Option<FileOutcome>
     let beside = |name: &str| path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
     let from = setup::From {
         cluster: vec![beside(&file.cluster)],
-        pods: Vec::new(),
         config: file.config.as_deref().map(beside),
         policies: file.policies.iter().map(|name| beside(name)).collect(),
+        ..setup::From::default()
     };
     let Some(setup) = setup::read_quietly(&from, out)? else { return Ok(None) };
     let mut pods: Vec<(String, Value)> = Vec::new();

@@ -2,12 +2,12 @@
 //! everything in this room. Nothing is retried here: whether a call may be repeated is known only to its caller
 //! (a binding never is).
 
+use super::kubeconfig;
 use super::limiter::Limiter;
 use http::{Method, StatusCode, header};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::de::DeserializeOwned;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,12 @@ pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json"
 pub struct Target {
     /// A kubeconfig file; without one, the service account of the pod we run in.
     pub kubeconfig: Option<PathBuf>,
+    /// Without a file, one is looked for where kubectl looks, before the service account.
+    pub as_kubectl: bool,
+    /// A context of the kubeconfig; without one the current context.
+    pub context: Option<String>,
+    /// As whom the calls are made; whoever the credentials belong to must be allowed to.
+    pub impersonate: Option<String>,
     /// Overrides the kubeconfig's server.
     pub master: Option<String>,
     /// What follows the program's name in the user agent.
@@ -39,6 +45,27 @@ pub enum ConnectError {
         path: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// `KUBECONFIG` names files, and none is there.
+    #[error("none of the files that KUBECONFIG names is there: {0}")]
+    NoneExists(String),
+    /// A context that the kubeconfig does not have.
+    #[error("the kubeconfig `{path}` has no context `{context}`; {hint}")]
+    NoSuchContext {
+        /// The files.
+        path: String,
+        /// What was asked for.
+        context: String,
+        /// A near name, or all names.
+        hint: String,
+    },
+    /// No context was asked for and none is current.
+    #[error("the kubeconfig `{path}` names no current context; choose one with `--context`: {known}")]
+    NoCurrentContext {
+        /// The files.
+        path: String,
+        /// All names.
+        known: String,
     },
     /// Neither a kubeconfig nor a pod's service account.
     #[error(
@@ -169,8 +196,13 @@ impl std::fmt::Debug for Api {
 impl Api {
     /// Prepares connections; none is opened yet.
     pub async fn new(target: &Target, limiter: Limiter) -> Result<Self, ConnectError> {
-        let mut config = match &target.kubeconfig {
-            Some(path) => from_file(path).await?,
+        let found = match &target.kubeconfig {
+            Some(path) => Some(kubeconfig::read(path)?),
+            None if target.as_kubectl => kubeconfig::find()?,
+            None => None,
+        };
+        let mut config = match found {
+            Some(found) => found.connection(target.context.as_deref()).await?,
             None => match (kube::Config::incluster(), &target.master) {
                 (Ok(config), _) => config,
                 (Err(_), Some(master)) => kube::Config::new(parse_master(master)?),
@@ -179,6 +211,9 @@ impl Api {
         };
         if let Some(master) = &target.master {
             config.cluster_url = parse_master(master)?;
+        }
+        if target.impersonate.is_some() {
+            config.auth_info.impersonate.clone_from(&target.impersonate);
         }
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(5));
@@ -284,14 +319,6 @@ impl Api {
     }
 }
 
-async fn from_file(path: &Path) -> Result<kube::Config, ConnectError> {
-    let refuse = |why: String| ConnectError::Kubeconfig { path: path.display().to_string(), why };
-    let file = Kubeconfig::read_from(path).map_err(|error| refuse(deepest(&error)))?;
-    kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-        .await
-        .map_err(|error| refuse(deepest(&error)))
-}
-
 fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
     let uri: http::Uri = master.parse().map_err(|_| ConnectError::Master(master.to_owned()))?;
     if uri.scheme().is_none() || uri.host().is_none() {
@@ -327,7 +354,10 @@ pub fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(source) = at.source() {
         at = source;
     }
-    at.to_string()
+    match at.downcast_ref::<std::io::Error>() {
+        Some(error) if error.kind() == std::io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => at.to_string(),
+    }
 }
 
 #[cfg(test)]

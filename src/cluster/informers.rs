@@ -75,7 +75,8 @@ struct Shared {
     synced: AtomicBool,
 }
 
-const RESOURCES: [(Kind, &str); 3] =
+/// The kinds that are read, with their resources.
+pub(super) const RESOURCES: [(Kind, &str); 3] =
     [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
 
 impl Informers {

@@ -3,6 +3,7 @@
 
 pub mod random;
 pub mod limiter;
+pub mod kubeconfig;
 pub mod client;
 pub mod watch;
 pub mod objects;
@@ -22,5 +23,7 @@ pub mod logs;
 pub mod comparer;
 pub mod debugger;
 pub mod policies;
+pub mod policy_list;
+pub mod list;
 pub mod outlet;
 pub mod run;

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 /// The label of ConfigMaps that hold policies.
 pub const LABEL: &str = "bayplan.dev/policy";
 /// The label of ConfigMaps that keep what served last.
-const HISTORY: &str = "bayplan.dev/history";
+pub(super) const HISTORY: &str = "bayplan.dev/history";
 /// What the names of those begin with.
 const HISTORY_PREFIX: &str = "bayplan-history-";
 /// Keys of a ConfigMap that hold a policy end in this, as files do.
@@ -279,12 +279,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
     }
 
     fn put_map(&mut self, name: String, object: Value, namespace: usize) -> bool {
-        let meta = &object["metadata"];
-        let age = format!(
-            "{} {}",
-            meta["creationTimestamp"].as_str().unwrap_or_default(),
-            meta["uid"].as_str().unwrap_or_default()
-        );
+        let age = age_of(&object);
         let history = &self.history;
         let changed = self.store.put(&name, &age, texts_of(&object), || history.get(&name).cloned());
         self.maps.insert(name.clone(), Map { object, namespace });
@@ -410,10 +405,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                 match self.api.call::<Value>(Request::get(path)).await {
                     Ok(list) => {
                         for object in list["items"].as_array().into_iter().flatten() {
-                            let of = object["metadata"]["annotations"]["bayplan.dev/history-of"].as_str();
-                            if let Some(of) = of {
-                                self.history.insert(of.to_owned(), all_texts_of(object));
-                            }
+                            self.history.extend(kept_by(object));
                         }
                         break;
                     }
@@ -580,12 +572,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
 }
 
 async fn watch_maps(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<Came>) {
-    let collection = Collection {
-        path: format!("/api/v1/namespaces/{namespace}/configmaps"),
-        resource: "configmaps",
-        group: "",
-        selectors: format!("labelSelector={}", watch::encode(LABEL)),
-    };
+    let collection = maps(Some(&namespace), LABEL);
     watch::run::<Value>(&api, &collection, |seen| {
         let came = match seen {
             Seen::All(objects) => Came::All { namespace: at, objects },
@@ -599,7 +586,32 @@ async fn watch_maps(api: Api, namespace: String, at: usize, send: mpsc::Unbounde
     .await;
 }
 
-fn name_of(object: &Value) -> String {
+/// The ConfigMaps with a label, of one namespace or of all.
+pub(super) fn maps(namespace: Option<&str>, label: &str) -> Collection {
+    let path = match namespace {
+        Some(namespace) => format!("/api/v1/namespaces/{namespace}/configmaps"),
+        None => "/api/v1/configmaps".to_owned(),
+    };
+    let selectors = format!("labelSelector={}", watch::encode(label));
+    Collection { path, resource: "configmaps", group: "", selectors }
+}
+
+/// What policy objects are ordered by: creation, then uid.
+pub(super) fn age_of(object: &Value) -> String {
+    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
+    format!("{} {}", text("creationTimestamp"), text("uid"))
+}
+
+/// The object whose last good texts a ConfigMap keeps, and these texts. It stands in the same namespace: nobody keeps
+/// texts for others.
+pub(super) fn kept_by(object: &Value) -> Option<(String, Texts)> {
+    let of = object["metadata"]["annotations"]["bayplan.dev/history-of"].as_str()?;
+    let (namespace, _) = of.split_once('/')?;
+    (object["metadata"]["namespace"] == *namespace).then(|| (of.to_owned(), all_texts_of(object)))
+}
+
+/// `namespace/name`.
+pub(super) fn name_of(object: &Value) -> String {
     let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))
 }
@@ -610,7 +622,7 @@ fn path_of(name: &str) -> String {
 }
 
 /// The policies of a ConfigMap: its keys that end in `.bay`.
-fn texts_of(object: &Value) -> Texts {
+pub(super) fn texts_of(object: &Value) -> Texts {
     let mut texts = all_texts_of(object);
     texts.retain(|key, _| key.ends_with(ENDING));
     texts

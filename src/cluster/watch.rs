@@ -23,6 +23,20 @@ pub struct Collection {
     pub selectors: String,
 }
 
+impl Collection {
+    /// The rule of a role that gives these rights to it.
+    pub fn rule(&self, verbs: &[&str]) -> String {
+        rule(self.group, &[self.resource], verbs)
+    }
+}
+
+/// A rule of a role, as it is written in YAML.
+pub fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> String {
+    let quoted =
+        |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+    format!("{{apiGroups: [\"{group}\"], resources: [{}], verbs: [{}]}}", quoted(resources), quoted(verbs))
+}
+
 /// An object that can be watched.
 pub trait Watched: DeserializeOwned + Clone + Send + 'static {
     /// `metadata.resourceVersion`.
@@ -259,13 +273,9 @@ async fn follow<T: Watched>(
 
 fn trouble(collection: &Collection, error: &ApiError) -> Trouble {
     match error {
-        ApiError::Status { code: 403, message, .. } => Trouble::Forbidden {
-            message: message.clone(),
-            rule: format!(
-                "{{apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [\"get\", \"list\", \"watch\"]}}",
-                collection.group, collection.resource
-            ),
-        },
+        ApiError::Status { code: 403, message, .. } => {
+            Trouble::Forbidden { message: message.clone(), rule: collection.rule(&["get", "list", "watch"]) }
+        }
         ApiError::Status { code: 404, .. } => Trouble::Absent,
         ApiError::Status { code: 401, message, .. } => Trouble::Unauthorized(message.clone()),
         other => Trouble::Passing(other.to_string()),

@@ -237,9 +237,9 @@ impl SourceMap {
         }
     }
 
-    /// A text of an object of the cluster, for which there is no file.
+    /// A text of an object of the cluster, for which there is no file: `namespace/name key`.
     pub fn add_object(&mut self, origin: Origin, text: impl Into<Arc<str>>) -> SourceId {
-        let name = format!("{}/{}", origin.object, origin.key);
+        let name = format!("{} {}", origin.object, origin.key);
         self.push(name.into(), text.into(), Some(origin), None)
     }
 

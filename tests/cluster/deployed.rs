@@ -2,6 +2,7 @@
 
 use crate::ours::{Ours, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
+use std::process::Command;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -17,7 +18,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let config = plane.get_json(["configmap", "bayplan-config", "--namespace", "bayplan"]);
     let path = plane.folder().join("deployed.yaml");
     std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
-    let setup = Setup::new("bayplan").policies_from("bayplan").kubeconfig(kubeconfig).config(path);
+    let setup = Setup::new("bayplan").policies_from("bayplan").kubeconfig(kubeconfig).config(path.clone());
     let mut ours = Ours::start(&plane, &setup);
     wait_until("it leads", SOON, || ours.said().contains("became leader"));
 
@@ -44,6 +45,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
         note,
         "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes."
     );
+    explained(&plane, &path);
     wait_until("the verdict on the example", SOON, || {
         let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan"]);
         map["metadata"]["annotations"]["bayplan.dev/verdict"] == "Serving"
@@ -60,4 +62,24 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let refused: Vec<String> =
         ours.said().lines().filter(|line| line.contains("forbidden")).map(str::to_owned).collect();
     assert!(refused.is_empty(), "rights are missing:\n{}", refused.join("\n"));
+}
+
+/// That the roles for people who ask are enough to be told what the scheduler did.
+fn explained(plane: &ControlPlane, config: &std::path::Path) {
+    plane.kubectl_ok(["create", "serviceaccount", "asker", "--namespace", "default"]);
+    let account = "--serviceaccount=default:asker";
+    plane.kubectl_ok(["create", "clusterrolebinding", "asker", "--clusterrole=bayplan-reader", account]);
+    let role = "--role=bayplan-policy-reader";
+    plane.kubectl_ok(["create", "rolebinding", "asker", role, account, "--namespace", "bayplan"]);
+    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+        .args(["explain", "second", "--policy-namespaces", "bayplan", "--config"])
+        .arg(config)
+        .arg("--kubeconfig")
+        .arg(plane.kubeconfig_of_service_account("default", "asker"))
+        .output()
+        .unwrap();
+    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && !errors.contains("forbidden"), "{errors}");
+    assert!(told.starts_with("default/second waits: none of 2 nodes fits."), "{told}");
+    assert!(told.contains("database pods do not run on spot nodes  bayplan/keep-spot-free "), "{told}");
 }

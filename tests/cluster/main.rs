@@ -21,5 +21,6 @@ mod gangs;
 mod deployed;
 mod mistakes;
 mod soak;
+mod live;
 mod bench;
 mod restart;

@@ -1,4 +1,4 @@
-//! `bayplan dry-run`: schedules the pending pods of a cluster that is given as files, and says why each is where it is.
+//! `bayplan dry-run`: schedules the pending pods of a cluster, live or given as files, and says why each is where it is.
 //! Nothing is written anywhere. How the pods are placed is `crate::dry_run`'s; here are arguments and the report.
 
 pub mod json;
@@ -11,13 +11,14 @@ use crate::engine::TieBreak;
 use crate::model::Time;
 use crate::scheduler::RecordLevel;
 
-/// Schedules the pending pods of a cluster given as files, and binds nothing.
+/// Schedules the pending pods of a cluster, live or given as files, and binds nothing.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan dry-run --cluster cluster.yaml --policies gpu.bay
   kubectl get nodes,pods,namespaces -A -o json | bayplan dry-run --cluster - --policies policies/
   bayplan dry-run --cluster cluster.yaml --pods job.yaml --fail-on unschedulable
-  bayplan dry-run --cluster cluster.yaml --all-nodes -o json")]
+  bayplan dry-run --cluster cluster.yaml --all-nodes -o json
+  bayplan dry-run --context prod --policies gpu.bay        a live cluster, as if this policy had been applied")]
 pub struct Args {
     #[command(flatten)]
     from: setup::From,

@@ -20,7 +20,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     }
     if report.pods.is_empty() {
         let _ = writeln!(text, "No pod is pending: {}.", cluster(setup));
-        let _ = writeln!(text, "Next: bayplan dry-run{flags} --pods FILE");
+        let _ = writeln!(text, "Next: {} dry-run{flags} --pods FILE", out.program);
         return text;
     }
     let order = in_order(report);
@@ -62,7 +62,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     });
     if let Some(pod) = next {
         let command =
-            out.paint(Style::Strong, &format!("bayplan explain {}{flags}", short_name(pod, several)));
+            out.paint(Style::Strong, &format!("{} explain {}{flags}", out.program, short_name(pod, several)));
         let _ = writeln!(text, "{} {command}", out.paint(Style::Dim, "Next:"));
     }
     text

@@ -1,4 +1,4 @@
-//! `bayplan explain POD`: why a pod waits, or why it is where it is. The pending pods of the files are placed first, as
+//! `bayplan explain POD`: why a pod waits, or why it is where it is. The pending pods of the cluster are placed first, as
 //! `dry-run` does with the same flags, so that both speak of the same cluster; then every rule is asked about every
 //! node. How it is counted and what is tried is `crate::explain`'s; here are arguments and the texts.
 
@@ -27,7 +27,9 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   bayplan explain train-c --cluster cluster.yaml --policies gpu.bay
   bayplan explain shop/train-7 --cluster cluster.yaml --node gpu-b-03      one node, the rule with its values
-  bayplan explain train-c --cluster cluster.yaml --all                     nothing folded, event and funnel")]
+  bayplan explain train-c --cluster cluster.yaml --all                     nothing folded, event and funnel
+  bayplan explain train-7 -n shop --context prod                           of a live cluster, which is only read
+  bayplan explain train-7 -n shop --policies gpu.bay                       as if this policy had been applied")]
 pub struct Args {
     /// The pod: `NAME` or `NAMESPACE/NAME`.
     pod: String,
@@ -118,48 +120,22 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
         let line =
             format!("{name} is not ours to place: no profile is called `{}`{hint}", pod.scheduler_name);
         writeln!(out.stdout(), "{line}")?;
-        writeln!(out.stdout(), "Profiles: {profiles}")?;
+        writeln!(out.stdout(), "Profiles: {profiles}   (those of another scheduler: --config FILE)")?;
     }
     Ok(ExitStatus::Success)
 }
 
 /// The pod that was named.
 fn find<'a>(args: &Args, setup: &Setup, report: &'a Report) -> anyhow::Result<Found<'a>> {
-    let (namespace, name) = match args.pod.split_once('/') {
-        Some((namespace, name)) => (Some(namespace), name),
-        None => (args.namespace.as_deref(), args.pod.as_str()),
-    };
-    let wanted = |pod: &PodInfo| {
-        pod.name.as_str() == name && namespace.is_none_or(|namespace| pod.namespace.as_str() == namespace)
-    };
     let pending = report.pods.iter().map(|pod| Found { pod: pod.pod.clone(), report: Some(pod) });
     let running = setup.world.objects.iter().filter_map(|object| match object {
         Object::Pod(pod) => Some(Found { pod: pod.clone(), report: None }),
         _ => None,
     });
     let all: Vec<Found> = pending.chain(running).collect();
-    let mut matching: Vec<usize> = (0..all.len()).filter(|at| wanted(&all[*at].pod)).collect();
-    if matching.len() > 1 {
-        let in_default: Vec<usize> =
-            matching.iter().copied().filter(|at| all[*at].pod.namespace.as_str() == "default").collect();
-        if let (None, [one]) = (namespace, &in_default[..]) {
-            matching = vec![*one];
-        }
-    }
-    match &matching[..] {
-        [one] => all.into_iter().nth(*one).ok_or_else(|| anyhow::anyhow!("no pod is called `{}`", args.pod)),
-        [] => {
-            let names: Vec<String> =
-                all.iter().flat_map(|found| [found.pod.name.to_string(), found.pod.full_name()]).collect();
-            let near = crate::diag::suggest::nearest(&args.pod, names.iter().map(String::as_str));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            anyhow::bail!("no pod of the cluster is called `{}`{hint}", args.pod)
-        }
-        several => {
-            let names: Vec<String> = several.iter().map(|at| all[*at].pod.full_name()).collect();
-            anyhow::bail!("several pods are called `{}`: {}; name one of them", args.pod, names.join(", "))
-        }
-    }
+    let pods = all.iter().map(|found| &found.pod);
+    let at = setup::named(pods, &args.pod, args.namespace.as_deref(), &setup.namespace)?;
+    all.into_iter().nth(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{}`", args.pod))
 }
 
 fn helps(asked: &Asked, framework: &Arc<Framework>, found: &Found) -> Vec<Helps> {
@@ -349,7 +325,7 @@ impl Said<'_> {
             quoted(&self.found.pod.full_name())
         };
         let flags = format!("{}{}", self.args.from.flags(), self.args.how.flags());
-        let command = format!("bayplan explain {pod}{flags} --node {}", node.name);
+        let command = format!("{} explain {pod}{flags} --node {}", out.program, node.name);
         format!("\n{} {}\n", out.paint(Style::Dim, "Next:"), out.paint(Style::Strong, &command))
     }
 

@@ -1,0 +1,128 @@
+//! Which connection a person means: `--kubeconfig`, else the files of `KUBECONFIG`, else `~/.kube/config`, and which
+//! context of them, as kubectl finds them. Used by `client` for commands; `run` is told its kubeconfig.
+
+use super::client::{ConnectError, deepest};
+use crate::diag::suggest::nearest;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use std::path::{Path, PathBuf};
+
+/// A kubeconfig that was read.
+#[derive(Debug)]
+pub struct Found {
+    config: Kubeconfig,
+    /// The files, for messages.
+    path: String,
+}
+
+/// Reads one file.
+pub fn read(path: &Path) -> Result<Found, ConnectError> {
+    merged(&[path.to_owned()])
+}
+
+/// What kubectl would take when no file is named. `None`: there is no kubeconfig.
+pub fn find() -> Result<Option<Found>, ConnectError> {
+    let (paths, of_variable) = places();
+    let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
+    match (there.is_empty(), of_variable) {
+        (true, true) => Err(ConnectError::NoneExists(listed(&paths))),
+        (true, false) => Ok(None),
+        // Of several, those that are not there are passed over, as kubectl does.
+        (false, _) => merged(&there).map(Some),
+    }
+}
+
+/// The files that kubectl looks at, and whether the variable `KUBECONFIG` names them.
+fn places() -> (Vec<PathBuf>, bool) {
+    let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let named: Vec<PathBuf> =
+        std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty()).collect();
+    if !named.is_empty() {
+        return (named, true);
+    }
+    (std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(), false)
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn merged(paths: &[PathBuf]) -> Result<Found, ConnectError> {
+    let mut config = Kubeconfig::default();
+    for path in paths {
+        let refuse = |error: kube::config::KubeconfigError| ConnectError::Kubeconfig {
+            path: path.display().to_string(),
+            why: deepest(&error),
+        };
+        config = Kubeconfig::read_from(path).and_then(|next| config.merge(next)).map_err(refuse)?;
+    }
+    Ok(Found { config, path: listed(paths) })
+}
+
+impl Found {
+    /// The connection of a context; without one, of the current context.
+    pub async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
+        self.check(context)?;
+        let options =
+            KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+        let path = self.path;
+        kube::Config::from_custom_kubeconfig(self.config, &options)
+            .await
+            .map_err(|error| ConnectError::Kubeconfig { path, why: deepest(&error) })
+    }
+
+    /// Whether the context is there; what people mistype is said with the names there are.
+    fn check(&self, context: Option<&str>) -> Result<(), ConnectError> {
+        let names: Vec<&str> = self.config.contexts.iter().map(|context| context.name.as_str()).collect();
+        let current = self.config.current_context.as_deref().filter(|name| !name.is_empty());
+        let path = self.path.clone();
+        let known = || {
+            if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+        };
+        let Some(wanted) = context.or(current) else {
+            return Err(ConnectError::NoCurrentContext { path, known: known() });
+        };
+        if names.contains(&wanted) {
+            return Ok(());
+        }
+        let hint = match nearest(wanted, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => known(),
+        };
+        Err(ConnectError::NoSuchContext { path, context: wanted.to_owned(), hint })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "apiVersion: v1\nkind: Config\ncurrent-context: dev\n\
+        clusters: [{name: d, cluster: {server: 'https://dev:6443'}}, {name: p, cluster: {server: 'https://prod:6443'}}]\n\
+        contexts:\n- {name: dev, context: {cluster: d, namespace: shop}}\n- {name: prod, context: {cluster: p}}\n";
+
+    fn found(text: &str) -> Found {
+        Found { config: Kubeconfig::from_yaml(text).unwrap(), path: "a".into() }
+    }
+
+    #[tokio::test]
+    async fn a_context_is_taken_by_its_name() {
+        let config = found(TWO).connection(None).await.unwrap();
+        assert_eq!((config.cluster_url.host(), config.default_namespace.as_str()), (Some("dev"), "shop"));
+        let config = found(TWO).connection(Some("prod")).await.unwrap();
+        assert_eq!((config.cluster_url.host(), config.default_namespace.as_str()), (Some("prod"), "default"));
+    }
+
+    #[tokio::test]
+    async fn a_context_that_is_not_there_is_said_with_those_that_are() {
+        let error = found(TWO).connection(Some("prd")).await.unwrap_err().to_string();
+        assert_eq!(error, "the kubeconfig `a` has no context `prd`; did you mean `prod`?");
+        let error = found(TWO).connection(Some("elsewhere")).await.unwrap_err().to_string();
+        assert_eq!(error, "the kubeconfig `a` has no context `elsewhere`; it has dev, prod");
+        let text = TWO.replace("current-context: dev\n", "");
+        let error = found(&text).connection(None).await.unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the kubeconfig `a` names no current context; choose one with `--context`: it has dev, prod"
+        );
+    }
+}

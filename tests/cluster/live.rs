@@ -1,0 +1,470 @@
+//! Commands that are asked about a live cluster, also as a plugin of kubectl: they say what they say of its files, with
+//! rights to read alone, take the policies that are in service, and end soon and clearly when something is wrong.
+
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, Proxy, control_plane::free_port, daemon::Folder, objects, wait_until};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_secs(30);
+/// Longer than any command may take to find out that nobody answers.
+const BOUND: Duration = Duration::from_secs(25);
+
+/// How a command ended.
+struct Ended {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+/// A command in a home of its own, without a kubeconfig unless `environment` names one.
+fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+    let home = Folder::new("home");
+    let output = Command::new(program)
+        .args(arguments)
+        .env("HOME", home.path())
+        .env_remove("KUBECONFIG")
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    // What the release does not have is said whatever the cluster is.
+    let of_cluster = err.lines().filter(|line| !line.starts_with("warning: plugins of the default profile"));
+    let ended = Ended {
+        status: output.status.code().expect("no signal"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: of_cluster.map(|line| format!("{line}\n")).collect(),
+    };
+    assert!(!ended.err.contains("panicked"), "{arguments:?}: {}", ended.err);
+    ended
+}
+
+fn bayplan(arguments: &[&str]) -> Ended {
+    command(Path::new(env!("CARGO_BIN_EXE_bayplan")), arguments, &[])
+}
+
+/// The same, which must succeed.
+#[track_caller]
+fn said(arguments: &[&str]) -> String {
+    let ended = bayplan(arguments);
+    assert_eq!(ended.status, 0, "{arguments:?}: {}", ended.err);
+    ended.out
+}
+
+/// The same, which must fail; what it says.
+#[track_caller]
+fn refused(arguments: &[&str]) -> String {
+    let ended = bayplan(arguments);
+    assert_eq!((ended.status, ended.out.as_str()), (2, ""), "{arguments:?}: {}", ended.err);
+    ended.err
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn without_next(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with("Next: ")).map(|line| format!("{line}\n")).collect()
+}
+
+/// Someone who may do these things with these resources everywhere, and nothing else.
+fn someone(plane: &ControlPlane, name: &str, verbs: &str, resources: &str) -> PathBuf {
+    plane.kubectl_ok(["create", "serviceaccount", name, "--namespace", "default"]);
+    let (verbs, resources) = (format!("--verb={verbs}"), format!("--resource={resources}"));
+    plane.kubectl_ok(["create", "clusterrole", name, &verbs, &resources]);
+    let (role, account) = (format!("--clusterrole={name}"), format!("--serviceaccount=default:{name}"));
+    plane.kubectl_ok(["create", "clusterrolebinding", name, &role, &account]);
+    plane.kubeconfig_of_service_account("default", name)
+}
+
+/// Four nodes, pods that run on them, and pods that wait for different reasons.
+fn fill(plane: &ControlPlane) -> (String, Vec<&'static str>) {
+    let namespace = plane.create_namespace("shop");
+    plane.create_nodes("rack", 4, &[("cpu", "4"), ("memory", "8Gi")]);
+    plane.kubectl_ok(["label", "node", "rack-1", "disk=ssd"]);
+    plane.kubectl_ok(["taint", "node", "rack-2", "dedicated=batch:NoSchedule"]);
+    let pod = |name: &str, cpu: &str| objects::pod(&namespace, name, "default-scheduler", &[("cpu", cpu)]);
+    let mut running = pod("running", "3");
+    running["spec"]["nodeName"] = json!("rack-1");
+    let mut picky = pod("picky", "2");
+    picky["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
+    let mut gated = pod("gated", "1");
+    gated["spec"]["schedulingGates"] = json!([{ "name": "example.com/quota" }]);
+    let mut others = pod("others", "1");
+    others["spec"]["schedulerName"] = json!("nobody-serves-this");
+    plane.create(&[running, picky, gated, others, pod("huge", "64"), pod("fits", "1")]);
+    (namespace, vec!["running", "picky", "gated", "others", "huge", "fits"])
+}
+
+/// Every object of the kinds that are read, as the API server has it.
+fn everything(plane: &ControlPlane) -> String {
+    plane.kubectl_ok(["get", "nodes,pods,namespaces,configmaps,events", "-A", "-o", "json"])
+}
+
+#[test]
+fn a_live_cluster_is_explained_as_its_files_are_and_only_read() {
+    let Some(plane) = ControlPlane::start() else { return };
+    let (namespace, pods) = fill(&plane);
+    let kubeconfig = someone(&plane, "reader", "get,list,watch", "pods,nodes,namespaces,configmaps");
+    let yaml = plane.kubectl_ok(["get", "nodes,pods,namespaces", "-A", "-o", "yaml"]);
+    let file = plane.folder().join("cluster.yaml");
+    std::fs::write(&file, yaml).unwrap();
+    let before = everything(&plane);
+    let (live, files) = (["--kubeconfig", text(&kubeconfig)], ["--cluster", text(&file)]);
+    let both = |arguments: &[&str]| {
+        let of = |from: [&str; 2]| without_next(&said(&[arguments, &from].concat()));
+        let (live, files) = (of(live), of(files));
+        assert_eq!(live, files, "{arguments:?}");
+        live
+    };
+
+    for pod in &pods {
+        let full_name = format!("{namespace}/{pod}");
+        let told = both(&["explain", &full_name]);
+        assert!(told.starts_with(&full_name), "{told}");
+        assert_eq!(both(&["explain", pod, "-n", &namespace]), told);
+        both(&["explain", &full_name, "--all"]);
+        both(&["explain", &full_name, "-o", "json"]);
+    }
+    let told = both(&["explain", "picky"]);
+    assert!(told.contains("waits: none of 4 nodes fits"), "{told}");
+    both(&["explain", "picky", "--node", "rack-1"]);
+    let told = both(&["dry-run"]);
+    assert!(told.contains("5 pods: 1 placed, 2 wait, 1 gated, 1 of another scheduler. 4 nodes"), "{told}");
+    both(&["dry-run", "-o", "json", "--all-nodes"]);
+    both(&["eval", "node.free.cpu", "--node", "rack-1"]);
+    both(&["eval", "pod.requests.cpu <= node.free.cpu", "--node", "rack-1", "--pod", "fits"]);
+
+    // The next command is that of this cluster, and runs as it is printed.
+    let told = said(&["explain", "picky", live[0], live[1]]);
+    let next = told.lines().last().unwrap().strip_prefix("Next: bayplan ").unwrap();
+    assert!(next.contains(&format!("--kubeconfig {}", text(&kubeconfig))), "{next}");
+    let arguments: Vec<&str> = next.split(' ').collect();
+    assert!(said(&arguments).contains("refused by"), "{next}");
+    let more = plane.folder().join("more.yaml");
+    std::fs::write(&more, objects::pod(&namespace, "more", "default-scheduler", &[("cpu", "1")]).to_string())
+        .unwrap();
+    let told = said(&["dry-run", "--pods", text(&more), live[0], live[1]]);
+    assert!(told.contains("6 pods: 2 placed"), "{told}");
+
+    assert_eq!(everything(&plane), before, "nothing was written");
+}
+
+#[test]
+fn kubectl_runs_it_as_a_plugin() {
+    let Some(plane) = ControlPlane::start() else { return };
+    let (namespace, _) = fill(&plane);
+    let folder = Folder::new("plugin");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_bayplan"), folder.join("kubectl-bayplan")).unwrap();
+    let kubectl = &plane.binaries().kubectl();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    // The namespace of the context, as `kubectl config set-context --current --namespace` writes it.
+    let config = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let config = config.replace("    user: test\n", &format!("    user: test\n    namespace: {namespace}\n"));
+    let kubeconfig = folder.join("config");
+    std::fs::write(&kubeconfig, &config).unwrap();
+    let missing = folder.join("missing");
+    // Of several files those that are not there are passed over.
+    let list = format!("{}:{}", missing.display(), kubeconfig.display());
+    let environment = [("PATH", path.as_str()), ("KUBECONFIG", list.as_str())];
+
+    // A namesake elsewhere: the bare name is that of the context's namespace.
+    plane.create(&[objects::pod("default", "picky", "default-scheduler", &[("cpu", "1")])]);
+    let ended = command(kubectl, &["bayplan", "explain", "picky"], &environment);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    assert!(
+        ended.out.starts_with(&format!("{namespace}/picky waits: none of 4 nodes fits.")),
+        "{}",
+        ended.out
+    );
+    let next = ended.out.lines().last().unwrap().strip_prefix("Next: kubectl ").unwrap();
+    assert!(next.starts_with("bayplan explain picky"), "{next}");
+    let arguments: Vec<&str> = next.split(' ').collect();
+    let ended = command(kubectl, &arguments, &environment);
+    assert!(ended.status == 0 && ended.out.contains("refused by"), "{}{}", ended.out, ended.err);
+
+    let given = ["bayplan", "explain", "picky", "-n", "default", "--kubeconfig", text(&kubeconfig)];
+    let ended = command(kubectl, &[&given[..], &["--context", "test"]].concat(), &environment[..1]);
+    assert!(
+        ended.status == 0 && ended.out.starts_with("default/picky is placed"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
+    let ended = command(kubectl, &["bayplan", "dry-run"], &environment);
+    assert!(ended.status == 0 && ended.out.contains("Next: kubectl bayplan explain"), "{}", ended.out);
+    let ended = command(kubectl, &["bayplan", "dry-run", "--fail-on", "unschedulable"], &environment);
+    assert_eq!(ended.status, 1, "kubectl hands the status on");
+
+    let help = command(kubectl, &["bayplan", "explain", "--help"], &environment).out;
+    assert!(help.contains("Usage: kubectl bayplan explain"), "{help}");
+    assert!(help.contains("  kubectl bayplan explain train-7 -n shop"), "{help}");
+    assert!(!help.contains("  bayplan "), "{help}");
+    let mistake = command(kubectl, &["bayplan", "explain"], &environment);
+    assert!(mistake.status == 2 && mistake.err.contains("Usage: kubectl bayplan explain"), "{}", mistake.err);
+    let listed = command(kubectl, &["plugin", "list"], &environment).out;
+    assert!(listed.contains("kubectl-bayplan"), "{listed}");
+}
+
+fn rule(reason: &str, label: &str) -> String {
+    format!(
+        "policy home {{\n  filter here {{\n    reject \"{reason}\" when node.labels[\"{label}\"] == \"yes\"\n  }}\n}}\n"
+    )
+}
+
+fn map(namespace: &str, name: &str, text: &str) -> Value {
+    objects::config_map(namespace, name, &[("bayplan.dev/policy", "")], &[("home.bay", text)])
+}
+
+#[test]
+fn policies_are_those_in_service_and_files_take_their_place() {
+    let Some(plane) = ControlPlane::start() else { return };
+    let namespace = plane.create_namespace("rules");
+    plane.create_nodes("rack", 2, &[("cpu", "4"), ("memory", "8Gi")]);
+    plane.kubectl_ok(["label", "node", "rack-0", "rack-1", "away=yes"]);
+    plane.create(&[
+        map(&namespace, "rules", &rule("away from here", "away")),
+        objects::config_map(
+            &namespace,
+            "unlabelled",
+            &[],
+            &[("no.bay", &rule("never", "away").replace("home", "no"))],
+        ),
+        objects::pod("default", "web", "default-scheduler", &[("cpu", "1")]),
+    ]);
+    let kubeconfig = plane.kubeconfig();
+    let explain = |more: &[&str]| {
+        let arguments = ["explain", "web", "--kubeconfig", text(&kubeconfig)];
+        let ended = bayplan(&[&arguments[..], more].concat());
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        ended
+    };
+    let ended = explain(&[]);
+    assert!(ended.out.contains("waits: none of 2 nodes fits"), "{}", ended.out);
+    assert!(ended.out.contains(&format!("away from here  {namespace}/rules home.bay:3")), "{}", ended.out);
+    assert!(!ended.out.contains("never") && ended.err.is_empty(), "{}{}", ended.out, ended.err);
+    let one = explain(&["--node", "rack-0"]).out;
+    assert!(
+        one.contains(&format!("{namespace}/rules home.bay")) && one.contains("node.labels[\"away\"]"),
+        "{one}"
+    );
+
+    // What would this change do, before it is applied?
+    let changed = plane.folder().join("home.bay");
+    std::fs::write(&changed, rule("too far", "far")).unwrap();
+    let ended = explain(&["--policies", text(&changed)]);
+    assert!(ended.out.contains("is placed"), "{}", ended.out);
+    let added = plane.folder().join("added.bay");
+    std::fs::write(&added, rule("closed", "away").replace("home", "door")).unwrap();
+    let ended = explain(&["--policies", text(&added)]);
+    assert!(ended.out.contains("home/here") && ended.out.contains("door/here"), "{}", ended.out);
+
+    // Broken from the start: it decides nothing, and its mistakes are shown.
+    plane.create(&[map(
+        &namespace,
+        "young",
+        "policy young {\n  filter f { require nod.ready else \"r\" }\n}\n",
+    )]);
+    let ended = explain(&[]);
+    assert!(ended.out.contains("away from here"), "{}", ended.out);
+    assert!(ended.err.contains("no older text is known, so it decides nothing"), "{}", ended.err);
+    assert!(ended.err.contains(&format!("{namespace}/young home.bay:2:")), "{}", ended.err);
+    assert!(explain(&["--quiet"]).err.is_empty());
+    plane.kubectl_ok(["delete", "configmap", "young", "--namespace", &namespace]);
+
+    // Broken later: what the scheduler has kept decides.
+    let ours = Ours::start(&plane, &Setup::new("keeper").policies_from(&namespace));
+    wait_until("what served is kept", SOON, || {
+        plane
+            .kubectl(["get", "configmap", "bayplan-history-rules", "--namespace", &namespace])
+            .status
+            .success()
+    });
+    let patch = json!({ "data": { "home.bay": "policy home {\n  filter" } }).to_string();
+    plane.kubectl_ok([
+        "patch",
+        "configmap",
+        "rules",
+        "--namespace",
+        &namespace,
+        "--type=merge",
+        "-p",
+        &patch,
+    ]);
+    drop(ours);
+    let ended = explain(&[]);
+    assert!(ended.out.contains("away from here"), "{}", ended.out);
+    let what = format!("`{namespace}/rules` does not compile; its last good text decides");
+    assert!(ended.err.contains(&what) && ended.err.contains("warning["), "{}", ended.err);
+
+    // Another namespace, whose text claims to be the last good one of ours.
+    let other = plane.create_namespace("strangers");
+    let mut forged = objects::config_map(
+        &other,
+        "bayplan-history-rules",
+        &[("bayplan.dev/history", "")],
+        &[("home.bay", &rule("forged", "away"))],
+    );
+    forged["metadata"]["annotations"] = json!({ "bayplan.dev/history-of": format!("{namespace}/rules") });
+    plane.create(&[forged, map(&other, "theirs", &rule("theirs", "away").replace("home", "theirs"))]);
+    let ended = explain(&[]);
+    assert!(ended.out.contains("away from here") && !ended.out.contains("forged"), "{}", ended.out);
+    assert!(ended.err.contains("policies of 2 namespaces are taken together"), "{}", ended.err);
+    let ended = explain(&["--policy-namespaces", &other]);
+    assert!(ended.out.contains("theirs/here") && !ended.out.contains("home/here"), "{}", ended.out);
+    assert!(
+        ended.err.is_empty() && ended.out.contains(&format!("--policy-namespaces {other}")),
+        "{}",
+        ended.out
+    );
+    let ended = explain(&["--policy-namespaces", "default"]);
+    assert!(ended.err.contains("no ConfigMap of the namespace `default` has the label"), "{}", ended.err);
+}
+
+#[test]
+fn missing_rights_are_said_with_the_rule_to_add() {
+    let Some(plane) = ControlPlane::start() else { return };
+    let (namespace, _) = fill(&plane);
+    let picky = format!("{namespace}/picky");
+    let explain = |kubeconfig: &Path, more: &[&str]| {
+        bayplan(&[&["explain", &picky, "--kubeconfig", text(kubeconfig)], more].concat())
+    };
+    let nobody = refused(&["dry-run", "--kubeconfig", text(&plane.kubeconfig_of_user("nobody"))]);
+    assert!(nobody.contains("User \"nobody\" cannot list resource \"nodes\""), "{nobody}");
+    let rule = "add this rule to your role: {apiGroups: [\"\"], resources: [\"nodes\", \"namespaces\", \"pods\", \
+                \"configmaps\"], verbs: [\"list\"]}";
+    assert!(nobody.contains(rule), "{nobody}");
+
+    // Without namespaces it goes on, and says so once.
+    let some = someone(&plane, "some", "list", "pods,nodes,configmaps");
+    let ended = explain(&some, &[]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    assert!(ended.out.contains("waits: none of 4 nodes fits"), "{}", ended.out);
+    assert_eq!(ended.err.matches("it goes on without namespaces").count(), 1, "{}", ended.err);
+    assert!(ended.err.contains("resources: [\"namespaces\"], verbs: [\"list\"]"), "{}", ended.err);
+
+    // Without ConfigMaps it would be a guess, unless the policies are given.
+    let few = someone(&plane, "few", "list", "pods,nodes,namespaces");
+    let ended = explain(&few, &[]);
+    assert_eq!(ended.status, 2, "{}", ended.out);
+    assert!(ended.err.contains("cannot list resource \"configmaps\""), "{}", ended.err);
+    assert!(ended.err.contains("--policy-namespaces") && ended.err.contains("--policies"), "{}", ended.err);
+    let policy = plane.folder().join("policy.bay");
+    std::fs::write(&policy, self::rule("away", "away")).unwrap();
+    let ended = explain(&few, &["--policies", text(&policy)]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    assert!(ended.err.contains("it goes on without the policies of the cluster"), "{}", ended.err);
+    // Expressions need no policies.
+    let free = said(&["eval", "node.free.cpu", "--node", "rack-1", "--kubeconfig", text(&few)]);
+    assert!(free.starts_with("1cpu") || free.starts_with('1'), "{free}");
+
+    // Those of one namespace are enough.
+    plane.kubectl_ok([
+        "create",
+        "role",
+        "maps",
+        "--verb=list",
+        "--resource=configmaps",
+        "--namespace",
+        &namespace,
+    ]);
+    let bind = [
+        "create",
+        "rolebinding",
+        "maps",
+        "--role=maps",
+        "--serviceaccount=default:few",
+        "--namespace",
+        &namespace,
+    ];
+    plane.kubectl_ok(bind);
+    let ended = explain(&few, &["--policy-namespaces", &namespace]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+
+    // As somebody else, if one may.
+    let admin = plane.kubeconfig();
+    let told = refused(&["dry-run", "--kubeconfig", text(&admin), "--as", "nobody"]);
+    assert!(told.contains("User \"nobody\" cannot list"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let namespace = plane.create_namespace("mistyped");
+    let mut pod = objects::pod(&namespace, "train-7", "nobody", &[("cpu", "1")]);
+    pod["spec"]["schedulingGates"] = json!([{ "name": "example.com/never" }]);
+    plane.create(&[pod]);
+    let admin = plane.kubeconfig();
+    let of = ["--kubeconfig", text(&admin), "--policy-namespaces", &namespace];
+    let with = |arguments: &[&str]| refused(&[arguments, &of].concat());
+    let told = with(&["explain", "train-8", "-n", &namespace]);
+    assert!(
+        told.contains(&format!(
+            "no pod of the cluster is called `{namespace}/train-8`; did you mean `train-7`?"
+        )),
+        "{told}"
+    );
+    let told = with(&["explain", "train-7", "-n", "default"]);
+    assert!(
+        told.contains(&format!(
+            "no pod of the cluster is called `default/train-7`; there is {namespace}/train-7"
+        )),
+        "{told}"
+    );
+
+    let told = refused(&["explain", "x", "--kubeconfig", text(&admin), "--context", "tets"]);
+    assert!(told.contains("has no context `tets`; did you mean `test`?"), "{told}");
+    let told = refused(&["dry-run", "--kubeconfig", "/no/such/kubeconfig"]);
+    assert!(told.contains("cannot use the kubeconfig `/no/such/kubeconfig`: No such file"), "{told}");
+    let expired = plane.write_kubeconfig("expired-token", "old-token");
+    let told = refused(&["dry-run", "--kubeconfig", text(&expired)]);
+    assert!(
+        told.contains("does not accept your credentials") && told.contains("is the token expired?"),
+        "{told}"
+    );
+    let told = refused(&["dry-run"]);
+    assert!(told.contains("`--cluster FILE`") && told.contains("`--kubeconfig FILE`"), "{told}");
+    let told = refused(&["dry-run", "--cluster", "x.yaml", "--context", "test"]);
+    assert!(told.contains("cannot be used with"), "{told}");
+    let binary = Path::new(env!("CARGO_BIN_EXE_bayplan"));
+    let ended = command(binary, &["dry-run"], &[("KUBECONFIG", "/no/such/one:/no/such/two")]);
+    assert_eq!(ended.status, 2);
+    assert!(
+        ended.err.contains("none of the files that KUBECONFIG names is there: /no/such/one, /no/such/two"),
+        "{}",
+        ended.err
+    );
+    let broken = plane.folder().join("broken.kubeconfig");
+    std::fs::write(&broken, "clusters: [{name: 7, cluster: {server\n").unwrap();
+    let told = refused(&["dry-run", "--kubeconfig", text(&broken)]);
+    assert!(told.contains("cannot use the kubeconfig") && told.contains("broken.kubeconfig"), "{told}");
+
+    let timed = |kubeconfig: &Path| {
+        let began = Instant::now();
+        let told = refused(&["dry-run", "--kubeconfig", text(kubeconfig)]);
+        assert!(began.elapsed() < BOUND, "it took {:?}", began.elapsed());
+        assert!(told.contains("cannot reach the API server https://127.0.0.1:"), "{told}");
+        assert!(told.contains("`--context NAME`"), "{told}");
+        told
+    };
+    let config = std::fs::read_to_string(&admin).unwrap();
+    let closed = plane.folder().join("closed.kubeconfig");
+    std::fs::write(&closed, config.replace(&plane.port().to_string(), &free_port().to_string())).unwrap();
+    let told = timed(&closed);
+    assert!(told.contains("refused"), "{told}");
+    let proxy = Proxy::start(plane.port());
+    proxy.hang(true);
+    let told = timed(&plane.kubeconfig_through(&proxy, "admin"));
+    assert!(told.contains("no answer in time"), "{told}");
+    // Another authority than the one that signed the server's certificate.
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let authority = plane.folder().join("other-authority.crt");
+    std::fs::write(&authority, own.cert.pem()).unwrap();
+    let foreign = plane.folder().join("foreign.kubeconfig");
+    let theirs = plane.certificate_authority().display().to_string();
+    std::fs::write(&foreign, config.replace(&theirs, text(&authority))).unwrap();
+    let told = timed(&foreign);
+    assert!(told.to_lowercase().contains("certificate"), "{told}");
+}
