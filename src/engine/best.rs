@@ -4,7 +4,7 @@ use super::{Selected, TieBreak};
 use crate::framework::{
     Cycle, Feasible, Framework, Normalize, PluginId, Recorder, Score, ScorePlugin, Status,
 };
-use crate::model::{NodeId, NodeSet, Snapshot};
+use crate::model::{NodeId, NodeSet, Snapshot, bits, block, blocks_mut, rows_where};
 
 /// The highest score of a plugin after normalisation.
 const MAX_SCORE: i64 = 100;
@@ -17,8 +17,12 @@ pub(super) struct Totals {
     pub(super) totals: Vec<i64>,
     pub(super) raw: Vec<i64>,
     normalized: Vec<i64>,
-    /// Normalised scores by raw score, where that saves divisions; else empty.
+    /// Weighted normalised scores by raw score, where that saves divisions; else empty.
     table: Vec<i64>,
+    /// No total is further from 0 than this; at the end of the numbers sums have to stop there.
+    reach: i64,
+    /// The highest total of each word of rows.
+    highest: Vec<i64>,
     pub(super) best: NodeSet,
 }
 
@@ -29,11 +33,12 @@ impl Totals {
         self.best.clear();
     }
 
-    /// Room for `rows` rows, all totals 0.
-    pub(super) fn begin(&mut self, rows: usize) {
+    /// Room for `room` rows, whole words of 64; all totals 0.
+    pub(super) fn begin(&mut self, room: usize) {
         self.totals.clear();
-        self.totals.resize(rows, 0);
-        self.raw.resize(rows, 0);
+        self.totals.resize(room, 0);
+        self.raw.resize(room, 0);
+        self.reach = 0;
     }
 
     /// Takes in what a scorer wrote to `raw`: normalises, checks, weighs, adds.
@@ -45,20 +50,31 @@ impl Totals {
         on: &NodeSet,
         rec: &mut dyn Recorder,
     ) -> Result<(), Status> {
-        let scale = Scale::of(point.normalize(), on, &self.raw);
-        let bounded = !point.unbounded();
-        scale.fill(&mut self.table);
-        for node in on.iter() {
-            let row = node.row();
-            let score = match self.table.get(self.raw[row] as usize) {
-                Some(score) => *score,
-                None => scale.apply(self.raw[row]),
-            };
-            if bounded && !(0..=MAX_SCORE).contains(&score) {
+        fill_gaps(on, &mut self.raw);
+        let (low, high) = extremes(point.normalize(), on, &self.raw);
+        let scale = Scale::of(point.normalize(), low, high);
+        // Every scale rises or falls all the way, so that its ends say how far scores go.
+        let ends = (scale.apply(low), scale.apply(high));
+        let (least, most) = (ends.0.min(ends.1), ends.0.max(ends.1));
+        if !point.unbounded() && (least < 0 || most > MAX_SCORE) {
+            let scores = on.iter().map(|node| scale.apply(self.raw[node.row()]));
+            if let Some(score) = scores.into_iter().find(|score| !(0..=MAX_SCORE).contains(score)) {
                 return Err(out_of_range(framework, scorer.plugin, score));
             }
-            let total = &mut self.totals[row];
-            *total = total.saturating_add(score.saturating_mul(scorer.weight));
+        }
+        let furthest = least.saturating_abs().max(most.saturating_abs());
+        self.reach = self.reach.saturating_add(furthest.saturating_mul(scorer.weight));
+        scale.fill(scorer.weight, low, &mut self.table);
+        for (word, _, totals) in blocks_mut(on, &mut self.totals) {
+            let Some(raw) = block(&self.raw, word) else { continue };
+            if self.reach == i64::MAX {
+                for (total, raw) in totals.iter_mut().zip(raw) {
+                    let weighted = scale.apply(*raw).saturating_mul(scorer.weight);
+                    *total = total.saturating_add(weighted);
+                }
+            } else {
+                scale.add(scorer.weight, &self.table, raw, totals);
+            }
         }
         if rec.wants_scores() {
             self.normalized.resize(self.raw.len(), 0);
@@ -94,20 +110,13 @@ impl Totals {
                 *total = total.saturating_add(*points);
             }
         }
-        let mut highest = i64::MIN;
-        let mut count = 0u32;
-        for node in on.nodes.iter() {
-            let total = if self.known { self.totals[node.row()] } else { 0 };
-            if total > highest {
-                highest = total;
-                count = 0;
-                self.best.clear();
-            }
-            if total == highest {
-                count += 1;
-                self.best.insert(node);
-            }
-        }
+        let highest = if self.known {
+            self.collect_best(&on.nodes)
+        } else {
+            self.best.copy_from(&on.nodes);
+            0
+        };
+        let count = self.best.len() as u32;
         if count == 0 {
             return None;
         }
@@ -123,6 +132,66 @@ impl Totals {
         rec.selected(node, &self.best);
         Some(Selected { node, total: self.known.then_some(highest), rank, of: count })
     }
+}
+
+impl Totals {
+    /// Fills `best` with the nodes that share the highest total, and returns it.
+    fn collect_best(&mut self, on: &NodeSet) -> i64 {
+        self.highest.clear();
+        for (word, rows) in on.words().iter().enumerate() {
+            let highest = match (block(&self.totals, word), *rows) {
+                (None, _) | (_, 0) => None,
+                (Some(totals), u64::MAX) => totals.iter().copied().max(),
+                (Some(totals), rows) => bits(rows).map(|bit| totals[bit]).max(),
+            };
+            self.highest.push(highest.unwrap_or(i64::MIN));
+        }
+        let highest = self.highest.iter().max().copied().unwrap_or(i64::MIN);
+        self.best.copy_from(on);
+        for (word, rows) in self.best.words_mut().iter_mut().enumerate() {
+            if self.highest[word] != highest {
+                *rows = 0;
+            } else {
+                *rows &= rows_where(&self.totals, word, |total| *total == highest);
+            }
+        }
+        highest
+    }
+}
+
+/// Gives rows beside `on`, in words that `on` has rows of, the score of one of these: then passes need not look which
+/// rows count.
+fn fill_gaps(on: &NodeSet, raw: &mut [i64]) {
+    for (_, rows, raw) in blocks_mut(on, raw) {
+        let one = raw[rows.trailing_zeros() as usize];
+        for bit in bits(!rows) {
+            raw[bit] = one;
+        }
+    }
+}
+
+/// The lowest and the highest score, or numbers that go further where a normalisation does not need to know exactly.
+fn extremes(normalize: Normalize, on: &NodeSet, raw: &[i64]) -> (i64, i64) {
+    let blocks = || on.words().iter().enumerate().filter(|(_, rows)| **rows != 0);
+    let blocks = || blocks().filter_map(|(word, _)| block(raw, word));
+    if normalize == Normalize::None {
+        // Whether one is below 0 or above 100 shows in the highest bit.
+        let mut outside = 0;
+        for raw in blocks() {
+            for score in raw {
+                outside |= score | MAX_SCORE.wrapping_sub(*score);
+            }
+        }
+        if outside >= 0 {
+            return (0, MAX_SCORE);
+        }
+    }
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for score in blocks().flatten() {
+        low = low.min(*score);
+        high = high.max(*score);
+    }
+    if low > high { (0, 0) } else { (low, high) }
 }
 
 fn out_of_range(framework: &Framework, plugin: PluginId, score: i64) -> Status {
@@ -145,36 +214,44 @@ enum Scale {
 }
 
 impl Scale {
-    fn of(normalize: Normalize, on: &NodeSet, raw: &[i64]) -> Self {
-        let max = || on.iter().map(|node| raw[node.row()]).max().unwrap_or(0).max(0);
+    fn of(normalize: Normalize, low: i64, high: i64) -> Self {
         match normalize {
             Normalize::None => Self::As,
-            Normalize::Max => match max() {
-                0 => Self::As,
-                max => Self::Max(max),
-            },
-            Normalize::MaxReversed => match max() {
-                0 => Self::Constant(MAX_SCORE),
-                max => Self::MaxReversed(max),
-            },
-            Normalize::MinMax => {
-                let scores = || on.iter().map(|node| raw[node.row()]);
-                match (scores().min(), scores().max()) {
-                    (Some(min), Some(max)) if min < max => Self::MinMax(min, max),
-                    _ => Self::Constant(0),
-                }
-            }
+            Normalize::Max if high <= 0 => Self::As,
+            Normalize::Max => Self::Max(high),
+            Normalize::MaxReversed if high <= 0 => Self::Constant(MAX_SCORE),
+            Normalize::MaxReversed => Self::MaxReversed(high),
+            Normalize::MinMax if low < high => Self::MinMax(low, high),
+            Normalize::MinMax => Self::Constant(0),
         }
     }
 
-    /// Writes the normalised score of each raw score up to the highest, when there are few.
-    fn fill(self, table: &mut Vec<i64>) {
+    /// Writes the weighted normalised score of each raw score from 0 to the highest, when there are few.
+    fn fill(self, weight: i64, low: i64, table: &mut Vec<i64>) {
         const FEW: i64 = 1024;
         table.clear();
         if let Self::Max(max) | Self::MaxReversed(max) = self
             && max < FEW
+            && low >= 0
         {
-            table.extend((0..=max).map(|score| self.apply(score)));
+            table.extend((0..=max).map(|score| self.apply(score).saturating_mul(weight)));
+        }
+    }
+
+    /// Adds the weighted scores of a block, where no sum goes beyond the numbers.
+    fn add(self, weight: i64, table: &[i64], raw: &[i64; 64], totals: &mut [i64; 64]) {
+        let rows = totals.iter_mut().zip(raw);
+        match self {
+            Self::As if weight == 1 => rows.for_each(|(total, raw)| *total += raw),
+            Self::As => rows.for_each(|(total, raw)| *total += raw * weight),
+            Self::Constant(score) => {
+                let weighted = score * weight;
+                rows.for_each(|(total, _)| *total += weighted);
+            }
+            _ if !table.is_empty() => {
+                rows.for_each(|(total, raw)| *total += table.get(*raw as usize).copied().unwrap_or(0));
+            }
+            _ => rows.for_each(|(total, raw)| *total += self.apply(*raw) * weight),
         }
     }
 

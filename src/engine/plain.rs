@@ -65,7 +65,7 @@ impl Decider for Plain {
         }
         let s = &rebuilt(s);
         let framework = c.framework.clone();
-        self.totals.begin(s.columns().rows());
+        self.totals.begin(s.columns().room());
         if framework.points().score.is_empty() {
             self.totals.all_equal(&on.nodes);
         } else {

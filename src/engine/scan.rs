@@ -39,7 +39,7 @@ impl Scan {
             let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.filter()) else { continue };
             self.verdicts.clear();
             point.filter_range(&c.handle(s).for_plugin(*id), nodes, &mut self.verdicts);
-            if self.verdicts.refused().is_empty() {
+            if self.verdicts.by_word().is_empty() {
                 continue;
             }
             self.numbers.clear();
@@ -50,15 +50,19 @@ impl Scan {
                     _ => c.diagnosis.nodes.register(&status),
                 });
             }
-            for (node, status) in self.verdicts.refused() {
-                nodes.remove(*node);
-                match self.numbers.get(*status as usize) {
-                    Some(number) if *number != u32::MAX => c.diagnosis.nodes.set_number(*node, *number),
+            for refused in self.verdicts.by_word() {
+                let (word, status) = (refused.word as usize, refused.status as usize);
+                nodes.remove_rows(word, refused.rows);
+                match self.numbers.get(status) {
+                    Some(number) if *number != u32::MAX => {
+                        c.diagnosis.nodes.set_rows(word, refused.rows, *number);
+                    }
                     _ => {
-                        if let Some(status) = self.verdicts.statuses().get(*status as usize)
-                            && error.as_ref().is_none_or(|(first, _)| node < first)
+                        let node = NodeId::from_row(word * 64 + refused.rows.trailing_zeros() as usize);
+                        if let Some(status) = self.verdicts.statuses().get(status)
+                            && error.as_ref().is_none_or(|(first, _)| node < *first)
                         {
-                            error = Some((*node, framework.filter_error(status.clone().by(*id))));
+                            error = Some((node, framework.filter_error(status.clone().by(*id))));
                         }
                     }
                 }
@@ -147,7 +151,7 @@ impl Decider for Scan {
             return Ok(());
         }
         let framework = c.framework.clone();
-        self.totals.begin(s.columns().rows());
+        self.totals.begin(s.columns().room());
         if framework.points().score.is_empty() {
             self.totals.all_equal(&on.nodes);
         } else {

@@ -2,7 +2,8 @@
 
 use super::plugin::{PluginId, PluginSet};
 use super::status::{Code, Status};
-use crate::model::NodeId;
+use crate::model::{NodeId, bits};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// The first refusal of each node. Nodes that nobody asked have the absent status.
@@ -10,8 +11,8 @@ use std::collections::BTreeMap;
 pub struct NodeToStatus {
     statuses: Vec<Status>,
     counts: Vec<usize>,
-    /// By row: 0 for none, else the number of the status plus 1. Empty until the first refusal.
-    by_row: Vec<u32>,
+    /// By word of 64 rows: which of them have the status of which number. Empty until the first refusal.
+    by_word: Vec<SmallVec<[(u32, u64); 2]>>,
     len: usize,
     absent: Option<Status>,
 }
@@ -20,10 +21,10 @@ impl NodeToStatus {
     /// Writes the status of a node.
     pub fn set(&mut self, node: NodeId, status: &Status) {
         let number = self.register(status);
-        self.set_number(node, number);
+        self.set_rows(node.row() / 64, 1 << (node.row() % 64), number);
     }
 
-    /// The number of a status for [`NodeToStatus::set_number`]; equal statuses have one.
+    /// The number of a status for [`NodeToStatus::set_rows`]; equal statuses have one.
     pub fn register(&mut self, status: &Status) -> u32 {
         let known = self.statuses.iter().position(|known| known == status);
         known.unwrap_or_else(|| {
@@ -33,17 +34,25 @@ impl NodeToStatus {
         }) as u32
     }
 
-    /// Writes the registered status of a node.
-    pub fn set_number(&mut self, node: NodeId, number: u32) {
-        if self.by_row.len() <= node.row() {
-            self.by_row.resize((node.row() + 1).next_multiple_of(64), 0);
+    /// Writes the registered status of nodes of one word of rows.
+    pub fn set_rows(&mut self, word: usize, rows: u64, number: u32) {
+        if self.by_word.len() <= word {
+            self.by_word.resize(word + 1, SmallVec::new());
         }
-        let before = std::mem::replace(&mut self.by_row[node.row()], number + 1);
-        match before {
-            0 => self.len += 1,
-            before => self.counts[before as usize - 1] -= 1,
+        let entries = &mut self.by_word[word];
+        for (before, held) in entries.iter_mut() {
+            let replaced = (*held & rows).count_ones() as usize;
+            *held &= !rows;
+            self.counts[*before as usize] -= replaced;
+            self.len -= replaced;
         }
-        self.counts[number as usize] += 1;
+        match entries.iter_mut().find(|(of, _)| *of == number) {
+            Some((_, held)) => *held |= rows,
+            None => entries.push((number, rows)),
+        }
+        let written = rows.count_ones() as usize;
+        self.counts[number as usize] += written;
+        self.len += written;
     }
 
     /// Writes the status of all nodes that have none of their own.
@@ -58,19 +67,24 @@ impl NodeToStatus {
 
     /// The nodes with a status of their own, in row order.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Status)> {
-        self.by_row
-            .iter()
-            .enumerate()
-            .filter(|(_, number)| **number > 0)
-            .map(|(row, number)| (NodeId::from_row(row), &self.statuses[*number as usize - 1]))
+        self.by_word.iter().enumerate().flat_map(move |(word, entries)| {
+            let known = entries.iter().fold(0, |all, (_, rows)| all | rows);
+            bits(known).filter_map(move |bit| {
+                let node = NodeId::from_row(word * 64 + bit);
+                self.own(node).map(|status| (node, status))
+            })
+        })
+    }
+
+    fn own(&self, node: NodeId) -> Option<&Status> {
+        let entries = self.by_word.get(node.row() / 64)?;
+        let (number, _) = entries.iter().find(|(_, rows)| rows >> (node.row() % 64) & 1 == 1)?;
+        self.statuses.get(*number as usize)
     }
 
     /// The status of one node.
     pub fn get(&self, node: NodeId) -> Option<&Status> {
-        match self.by_row.get(node.row()) {
-            Some(number) if *number > 0 => self.statuses.get(*number as usize - 1),
-            _ => self.absent.as_ref(),
-        }
+        self.own(node).or(self.absent.as_ref())
     }
 
     /// How many nodes have a status of their own.

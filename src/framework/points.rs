@@ -9,7 +9,7 @@ use super::handle::{Actor, Handle};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::simulation::Simulation;
 use super::status::Status;
-use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time};
+use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time, bits};
 
 /// Before a pod may enter the queue.
 pub trait PreEnqueue: Sync {
@@ -75,10 +75,21 @@ pub trait PreFilterExtensions: Sync {
     ) -> Result<(), Status>;
 }
 
+/// Nodes that are refused for one reason, among the 64 rows of one word of a [`NodeSet`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefusedRows {
+    /// Which word.
+    pub word: u32,
+    /// The number of the status.
+    pub status: u32,
+    /// Which of its rows.
+    pub rows: u64,
+}
+
 /// What a plugin that answered a range of nodes says: who passes, and why the others do not.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
-    refused: Vec<(NodeId, u32)>,
+    refused: Vec<RefusedRows>,
     statuses: Vec<Status>,
 }
 
@@ -100,12 +111,29 @@ impl Verdicts {
 
     /// Refuses a node with a registered status. Nodes are refused once, in any order.
     pub fn refuse(&mut self, node: NodeId, status: u32) {
-        self.refused.push((node, status));
+        self.refuse_rows(node.row() / 64, 1 << (node.row() % 64), status);
+    }
+
+    /// Refuses nodes of one word of rows with a registered status.
+    pub fn refuse_rows(&mut self, word: usize, rows: u64, status: u32) {
+        let word = word as u32;
+        match self.refused.last_mut() {
+            _ if rows == 0 => {}
+            Some(last) if (last.word, last.status) == (word, status) => last.rows |= rows,
+            _ => self.refused.push(RefusedRows { word, status, rows }),
+        }
+    }
+
+    /// Who is refused, by words of rows.
+    pub fn by_word(&self) -> &[RefusedRows] {
+        &self.refused
     }
 
     /// The refused nodes with the numbers of their statuses.
-    pub fn refused(&self) -> &[(NodeId, u32)] {
-        &self.refused
+    pub fn refused(&self) -> impl Iterator<Item = (NodeId, u32)> {
+        self.refused.iter().flat_map(|of| {
+            bits(of.rows).map(|bit| (NodeId::from_row(of.word as usize * 64 + bit), of.status))
+        })
     }
 
     /// The registered statuses.
@@ -241,7 +269,8 @@ pub struct PartialScore {
 pub trait Score: Sync {
     /// The definition: the raw score of a node. Asked only for nodes that passed all filters.
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status>;
-    /// The same for many nodes at once, over columns; `out` is by row.
+    /// The same for many nodes at once, over columns; `out` is by row, with room for all rows of every word of
+    /// `nodes`. Rows beside `nodes` may be written too: nobody reads them.
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         for id in nodes.iter() {
             if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {

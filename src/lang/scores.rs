@@ -5,7 +5,7 @@
 
 use super::arith;
 use super::ast::Normalize;
-use crate::model::{NodeId, NodeSet};
+use crate::model::{NodeId, NodeSet, bits};
 
 /// A raw value.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -60,6 +60,20 @@ impl Column {
             Values::Float(values) => write(values, node, number),
         }
         self.given.insert(node);
+    }
+
+    /// Gives nodes of one word of rows whole numbers.
+    pub fn put_wholes(&mut self, word: usize, rows: u64, numbers: &[i64; 64]) {
+        for bit in bits(rows) {
+            self.put_whole(NodeId::from_row(word * 64 + bit), numbers[bit]);
+        }
+    }
+
+    /// Gives nodes of one word of rows floats.
+    pub fn put_floats(&mut self, word: usize, rows: u64, numbers: &[f64; 64]) {
+        for bit in bits(rows) {
+            self.put_float(NodeId::from_row(word * 64 + bit), numbers[bit]);
+        }
     }
 
     /// The raw value of a node; `None` when it is left out.

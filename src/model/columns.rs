@@ -23,11 +23,13 @@ pub struct ResourceColumn {
     pub requested: Arc<Vec<i64>>,
 }
 
-/// Node data by column. Rows that are not alive hold zeros.
+/// Node data by column. Rows that are not alive hold zeros; columns are longer than the rows, up to a whole word of 64.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Columns {
+    rows: usize,
     pub(super) alive: Arc<NodeSet>,
     pub(super) unschedulable: Arc<NodeSet>,
+    pub(super) host_ports: Arc<NodeSet>,
     pub(super) cpu: ResourceColumn,
     pub(super) memory: ResourceColumn,
     pub(super) ephemeral_storage: ResourceColumn,
@@ -52,9 +54,19 @@ impl Columns {
         &self.unschedulable
     }
 
+    /// The rows whose node has a pod with host ports.
+    pub fn host_ports(&self) -> &NodeSet {
+        &self.host_ports
+    }
+
     /// How many rows there are, alive or not.
     pub fn rows(&self) -> usize {
-        self.taints.len()
+        self.rows
+    }
+
+    /// How many entries a column has: the rows, up to a whole word of 64.
+    pub fn room(&self) -> usize {
+        self.rows.next_multiple_of(64)
     }
 
     /// The column of a resource by its Kubernetes name. `None` when no node and no pod on one names it.
@@ -95,6 +107,8 @@ impl Columns {
     }
 
     pub(super) fn grow(&mut self, rows: usize) {
+        self.rows = self.rows.max(rows);
+        let rows = self.room();
         fn longer<T: Clone + Default>(column: &mut Arc<Vec<T>>, rows: usize) {
             if column.len() < rows {
                 Arc::make_mut(column).resize(rows, T::default());
@@ -120,7 +134,7 @@ impl Columns {
     }
 
     pub(super) fn set_allocatable(&mut self, row: usize, of: &Resource) {
-        let rows = self.rows();
+        let rows = self.room();
         set(&mut self.cpu.allocatable, row, of.milli_cpu);
         set(&mut self.memory.allocatable, row, of.memory);
         set(&mut self.ephemeral_storage.allocatable, row, of.ephemeral_storage);
@@ -129,7 +143,7 @@ impl Columns {
     }
 
     pub(super) fn set_requested(&mut self, row: usize, of: &Resource, pods: usize, nonzero: (i64, i64)) {
-        let rows = self.rows();
+        let rows = self.room();
         set(&mut self.cpu.requested, row, of.milli_cpu);
         set(&mut self.memory.requested, row, of.memory);
         set(&mut self.ephemeral_storage.requested, row, of.ephemeral_storage);
@@ -177,6 +191,15 @@ impl Columns {
             let set = Arc::make_mut(set);
             if on { set.insert(node) } else { set.remove(node) }
         }
+    }
+}
+
+impl Columns {
+    /// Adds the column of a label key, by row.
+    pub(super) fn add_label(&mut self, key: Symbol, values: impl Iterator<Item = Option<Symbol>>) {
+        let mut column: Vec<Option<Symbol>> = values.collect();
+        column.resize(self.room(), None);
+        Arc::make_mut(&mut self.labels).insert(key, Arc::new(column));
     }
 }
 

@@ -35,6 +35,7 @@ impl Snapshot {
             let taints = columns.taints().get(row).and_then(|id| columns.taint_sets().get(id.0 as usize));
             let _ = write!(line, " nonzero={nonzero:?} taints={taints:?}");
             let _ = write!(line, " unschedulable={}", columns.unschedulable().contains(info.id()));
+            let _ = write!(line, " host_ports={}", columns.host_ports().contains(info.id()));
             for key in &labels {
                 let value = columns.label(key).and_then(|column| column.get(row));
                 let _ = write!(line, " {key}={value:?}");

@@ -36,7 +36,7 @@ pub use labels::{
 pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
-pub use node_set::{NodeId, NodeSet};
+pub use node_set::{NodeId, NodeSet, bits, block, blocks_mut, pack, rows_where};
 pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};

@@ -44,6 +44,13 @@ impl NodeSet {
         }
     }
 
+    /// Removes rows of one word of 64.
+    pub fn remove_rows(&mut self, word: usize, rows: u64) {
+        if let Some(word) = self.words.get_mut(word) {
+            *word &= !rows;
+        }
+    }
+
     /// Whether the row is in the set.
     pub fn contains(&self, node: NodeId) -> bool {
         self.words.get(node.row() / 64).is_some_and(|word| word >> (node.row() % 64) & 1 == 1)
@@ -96,17 +103,8 @@ impl NodeSet {
 
     /// The rows in row order.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                if rest == 0 {
-                    return None;
-                }
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                Some(NodeId::from_row(at * 64 + bit))
-            })
-        })
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(at, word)| bits(*word).map(move |bit| NodeId::from_row(at * 64 + bit)))
     }
 
     /// The words of 64 rows each, lowest row in the lowest bit; for passes over columns.
@@ -118,6 +116,58 @@ impl NodeSet {
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
+}
+
+/// The bits of a word, lowest first.
+pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if word == 0 {
+            return None;
+        }
+        let bit = word.trailing_zeros() as usize;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// A word from 64 flags of 0 or 1, the first in the lowest bit.
+///
+/// Flags are bytes while they are made, because bytes are what a compiler turns comparisons of many rows into.
+#[inline]
+pub fn pack(flags: &[u8; 64]) -> u64 {
+    let mut word = 0;
+    for (at, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
+        // Each factor moves one flag to its place in the highest byte; no two of them meet.
+        let highest = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word |= highest << (8 * at);
+    }
+    word
+}
+
+/// The 64 entries of one word of rows. `None` beyond the end of the column.
+#[inline]
+pub fn block<T>(column: &[T], word: usize) -> Option<&[T; 64]> {
+    column.as_chunks().0.get(word)
+}
+
+/// The rows of a word whose entry passes; none beyond the end of the column.
+#[inline]
+pub fn rows_where<T>(column: &[T], word: usize, test: impl Fn(&T) -> bool) -> u64 {
+    let Some(block) = block(column, word) else { return 0 };
+    let mut flags = [0; 64];
+    for (flag, entry) in flags.iter_mut().zip(block) {
+        *flag = u8::from(test(entry));
+    }
+    pack(&flags)
+}
+
+/// The words of `nodes` that hold any row, each with the 64 entries of `column` to be written.
+pub fn blocks_mut<'c, T>(
+    nodes: &'c NodeSet,
+    column: &'c mut [T],
+) -> impl Iterator<Item = (usize, u64, &'c mut [T; 64])> {
+    let blocks = nodes.words.iter().zip(column.as_chunks_mut().0).enumerate();
+    blocks.filter(|(_, (rows, _))| **rows != 0).map(|(word, (rows, block))| (word, *rows, block))
 }
 
 impl FromIterator<NodeId> for NodeSet {

@@ -234,10 +234,9 @@ impl Snapshot {
         if self.columns.labels.contains_key(key) {
             return;
         }
-        let column =
+        let values =
             self.rows.iter().map(|row| row.alive.then(|| row.node.labels.get(key).cloned()).flatten());
-        let column = Arc::new(column.collect());
-        Arc::make_mut(&mut self.columns.labels).insert(key.clone(), column);
+        self.columns.add_label(key.clone(), values);
     }
 
     /// Takes in a change. Changes that name what is not known are ignored (a removed pod that never was).
@@ -353,6 +352,7 @@ impl Snapshot {
         let Some(row) = self.rows.get(id.row()) else { return };
         if row.alive {
             self.columns.set_requested(id.row(), &row.requested, row.pods.len(), row.nonzero);
+            Columns::set_flag(&mut self.columns.host_ports, id, row.port_pods > 0);
         }
         let mut kinds = Kinds::PODS_REQUESTS.with(Kinds::PODS_OTHER);
         if !pod.host_ports.is_empty() {
@@ -462,6 +462,7 @@ impl Snapshot {
         let at = id.row();
         Columns::set_flag(&mut self.columns.alive, id, row.alive);
         Columns::set_flag(&mut self.columns.unschedulable, id, row.alive && row.node.unschedulable);
+        Columns::set_flag(&mut self.columns.host_ports, id, row.alive && row.port_pods > 0);
         if row.alive {
             self.columns.set_allocatable(at, &row.node.allocatable);
             self.columns.set_requested(at, &row.requested, row.pods.len(), row.nonzero);

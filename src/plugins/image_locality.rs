@@ -7,8 +7,10 @@
 use crate::framework::{ArgsError, Handle, Plugin, Reads, Score, Status, Tree};
 use crate::model::{
     Change, Delta, Image, Index, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet, Snapshot, Symbol,
+    blocks_mut,
 };
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -123,8 +125,11 @@ fn score(sum: i64, containers: usize) -> i64 {
     100 * (sum - MIN_THRESHOLD) / (max - MIN_THRESHOLD)
 }
 
-/// Calls `each` with the share and the holders of each image of the pod; an image of two containers comes twice.
-fn for_each_image(h: &Handle, mut each: impl FnMut(i64, &Holders)) {
+/// The share and the holders of each image of the pod; an image of two containers comes twice.
+type Images<'h> = SmallVec<[(i64, &'h Holders); 4]>;
+
+/// Calls `with` with the images of the pod that some node has.
+fn with_images(h: &Handle, with: impl FnOnce(&Images<'_>)) {
     let built;
     let index = match h.snapshot.index::<ImageHolders>(&ImageHolders::key()) {
         Some(index) => index,
@@ -137,9 +142,8 @@ fn for_each_image(h: &Handle, mut each: impl FnMut(i64, &Holders)) {
         }
     };
     let nodes = h.snapshot.node_count();
-    for (size, holders) in h.pod.images.iter().filter_map(|name| index.image(name)) {
-        each(scaled(size, holders.len(), nodes), holders);
-    }
+    let images = h.pod.images.iter().filter_map(|name| index.image(name));
+    with(&images.map(|(size, holders)| (scaled(size, holders.len(), nodes), &**holders)).collect());
 }
 
 impl Plugin for ImageLocality {
@@ -160,37 +164,52 @@ impl Plugin for ImageLocality {
 impl Score for ImageLocality {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
         let mut sum = 0i64;
-        for_each_image(h, |share, holders| {
-            if holders.binary_search_by_key(&node.id(), |(node, _)| *node).is_ok() {
-                sum = sum.saturating_add(share);
+        with_images(h, |images| {
+            for (share, holders) in images {
+                if holders.binary_search_by_key(&node.id(), |(node, _)| *node).is_ok() {
+                    sum = sum.saturating_add(*share);
+                }
             }
         });
         Ok(score(sum, h.pod.containers.len()))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
-        for node in nodes.iter() {
-            if let Some(out) = out.get_mut(node.row()) {
-                *out = 0;
+        out.fill(0);
+        let containers = h.pod.containers.len();
+        with_images(h, |images| match images[..] {
+            [] => {}
+            // One image has one score where it is, and none where it is not.
+            [(share, holders)] => {
+                let score = score(share, containers);
+                for (node, _) in holders {
+                    if let Some(out) = out.get_mut(node.row()) {
+                        *out = score;
+                    }
+                }
             }
-        }
-        let mut any = false;
-        for_each_image(h, |share, holders| {
-            any = true;
-            for (node, _) in holders.iter().filter(|(node, _)| nodes.contains(*node)) {
-                if let Some(out) = out.get_mut(node.row()) {
-                    *out = out.saturating_add(share);
+            _ => {
+                for (share, holders) in images {
+                    for (node, _) in holders.iter() {
+                        if let Some(out) = out.get_mut(node.row()) {
+                            *out = out.saturating_add(*share);
+                        }
+                    }
+                }
+                // Sums are few: as many as sets of the images.
+                let mut known: SmallVec<[(i64, i64); 8]> = SmallVec::new();
+                for sum in blocks_mut(nodes, out).flat_map(|(_, _, out)| out) {
+                    let score = match known.iter().find(|(of, _)| of == sum) {
+                        Some((_, score)) => *score,
+                        None => {
+                            known.push((*sum, score(*sum, containers)));
+                            known[known.len() - 1].1
+                        }
+                    };
+                    *sum = score;
                 }
             }
         });
-        if any {
-            let containers = h.pod.containers.len();
-            for node in nodes.iter() {
-                if let Some(out) = out.get_mut(node.row()) {
-                    *out = score(*out, containers);
-                }
-            }
-        }
         Ok(())
     }
 }

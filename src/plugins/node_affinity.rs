@@ -9,10 +9,11 @@ use crate::framework::{
     Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
-    Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelector, NodeSelectorTerm,
-    NodeSet, Requirement, SelectorOperator, Symbol, objects,
+    Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
+    Requirement, SelectorOperator, Symbol, bits, blocks_mut, objects, rows_where,
 };
 use serde::Deserialize;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
@@ -182,16 +183,16 @@ impl Filter for NodeAffinity {
             }
             return;
         };
-        let (mut enforced, mut refused) = (None, None);
-        for id in nodes.iter() {
-            let name = || h.snapshot.node(id).map(|node| node.name().clone()).unwrap_or_default();
-            if !added.matches(id, name) {
-                let status =
-                    *enforced.get_or_insert_with(|| out.status(Status::unresolvable(REASON_ENFORCED)));
-                out.refuse(id, status);
-            } else if !own.matches(id, name) {
-                let status = *refused.get_or_insert_with(|| out.status(Status::unresolvable(REASON)));
-                out.refuse(id, status);
+        let mut statuses = [None, None];
+        for (word, rows) in nodes.words().iter().copied().enumerate() {
+            let admitted = added.matching(h, word, rows);
+            let matching = own.matching(h, word, admitted);
+            let refused = [(REASON_ENFORCED, rows & !admitted), (REASON, admitted & !matching)];
+            for (status, (reason, rows)) in
+                statuses.iter_mut().zip(refused).filter(|(_, (_, rows))| *rows != 0)
+            {
+                let status = *status.get_or_insert_with(|| out.status(Status::unresolvable(reason)));
+                out.refuse_rows(word, rows, status);
             }
         }
     }
@@ -247,15 +248,13 @@ fn wish(requirement: &Requirement) -> String {
     }
 }
 
+/// The values of a label key by row.
+type Column<'a> = &'a [Option<Symbol>];
+
 /// Required affinity over label columns. Made only when every key it names has a column.
 struct Compiled<'a> {
-    labels: Vec<(&'a [Option<Symbol>], &'a Symbol)>,
+    labels: Vec<(Column<'a>, &'a Symbol)>,
     terms: Option<Vec<CompiledTerm<'a>>>,
-}
-
-struct CompiledTerm<'a> {
-    expressions: Vec<(&'a [Option<Symbol>], &'a Requirement)>,
-    fields: &'a [Requirement],
 }
 
 impl<'a> Compiled<'a> {
@@ -265,37 +264,69 @@ impl<'a> Compiled<'a> {
             labels.push((columns.label(key)?, value));
         }
         let terms = match &affinity.required {
-            Some(required) => Some(Self::terms(required, columns)?),
+            Some(required) => {
+                let terms = required.terms.iter().map(|term| CompiledTerm::of(term, columns));
+                Some(terms.collect::<Option<Vec<_>>>()?)
+            }
             None => None,
         };
         Some(Self { labels, terms })
     }
 
-    fn terms(required: &'a NodeSelector, columns: &'a Columns) -> Option<Vec<CompiledTerm<'a>>> {
-        let mut terms = Vec::new();
-        for term in required.terms.iter().filter(|term| term.error.is_none() && !term.is_empty()) {
-            let mut expressions = Vec::new();
-            for requirement in &term.expressions {
-                expressions.push((columns.label(&requirement.key)?, requirement));
+    /// The rows of a word, of those in `rows`, whose nodes have what is required.
+    fn matching(&self, h: &Handle, word: usize, mut rows: u64) -> u64 {
+        for (column, wanted) in &self.labels {
+            if rows != 0 {
+                rows &= rows_where(column, word, |value| value.as_ref() == Some(*wanted));
             }
-            if term.fields.iter().any(|field| field.key != "metadata.name") {
-                return None;
-            }
-            terms.push(CompiledTerm { expressions, fields: &term.fields });
         }
-        Some(terms)
+        let Some(terms) = &self.terms else { return rows };
+        let mut matching = 0;
+        for term in terms {
+            matching |= term.matching(h, word, rows & !matching);
+        }
+        matching
+    }
+}
+
+/// A term over label columns.
+struct CompiledTerm<'a> {
+    /// It matches nothing, whatever it asks.
+    never: bool,
+    expressions: SmallVec<[(Column<'a>, &'a Requirement); 2]>,
+    fields: &'a [Requirement],
+}
+
+impl<'a> CompiledTerm<'a> {
+    fn of(term: &'a NodeSelectorTerm, columns: &'a Columns) -> Option<Self> {
+        let never = term.error.is_some() || term.is_empty();
+        let mut expressions = SmallVec::new();
+        for requirement in &term.expressions {
+            expressions.push((columns.label(&requirement.key)?, requirement));
+        }
+        let named = term.fields.iter().all(|field| field.key == "metadata.name");
+        named.then_some(Self { never, expressions, fields: &term.fields })
     }
 
-    fn matches(&self, node: NodeId, name: impl Fn() -> Symbol) -> bool {
-        let value = |column: &&'a [Option<Symbol>]| column.get(node.row()).and_then(Option::as_ref);
-        if self.labels.iter().any(|(column, wanted)| value(column) != Some(*wanted)) {
-            return false;
+    /// The rows of a word, of those in `rows`, whose nodes match.
+    fn matching(&self, h: &Handle, word: usize, mut rows: u64) -> u64 {
+        if self.never {
+            return 0;
         }
-        let Some(terms) = &self.terms else { return true };
-        terms.iter().any(|term| {
-            let labels = term.expressions.iter().all(|(column, wanted)| wanted.holds(value(column)));
-            labels && (term.fields.is_empty() || term.fields.iter().all(|field| field.holds(Some(&name()))))
-        })
+        for (column, wanted) in &self.expressions {
+            if rows != 0 {
+                rows &= rows_where(column, word, |value| wanted.holds(value.as_ref()));
+            }
+        }
+        if !self.fields.is_empty() {
+            for bit in bits(rows) {
+                let name = h.snapshot.node(NodeId::from_row(word * 64 + bit)).map(|node| node.name());
+                if !self.fields.iter().all(|field| field.holds(name)) {
+                    rows &= !(1 << bit);
+                }
+            }
+        }
+        rows
     }
 }
 
@@ -314,6 +345,30 @@ impl PreScore for NodeAffinity {
 impl Score for NodeAffinity {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
         Ok(self.preferred(&h.pod.node_affinity, node.name(), &node.node().labels))
+    }
+
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        let (affinity, columns) = (&h.pod.node_affinity, h.snapshot.columns());
+        let preferred = self.added.preferred.iter().chain(affinity.preferred.iter());
+        let terms: Option<Vec<(i64, CompiledTerm<'_>)>> = preferred
+            .map(|preferred| Some((preferred.weight, CompiledTerm::of(&preferred.term, columns)?)))
+            .collect();
+        for (word, rows, out) in blocks_mut(nodes, out) {
+            let Some(terms) = &terms else {
+                for (bit, node) in bits(rows).filter_map(|bit| {
+                    let node = h.snapshot.node(NodeId::from_row(word * 64 + bit))?;
+                    Some((bit, node))
+                }) {
+                    out[bit] = self.preferred(affinity, node.name(), &node.node().labels);
+                }
+                continue;
+            };
+            out.fill(0);
+            for (weight, term) in terms {
+                bits(term.matching(h, word, rows)).for_each(|bit| out[bit] += weight);
+            }
+        }
+        Ok(())
     }
 
     fn normalize(&self) -> Normalize {

@@ -44,8 +44,12 @@ impl Filter for NodeName {
         let Some(wanted) = &h.pod.node_name else { return };
         let wanted = h.snapshot.node_by_name(wanted);
         let status = out.status(Status::unresolvable(REASON));
-        for node in nodes.iter().filter(|node| Some(*node) != wanted) {
-            out.refuse(node, status);
+        let mut others = nodes.clone();
+        if let Some(wanted) = wanted {
+            others.remove(wanted);
+        }
+        for (word, rows) in others.words().iter().enumerate() {
+            out.refuse_rows(word, *rows, status);
         }
     }
 

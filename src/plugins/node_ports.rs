@@ -4,9 +4,9 @@
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
-    PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Violation,
+    PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{HostPort, Kinds, NodeInfo};
+use crate::model::{HostPort, Kinds, NodeInfo, NodeSet};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
@@ -57,6 +57,21 @@ impl Filter for NodePorts {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
         let taken = |used: &HostPort| h.pod.host_ports.iter().any(|wanted| conflict(wanted, used));
         if node.used_ports().any(taken) { Err(Status::unschedulable(REASON)) } else { Ok(()) }
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        if h.pod.host_ports.is_empty() {
+            return;
+        }
+        // Few nodes have pods with host ports; all others are free.
+        let mut used = h.snapshot.columns().host_ports().clone();
+        used.intersect(nodes);
+        let status = out.status(Status::unschedulable(REASON));
+        for node in used.iter().filter_map(|id| h.snapshot.node(id)) {
+            if Filter::filter(self, h, node).is_err() {
+                out.refuse(node.id(), status);
+            }
+        }
     }
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {

@@ -10,7 +10,8 @@ use crate::framework::{
     Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
-    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, is_extended, key_problem,
+    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, bits, block, blocks_mut, is_extended,
+    key_problem, pack,
 };
 use std::sync::Arc;
 
@@ -345,10 +346,8 @@ impl Filter for NodeResourcesFit {
         // Which resources are short, and which hopeless, with the status that says so; few differ.
         let mut statuses: Vec<(u64, u64, u32)> = Vec::new();
         for (at, word) in nodes.words().iter().enumerate().filter(|(_, word)| **word != 0) {
-            let mut failing = short_rows(at * 64, &wanted) & word;
-            while failing != 0 {
-                let row = at * 64 + failing.trailing_zeros() as usize;
-                failing &= failing - 1;
+            for bit in bits(short_rows(at, &wanted) & word) {
+                let row = at * 64 + bit;
                 let (mut short, mut hopeless) = (0u64, 0u64);
                 for (bit, (amount, allocatable, requested)) in wanted.iter().enumerate() {
                     let has = allocatable.get(row).copied().unwrap_or(0);
@@ -391,21 +390,23 @@ impl Filter for NodeResourcesFit {
     }
 }
 
-/// The rows among the 64 from `first` on where some resource is short, as bits.
-fn short_rows(first: usize, wanted: &[(i64, &[i64], &[i64])]) -> u64 {
-    let mut failing = 0u64;
+/// The rows of a word where some resource is short.
+fn short_rows(word: usize, wanted: &[(i64, &[i64], &[i64])]) -> u64 {
+    let mut short = [0u8; 64];
     for (amount, allocatable, requested) in wanted {
-        let (Some(allocatable), Some(requested)) = (allocatable.get(first..), requested.get(first..)) else {
+        let (Some(allocatable), Some(requested)) = (block(allocatable, word), block(requested, word)) else {
             return u64::MAX;
         };
-        if allocatable.is_empty() {
-            return u64::MAX;
-        }
-        for (bit, (has, used)) in allocatable.iter().zip(requested).take(64).enumerate() {
-            failing |= u64::from(*amount > has.saturating_sub(*used)) << bit;
+        let all = allocatable.iter().zip(requested).fold(*amount, |all, (has, used)| all | has | used);
+        let rows = short.iter_mut().zip(allocatable.iter().zip(requested));
+        if all >> 62 == 0 {
+            // The highest bit of what would be left says whether it is below 0.
+            rows.for_each(|(short, (has, used))| *short |= ((has - used - amount) as u64 >> 63) as u8);
+        } else {
+            rows.for_each(|(short, (has, used))| *short |= u8::from(*amount > has.saturating_sub(*used)));
         }
     }
-    failing
+    pack(&short)
 }
 
 impl PreScore for NodeResourcesFit {
@@ -426,18 +427,44 @@ impl Score for NodeResourcesFit {
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let columns = allocation::columns(h, Amounts::NonZero, &self.resources);
-        for node in nodes.iter() {
-            let row = node.row();
-            let parts = columns.iter().filter_map(|column| {
-                let capacity = *column.allocatable.get(row)?;
-                let used = column.requested.get(row)?.saturating_add(column.of_pod);
-                (capacity != 0).then_some((capacity, used, column.weight))
-            });
-            if let Some(out) = out.get_mut(row) {
-                *out = self.score_parts(parts);
+        let least = self.strategy == Strategy::LeastAllocated;
+        for (word, rows, out) in blocks_mut(nodes, out) {
+            if let Some(blocks) = least.then(|| allocation::blocks(&columns, word)).flatten() {
+                least_allocated(&blocks, out);
+                continue;
+            }
+            for bit in bits(rows) {
+                let row = word * 64 + bit;
+                let parts = columns.iter().filter_map(|column| {
+                    let capacity = *column.allocatable.get(row)?;
+                    let used = column.requested.get(row)?.saturating_add(column.of_pod);
+                    (capacity != 0).then_some((capacity, used, column.weight))
+                });
+                out[bit] = self.score_parts(parts);
             }
         }
         Ok(())
+    }
+}
+
+/// `LeastAllocated` of 64 nodes, as [`NodeResourcesFit::score_parts`] has it of one. Every number here is whole and
+/// far below 2^53 but the quotients, which are the same as there.
+fn least_allocated(blocks: &[allocation::Block<'_>], out: &mut [i64; 64]) {
+    let (mut sums, mut weights) = ([0.0; 64], [0.0; 64]);
+    for of in blocks {
+        let weight = of.weight as f64;
+        for row in 0..64 {
+            let capacity = allocation::float(of.allocatable[row]);
+            let free = capacity - allocation::float(of.requested[row] + of.of_pod);
+            let score = allocation::floor(free * 100.0 / capacity);
+            let counts = capacity > 0.0;
+            sums[row] += if counts & (free > 0.0) { score * weight } else { 0.0 };
+            weights[row] += if counts { weight } else { 0.0 };
+        }
+    }
+    for row in 0..64 {
+        let score = allocation::floor(sums[row] / weights[row]);
+        out[row] = allocation::whole(if weights[row] > 0.0 { score } else { 0.0 });
     }
 }
 

@@ -6,7 +6,7 @@ use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
     QueueingHint, Reads, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{Effect, Kinds, NodeId, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
+use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) were unschedulable";
@@ -57,11 +57,7 @@ impl Filter for NodeUnschedulable {
         }
         let status = out.status(Status::unresolvable(REASON));
         for (at, (asked, closed)) in nodes.words().iter().zip(closed.words()).enumerate() {
-            let mut rest = asked & closed;
-            while rest != 0 {
-                out.refuse(NodeId::from_row(at * 64 + rest.trailing_zeros() as usize), status);
-                rest &= rest - 1;
-            }
+            out.refuse_rows(at, asked & closed, status);
         }
     }
 

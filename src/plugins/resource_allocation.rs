@@ -4,7 +4,8 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
 
 use crate::framework::{ArgsError, Field, Handle};
-use crate::model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, is_scalar};
+use crate::model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, block, is_scalar};
+use smallvec::SmallVec;
 
 /// A resource that is scored, with its weight.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,6 +92,55 @@ pub(super) struct Column<'a> {
     pub(super) weight: i64,
 }
 
+/// The same over the 64 rows of a word.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub(super) allocatable: &'a [i64; 64],
+    pub(super) requested: &'a [i64; 64],
+    pub(super) of_pod: i64,
+    pub(super) weight: i64,
+}
+
+/// The blocks of `columns` in a word of rows, where all amounts are at least 0 and small enough that floats hold a
+/// hundred times as much exactly. `None` asks for another way.
+pub(super) fn blocks<'a>(columns: &[Column<'a>], word: usize) -> Option<SmallVec<[Block<'a>; 4]>> {
+    const BITS: u32 = 45;
+    let mut blocks = SmallVec::with_capacity(columns.len());
+    for column in columns {
+        let (allocatable, requested) = (block(column.allocatable, word)?, block(column.requested, word)?);
+        let rows = allocatable.iter().zip(requested);
+        let all = rows.fold(column.of_pod, |all, (has, used)| all | has | used);
+        if all >> BITS != 0 {
+            return None;
+        }
+        blocks.push(Block { allocatable, requested, of_pod: column.of_pod, weight: column.weight });
+    }
+    Some(blocks)
+}
+
+/// 2^52: from here on floats are whole, and the bits of their numbers stand in their lowest bits.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
+const WHOLE_BITS: u64 = WHOLE.to_bits();
+
+/// A number of 0 up to 2^52 as a float. Unlike the machine's conversion it is done for several rows at a time.
+#[inline]
+pub(super) fn float(number: i64) -> f64 {
+    f64::from_bits(number as u64 | WHOLE_BITS) - WHOLE
+}
+
+/// The whole part of a float of 0 up to 2^51.
+#[inline]
+pub(super) fn floor(number: f64) -> f64 {
+    let near = (number + WHOLE) - WHOLE;
+    near - if near > number { 1.0 } else { 0.0 }
+}
+
+/// A whole float of 0 up to 2^52 as a number.
+#[inline]
+pub(super) fn whole(number: f64) -> i64 {
+    ((number + WHOLE).to_bits() & (WHOLE_BITS ^ u64::MAX)) as i64
+}
+
 /// The columns of the resources that count for this pod.
 pub(super) fn columns<'a>(h: &Handle<'a>, amounts: Amounts, resources: &[Weighted]) -> Vec<Column<'a>> {
     let columns: &'a Columns = h.snapshot.columns();
@@ -136,6 +186,17 @@ pub(super) fn percent(part: i64, whole: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_hold_whole_numbers() {
+        for number in [0, 1, 99, 100, 4_294_967_297, (1 << 51) - 1] {
+            assert_eq!(float(number), number as f64);
+            assert_eq!(whole(float(number)), number);
+        }
+        for number in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 99.999_999_999_999_99, 100.0] {
+            assert_eq!(floor(number), number.floor(), "{number}");
+        }
+    }
 
     #[test]
     fn shares_are_cut_exactly() {

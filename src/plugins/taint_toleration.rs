@@ -8,7 +8,9 @@ use crate::framework::{
     Normalize, Plugin, PreScore, PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree,
     Verdicts, Violation,
 };
-use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, find_untolerated};
+use crate::model::{
+    Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, block, blocks_mut, find_untolerated, rows_where,
+};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) had untolerated taint(s)";
@@ -68,18 +70,16 @@ impl Filter for TaintToleration {
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let columns = h.snapshot.columns();
-        let refused: Vec<bool> =
-            columns.taint_sets().iter().map(|taints| untolerated(h.pod, taints).is_some()).collect();
+        let refused = columns.taint_sets().iter().map(|taints| untolerated(h.pod, taints).is_some());
+        let refused: Vec<bool> = refused.collect();
         if !refused.contains(&true) {
             return;
         }
         let status = out.status(Status::unresolvable(REASON));
-        let sets = columns.taints();
-        for node in nodes.iter() {
-            let set = sets.get(node.row()).map_or(0, |set| set.0 as usize);
-            if refused.get(set) == Some(&true) {
-                out.refuse(node, status);
-            }
+        for (word, rows) in nodes.words().iter().enumerate().filter(|(_, rows)| **rows != 0) {
+            let tainted =
+                rows_where(columns.taints(), word, |set| refused.get(set.0 as usize) == Some(&true));
+            out.refuse_rows(word, tainted & rows, status);
         }
     }
 
@@ -113,11 +113,14 @@ impl Score for TaintToleration {
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let columns = h.snapshot.columns();
         let counts: Vec<i64> = columns.taint_sets().iter().map(|taints| unwelcome(h.pod, taints)).collect();
-        let sets = columns.taints();
-        for node in nodes.iter() {
-            let set = sets.get(node.row()).map_or(0, |set| set.0 as usize);
-            if let Some(out) = out.get_mut(node.row()) {
-                *out = counts.get(set).copied().unwrap_or(0);
+        if counts.iter().all(|count| *count == 0) {
+            out.fill(0);
+            return Ok(());
+        }
+        for (word, _, out) in blocks_mut(nodes, out) {
+            let Some(sets) = block(columns.taints(), word) else { continue };
+            for (out, set) in out.iter_mut().zip(sets) {
+                *out = counts.get(set.0 as usize).copied().unwrap_or(0);
             }
         }
         Ok(())

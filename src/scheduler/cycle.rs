@@ -320,7 +320,7 @@ fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
                 for node in snapshot.nodes() {
                     let _ = point.score(&handle, node);
                 }
-                let mut scores = vec![0; snapshot.columns().rows()];
+                let mut scores = vec![0; snapshot.columns().room()];
                 let _ = point.score_range(&handle, &on.nodes, &mut scores);
             }
         }))

@@ -202,7 +202,7 @@ pub fn statuses(
         filter.filter_range(&handle, nodes, &mut verdicts);
         let mut ranged: Vec<Option<Status>> = vec![None; statuses.len()];
         for (node, number) in verdicts.refused() {
-            ranged[node.row()] = Some(verdicts.statuses()[*number as usize].clone());
+            ranged[node.row()] = Some(verdicts.statuses()[number as usize].clone());
         }
         for node in nodes.iter() {
             let info = snapshot.node(node).unwrap();

@@ -12,7 +12,7 @@ use crate::lang::context::EvalContext;
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Policy};
 use crate::lang::types::Type;
 use crate::lang::value::{Constant, Value};
-use crate::model::{NodeId, Symbol};
+use crate::model::{NodeId, Symbol, bits, pack, rows_where};
 use rustc_hash::FxHashSet;
 
 /// A condition over 64 nodes.
@@ -114,12 +114,16 @@ enum LabelColumn<'a> {
     Asked(Symbol),
 }
 
+/// A column by words of rows.
+type Blocks<'a> = &'a [[i64; 64]];
+
 /// One walk over the nodes for one pod.
 pub struct Pass<'a, 'e> {
     /// For closures.
     pub env: Env<'a, 'e>,
     labels: Vec<LabelColumn<'a>>,
-    resources: Vec<(&'a [i64], &'a [i64])>,
+    /// Allocatable and requested, by words of rows.
+    resources: Vec<(Blocks<'a>, Blocks<'a>)>,
     operands: Vec<Wanted>,
 }
 
@@ -137,7 +141,7 @@ impl<'a, 'e> Pass<'a, 'e> {
             None => LabelColumn::Asked(key.clone()),
         });
         let resources = leaves.resources.iter().map(|name| match columns.resource(name) {
-            Some(column) => (column.allocatable.as_slice(), column.requested.as_slice()),
+            Some(column) => (column.allocatable.as_chunks().0, column.requested.as_chunks().0),
             None => (&[][..], &[][..]),
         });
         let operands = leaves.operands.iter().map(|operand| {
@@ -168,14 +172,7 @@ impl<'a, 'e> Pass<'a, 'e> {
     /// The rows of `word` in `mask` for which `test` holds of the label's value.
     fn label(&self, at: usize, word: usize, mask: u64, test: impl Fn(Option<&Symbol>) -> bool) -> u64 {
         match self.labels.get(at) {
-            Some(LabelColumn::Kept(column)) => {
-                let rows = column.get(word * 64..).unwrap_or(&[]);
-                let mut truths = 0;
-                for (bit, value) in rows.iter().take(64).enumerate() {
-                    truths |= u64::from(test(value.as_ref())) << bit;
-                }
-                truths & mask
-            }
+            Some(LabelColumn::Kept(column)) => mask & rows_where(column, word, |value| test(value.as_ref())),
             Some(LabelColumn::Asked(key)) => {
                 let mut truths = 0;
                 for bit in bits(mask) {
@@ -198,18 +195,6 @@ impl<'a, 'e> Pass<'a, 'e> {
             None => false,
         }
     }
-}
-
-/// The bits of a word, lowest first.
-pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        if word == 0 {
-            return None;
-        }
-        let bit = word.trailing_zeros() as usize;
-        word &= word - 1;
-        Some(bit)
-    })
 }
 
 impl RangeBool {
@@ -253,20 +238,17 @@ impl RangeBool {
                 }
             }
             RangeBool::Compare(op, left, right) => {
-                let mut a = [0; 64];
-                left.fill(pass, word, mask, &mut a);
+                let (mut a, mut b) = ([0; 64], [0; 64]);
+                let a = left.block(pass, word, mask, &mut a);
                 if let Some(number) = right.single(pass) {
-                    return mask & compare_to(*op, &a, number);
+                    return mask & compare_to(*op, a, number);
                 }
-                let mut b = [0; 64];
-                right.fill(pass, word, mask, &mut b);
-                mask & compare(*op, &a, &b)
+                mask & compare(*op, a, right.block(pass, word, mask, &mut b))
             }
             RangeBool::Equal(left, right) => {
                 let (mut a, mut b) = ([0; 64], [0; 64]);
-                left.fill(pass, word, mask, &mut a);
-                right.fill(pass, word, mask, &mut b);
-                mask & gather(&a, &b, |a, b| a == b)
+                let a = left.block(pass, word, mask, &mut a);
+                mask & pairs(a, right.block(pass, word, mask, &mut b), |a, b| a == b)
             }
             RangeBool::CompareFloat(op, left, right) => {
                 let (mut a, mut b) = ([0.0; 64], [0.0; 64]);
@@ -289,36 +271,36 @@ impl RangeBool {
 
 fn compare<T: PartialOrd + Copy>(op: CompareOp, a: &[T; 64], b: &[T; 64]) -> u64 {
     match op {
-        CompareOp::Less => gather(a, b, |a, b| a < b),
-        CompareOp::LessEqual => gather(a, b, |a, b| a <= b),
-        CompareOp::Greater => gather(a, b, |a, b| a > b),
-        CompareOp::GreaterEqual => gather(a, b, |a, b| a >= b),
+        CompareOp::Less => pairs(a, b, |a, b| a < b),
+        CompareOp::LessEqual => pairs(a, b, |a, b| a <= b),
+        CompareOp::Greater => pairs(a, b, |a, b| a > b),
+        CompareOp::GreaterEqual => pairs(a, b, |a, b| a >= b),
     }
 }
 
 fn compare_to<T: PartialOrd + Copy>(op: CompareOp, a: &[T; 64], b: T) -> u64 {
     match op {
-        CompareOp::Less => pack(a, |a| a < b),
-        CompareOp::LessEqual => pack(a, |a| a <= b),
-        CompareOp::Greater => pack(a, |a| a > b),
-        CompareOp::GreaterEqual => pack(a, |a| a >= b),
+        CompareOp::Less => each(a, |a| a < b),
+        CompareOp::LessEqual => each(a, |a| a <= b),
+        CompareOp::Greater => each(a, |a| a > b),
+        CompareOp::GreaterEqual => each(a, |a| a >= b),
     }
 }
 
-fn pack<T: Copy>(a: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
-    let mut truths = 0;
-    for (bit, a) in a.iter().enumerate() {
-        truths |= u64::from(test(*a)) << bit;
+fn each<T: Copy>(a: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
+    let mut flags = [0; 64];
+    for (flag, a) in flags.iter_mut().zip(a) {
+        *flag = u8::from(test(*a));
     }
-    truths
+    pack(&flags)
 }
 
-fn gather<T: Copy>(a: &[T; 64], b: &[T; 64], test: impl Fn(T, T) -> bool) -> u64 {
-    let mut truths = 0;
-    for bit in 0..64 {
-        truths |= u64::from(test(a[bit], b[bit])) << bit;
+fn pairs<T: Copy>(a: &[T; 64], b: &[T; 64], test: impl Fn(T, T) -> bool) -> u64 {
+    let mut flags = [0; 64];
+    for (flag, (a, b)) in flags.iter_mut().zip(a.iter().zip(b)) {
+        *flag = u8::from(test(*a, *b));
     }
-    truths
+    pack(&flags)
 }
 
 impl RangeNumber {
@@ -333,6 +315,26 @@ impl RangeNumber {
         }
     }
 
+    /// The numbers of the rows of `word`: those of a column as they stand there, others written to `out`.
+    fn block<'o, 'a: 'o>(
+        &self,
+        pass: &mut Pass<'a, '_>,
+        word: usize,
+        mask: u64,
+        out: &'o mut [i64; 64],
+    ) -> &'o [i64; 64] {
+        let column = match self {
+            RangeNumber::Column(Part::Allocatable, at) => pass.resources.get(*at).map(|(has, _)| *has),
+            RangeNumber::Column(Part::Requested, at) => pass.resources.get(*at).map(|(_, used)| *used),
+            _ => None,
+        };
+        if let Some(block) = column.and_then(|column| column.get(word)) {
+            return block;
+        }
+        self.fill(pass, word, mask, out);
+        out
+    }
+
     /// Writes the numbers of the rows of `word`; those outside `mask` are anything.
     pub fn fill(&self, pass: &mut Pass<'_, '_>, word: usize, mask: u64, out: &mut [i64; 64]) {
         match self {
@@ -341,17 +343,15 @@ impl RangeNumber {
                 out.fill(pass.env.registers.get(*at).and_then(Value::as_int).unwrap_or(0));
             }
             RangeNumber::Column(part, at) => {
-                let Some((allocatable, requested)) = pass.resources.get(*at) else { return };
-                let a = allocatable.get(word * 64..).unwrap_or(&[]);
-                let b = requested.get(word * 64..).unwrap_or(&[]);
-                match part {
-                    Part::Allocatable => copy(a, out),
-                    Part::Requested => copy(b, out),
-                    Part::Free => {
-                        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-                            *out = a.saturating_sub(*b).max(0);
-                        }
-                    }
+                let column = pass.resources.get(*at);
+                match column.and_then(|(has, used)| Some((has.get(word)?, used.get(word)?))) {
+                    // No node has any of it.
+                    None => out.fill(0),
+                    Some((has, used)) => match part {
+                        Part::Allocatable => *out = *has,
+                        Part::Requested => *out = *used,
+                        Part::Free => free(has, used, out),
+                    },
                 }
             }
             RangeNumber::Add(left, right) => {
@@ -377,9 +377,14 @@ impl RangeNumber {
     }
 }
 
-fn copy(from: &[i64], out: &mut [i64; 64]) {
-    for (out, from) in out.iter_mut().zip(from) {
-        *out = *from;
+/// What is left of each node's amount, at least 0.
+fn free(has: &[i64; 64], used: &[i64; 64], out: &mut [i64; 64]) {
+    let rows = out.iter_mut().zip(has.iter().zip(used));
+    if has.iter().zip(used).fold(0, |all, (has, used)| all | has | used) >= 0 {
+        // Amounts of at least 0 do not go beyond the numbers when one is taken from another.
+        rows.for_each(|(out, (has, used))| *out = (has - used).max(0));
+    } else {
+        rows.for_each(|(out, (has, used))| *out = has.saturating_sub(*used).max(0));
     }
 }
 

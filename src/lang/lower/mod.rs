@@ -11,7 +11,7 @@ pub mod index;
 mod columns;
 mod rules;
 
-pub use columns::{Leaves, Pass, RangeBool, RangeNumber, bits};
+pub use columns::{Leaves, Pass, RangeBool, RangeNumber};
 pub use expr::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,

@@ -3,7 +3,7 @@
 //! One struct per statement, in the order of the typed tree. The order in which they are asked, and what their answers
 //! mean to the framework, is in `plugins::policy`.
 
-use super::columns::{Leaves, Pass, RangeBool, RangeFloat, RangeNumber, bits};
+use super::columns::{Leaves, Pass, RangeBool, RangeFloat, RangeNumber};
 use super::expr::{BoolFn, IntFn, ValueFn};
 use super::{Env, Lowering, Register};
 use crate::lang::ast::Normalize;
@@ -12,7 +12,7 @@ use crate::lang::typed::{
     Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
 };
 use crate::lang::value::Value;
-use crate::model::{NodeId, NodeSet, Symbol};
+use crate::model::{NodeSet, Symbol};
 
 /// A let with `missing`: decided before the statements of the policy are asked.
 pub struct Guard {
@@ -173,16 +173,12 @@ impl CompiledScore {
                     Some(RangeGive::Whole(number)) => {
                         let mut out = [0; 64];
                         number.fill(pass, word, chosen, &mut out);
-                        for bit in bits(chosen) {
-                            column.put_whole(NodeId::from_row(word * 64 + bit), out[bit]);
-                        }
+                        column.put_wholes(word, chosen, &out);
                     }
                     Some(RangeGive::Float(number)) => {
                         let mut out = [0.0; 64];
                         number.fill(pass, word, chosen, &mut out);
-                        for bit in bits(chosen) {
-                            column.put_float(NodeId::from_row(word * 64 + bit), out[bit]);
-                        }
+                        column.put_floats(word, chosen, &out);
                     }
                 }
             }

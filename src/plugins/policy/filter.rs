@@ -7,9 +7,9 @@ use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::context::EvalContext;
 use crate::lang::convert;
 use crate::lang::interpret::Evaluator;
-use crate::lang::lower::{CompiledCheck, Env, Pass, bits, depends};
+use crate::lang::lower::{CompiledCheck, Env, Pass, depends};
 use crate::lang::typed::{Check, Expr, ExprKind, Policy};
-use crate::model::{NodeId, NodeInfo, NodeSet};
+use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
 impl PolicyPlugin {
     fn checks(&self) -> impl Iterator<Item = &CompiledCheck> {
@@ -59,20 +59,19 @@ impl Filter for PolicyPlugin {
                 }
                 let refused = check.refused(&mut pass, word, open);
                 open &= !refused;
+                if refused == 0 {
+                    continue;
+                }
+                if check.constant.is_some() {
+                    let number = *number.get_or_insert_with(|| out.status(self.refused(check, context)));
+                    out.refuse_rows(word, refused, number);
+                    continue;
+                }
                 for bit in bits(refused) {
                     let id = NodeId::from_row(word * 64 + bit);
-                    let number = match (check.constant.is_some(), *number) {
-                        (true, Some(number)) => number,
-                        (constant, _) => {
-                            let of_node = h.snapshot.node(id).map_or(context, |node| context.on(node));
-                            let status = out.status(self.refused(check, of_node));
-                            if constant {
-                                *number = Some(status);
-                            }
-                            status
-                        }
-                    };
-                    out.refuse(id, number);
+                    let of_node = h.snapshot.node(id).map_or(context, |node| context.on(node));
+                    let status = out.status(self.refused(check, of_node));
+                    out.refuse(id, status);
                 }
             }
         }

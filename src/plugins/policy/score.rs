@@ -6,7 +6,7 @@ use super::PolicyPlugin;
 use super::attempt::Attempt;
 use crate::framework::{Feasible, Handle, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status};
 use crate::lang::lower::Pass;
-use crate::model::{NodeInfo, NodeSet, Symbol};
+use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
 
 /// The scores of the feasible nodes, by row.
@@ -71,10 +71,8 @@ impl Score for PolicyPlugin {
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let scores = h.state::<Attempt>().and_then(|attempt| attempt.scores.as_ref());
-        for id in nodes.iter() {
-            if let Some(out) = out.get_mut(id.row()) {
-                *out = scores.and_then(|scores| scores.totals.get(id.row())).copied().unwrap_or(0);
-            }
+        for (word, _, out) in blocks_mut(nodes, out) {
+            *out = scores.and_then(|scores| block(&scores.totals, word)).copied().unwrap_or([0; 64]);
         }
         Ok(())
     }
