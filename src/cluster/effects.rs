@@ -266,7 +266,18 @@ impl Maker {
         };
         if let Err(error) = &result {
             let what = format!("{}/{}", pod.namespace, pod.name);
-            tracing::info!(call = kind, pod = %what, ?error, "call failed");
+            match error {
+                // Nobody sees what we may not do but by this line: not even the pod's condition can be written then.
+                CallError::Refused { code: 403, message, .. } => {
+                    tracing::error!(call = kind, pod = %what, error = %message, "call forbidden");
+                }
+                CallError::Refused { code, message, .. } => {
+                    tracing::info!(call = kind, pod = %what, code, error = %message, "call refused");
+                }
+                CallError::Unknown(why) => {
+                    tracing::info!(call = kind, pod = %what, error = %why, "call without an answer");
+                }
+            }
         }
         let throttled = matches!(&result, Err(CallError::Refused { code: 429, .. }));
         self.replies.made(Made { kind, pod, result: name, took });

@@ -62,8 +62,18 @@ fn problem(sources: &SourceMap, key: &str, diagnostic: &Diagnostic) -> Problem {
         key: key.to_owned(),
         line: start.line,
         column: start.column,
-        message: diagnostic.message.clone(),
-        help: diagnostic.help.clone().unwrap_or_default(),
+        message: shortened(&diagnostic.message),
+        help: shortened(diagnostic.help.as_deref().unwrap_or_default()),
+    }
+}
+
+/// What is written on objects and logged: a message has the words of the text in it, which may be as long as the text.
+fn shortened(message: &str) -> String {
+    /// Twenty problems of two such texts stay far below the 256 KiB that annotations may have.
+    const MOST: usize = 500;
+    match message.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
+        None => message.to_owned(),
     }
 }
 

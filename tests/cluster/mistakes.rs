@@ -1,8 +1,10 @@
 //! What people get wrong when they start it: each ends with one clear message and a status, never with a panic.
 
+use crate::load::Load;
 use crate::ours::{Ours, Setup};
-use crate::support::{ControlPlane, wait_until};
-use std::time::Duration;
+use crate::support::{ControlPlane, control_plane::free_port, objects, wait_until};
+use serde_json::json;
+use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -50,4 +52,152 @@ fn missing_rights_name_the_rule_to_add() {
     });
     assert!(plane.get_from(&ours.url(), "/readyz").is_none(), "it is not ready");
     assert_eq!(plane.get_from(&ours.url(), "/livez").as_deref(), Some("ok"), "but lives");
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up_and_named() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let config = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let closed = plane.folder().join("unreachable.kubeconfig");
+    let port = free_port();
+    std::fs::write(&closed, config.replace(&plane.port().to_string(), &port.to_string())).unwrap();
+    let began = Instant::now();
+    let said = fails(plane, &Setup::new("unreachable").kubeconfig(closed));
+    assert!(began.elapsed() < Duration::from_secs(45), "it took {:?}", began.elapsed());
+    let server = format!("cannot reach the API server https://127.0.0.1:{port}: ");
+    assert!(said.contains(&server) && said.contains("refused"), "{said}");
+}
+
+#[test]
+fn a_lease_that_another_program_holds_is_waited_for_and_its_holder_named() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "held", 1);
+    plane.create(&[json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": load.scheduler, "namespace": load.namespace},
+        "spec": {
+            "holderIdentity": "somebody-else", "leaseDurationSeconds": 3600, "leaseTransitions": 4,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
+        },
+    })]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).elects();
+    let mut ours = Ours::start(plane, &setup);
+    wait_until("it says who", SOON, || {
+        let said = ours.said();
+        said.contains("waiting for the lease, which another holds") && said.contains("somebody-else")
+    });
+    load.create_pods(1, "10m");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(load.bound(), 0, "it binds nothing");
+    let lease = plane.get_json(["lease", &load.scheduler, "--namespace", &load.namespace]);
+    assert_eq!(lease["spec"]["holderIdentity"], "somebody-else");
+    assert!(ours.daemon.is_running());
+    plane.kubectl_ok(["delete", "lease", &load.scheduler, "--namespace", &load.namespace]);
+    load.wait_bound(1, SOON);
+}
+
+/// Someone who may read what decisions need, and write nothing.
+fn reader(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
+    plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", namespace]);
+    let role = format!("{namespace}-reader");
+    let rules = ["--verb=get,list,watch", "--resource=pods,nodes,namespaces,configmaps"];
+    plane.kubectl_ok(["create", "clusterrole", &role, rules[0], rules[1]]);
+    let account = format!("--serviceaccount={namespace}:reader");
+    plane.kubectl_ok(["create", "clusterrolebinding", &role, &format!("--clusterrole={role}"), &account]);
+    plane.kubeconfig_of_service_account(namespace, "reader")
+}
+
+#[test]
+fn rights_that_are_missed_only_later_name_verb_and_resource() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "mute", 1);
+    let kubeconfig = reader(plane, &load.namespace);
+    // Without the lease.
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).kubeconfig(kubeconfig);
+    let mut standby = Ours::start(plane, &setup.clone().elects());
+    wait_until("it says what it may not", SOON, || {
+        let said = standby.said();
+        said.contains("cannot take the lease") && said.contains("cannot get resource \\\"leases\\\"")
+    });
+    assert!(standby.daemon.is_running());
+    drop(standby);
+    // Without bindings.
+    let mut ours = Ours::start(plane, &setup);
+    load.create_pods(1, "10m");
+    wait_until("it says what it may not", SOON, || {
+        ours.said().contains("cannot create resource \\\"pods/binding\\\"")
+    });
+    assert_eq!(load.bound(), 0);
+    assert!(ours.daemon.is_running(), "{}", ours.daemon.log_tail(20));
+}
+
+#[test]
+fn pods_that_nobody_can_place_keep_nobody_else_waiting() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "strange", 1);
+    let ours = Ours::start(plane, &Setup::new(&load.scheduler));
+    // The API server takes it: it looks at the number of values, not at what they are.
+    let mut strange = load.pod("strange", "10m");
+    strange["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["many"]}]}]}}});
+    let mut others = load.pod("others", "10m");
+    others["spec"]["schedulerName"] = json!("nobody-serves-this");
+    plane.create(&[
+        strange,
+        others,
+        objects::pod(&load.namespace, "huge", &load.scheduler, &[("cpu", "9000")]),
+    ]);
+    load.create_pods(3, "10m");
+    load.wait_bound(3, SOON);
+    let note = |name: &str| {
+        wait_until(&format!("an event about `{name}`"), SOON, || {
+            !plane.events_about(&load.namespace, name).is_empty()
+        });
+        plane.events_about(&load.namespace, name).remove(0)["note"].as_str().unwrap().to_owned()
+    };
+    assert!(
+        note("strange").contains("node(s) didn't match Pod's node affinity/selector"),
+        "{}",
+        note("strange")
+    );
+    assert!(note("huge").contains("Insufficient cpu"), "{}", note("huge"));
+    assert!(plane.events_about(&load.namespace, "others").is_empty(), "it is none of our business");
+    assert_eq!(plane.node_of(&load.namespace, "others"), None);
+    assert!(!ours.said().contains("panicked"));
+}
+
+#[test]
+fn config_maps_of_a_mebibyte_are_judged_and_hold_nobody_up() {
+    const MEBIBYTE: usize = 1 << 20;
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "large", 1);
+    let filled = |begin: &str, part: &str, end: &str| {
+        let room = MEBIBYTE - begin.len() - end.len();
+        let mut middle = part.repeat(room / part.len());
+        middle.push_str(&" ".repeat(room - middle.len()));
+        format!("{begin}{middle}{end}")
+    };
+    let rule = "filter f { reject \"no\" when node.labels[\"never\"] == \"yes\" }\n}\n";
+    let texts = [
+        ("comments", filled("policy comments {\n", "  // nothing to see here\n", rule), "Serving"),
+        ("garbage", filled("", "polcy x { fliter ", ""), "Refused"),
+        ("brackets", filled("policy p { filter f { require ", "(", ""), "Refused"),
+        ("letters", filled("policy p { filter f { require ", "a", " } }"), "Refused"),
+    ];
+    let maps = texts.iter().map(|(name, text, _)| {
+        assert_eq!(text.len(), MEBIBYTE);
+        objects::config_map(&load.namespace, name, &[("bayplan.dev/policy", "")], &[("policy.bay", text)])
+    });
+    plane.create(&maps.collect::<Vec<_>>());
+    let ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    load.create_pods(3, "10m");
+    load.wait_bound(3, SOON);
+    for (name, _, verdict) in &texts {
+        wait_until(&format!("the verdict on `{name}`"), SOON, || {
+            let map = plane.get_json(["configmap", name, "--namespace", &load.namespace]);
+            map["metadata"]["annotations"]["bayplan.dev/verdict"] == *verdict
+        });
+    }
+    let longest = ours.said().lines().map(str::len).max();
+    assert!(longest.is_some_and(|longest| longest < 10_000), "a line of the log has {longest:?} bytes");
 }
