@@ -1,6 +1,7 @@
 //! The one test binary of everything that needs no cluster. Each module tests one room from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 mod architecture;
+mod cel;
 mod configuration;
 mod conformance;
 mod deciders;

@@ -48,7 +48,7 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
 pub fn can_be_kept(ty: &Type) -> bool {
     match ty {
         Type::Object(_) | Type::Api(_) | Type::Dyn | Type::Unknown => false,
-        Type::List(of) | Type::Set(of) | Type::Optional(of) => can_be_kept(of),
+        Type::List(of) | Type::Set(of) | Type::Optional(of) | Type::CelOptional(of) => can_be_kept(of),
         Type::Map(key, value) => can_be_kept(key) && can_be_kept(value),
         Type::Record(record) => record.fields.iter().all(|(_, ty)| can_be_kept(ty)),
         _ => true,

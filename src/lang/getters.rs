@@ -35,6 +35,8 @@ pub fn api_field<'a>(context: &EvalContext<'a>, object: &Value<'a>, name: &str) 
         Value::Node(node) => context.node_info(*node).and_then(|node| node.node().raw.as_deref()),
         Value::Namespace(namespace) => namespace.raw.as_deref(),
         Value::Json(json) => Some(*json),
+        // JSON that a profile gave as an argument.
+        Value::Map(_) => return object.key(name),
         _ => None,
     };
     Value::optional(raw.and_then(|raw| raw.get(name)).map(|json| Value::Json(json).plain()))

@@ -264,6 +264,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 Value::list(kept.into_iter().map(|(element, _)| element))
             }
             MacroKind::First => Value::optional(kept.into_iter().next().map(|(_, computed)| computed)),
+            MacroKind::OptMap => {
+                Value::Optional(kept.into_iter().next().map(|(_, computed)| Arc::new(computed)))
+            }
+            MacroKind::OptFlatMap => {
+                kept.into_iter().next().map_or(Value::Optional(None), |(_, computed)| computed)
+            }
         }
     }
 
@@ -366,10 +372,14 @@ pub fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
     }
 }
 
-/// What a macro goes over: with one variable elements or keys, with two variables index and element, or key and value.
+/// What a macro goes over: with one variable elements or keys, with two variables index and element, or key and value;
+/// of CEL's optional what it holds.
 pub fn items<'a>(over: &Value<'a>, two: bool) -> Vec<(Value<'a>, Value<'a>)> {
     if let Some(entries) = over.entries() {
         return entries.into_owned();
+    }
+    if let Value::Optional(held) = over {
+        return held.iter().map(|held| (Value::clone(held), Value::Absent)).collect();
     }
     let elements = over.elements().unwrap_or(Cow::Borrowed(&[]));
     if two {

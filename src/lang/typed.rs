@@ -569,4 +569,8 @@ pub enum MacroKind {
     SortBy,
     /// `l.first(x, p)`; p is the condition. Absent where there is none.
     First,
+    /// `o.optMap(x, e)`: CEL's optional that holds e of what it holds.
+    OptMap,
+    /// `o.optFlatMap(x, e)`: e, itself an optional, of what it holds.
+    OptFlatMap,
 }

@@ -59,6 +59,11 @@ pub enum Type {
     Api(ApiType),
     /// JSON without a known type.
     Dyn,
+    /// CEL's name of a type, as `type(x)` gives it.
+    TypeName,
+    /// CEL's `optional`: a value of its own that holds a T or nothing. No `T?`: it has `hasValue`, `orValue`, and an
+    /// equality in which nothing equals nothing.
+    CelOptional(Arc<Type>),
     /// `T?`: T, or absent. Never nested.
     Optional(Arc<Type>),
 }
@@ -107,7 +112,7 @@ impl Type {
     pub fn is_unknown(&self) -> bool {
         match self {
             Type::Unknown => true,
-            Type::List(t) | Type::Set(t) | Type::Optional(t) => t.is_unknown(),
+            Type::List(t) | Type::Set(t) | Type::Optional(t) | Type::CelOptional(t) => t.is_unknown(),
             Type::Map(k, v) => k.is_unknown() || v.is_unknown(),
             _ => false,
         }
@@ -153,7 +158,9 @@ impl Type {
             (Type::Optional(want), given) => want.accepts(given),
             (Type::Float, Type::Int | Type::Count) => true,
             (Type::Count, Type::Int) | (Type::Int, Type::Count) => true,
-            (Type::List(want), Type::List(given)) | (Type::Set(want), Type::Set(given)) => {
+            (Type::List(want), Type::List(given))
+            | (Type::Set(want), Type::Set(given))
+            | (Type::CelOptional(want), Type::CelOptional(given)) => {
                 want == given || want.is_unknown() || given.is_unknown() || **given == Type::Never
             }
             (Type::Map(k, v), Type::Map(k2, v2)) => {
@@ -202,6 +209,8 @@ impl fmt::Display for Type {
             Type::Object(object) => f.write_str(object.name()),
             Type::Api(api) => f.write_str(super::schema::api::name(*api)),
             Type::Dyn => f.write_str("dyn"),
+            Type::TypeName => f.write_str("type"),
+            Type::CelOptional(t) => write!(f, "optional<{t}>"),
             Type::Optional(t) => write!(f, "{t}?"),
         }
     }
@@ -240,6 +249,10 @@ pub enum Ty {
     Resources,
     /// `dyn`
     Dyn,
+    /// CEL's name of a type
+    TypeName,
+    /// CEL's `optional`
+    CelOptional(&'static Ty),
     /// An object with rows in the field table.
     Object(ObjectType),
     /// A structure of the API, by its name in `schema::api`.

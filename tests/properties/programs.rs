@@ -120,12 +120,35 @@ impl<'r> Programs<'r> {
                 1 => format!("({} - {})", self.expr(Ty::Time, d), self.expr(Ty::Duration, d)),
                 _ => self.leaf(ty),
             },
-            Ty::Text => match self.random.below(3) {
+            Ty::Text => match self.random.below(7) {
+                2 => format!("{}.orValue({})", self.held(), self.expr(Ty::Text, d)),
+                3 => {
+                    let (text, number) = (self.expr(Ty::Text, d), self.expr(Ty::Int, d));
+                    let (float, texts) = (self.expr(Ty::Float, d), self.expr(Ty::Texts, d));
+                    format!("\"%s: %d of %.2f in %s\".format([{text}, {number}, {float}, {texts}])")
+                }
+                4 => format!("strings.quote({})", self.expr(Ty::Text, d)),
+                5 => {
+                    self.fresh += 1;
+                    let name = format!("v{}", self.fresh);
+                    let text = self.expr(Ty::Text, d);
+                    format!("{}.optMap({name}, {name} + {text}).orValue(\"\")", self.held())
+                }
                 0 => format!("({} ?? {})", self.expr(Ty::MaybeText, d), self.expr(Ty::Text, d)),
                 1 => format!("({} + {})", self.expr(Ty::Text, d), self.expr(Ty::Text, d)),
                 _ => self.leaf(ty),
             },
-            Ty::MaybeText => match self.random.below(4) {
+            Ty::MaybeText => match self.random.below(6) {
+                2 => format!("{}.or({}).value()", self.held(), self.held()),
+                3 => {
+                    self.fresh += 1;
+                    let name = format!("v{}", self.fresh);
+                    format!(
+                        "{}.optFlatMap({name}, [{name}, \"a\"][?{}]).value()",
+                        self.held(),
+                        self.random.below(3)
+                    )
+                }
                 0 => format!("{}.first()", self.expr(Ty::Texts, d)),
                 1 => {
                     let pods = self.expr(Ty::Pods, d);
@@ -134,7 +157,14 @@ impl<'r> Programs<'r> {
                 }
                 _ => self.leaf(ty),
             },
-            Ty::Texts => match self.random.below(4) {
+            Ty::Texts => match self.random.below(6) {
+                3 => format!(
+                    "[?{}, {}, ?{}]",
+                    self.held(),
+                    self.expr(Ty::Text, d),
+                    self.expr(Ty::MaybeText, d)
+                ),
+                4 => format!("[{}, {}].unwrapOpt()", self.held(), self.held()),
                 0 => {
                     let pods = self.expr(Ty::Pods, d);
                     let (name, text) = self.with_pod(|this| this.expr(Ty::Text, d));
@@ -265,8 +295,24 @@ impl<'r> Programs<'r> {
         (name, text)
     }
 
+    /// CEL's optional of a text.
+    fn held(&mut self) -> String {
+        let owner = self.owner();
+        let key = self.random.of(&KEYS);
+        match self.random.below(5) {
+            0 => format!("{owner}.labels.?{key}"),
+            1 => format!("{owner}.annotations[?\"{key}\"]"),
+            2 => format!("optional.ofNonZeroValue({})", self.leaf(Ty::Text)),
+            3 => format!("{}[?{}]", self.leaf(Ty::Texts), self.random.below(3)),
+            _ => format!("optional.of({})", self.leaf(Ty::Text)),
+        }
+    }
+
     fn bool(&mut self, d: usize) -> String {
-        match self.random.below(19) {
+        match self.random.below(22) {
+            19 => format!("({} == {})", self.held(), self.held()),
+            20 => format!("{}.hasValue()", self.held()),
+            21 => format!("(type({}) == type({}))", self.expr(Ty::Int, d), self.expr(Ty::Float, d)),
             16 | 17 => self.same_bool(d),
             18 => match self.node() {
                 Some(node) => {
@@ -320,7 +366,7 @@ impl<'r> Programs<'r> {
     }
 
     fn int(&mut self, d: usize) -> String {
-        match self.random.below(13) {
+        match self.random.below(15) {
             9 => {
                 let (name, condition) = self.same_node(d);
                 format!("nodes.count({name}, {condition})")
@@ -335,6 +381,12 @@ impl<'r> Programs<'r> {
                 let which = self.random.of(&["min", "max"]);
                 format!("({over}.{which}({name}, {number}) ?? {})", self.leaf(Ty::Int))
             }
+            13 => {
+                let (text, part) = (self.expr(Ty::Text, d), self.expr(Ty::Text, d));
+                let which = self.random.of(&["indexOf", "lastIndexOf"]);
+                format!("({text}.{which}({part}, {}) ?? {})", self.expr(Ty::Int, d), self.leaf(Ty::Int))
+            }
+            14 => format!("lists.range(clamp({}, -2, 7)).sum()", self.expr(Ty::Int, d)),
             0 => format!("({} + {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             1 => format!("({} - {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             2 => format!("({} * {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
@@ -361,7 +413,11 @@ impl<'r> Programs<'r> {
     }
 
     fn float(&mut self, d: usize) -> String {
-        match self.random.below(7) {
+        match self.random.below(8) {
+            7 => {
+                let (x, mean) = (self.expr(Ty::Float, d), self.expr(Ty::Float, d));
+                format!("beta_cdf({x}, {mean}, {})", self.expr(Ty::Float, d))
+            }
             0 => format!("({} + {})", self.expr(Ty::Float, d), self.expr(Ty::Float, d)),
             1 => format!("({} * {})", self.expr(Ty::Float, d), self.expr(Ty::Float, d)),
             2 => format!("({} - {})", self.expr(Ty::Float, d), self.expr(Ty::Int, d)),

@@ -27,6 +27,8 @@ fn kept(expr: &Expr, value: &Value<'_>) {
         Type::Time => matches!(value, Value::Time(_)),
         Type::List(_) | Type::Set(_) => value.elements().is_some(),
         Type::Map(..) => value.entries().is_some(),
+        Type::CelOptional(_) => matches!(value, Value::Optional(_)),
+        Type::TypeName => matches!(value, Value::TypeName(_)),
         Type::Resources => matches!(value, Value::Resources(_)),
         ty if ty.is_whole() => matches!(value, Value::Int(_)),
         _ => true,

@@ -256,6 +256,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
             }
             Ok(Value::resources(resource))
         }
+        (Type::Dyn, given) => Ok(untyped(given)),
         (unit, given) if unit.is_unit() => {
             let example = match unit {
                 Type::Cpu => "\"500m\"",
@@ -265,6 +266,24 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
             Err(format!("`{given}` has no unit; write it as a text, `{example}`"))
         }
         (_, given) => Err(format!("`{given}` is none")),
+    }
+}
+
+/// JSON as it is.
+fn untyped(given: &serde_json::Value) -> Constant {
+    use serde_json::Value as Json;
+    match given {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Int(whole),
+            None => number.as_f64().map_or(Value::Absent, Value::float),
+        },
+        Json::String(text) => Value::text(text.as_str()),
+        Json::Array(items) => Value::list(items.iter().map(untyped)),
+        Json::Object(fields) => {
+            Value::map(fields.iter().map(|(key, value)| (Value::text(key.as_str()), untyped(value))))
+        }
     }
 }
 

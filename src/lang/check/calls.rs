@@ -11,6 +11,7 @@ use crate::lang::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::range::Range;
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::{Ty, Type};
+use crate::lang::value::Value;
 use std::sync::Arc;
 
 /// Namespaces of functions: `math.greatest(…)`.
@@ -33,6 +34,7 @@ impl Checker<'_> {
                 }
                 return self.make(ExprKind::Now, Type::Time, span);
             }
+            "type" if call.args.len() == 1 => return self.type_of(call, span),
             _ => {}
         }
         if let Some(id) = self.names.get(&name.text).copied()
@@ -76,6 +78,97 @@ impl Checker<'_> {
         };
         let asked = self.expr(&arg.value, None);
         self.has_of(asked, span, "has")
+    }
+
+    /// `type(x)`: known when the policy is compiled, but of `dyn`.
+    fn type_of(&mut self, call: &ast::Call, span: Span) -> Expr {
+        let Some(args) = self.arguments_of(&call.args) else { return self.unknown(span) };
+        let Some(arg) = args.first() else { return self.unknown(span) };
+        if *arg.ty.present() == Type::Dyn {
+            return self.call_function(&call.function, false, args, span, None);
+        }
+        let arg = self.value(arg.clone());
+        if arg.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let name = Value::TypeName(crate::model::Symbol::from(type_name(&arg.ty)));
+        self.make(ExprKind::Constant(name), Type::TypeName, span)
+    }
+
+    /// `"…".format([…])`
+    fn format(&mut self, object: Expr, call: &ast::MethodCall, span: Span) -> Expr {
+        let Some(text) = self.constant_str(&object) else {
+            self.mistake(
+                &codes::NOT_CONSTANT,
+                object.span,
+                "the text of `format` is a constant",
+                "write a literal, or a param or let made of literals; `a + b` joins texts",
+            );
+            return self.unknown(span);
+        };
+        let elements = match call.args.as_slice() {
+            [ast::Arg { name: None, value: ast::Expr { kind: ast::ExprKind::List(elements), .. } }]
+                if elements.iter().all(|element| !element.optional) =>
+            {
+                elements
+            }
+            _ => {
+                self.mistake(
+                    &codes::WRONG_ARGUMENTS,
+                    call.method.span,
+                    "`format` wants the list of its values, written in place",
+                    "write `\"%s of %d\".format([a, b])`",
+                );
+                return self.unknown(span);
+            }
+        };
+        let pieces = match functions::format::parse(&text) {
+            Ok(pieces) => pieces,
+            Err(why) => {
+                let help = "clauses are `%s %d %f %.2f %e %b %o %x %X`, and `%%` for a percent sign";
+                self.mistake(&codes::BAD_CONSTANT, object.span, why, help);
+                return self.unknown(span);
+            }
+        };
+        let clauses: Vec<functions::format::Clause> = pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                functions::format::Piece::Value(clause) => Some(*clause),
+                functions::format::Piece::Text(_) => None,
+            })
+            .collect();
+        if clauses.len() != elements.len() {
+            let values = |n: usize| if n == 1 { "1 value".to_owned() } else { format!("{n} values") };
+            let message = format!("the text takes {}, {} given", values(clauses.len()), elements.len());
+            self.mistake(&codes::WRONG_ARGUMENTS, call.method.span, message, "");
+            return self.unknown(span);
+        }
+        let mut args = vec![object];
+        let mut types = Vec::with_capacity(clauses.len());
+        for (clause, element) in clauses.iter().zip(elements) {
+            let value = self.expr(&element.value, None);
+            let value = self.value(value);
+            if value.ty.is_unknown() {
+                return self.unknown(span);
+            }
+            let Some(ty) = clause.takes(&value.ty) else {
+                let text = self.excerpt(value.span);
+                let help = match &value.ty {
+                    Type::Dyn => format!("convert it: `string({text}) ?? \"\"`"),
+                    Type::Object(_) => format!("a field of it: `{text}.name`"),
+                    ty if ty.is_unit() => format!("`{text}.value()` is the number in base units"),
+                    _ => String::new(),
+                };
+                let message = format!("`{}` wants {}, this is `{}`", clause.text(), clause.wants(), value.ty);
+                self.mistake(&codes::TYPE_MISMATCH, value.span, message, help);
+                return self.unknown(span);
+            };
+            args.push(self.coerce(value, &ty).unwrap_or_else(|value| value));
+            types.push(ty);
+        }
+        let Some(id) = functions::named("format", true).first() else { return self.unknown(span) };
+        let prepared = Arc::new(Prepared::Format(pieces.into(), types.into()));
+        self.make(ExprKind::Call(*id, args, prepared), Type::String, span)
     }
 
     fn arguments_of(&mut self, args: &[ast::Arg]) -> Option<Vec<Expr>> {
@@ -155,6 +248,9 @@ impl Checker<'_> {
             return self.call_function(&full, false, args, span, None);
         }
         let object = self.expr(&call.object, None);
+        if &*name.text == "format" && object.ty == Type::String {
+            return self.format(object, call, span);
+        }
         if let Some(kind) = macro_kind(&name.text, &call.args) {
             return self.macro_call(kind, object, call, span);
         }
@@ -164,7 +260,9 @@ impl Checker<'_> {
             }
             if macro_name(&name.text) {
                 let example = match &*name.text {
-                    "map" | "sum" | "min" | "max" | "sort_by" | "sortBy" => "a variable and a value",
+                    "map" | "sum" | "min" | "max" | "sort_by" | "sortBy" | "optMap" | "optFlatMap" => {
+                        "a variable and a value"
+                    }
                     "transformList" | "transformMap" => "two variables and a value",
                     _ => "a variable and a condition",
                 };
@@ -405,16 +503,24 @@ impl Checker<'_> {
         let mut bound: Vec<(char, Type)> = Vec::new();
         for (at, arg) in args.iter().enumerate() {
             let ty = if absent_too { arg.ty.present() } else { &arg.ty };
-            if !self.bind_one(param_at(id, at), ty, is_zero(arg), &mut bound) {
+            let optional = matches!(id.def().params.first(), Some(Ty::CelOptional(_)));
+            if !self.bind_one(param_at(id, at), ty, is_zero(arg), optional, &mut bound) {
                 return None;
             }
         }
         Some(bound)
     }
 
-    fn bind_one(&self, param: &Ty, given: &Type, zero: bool, bound: &mut Vec<(char, Type)>) -> bool {
+    fn bind_one(
+        &self,
+        param: &Ty,
+        given: &Type,
+        zero: bool,
+        optional: bool,
+        bound: &mut Vec<(char, Type)>,
+    ) -> bool {
         match param {
-            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, bound),
+            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, optional, bound),
             _ if given.is_optional() => false,
             Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
                 let fits = match param {
@@ -433,6 +539,11 @@ impl Checker<'_> {
                         true
                     }
                     Some(_) if zero => true,
+                    // What is held by an optional of an unknown type stays of an unknown type.
+                    Some(at) if optional && (bound[at].1 == Type::Dyn || *given == Type::Dyn) => {
+                        bound[at].1 = Type::Dyn;
+                        true
+                    }
                     Some(at) => match self.join(&bound[at].1, given) {
                         Some(joined) => {
                             bound[at].1 = joined;
@@ -444,15 +555,21 @@ impl Checker<'_> {
             }
             Ty::List(inner) => match given {
                 Type::List(own) | Type::Set(own) => match inner {
-                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, bound),
-                    _ => **own == Type::Never || self.bind_one(inner, own, false, bound),
+                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, optional, bound),
+                    _ => **own == Type::Never || self.bind_one(inner, own, false, optional, bound),
                 },
+                _ => false,
+            },
+            Ty::CelOptional(inner) => match given {
+                Type::CelOptional(own) => {
+                    **own == Type::Never || self.bind_one(inner, own, false, optional, bound)
+                }
                 _ => false,
             },
             Ty::Map(key, value) => match given {
                 Type::Map(k, v) => {
-                    (**k == Type::Never || self.bind_one(key, k, false, bound))
-                        && (**v == Type::Never || self.bind_one(value, v, false, bound))
+                    (**k == Type::Never || self.bind_one(key, k, false, optional, bound))
+                        && (**v == Type::Never || self.bind_one(value, v, false, optional, bound))
                 }
                 _ => false,
             },
@@ -488,7 +605,7 @@ impl Checker<'_> {
             .map(|(at, arg)| {
                 let param = param_at(id, at);
                 let optional = matches!(param, Ty::Optional(_)) && arg.ty.is_optional();
-                absent |= optional;
+                absent |= optional && !matches!(def.absent, Absence::Taken);
                 let wanted = instantiate(param, &bound);
                 let wanted = if optional { wanted.optional() } else { wanted.present().clone() };
                 self.coerce(arg, &wanted).unwrap_or_else(|arg| arg)
@@ -525,9 +642,16 @@ impl Checker<'_> {
             }
         };
         let ranges: Vec<Range> = args.iter().map(|arg| arg.range).collect();
+        if let Some(Err((at, wanted))) = def.demand.map(|demand| demand(&ranges)) {
+            let arg = args.get(at).map_or(span, |arg| arg.span);
+            let text = self.excerpt(arg);
+            let help = format!("`clamp({text}, 0, 1000)`, or a comparison before it");
+            self.mistake(&codes::WRONG_ARGUMENTS, arg, wanted, help);
+            return self.unknown(span);
+        }
         let mut ty = instantiate(&def.result, &bound);
         let may_fail = match def.absent {
-            Absence::Never => false,
+            Absence::Never | Absence::Taken => false,
             Absence::Maybe => true,
             Absence::Unless(has_value) => !has_value(&ranges),
         };
@@ -543,7 +667,7 @@ impl Checker<'_> {
             expr.ty = ty.clone();
             // Of constants the value is known, and whether there is one.
             match self.constant(&expr) {
-                Some(crate::lang::value::Value::Absent) if !absent => {
+                Some(Value::Absent) if !absent => {
                     let text = self.excerpt(span);
                     self.mistake(
                         &codes::BAD_CONSTANT,
@@ -561,6 +685,22 @@ impl Checker<'_> {
             }
         }
         self.narrowed(expr)
+    }
+}
+
+/// CEL's name of a type; ours where CEL has none.
+fn type_name(ty: &Type) -> String {
+    match ty {
+        Type::Count => "int".to_owned(),
+        Type::Float => "double".to_owned(),
+        Type::Blob => "bytes".to_owned(),
+        Type::Null => "null_type".to_owned(),
+        Type::Time => "google.protobuf.Timestamp".to_owned(),
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::List(_) | Type::Set(_) => "list".to_owned(),
+        Type::Map(..) => "map".to_owned(),
+        Type::CelOptional(_) => "optional_type".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -588,6 +728,7 @@ fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
             Type::Map(Arc::new(instantiate(key, bound)), Arc::new(instantiate(value, bound)))
         }
         Ty::Optional(inner) => instantiate(inner, bound).optional(),
+        Ty::CelOptional(inner) => Type::CelOptional(Arc::new(instantiate(inner, bound))),
         Ty::Amount => bound.first().map_or(Type::Amount(Arc::from("")), |(_, ty)| ty.clone()),
         other => super::expr::plain_type(other),
     }

@@ -6,7 +6,7 @@
 use super::Checker;
 use crate::lang::ast::BinaryOp;
 use crate::lang::range::Range;
-use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind};
+use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::Type;
 use crate::lang::value::Value;
 use std::fmt::Write;
@@ -139,6 +139,13 @@ impl Checker<'_> {
         let mut facts = Vec::new();
         self.learn(condition, truth, &mut facts);
         self.frame.facts.0.extend(facts);
+    }
+
+    /// The slot holds a key of the map.
+    pub(super) fn known_key(&mut self, map: &Expr, slot: SlotId) {
+        if let Some(key) = self.key(map) {
+            self.frame.facts.0.push(Fact::Present(format!("{key}[${}]", slot.0)));
+        }
     }
 
     fn learn(&self, condition: &Expr, truth: bool, facts: &mut Vec<Fact>) {

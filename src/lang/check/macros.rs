@@ -32,6 +32,16 @@ impl Checker<'_> {
             })
             .collect();
         let (first_type, second_type) = match object.ty.clone() {
+            Type::Unknown => (Type::Unknown, Some(Type::Unknown)),
+            other if shape.is_optional() && !matches!(other, Type::CelOptional(_)) => {
+                self.mistake(
+                    &codes::TYPE_MISMATCH,
+                    object.span,
+                    format!("`{}` is for CEL's optional, this is `{other}`", name.text),
+                    "`x.?field`, `l[?0]` and `optional.of(…)` are one",
+                );
+                (Type::Unknown, Some(Type::Unknown))
+            }
             Type::List(element) | Type::Set(element) if shape.variables == 2 => {
                 (Type::Int, Some((*element).clone()))
             }
@@ -39,7 +49,7 @@ impl Checker<'_> {
             Type::Map(key, value) if shape.variables == 2 => ((*key).clone(), Some((*value).clone())),
             Type::Map(key, _) => ((*key).clone(), None),
             Type::Resources if shape.variables == 1 => (Type::String, None),
-            Type::Unknown => (Type::Unknown, Some(Type::Unknown)),
+            Type::CelOptional(held) if shape.is_optional() => ((*held).clone(), None),
             other => {
                 if other == Type::Dyn {
                     self.mistake(
@@ -77,6 +87,10 @@ impl Checker<'_> {
             };
             let slot = self.add_variable(variable, *place, ty, range);
             slots.push(slot);
+        }
+        // A key that the macro goes over is in the map.
+        if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
+            self.known_key(&object, *slot);
         }
         let rest = &call.args[shape.variables..];
         let (condition, body) = match (shape.parts, rest) {
@@ -116,6 +130,30 @@ impl Checker<'_> {
                 (ty, range)
             }
             MacroKind::Map => (body.as_ref().map_or(Type::Unknown, |e| e.ty.clone()).list(), Range::None),
+            MacroKind::OptMap => {
+                let Some(value) = body.take() else { return self.unknown(span) };
+                let value = self.value(value);
+                let ty = Type::CelOptional(Arc::new(value.ty.clone()));
+                if value.ty.is_unknown() {
+                    return self.unknown(span);
+                }
+                body = Some(value);
+                (ty, Range::None)
+            }
+            MacroKind::OptFlatMap => {
+                let ty = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
+                if !matches!(ty, Type::CelOptional(_)) {
+                    let place = body.as_ref().map_or(span, |e| e.span);
+                    self.mistake(
+                        &codes::TYPE_MISMATCH,
+                        place,
+                        format!("`optFlatMap` makes CEL's optional, this is `{ty}`"),
+                        "`optMap` is for what is none, `optional.of(…)` makes one",
+                    );
+                    return self.unknown(span);
+                }
+                (ty, Range::None)
+            }
             MacroKind::TransformMap => {
                 let value = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
                 (Type::Map(Arc::new(first_type.clone()), Arc::new(value)), Range::None)
@@ -189,6 +227,13 @@ pub(super) struct Shape {
     parts: Parts,
 }
 
+impl Shape {
+    /// Goes over what CEL's optional holds.
+    fn is_optional(&self) -> bool {
+        matches!(self.kind, MacroKind::OptMap | MacroKind::OptFlatMap)
+    }
+}
+
 pub(super) const MACROS: &[&str] = &[
     "all",
     "exists",
@@ -205,6 +250,8 @@ pub(super) const MACROS: &[&str] = &[
     "first",
     "transformList",
     "transformMap",
+    "optMap",
+    "optFlatMap",
 ];
 
 pub(super) fn macro_name(name: &str) -> bool {
@@ -240,6 +287,8 @@ pub(super) fn macro_kind(name: &str, args: &[ast::Arg]) -> Option<Shape> {
         ("transformList", 4) if is_name(1) => shape(MacroKind::Map, 2, Parts::Body),
         ("transformMap", 3) if two => shape(MacroKind::TransformMap, 2, Parts::Body),
         ("transformMap", 4) if is_name(1) => shape(MacroKind::TransformMap, 2, Parts::Body),
+        ("optMap", 2) => shape(MacroKind::OptMap, 1, Parts::Body),
+        ("optFlatMap", 2) => shape(MacroKind::OptFlatMap, 1, Parts::Body),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Checking never fails: a part with a mistake has the type `Unknown`, which is silent from then on, and a
 //! policy with a mistake is left out of the result. One file a task: `scope.rs` what names mean and what a
-//! statement sees, `statements.rs`, `scores.rs` and `waits.rs` what each statement wants, `expr.rs`, `operators.rs`, `calls.rs` and `macros.rs` the
+//! statement sees, `statements.rs`, `scores.rs` and `waits.rs` what each statement wants, `expr.rs`, `fields.rs`, `operators.rs`, `calls.rs` and `macros.rs` the
 //! expressions, `facts.rs` narrowing, `reads.rs` what is looked at.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
@@ -12,6 +12,7 @@ mod arguments;
 mod calls;
 mod expr;
 mod facts;
+mod fields;
 mod macros;
 mod operators;
 mod reads;

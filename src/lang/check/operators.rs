@@ -164,6 +164,12 @@ impl Checker<'_> {
         if asked.ty.is_unknown() {
             return self.unknown(span);
         }
+        if matches!(asked.ty, Type::CelOptional(_)) {
+            let text = self.excerpt(asked.span);
+            let help = format!("write `{text}.hasValue()`, or the field without its `?`");
+            self.mistake(&codes::TYPE_MISMATCH, asked.span, "CEL's optional is always there", help);
+            return self.unknown(span);
+        }
         let named = matches!(asked.kind, ExprKind::Resource(..)) && how == "has";
         let absent = matches!(asked.kind, ExprKind::Constant(Value::Absent));
         if !asked.ty.is_optional() && asked.ty != Type::Dyn && !named && !absent {
@@ -485,6 +491,12 @@ impl Checker<'_> {
             );
         }
         if left.ty.is_unknown() || right.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        if matches!(left.ty, Type::CelOptional(_)) {
+            let (a, b) = (self.excerpt(left.span), self.excerpt(right.span));
+            let help = format!("write `{a}.orValue({b})`, or the field without its `?`");
+            self.mistake(&codes::TYPE_MISMATCH, left.span, "`??` does not look into CEL's optional", help);
             return self.unknown(span);
         }
         if !left.ty.is_optional() && left.ty != Type::Dyn {

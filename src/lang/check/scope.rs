@@ -9,6 +9,7 @@ use crate::lang::functions;
 use crate::lang::range::Range;
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
+use crate::lang::value::Value;
 
 /// Index into `Checker::decls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +256,10 @@ pub(super) fn check_unused_items(
     diagnostics.append(&mut checker.diagnostics);
 }
 
+/// CEL's names of types, which are values: what `type(x)` is compared with.
+const TYPE_NAMES: [&str; 11] =
+    ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
+
 fn root(name: &str) -> Option<(Root, Uses, Type)> {
     use crate::lang::schema::ObjectType::{Namespace, Node, Pod};
     Some(match name {
@@ -400,6 +405,10 @@ impl<'a> Checker<'a> {
                 return self.unknown(span);
             }
             return self.make(ExprKind::Root(root), ty, span);
+        }
+        if TYPE_NAMES.contains(&&**name) {
+            let value = Value::TypeName(crate::model::Symbol::new(name));
+            return self.make(ExprKind::Constant(value), Type::TypeName, span);
         }
         self.unknown_name(name, span);
         self.unknown(span)

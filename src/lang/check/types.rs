@@ -270,6 +270,11 @@ impl Checker<'_> {
                 Ok(expr)
             }
             (Type::Float, Type::Int | Type::Count) => Ok(self.widen(expr)),
+            (Type::Dyn, _) => {
+                expr.ty = Type::Dyn;
+                expr.range = Range::None;
+                Ok(expr)
+            }
             (Type::Uint, Type::Int) if is_zero(&expr) => {
                 Ok(Expr { kind: ExprKind::Constant(Value::Uint(0)), ty: Type::Uint, ..expr })
             }
@@ -407,6 +412,13 @@ impl Checker<'_> {
                 Some(Type::Float)
             }
             (Type::Count, Type::Int) | (Type::Int, Type::Count) => Some(Type::Count),
+            (Type::CelOptional(a), Type::CelOptional(b)) => match (&**a, &**b) {
+                (Type::Never, other) | (other, Type::Never) => {
+                    Some(Type::CelOptional(Arc::new(other.clone())))
+                }
+                (Type::Dyn, _) | (_, Type::Dyn) => Some(Type::CelOptional(Arc::new(Type::Dyn))),
+                _ => None,
+            },
             (Type::List(a), Type::List(b)) if **a == Type::Never => Some(Type::List(b.clone())),
             (Type::List(a), Type::List(b)) if **b == Type::Never => Some(Type::List(a.clone())),
             (Type::Map(k, _), other @ (Type::Map(..) | Type::Resources | Type::Record(_)))

@@ -15,6 +15,9 @@ const NUMBERS: Ty = Ty::List(&Ty::Number('t'));
 const M: Ty = Ty::Map(&Ty::Var('k'), &Ty::Var('v'));
 const T: Ty = Ty::Var('t');
 
+/// The longest list that is computed.
+const RANGE: i64 = 100_000;
+
 const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> FunctionDef {
     FunctionDef {
         name,
@@ -305,6 +308,24 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         },
         doc: "where it stands last, -1 where it does not",
         examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lists.range",
+        method: false,
+        params: &[Ty::Int],
+        names: &["n"],
+        result: Ty::List(&Ty::Int),
+        demand: Some(|ranges| match ranges.first().and_then(|n| n.ends()) {
+            Some((_, most)) if most <= RANGE as f64 => Ok(()),
+            _ => Err((0, "`lists.range` wants a number that is known to be at most 100,000")),
+        }),
+        body: |args, _| match args {
+            [Value::Int(n)] => Value::list((0..(*n).min(RANGE)).map(Value::Int)),
+            _ => Value::Absent,
+        },
+        doc: "the ints from 0 to before n, which is known to be at most 100,000",
+        examples: &[("lists.range(3)", "[0, 1, 2]"), ("lists.range(-1).size()", "0")],
         ..BASE
     },
     FunctionDef {

@@ -3,7 +3,7 @@
 use super::{Absence, FunctionDef};
 use crate::lang::arith;
 use crate::lang::range::Range;
-use crate::lang::types::Ty;
+use crate::lang::types::{Ty, Type};
 use crate::lang::value::{Str, Value};
 use crate::model::{Quantity, Resource, Symbol, Time};
 
@@ -311,6 +311,18 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         &[("dyn(1)", "1")],
     ),
     from(
+        "type",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::TypeName,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => type_of(value),
+            _ => Value::Absent,
+        },
+        "CEL's name of the type of a value: `bool int uint double string bytes list map null_type type optional_type`",
+        &[("type(1) == int", "1 < 2"), ("type([1]) == map", "1 > 2"), ("type(1.5)", "double")],
+    ),
+    from(
         "time",
         &[TEXT],
         Ty::Time,
@@ -461,6 +473,32 @@ fn to_text<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
         [Value::Bool(x)] => Value::text(if *x { "true" } else { "false" }),
         [Value::Time(at)] => Value::text(rfc3339(*at)),
         _ => Value::Absent,
+    }
+}
+
+/// CEL's name of the type of a value without a known one.
+fn type_of<'a>(value: &Value<'a>) -> Value<'a> {
+    let name = match value.clone().plain() {
+        Value::Null => "null_type",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Uint(_) => "uint",
+        Value::Float(_) => "double",
+        Value::String(_) => "string",
+        Value::Blob(_) => "bytes",
+        value if value.elements().is_some() => "list",
+        value if value.entries().is_some() => "map",
+        _ => return Value::Absent,
+    };
+    Value::TypeName(Symbol::new(name))
+}
+
+/// A time or duration as CEL writes it.
+pub(super) fn written(value: &Value<'_>, ty: &Type) -> String {
+    match (value, ty) {
+        (Value::Time(at), _) => rfc3339(*at),
+        (Value::Int(us), Type::Duration) => seconds(*us),
+        _ => value.to_string(),
     }
 }
 

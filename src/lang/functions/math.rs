@@ -206,6 +206,28 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         ..BASE
     },
     FunctionDef {
+        name: "beta_cdf",
+        params: &[Ty::Float, Ty::Float, Ty::Float],
+        names: &["x", "mean", "std"],
+        result: Ty::Float,
+        range: Some(|_| Range::real(0.0, 1.0)),
+        body: |args, _| match args {
+            [x, mean, std] => match (x.as_float(), mean.as_float(), std.as_float()) {
+                (Some(x), Some(mean), Some(std)) => Value::Float(super::beta::beta_cdf(x, mean, std)),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "the probability that a beta distribution of this mean and standard deviation (shares of a whole) gives \
+              at most x; a spread below 0.0001 counts as none, one that is too large for the mean is cut",
+        examples: &[
+            ("round(1000 * beta_cdf(0.5, 0.5, 0.1))", "500"),
+            ("beta_cdf(0.2, 0.5, 0)", "0.0"),
+            ("beta_cdf(1, 0.3, 0.2)", "1.0"),
+        ],
+        ..BASE
+    },
+    FunctionDef {
         name: "percent",
         params: &[N, N],
         names: &["part", "of"],
@@ -316,7 +338,7 @@ fn loose(range: Range) -> Range {
 ///
 /// x = m * 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m-1)/(m+1)) by its series, whose argument is
 /// at most 0.172, so 11 terms pass 53 bits.
-fn exact_ln(x: f64) -> f64 {
+pub(super) fn exact_ln(x: f64) -> f64 {
     if x == 1.0 {
         return 0.0;
     }
@@ -347,7 +369,7 @@ fn exact_ln(x: f64) -> f64 {
 /// `exp` from additions and multiplications only. Beyond the largest float it is the largest float.
 ///
 /// x = n ln 2 + r with |r| <= ln 2 / 2; exp r by its series, 2^n exactly.
-fn exact_exp(x: f64) -> f64 {
+pub(super) fn exact_exp(x: f64) -> f64 {
     if x > 709.782_712_893_383_9 {
         return f64::MAX;
     }

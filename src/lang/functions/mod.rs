@@ -4,15 +4,18 @@
 //! hover text and docs; its examples run as tests. Macros are not here: they are part of the typed tree, and
 //! so is `now()`. One file a family.
 
+mod beta;
 mod collections;
 mod conversions;
+pub mod format;
 mod math;
+mod optionals;
 mod resources;
 mod strings;
 mod times;
 
 use super::range::Range;
-use super::types::Ty;
+use super::types::{Ty, Type};
 use super::value::{Constant, Value};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,8 +23,10 @@ use std::sync::{Arc, OnceLock};
 /// Every row, family by family.
 pub static FUNCTIONS: &[&[FunctionDef]] = &[
     math::FUNCTIONS,
+    optionals::FUNCTIONS,
     conversions::FUNCTIONS,
     strings::FUNCTIONS,
+    format::FUNCTIONS,
     collections::FUNCTIONS,
     resources::FUNCTIONS,
     times::FUNCTIONS,
@@ -29,30 +34,21 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
 
 /// Functions that CEL in Kubernetes has and this release does not, for the message.
 pub static NOT_BUILT: &[&str] = &[
-    "beta_cdf",
     "cidr",
-    "format",
     "ip",
     "isCIDR",
     "isIP",
     "isQuantity",
     "isSemver",
     "isURL",
-    "lists.range",
     "lookup",
     "metrics",
     "numa.fits",
     "numa.zones_needed",
     "objects",
-    "optional.none",
-    "optional.of",
-    "optional.ofNonZeroValue",
-    "orValue",
     "owner",
     "quantity",
     "semver",
-    "strings.quote",
-    "type",
     "url",
 ];
 
@@ -88,6 +84,8 @@ pub struct FunctionDef {
     pub absent: Absence,
     /// Which arguments must be constants, and what is made of them.
     pub prepare: Option<Prepare>,
+    /// What the ranges of the arguments must show; the error is the position of an argument and what is wanted.
+    pub demand: Option<Demand>,
     /// What it means, in a sentence or two.
     pub doc: &'static str,
     /// Expressions and their values, as the language writes them; they run as tests.
@@ -100,6 +98,9 @@ pub struct FunctionDef {
 /// The function itself.
 pub type Body = for<'a> fn(&[Value<'a>], &Prepared) -> Value<'a>;
 
+/// What must be known of the ranges of arguments.
+pub type Demand = fn(&[Range]) -> Result<(), (usize, &'static str)>;
+
 /// When a function has no value although its arguments have one.
 #[derive(Clone, Copy, Debug)]
 pub enum Absence {
@@ -107,6 +108,8 @@ pub enum Absence {
     Never,
     /// It may have none: the result is `T?`.
     Maybe,
+    /// Never, an absent argument included: what it makes of one is a value.
+    Taken,
     /// It may have none unless the ranges of the arguments show that it has one.
     Unless(fn(&[Range]) -> bool),
 }
@@ -134,6 +137,8 @@ pub enum Prepared {
     Windows(Arc<Windows>),
     /// A time zone.
     Zone(jiff::tz::TimeZone),
+    /// A text with clauses, and the types of the values that stand there.
+    Format(Arc<[format::Piece]>, Arc<[Type]>),
 }
 
 /// Weekly windows: what `within` was given.
@@ -157,6 +162,7 @@ impl FunctionDef {
         range: None,
         absent: Absence::Never,
         prepare: None,
+        demand: None,
         doc: "",
         examples: &[],
         body: |_, _| Value::Absent,
@@ -188,6 +194,8 @@ fn ty_text(ty: &Ty) -> String {
         Ty::List(t) => format!("list<{}>", ty_text(t)),
         Ty::Map(k, v) => format!("map<{}, {}>", ty_text(k), ty_text(v)),
         Ty::Optional(t) => format!("{}?", ty_text(t)),
+        Ty::CelOptional(t) => format!("optional<{}>", ty_text(t)),
+        Ty::TypeName => "type".to_owned(),
         Ty::Object(object) => object.name().to_owned(),
         Ty::Api(name) => (*name).to_owned(),
         Ty::Amount => "amount".to_owned(),
@@ -221,3 +229,4 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
 }
 
 pub use conversions::{parse_cpu, parse_duration, parse_whole, set_amount};
+pub use optionals::WRAP;

@@ -267,6 +267,51 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         ..BASE
     },
     FunctionDef {
+        name: "indexOf",
+        params: &[S, S, Ty::Int],
+        names: &["text", "part", "from"],
+        result: Ty::Int,
+        absent: FROM,
+        body: |args, _| match args {
+            [a, b, Value::Int(from)] => match (text(a), text(b)) {
+                (Some(a), Some(b)) => index_of(a, b, *from),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "where part begins first at or behind a place, -1 where it does not; absent for a place below 0",
+        examples: &[("\"abca\".indexOf(\"a\", 1)", "3"), ("\"abc\".indexOf(\"a\", 9)", "-1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lastIndexOf",
+        params: &[S, S, Ty::Int],
+        names: &["text", "part", "from"],
+        result: Ty::Int,
+        absent: FROM,
+        body: |args, _| match args {
+            [a, b, Value::Int(from)] => match (text(a), text(b)) {
+                (Some(a), Some(b)) => last_index_of(a, b, *from),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "where part begins last at or before a place, -1 where it does not; absent for a place below 0",
+        examples: &[("\"abcabc\".lastIndexOf(\"b\", 3)", "1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "strings.quote",
+        method: false,
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(quoted(a))),
+        doc: "in double quotes, with escapes for quotes, backslashes and control characters",
+        examples: &[("strings.quote(\"a\\\"b\")", "r'\"a\\\"b\"'")],
+        ..BASE
+    },
+    FunctionDef {
         name: "charAt",
         params: &[S, Ty::Int],
         names: &["text", "at"],
@@ -396,6 +441,53 @@ fn matches<'a>(args: &[Value<'a>], prepared: &Prepared) -> Value<'a> {
         ([a, _], Prepared::Pattern(pattern)) => Value::Bool(text(a).is_some_and(|a| pattern.is_match(a))),
         _ => Value::Absent,
     }
+}
+
+/// A place below 0 is an error in CEL.
+const FROM: Absence = Absence::Unless(|ranges| ranges.last().is_some_and(|from| from.is_positive_or_zero()));
+
+fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
+    if b.is_empty() {
+        return Value::Int(from);
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let found = a.windows(b.len()).enumerate().skip(at).find(|(_, window)| *window == b);
+    Value::Int(found.map_or(-1, |(at, _)| at as i64))
+}
+
+fn last_index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
+    if b.is_empty() {
+        return Value::Int(from);
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if at >= a.len() {
+        return Value::Int(-1);
+    }
+    let found = a.windows(b.len()).enumerate().take(at + 1).rfind(|(_, window)| *window == b);
+    Value::Int(found.map_or(-1, |(at, _)| at as i64))
+}
+
+/// In double quotes, as a literal.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\\' => quoted.push_str("\\\\"),
+            '"' => quoted.push_str("\\\""),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn pattern(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {

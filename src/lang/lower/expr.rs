@@ -613,6 +613,12 @@ impl Lowering<'_> {
                     Value::list(kept.into_iter().map(|(element, _)| element))
                 }
                 MacroKind::First => Value::Absent,
+                MacroKind::OptMap => {
+                    Value::Optional(kept.into_iter().next().map(|(_, computed)| Arc::new(computed)))
+                }
+                MacroKind::OptFlatMap => {
+                    kept.into_iter().next().map_or(Value::Optional(None), |(_, computed)| computed)
+                }
             }
         })
     }

@@ -61,9 +61,12 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the same seed gives the same cases")
 	cases := flag.Int("cases", 100, "how many")
 	replay := flag.String("replay", "", "decide the cases of this .jsonl.gz again and compare")
+	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
 	flag.Parse()
 	var err error
-	if *replay != "" {
+	if *expressions {
+		err = evaluateCEL(os.Stdin, os.Stdout)
+	} else if *replay != "" {
 		err = replayFile(*replay)
 	} else {
 		err = generate(*family, *seed, *cases)

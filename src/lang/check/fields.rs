@@ -1,0 +1,435 @@
+//! Fields and indices of objects, structures, maps, lists and resources, and CEL's optional forms of them.
+
+use super::Checker;
+use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
+use super::types::nearest;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::ast::{self, Text};
+use crate::lang::range::Range;
+use crate::lang::schema::{self, ObjectType};
+use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::Type;
+use crate::lang::value::Value;
+use std::sync::Arc;
+
+/// Fields of the language that are not built.
+const FIELDS_NOT_BUILT: [(ObjectType, &str); 3] =
+    [(ObjectType::Pod, "gpu"), (ObjectType::Node, "gpus"), (ObjectType::Container, "status")];
+
+/// Whether Kubernetes can have a resource of this name.
+fn is_resource_name(name: &str) -> bool {
+    name.contains('/')
+        || matches!(name, "cpu" | "memory" | "ephemeral-storage" | "pods" | "storage")
+        || name.starts_with("hugepages-")
+        || name.starts_with("attachable-volumes-")
+}
+
+impl Checker<'_> {
+    pub(super) fn field(&mut self, access: &ast::FieldAccess, span: Span) -> Expr {
+        if let ast::ExprKind::Field(inner) = &access.object.kind
+            && let ast::ExprKind::Name(first) = &inner.object.kind
+            && (&**first, &*inner.field.text) == ("google", "protobuf")
+            && matches!(&*access.field.text, "Timestamp" | "Duration")
+        {
+            let name = crate::model::Symbol::from(format!("google.protobuf.{}", access.field.text));
+            return self.make(ExprKind::Constant(Value::TypeName(name)), Type::TypeName, span);
+        }
+        let object = self.expr(&access.object, None);
+        let (object, held) = self.held(object);
+        let field = self.field_of(object, access, span);
+        if held || access.optional { self.wrapped(field, span) } else { field }
+    }
+
+    fn field_of(&mut self, object: Expr, access: &ast::FieldAccess, span: Span) -> Expr {
+        if object.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let name = &access.field;
+        let optional = object.ty.is_optional();
+        match object.ty.present().clone() {
+            Type::Object(owner) => self.object_field(object, owner, name, span),
+            Type::Api(api) => match schema::api::field(api, &name.text) {
+                Some((ty, range)) => self.api_field(object, name, ty, range, span),
+                None => {
+                    let known = schema::api::fields(api);
+                    let what = schema::api::name(api).to_owned();
+                    self.unknown_field(&what, name, known);
+                    self.unknown(span)
+                }
+            },
+            Type::Resources => {
+                let key = self.text_constant(name.text.clone(), name.span);
+                self.resource(object, key, span, true)
+            }
+            Type::Map(key, value) => {
+                if *key != Type::String && *key != Type::Never {
+                    self.mistake(
+                        &codes::TYPE_MISMATCH,
+                        name.span,
+                        format!("keys of this map are `{key}`"),
+                        "write the key in brackets",
+                    );
+                    return self.unknown(span);
+                }
+                let key = self.text_constant(name.text.clone(), name.span);
+                self.map_index(object, key, &value, span)
+            }
+            Type::Record(record) => match record.fields.iter().position(|(field, _)| *field == name.text) {
+                Some(at) => {
+                    let ty = record.fields[at].1.clone();
+                    let ty = if optional { ty.optional() } else { ty };
+                    let range = type_range(&ty);
+                    let expr = self.with_range(ExprKind::RecordField(Box::new(object), at), ty, range, span);
+                    self.narrowed(expr)
+                }
+                None => {
+                    let known = record.fields.iter().map(|(name, _)| name.to_string()).collect();
+                    let what = Type::Record(record.clone()).to_string();
+                    self.unknown_field(&what, name, known);
+                    self.unknown(span)
+                }
+            },
+            Type::Dyn => {
+                let kind = ExprKind::ApiField(Box::new(object), name.text.clone());
+                self.make(kind, Type::Dyn, span)
+            }
+            Type::Never => self.unknown(span),
+            other => {
+                if self.label_key_meant(&access.object, &object, Some(name), span) {
+                    return self.unknown(span);
+                }
+                let has = match (&other, &*name.text) {
+                    (Type::Time, "hour" | "hours") => {
+                        let text = self.excerpt(object.span);
+                        self.mistake(
+                            &codes::UNKNOWN_FIELD,
+                            name.span,
+                            "`hour` needs a time zone",
+                            format!("`{text}.hour(\"Europe/Berlin\")`; the pod wakes when it changes"),
+                        );
+                        return self.unknown(span);
+                    }
+                    (Type::List(_), "size" | "length" | "count") => {
+                        Some(format!("`{}.size()`", self.excerpt(object.span)))
+                    }
+                    (Type::String, "size" | "length") => {
+                        Some(format!("`{}.size()`", self.excerpt(object.span)))
+                    }
+                    _ if !crate::lang::functions::named(&name.text, true).is_empty() => {
+                        Some(format!("`{}` is a method: `.{}(…)`", name.text, name.text))
+                    }
+                    (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
+                        Some(format!(
+                            "each element has: `{}.exists(x, x.{} …)`",
+                            self.excerpt(object.span),
+                            name.text
+                        ))
+                    }
+                    _ => None,
+                };
+                self.mistake(
+                    &codes::UNKNOWN_FIELD,
+                    name.span,
+                    format!("`{other}` has no field `{}`", name.text),
+                    has.unwrap_or_default(),
+                );
+                self.unknown(span)
+            }
+        }
+    }
+
+    pub(super) fn text_constant(&self, text: Text, span: Span) -> Expr {
+        self.make(ExprKind::Constant(Value::text(text)), Type::String, span)
+    }
+
+    fn object_field(&mut self, object: Expr, owner: ObjectType, name: &ast::Name, span: Span) -> Expr {
+        let optional = object.ty.is_optional();
+        if let Some(field) = schema::field(owner, &name.text) {
+            let def = field.def();
+            let ty = plain_type(&def.ty);
+            let range = match (def.range, &ty) {
+                (Some((lo, hi)), _) => Range::whole(i128::from(lo), i128::from(hi)),
+                (None, Type::Resources) => Range::whole(0, i128::from(i64::MAX)),
+                _ => type_range(&ty),
+            };
+            let ty = if optional { ty.optional() } else { ty };
+            let expr = self.with_range(ExprKind::Field(Box::new(object), field), ty, range, span);
+            return self.narrowed(expr);
+        }
+        if let Some((ty, range)) = schema::api::root(owner, &name.text) {
+            return self.api_field(object, name, ty, range, span);
+        }
+        if FIELDS_NOT_BUILT.contains(&(owner, &*name.text)) {
+            self.not_built(name.span, format_args!("`{}.{}`", owner.name(), name.text));
+            return self.unknown(span);
+        }
+        let known: Vec<String> = schema::fields_of(owner)
+            .map(|row| row.name.to_owned())
+            .chain(schema::api::roots(owner).map(str::to_owned))
+            .collect();
+        self.unknown_field(owner.name(), name, known);
+        self.unknown(span)
+    }
+
+    fn api_field(&mut self, object: Expr, name: &ast::Name, ty: Type, range: Range, span: Span) -> Expr {
+        let ty = if object.ty.is_optional() { ty.optional() } else { ty };
+        let kind = ExprKind::ApiField(Box::new(object), name.text.clone());
+        let expr = self.with_range(kind, ty, range, span);
+        self.narrowed(expr)
+    }
+
+    fn unknown_field(&mut self, what: &str, name: &ast::Name, known: Vec<String>) {
+        let message = format!("`{what}` has no field `{}`", name.text);
+        let mut diagnostic = Diagnostic::new(&codes::UNKNOWN_FIELD, name.span, message);
+        if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                format!("write `{near}`"),
+                name.span,
+                near,
+            );
+        } else if matches!(what, "pod" | "node") {
+            let meant = match &*name.text {
+                "nodeSelector" | "affinity" | "volumes" | "tolerations" | "hostNetwork"
+                | "serviceAccountName" => Some(format!("`{what}.spec.{}`", name.text)),
+                "cpu" | "memory" => Some(format!("`{what}.requests.{}`", name.text)),
+                "creationTimestamp" => Some(format!("`{what}.created`")),
+                "conditions" | "nodeInfo" | "addresses" => Some(format!("`{what}.status.{}`", name.text)),
+                "object" => Some(format!("`{what}.spec`, `{what}.status`, `{what}.metadata`")),
+                _ => None,
+            };
+            if let Some(meant) = meant {
+                diagnostic = diagnostic.with_help(meant);
+            }
+        }
+        self.report(diagnostic);
+    }
+
+    /// `node.labels.topology.kubernetes.io/zone`: a text has no fields, so a label key was meant. Says it.
+    pub(super) fn label_key_meant(
+        &mut self,
+        object: &ast::Expr,
+        typed: &Expr,
+        field: Option<&ast::Name>,
+        span: Span,
+    ) -> bool {
+        let _ = object;
+        let ExprKind::Index(map, key) = strip(&typed.kind) else { return false };
+        let (ExprKind::Field(_, row), Some(first)) = (strip(&map.kind), self.constant_str(key)) else {
+            return false;
+        };
+        if !matches!(row.def().name, "labels" | "annotations") || self.excerpt(typed.span).ends_with(']') {
+            return false;
+        }
+        let Some(field) = field else { return false };
+        // The rest of the key as it was written: dots, dashes and slashes up to the next other mark.
+        let from = field.span.start as usize;
+        let rest: String = self
+            .text
+            .get(from..)
+            .unwrap_or("")
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/'))
+            .collect();
+        let rest = rest.trim_end_matches(['.', '-', '_', '/']);
+        let key = format!("{first}.{rest}");
+        let end = from + rest.len();
+        let whole = Span::new(span.source, typed.span.start as usize, end);
+        let map_text = self.excerpt(map.span);
+        let fixed = format!("{map_text}[\"{key}\"]");
+        self.report(
+            Diagnostic::new(
+                &codes::LABEL_KEY_BRACKETS,
+                whole,
+                "a label key with `.` or `/` goes in brackets",
+            )
+            .with_help(format!("write `{fixed}`"))
+            .with_fix(format!("write `{fixed}`"), whole, fixed),
+        );
+        true
+    }
+
+    pub(super) fn index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
+        let object = self.expr(&access.object, None);
+        let (object, held) = self.held(object);
+        let element = self.element_of(object, access, span);
+        if held || access.optional { self.wrapped(element, span) } else { element }
+    }
+
+    fn element_of(&mut self, object: Expr, access: &ast::IndexAccess, span: Span) -> Expr {
+        let wanted = match object.ty.present() {
+            Type::Map(key, _) => Some((**key).clone()),
+            Type::Resources | Type::Record(_) => Some(Type::String),
+            Type::List(_) => Some(Type::Int),
+            _ => None,
+        };
+        let index = self.expr(&access.index, wanted.as_ref());
+        if object.ty.is_unknown() || index.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        match object.ty.present().clone() {
+            Type::Map(key, value) => {
+                // An absent key is in no map.
+                let key = if index.ty.is_optional() { (*key).clone().optional() } else { (*key).clone() };
+                let index = self.fit_index(index, &key);
+                self.map_index(object, index, &value, span)
+            }
+            Type::Resources => {
+                let index = self.fit(index, &Type::String, "the name of a resource");
+                self.resource(object, index, span, false)
+            }
+            Type::List(element) => {
+                let wanted = if index.ty.is_optional() { Type::Int.optional() } else { Type::Int };
+                let index = self.fit(index, &wanted, "the index of a list");
+                let ty = (*element).clone().optional();
+                let range = type_range(&ty);
+                let expr =
+                    self.with_range(ExprKind::Index(Box::new(object), Box::new(index)), ty, range, span);
+                self.known_index(expr)
+            }
+            Type::Record(_) => {
+                let Some(name) = self.constant_str(&index) else {
+                    self.mistake(
+                        &codes::NOT_CONSTANT,
+                        index.span,
+                        "a field of a record is asked for by a constant",
+                        "use a `map` where names are computed",
+                    );
+                    return self.unknown(span);
+                };
+                let field = ast::FieldAccess {
+                    object: access.object.clone(),
+                    field: ast::Name { text: name, span: index.span },
+                    optional: false,
+                };
+                self.field_of(object, &field, span)
+            }
+            Type::Dyn => {
+                let index = self.value(index);
+                self.make(ExprKind::Index(Box::new(object), Box::new(index)), Type::Dyn, span)
+            }
+            Type::Never => self.unknown(span),
+            Type::Object(_) | Type::Api(_) => {
+                let help = match self.constant_str(&index) {
+                    Some(name) => format!("write `{}.{name}`", self.excerpt(object.span)),
+                    None => String::new(),
+                };
+                let message = format!("`{}` has fields and no keys", object.ty.present());
+                self.mistake(&codes::TYPE_MISMATCH, span, message, help);
+                self.unknown(span)
+            }
+            other => {
+                let message = format!("`{other}` has no elements");
+                self.mistake(&codes::TYPE_MISMATCH, object.span, message, "");
+                self.unknown(span)
+            }
+        }
+    }
+
+    fn fit_index(&mut self, index: Expr, key: &Type) -> Expr {
+        self.fit(index, key, "the map's key")
+    }
+
+    fn map_index(&mut self, object: Expr, index: Expr, value: &Type, span: Span) -> Expr {
+        let ty = value.clone().optional();
+        let range = type_range(&ty);
+        let expr = self.with_range(ExprKind::Index(Box::new(object), Box::new(index)), ty, range, span);
+        self.known_index(expr)
+    }
+
+    /// `{"a": 1}.a`: of constants it is known whether there is an element.
+    fn known_index(&self, expr: Expr) -> Expr {
+        match self.constant(&expr) {
+            Some(Value::Absent) | None => self.narrowed(expr),
+            Some(value) => {
+                let mut expr = self.present(expr);
+                expr.range = constant_range(&value, &expr.ty);
+                expr
+            }
+        }
+    }
+
+    /// An amount of a resource map: 0 where it is not named.
+    fn resource(&mut self, object: Expr, name: Expr, span: Span, dotted: bool) -> Expr {
+        if name.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let ty = match self.constant_str(&name) {
+            Some(constant) => {
+                if !is_resource_name(&constant) {
+                    let path = self.excerpt(object.span);
+                    let help = match &*constant {
+                        "gpu" | "gpus" | "GPU" => format!("GPUs are `{path}[\"nvidia.com/gpu\"]`"),
+                        "mem" | "ram" => "memory is `memory`".to_owned(),
+                        "storage" | "disk" | "ephemeral_storage" => {
+                            format!("local storage is `{path}[\"ephemeral-storage\"]`")
+                        }
+                        other => nearest(other, ["cpu", "memory", "pods", "ephemeral-storage"])
+                            .map(|near| format!("did you mean `{near}`?"))
+                            .unwrap_or_else(|| {
+                                format!("extended resources have a domain: `{path}[\"example.com/{other}\"]`")
+                            }),
+                    };
+                    let _ = dotted;
+                    self.mistake(&codes::UNKNOWN_FIELD, name.span, format!("no resource `{constant}`"), help);
+                    return self.unknown(span);
+                }
+                resource_type(&constant)
+            }
+            None => {
+                let key = self.key(&name).unwrap_or_else(|| self.excerpt(name.span).to_owned());
+                let key: &str = if key.starts_with('$') { self.excerpt(name.span) } else { &key };
+                Type::Amount(Arc::from(key))
+            }
+        };
+        let range = match object.range {
+            Range::None => Range::of(&ty),
+            range => range,
+        };
+        let ty = if object.ty.is_optional() { ty.optional() } else { ty };
+        let expr = self.with_range(ExprKind::Resource(Box::new(object), Box::new(name)), ty, range, span);
+        self.narrowed(expr)
+    }
+
+    // ---- CEL's optional
+
+    /// What CEL's optional holds, as `T?`; with it whether the expression was one.
+    pub(super) fn held(&mut self, expr: Expr) -> (Expr, bool) {
+        if !matches!(expr.ty, Type::CelOptional(_)) {
+            return (expr, false);
+        }
+        let span = expr.span;
+        let name = ast::Name { text: "value".into(), span };
+        let Type::CelOptional(inner) = &expr.ty else { return (expr, false) };
+        // Of nothing at all there is no value: said of `.value()`, but not of a field behind it.
+        if **inner == Type::Never {
+            let none = self.make(ExprKind::Constant(Value::Absent), Type::Never.optional(), span);
+            return (none, true);
+        }
+        let absent = matches!(self.constant(&expr), Some(Value::Optional(None)));
+        if absent {
+            let ty = (**inner).clone().optional();
+            return (self.make(ExprKind::Constant(Value::Absent), ty, span), true);
+        }
+        (self.call_function(&name, true, vec![expr], span, None), true)
+    }
+
+    /// A `T?` as CEL's optional; of a resource, whether it is named.
+    pub(super) fn wrapped(&mut self, expr: Expr, span: Span) -> Expr {
+        if expr.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let expr = match &expr.kind {
+            ExprKind::Resource(..) if !expr.ty.is_optional() => {
+                let ty = expr.ty.clone().optional();
+                let range = expr.range;
+                let has = self.make(ExprKind::Has(Box::new(expr.clone())), Type::Bool, span);
+                let none = self.make(ExprKind::Constant(Value::Absent), ty.clone(), span);
+                let kind = ExprKind::Conditional(Box::new(has), Box::new(expr), Box::new(none));
+                self.with_range(kind, ty, range, span)
+            }
+            _ => expr,
+        };
+        let name = ast::Name { text: crate::lang::functions::WRAP.into(), span };
+        self.call_function(&name, false, vec![expr], span, None)
+    }
+}

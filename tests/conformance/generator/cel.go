@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// celVariables are what the expressions see: the first line of the recorded file.
+var celVariables = map[string]any{
+	"i": 7, "j": -3, "s": "hello world", "e": "", "t": true, "f": false, "d": 2.5,
+	"l": []int{3, 1, 2}, "ls": []string{"b", "a", "c"}, "le": []int{},
+	"m": map[string]string{"zone": "z1", "tier": "gold"},
+	"o": map[string]any{
+		"a": map[string]any{"b": []any{1, 2, map[string]any{"c": "x"}}},
+		"n": nil, "num": 5, "str": "5", "q": "1.5Gi",
+	},
+}
+
+func celTypes() []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.Variable("i", cel.IntType), cel.Variable("j", cel.IntType),
+		cel.Variable("s", cel.StringType), cel.Variable("e", cel.StringType),
+		cel.Variable("t", cel.BoolType), cel.Variable("f", cel.BoolType), cel.Variable("d", cel.DoubleType),
+		cel.Variable("l", cel.ListType(cel.IntType)), cel.Variable("ls", cel.ListType(cel.StringType)),
+		cel.Variable("le", cel.ListType(cel.IntType)),
+		cel.Variable("m", cel.MapType(cel.StringType, cel.StringType)),
+		cel.Variable("o", cel.DynType),
+	}
+}
+
+// evaluateCEL answers each line of the input, an expression as a JSON object with `category` and `expr`, as
+// Kubernetes' environment of stored expressions does.
+func evaluateCEL(in io.Reader, out io.Writer) error {
+	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
+		environment.VersionedOptions{
+			IntroducedVersion: version.MajorMinor(1, 0),
+			EnvOptions:        celTypes(),
+		})
+	if err != nil {
+		return err
+	}
+	env, err := base.Env(environment.StoredExpressions)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var line struct{ Category, Expr string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return err
+		}
+		answer := map[string]any{"category": line.Category, "expr": line.Expr}
+		ast, issues := env.Compile(line.Expr)
+		if issues.Err() != nil {
+			answer["compileError"] = issues.Err().Error()
+		} else if program, err := env.Program(ast); err != nil {
+			answer["compileError"] = err.Error()
+		} else {
+			answer["type"] = ast.OutputType().String()
+			value, _, err := program.Eval(celVariables)
+			if err != nil {
+				answer["error"] = err.Error()
+			} else {
+				answer["value"] = tagged(value)
+			}
+		}
+		if err := encoder.Encode(answer); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// tagged is a value that carries its type, as the recorded files have it.
+func tagged(value ref.Val) any {
+	one := func(tag string, of any) any { return map[string]any{tag: of} }
+	switch v := value.(type) {
+	case types.Int:
+		return one("int", strconv.FormatInt(int64(v), 10))
+	case types.Uint:
+		return one("uint", strconv.FormatUint(uint64(v), 10))
+	case types.Double:
+		return one("double", strconv.FormatFloat(float64(v), 'g', -1, 64))
+	case types.Bool:
+		return one("bool", bool(v))
+	case types.String:
+		return one("string", string(v))
+	case types.Bytes:
+		return one("bytes", hex.EncodeToString(v))
+	case types.Null:
+		return one("null", true)
+	case types.Duration:
+		return one("duration", v.Duration.String())
+	case types.Timestamp:
+		return one("timestamp", v.Time.UTC().Format(time.RFC3339Nano))
+	case *types.Optional:
+		if !v.HasValue() {
+			return one("optional", nil)
+		}
+		return one("optional", tagged(v.GetValue()))
+	case traits.Mapper:
+		var pairs [][2]any
+		for keys := v.Iterator(); keys.HasNext() == types.True; {
+			key := keys.Next()
+			pairs = append(pairs, [2]any{tagged(key), tagged(v.Get(key))})
+		}
+		sort.Slice(pairs, func(a, b int) bool { return fmt.Sprint(pairs[a][0]) < fmt.Sprint(pairs[b][0]) })
+		if pairs == nil {
+			pairs = [][2]any{}
+		}
+		return one("map", pairs)
+	case traits.Lister:
+		items := []any{}
+		for of := v.Iterator(); of.HasNext() == types.True; {
+			items = append(items, tagged(of.Next()))
+		}
+		return one("list", items)
+	}
+	return one(value.Type().TypeName(), fmt.Sprint(value.ConvertToType(types.StringType).Value()))
+}
