@@ -2,7 +2,10 @@
 
 use crate::support::plugins::{Gang, basics, framework};
 use bayplan::diag::SourceMap;
-use bayplan::dry_run::{World, cases};
+use bayplan::dry_run::cases::{self, Bench, Mismatch};
+use bayplan::dry_run::World;
+use bayplan::lang::coverage::Coverage;
+use bayplan::lang::policy_set::PolicySet;
 use bayplan::scheduler::Profiles;
 use bayplan::testing::node;
 use std::sync::Arc;
@@ -15,8 +18,17 @@ fn results(text: &str) -> Vec<Vec<String>> {
     let plugins = basics().into_iter().chain([Arc::new(Gang::default()) as _]).collect();
     let frameworks = vec![framework("default-scheduler", plugins)];
     let profiles = Arc::new(Profiles { frameworks, revision: 1 });
-    let run = |at| read.run_case(&sources, at, &world, &profiles, &|_| None).unwrap();
-    (0..read.cases.len()).map(|at| run(at).into_iter().map(|of| of.message).collect()).collect()
+    let policies = PolicySet::default();
+    let bench = Bench {
+        sources: &sources,
+        cluster: &world,
+        profiles: &profiles,
+        policies: &policies,
+        pod_file: &|_| None,
+    };
+    let run = |at| read.run_case(at, &bench, &mut Coverage::default(), false).unwrap().mismatches;
+    let words = |of: Mismatch| format!("expected {}; got {}", of.expected, of.got);
+    (0..read.cases.len()).map(|at| run(at).into_iter().map(words).collect()).collect()
 }
 
 fn mistake(text: &str) -> (String, String) {
@@ -52,10 +64,10 @@ cases:
     let results = results(text);
     assert_eq!(results[0], none);
     assert_eq!(results[1], none);
-    let waits = "expected on `n1`; the pod waits: 0/2 nodes are available: 2 Insufficient cpu.";
+    let waits = "expected n1; got waits: 0/2 nodes are available: 2 Insufficient cpu.";
     assert_eq!(results[2], [waits]);
     assert_eq!(results[3], none);
-    assert_eq!(results[4], ["at permit it waits for nobody; the pod is kept out of the queue by `Gates`"]);
+    assert_eq!(results[4], ["expected waits at permit; got waits at permit for nobody, is kept out of the queue by Gates"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 pub mod codes;
 mod embed;
 pub mod fix;
+pub mod formats;
 pub mod json;
 pub mod render;
 pub mod source;

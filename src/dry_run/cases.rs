@@ -19,8 +19,12 @@
 //! `scores` (a node's single scores of policies, before their weights), `waits` at Permit and `gated` (`true`, `false`,
 //! or the name of the policy).
 
-use super::{Options, PodReport, Report, Standing, World, place, run};
+use super::because::{Asked, Because};
+use super::coverage::Witness;
+use super::{Options, PodReport, Report, Standing, World, place, run_watched};
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
+use crate::lang::coverage::Coverage;
+use crate::lang::policy_set::PolicySet;
 use crate::lang::sources::bad_yaml;
 use crate::model::PodInfo;
 use crate::scheduler::{DecisionDetail, Profiles};
@@ -149,10 +153,37 @@ fn default_namespace() -> String {
 /// What did not come as expected.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Mismatch {
-    /// What was expected, and what came.
-    pub message: String,
+    /// What was expected.
+    pub expected: String,
+    /// What came.
+    pub got: String,
+    /// The rules that made the difference, with their values.
+    pub because: Vec<Because>,
     /// The expectation.
     pub span: Span,
+}
+
+/// What cases are run on.
+pub struct Bench<'a> {
+    /// The text of the cases.
+    pub sources: &'a SourceMap,
+    /// The cluster of the file.
+    pub cluster: &'a World,
+    /// The profiles with the policies in them.
+    pub profiles: &'a Arc<Profiles>,
+    /// The policies among the plugins.
+    pub policies: &'a PolicySet,
+    /// The objects of the files that cases mention.
+    pub pod_file: &'a dyn Fn(&str) -> Option<Value>,
+}
+
+/// What became of a case.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ended {
+    /// What did not come as expected; nothing when the case passed.
+    pub mismatches: Vec<Mismatch>,
+    /// Every pod with every rule on every node, where that was asked for.
+    pub account: Vec<(String, Vec<Because>)>,
 }
 
 /// Reads a file of tests.
@@ -216,49 +247,119 @@ impl CaseFile {
         names
     }
 
-    /// Runs one of the cases on the cluster. `pod_file` gives the objects of a file that a case mentions. Nothing comes
-    /// back when all is as expected; `Err` when the case itself is wrong.
+    /// The name of a case, where it is written.
+    pub fn place(&self, sources: &SourceMap, at: usize) -> Span {
+        let Some(file) = self.source else { return Span::default() };
+        let text = sources.get(file).map(|source| source.shared_text()).unwrap_or_default();
+        span(file, &text, &format!("cases[{at}].name"))
+    }
+
+    /// Runs one of the cases. What it asks of the policies is noted in `coverage`. `Err` when the case itself is wrong.
     pub fn run_case(
         &self,
-        sources: &SourceMap,
         at: usize,
-        cluster: &World,
-        profiles: &Arc<Profiles>,
-        pod_file: &dyn Fn(&str) -> Option<Value>,
-    ) -> Result<Vec<Mismatch>, Box<Diagnostic>> {
-        let Some((case, file)) = self.cases.get(at).zip(self.source) else { return Ok(Vec::new()) };
-        let text = sources.get(file).map(|source| source.shared_text()).unwrap_or_default();
+        bench: &Bench,
+        coverage: &mut Coverage,
+        account: bool,
+    ) -> Result<Ended, Box<Diagnostic>> {
+        let Some((case, file)) = self.cases.get(at).zip(self.source) else { return Ok(Ended::default()) };
+        let text = bench.sources.get(file).map(|source| source.shared_text()).unwrap_or_default();
         let bad = |message: String, path: &str| {
             let path = format!("cases[{at}].{path}");
             Box::new(Diagnostic::new(&codes::BAD_TEST, span(file, &text, &path), message))
         };
-        let mut world = cluster.clone();
+        let mut world = bench.cluster.clone();
         // Pods of the cluster that wait are no part of the test.
         world.pending.clear();
         for (place, pod) in case.pod.iter().chain(&case.pods).enumerate() {
             let path = if case.pod.is_some() { String::from("pod") } else { format!("pods[{place}]") };
-            let pod = read_pod(pod, pod_file).map_err(|message| bad(message, &path))?;
+            let pod = read_pod(pod, bench.pod_file).map_err(|message| bad(message, &path))?;
             world.add(crate::model::Object::Pod(Arc::new(pod)));
         }
         world.add_missing_namespaces();
-        let report = run(&world, profiles.clone(), &Options::default());
-        let mut mismatches = Vec::new();
-        let mut differ = |path: &str, message: Option<String>| {
-            let path = format!("cases[{at}].{path}");
-            mismatches.extend(message.map(|message| Mismatch { message, span: span(file, &text, &path) }));
-        };
+        let mut witness = Witness::new(bench.policies, bench.profiles, coverage);
+        let report = run_watched(&world, bench.profiles.clone(), &Options::default(), Some(&mut witness));
+        let now = crate::model::Time(report.elapsed.0);
+        witness.ended(report.scheduler.fork(), now, &world.pending);
+        let mut ended = Ended::default();
         for (name, expect) in expectations(case) {
             let path = name.map_or_else(|| String::from("expect"), |name| format!("expect.{name}"));
             let expect = Expect::deserialize(expect).map_err(|error| bad(error.to_string(), &path))?;
             let of = report.pods.iter().find(|pod| name.is_none_or(|name| pod.pod.name.as_str() == name));
             let Some(pod) = of else { return Err(bad(String::from("the case has no such pod"), &path)) };
-            compare(&expect, pod, &mut |field, message| differ(&format!("{path}.{field}"), message));
+            if let Some((field, message)) = nameless(&expect, pod, &world, bench) {
+                return Err(bad(message, &format!("{path}.{field}")));
+            }
+            compare(&expect, &Seen { pod, witness: &witness, policies: bench.policies }, &mut |field, wrong| {
+                let path = format!("cases[{at}].{path}.{field}");
+                ended.mismatches.push(Mismatch { span: span(file, &text, &path), ..wrong });
+            });
         }
-        if !case.order.is_empty() {
-            differ("order", order(&case.order, &report));
+        if let Some(wrong) = order(&case.order, &report) {
+            let span = span(file, &text, &format!("cases[{at}].order"));
+            ended.mismatches.push(Mismatch { span, ..wrong });
         }
-        Ok(mismatches)
+        if account {
+            let told = report.pods.iter().map(|pod| {
+                let seen = Seen { pod, witness: &witness, policies: bench.policies };
+                let all = seen.at_first().or(seen.at_end()).map(|asked| asked.all()).unwrap_or_default();
+                (format!("{} {}", pod.pod.name, stands(pod)), all)
+            });
+            ended.account = told.collect();
+        }
+        Ok(ended)
     }
+}
+
+/// A name in an expectation that nothing has: the field, and what is wrong. Such a case can neither fail nor pass.
+fn nameless(expect: &Expect, pod: &PodReport, world: &World, bench: &Bench) -> Option<(String, String)> {
+    let nodes: Vec<&str> = world
+        .objects
+        .iter()
+        .filter_map(|object| match object {
+            crate::model::Object::Node(node) => Some(node.name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let near = |name: &str, known: &[&str]| {
+        let near = crate::diag::suggest::nearest(name, known.iter().copied());
+        near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    };
+    let wanted = expect.node.iter().map(|name| ("node".to_owned(), name));
+    let scored = expect.scores.keys().map(|name| (format!("scores.{name}"), name));
+    for (field, name) in wanted.chain(scored) {
+        if !nodes.contains(&name.as_str()) {
+            let near = near(name, &nodes);
+            return Some((field, format!("no node of the cluster is called `{name}`{near}")));
+        }
+    }
+    let scores: Vec<String> = bench
+        .policies
+        .iter()
+        .flat_map(|policy| {
+            let own = policy.policy.scores.iter();
+            own.flat_map(|score| [score.name.to_string(), format!("{}/{}", policy.name(), score.name)])
+        })
+        .collect();
+    let known: Vec<&str> = scores.iter().map(String::as_str).collect();
+    for (node, of_node) in &expect.scores {
+        if let Some(name) = of_node.keys().find(|name| !known.contains(&name.as_str())) {
+            let near = near(name, &known);
+            return Some((format!("scores.{node}.{name}"), format!("no policy has a score `{name}`{near}")));
+        }
+    }
+    let framework = bench.profiles.get(&pod.pod.scheduler_name);
+    let plugins = framework.map(|framework| framework.plugins()).unwrap_or_default();
+    let names: Vec<&str> = plugins.iter().map(|plugin| plugin.name()).collect();
+    for (field, by) in [("waits", &expect.waits), ("gated", &expect.gated)] {
+        if let Some(YesOr::By(name)) = by
+            && !names.contains(&name.as_str())
+        {
+            let near = near(name, &names);
+            return Some((field.to_owned(), format!("no policy or plugin is called `{name}`{near}")));
+        }
+    }
+    None
 }
 
 fn read_pod(value: &Value, pod_file: &dyn Fn(&str) -> Option<Value>) -> Result<PodInfo, String> {
@@ -304,40 +405,89 @@ fn read_pod(value: &Value, pod_file: &dyn Fn(&str) -> Option<Value>) -> Result<P
 /// Where a pod stands, in words.
 fn stands(pod: &PodReport) -> String {
     match &pod.standing {
-        Standing::Bound(node) => format!("the pod is placed on `{node}`"),
-        Standing::Waiting { message } => format!("the pod waits: {message}"),
-        Standing::Gated { by } => format!("the pod is kept out of the queue by `{by}`"),
+        Standing::Bound(node) => node.to_string(),
+        Standing::Waiting { message } => format!("waits: {message}"),
+        Standing::Gated { by } => format!("is kept out of the queue by {by}"),
         Standing::Failing { message } => format!("the attempt fails: {message}"),
-        Standing::AtPermit { node, .. } => format!("the pod waits at permit for `{node}`"),
-        Standing::NotOurs => String::from("no profile serves the pod's `schedulerName`"),
-        Standing::Terminating => String::from("the pod is being deleted"),
+        Standing::AtPermit { node, .. } => format!("waits at permit for {node}"),
+        Standing::NotOurs => {
+            format!("is not ours: no profile is called `{}`", pod.pod.scheduler_name)
+        }
+        Standing::Terminating => String::from("is being deleted"),
     }
 }
 
-fn compare(expect: &Expect, pod: &PodReport, differ: &mut dyn FnMut(&str, Option<String>)) {
+/// One pod of a case with what was seen of it.
+struct Seen<'a> {
+    pod: &'a PodReport,
+    witness: &'a Witness<'a>,
+    policies: &'a PolicySet,
+}
+
+impl<'a> Seen<'a> {
+    fn at_first(&self) -> Option<Asked<'a>> {
+        Asked::of(self.pod, self.policies, self.witness.first.get(&self.pod.pod.key), false)
+    }
+
+    fn at_last(&self) -> Option<Asked<'a>> {
+        Asked::of(self.pod, self.policies, self.witness.last.get(&self.pod.pod.key), true)
+    }
+
+    fn at_end(&self) -> Option<Asked<'a>> {
+        Asked::of(self.pod, self.policies, self.witness.end.as_ref(), true)
+    }
+
+    fn wrong(&self, expected: String, because: Vec<Because>) -> Mismatch {
+        Mismatch { expected, got: stands(self.pod), because, span: Span::default() }
+    }
+}
+
+fn compare(expect: &Expect, seen: &Seen, differ: &mut dyn FnMut(&str, Mismatch)) {
+    let pod = seen.pod;
     let detail = pod.decisions.first().and_then(|decision| decision.detail.as_ref());
-    if let Some(node) = &expect.node {
-        let there = matches!(&pod.standing, Standing::Bound(at) if at.as_str() == node);
-        differ("node", (!there).then(|| format!("expected on `{node}`; {}", stands(pod))));
+    if let Some(node) = &expect.node
+        && !matches!(&pod.standing, Standing::Bound(at) if at.as_str() == node)
+    {
+        let because = seen.at_last().map(|asked| match &pod.standing {
+            Standing::Bound(chosen) => {
+                let refused = asked.refused(node);
+                if refused.is_empty() { asked.outscored(node, chosen) } else { refused }
+            }
+            Standing::Gated { .. } => asked.gates(),
+            _ => asked.refused(node),
+        });
+        let gated = matches!(pod.standing, Standing::Gated { .. });
+        let because = because.or_else(|| seen.at_end().filter(|_| gated).map(|asked| asked.gates()));
+        differ("node", seen.wrong(node.clone(), because.unwrap_or_default()));
     }
     match &expect.unschedulable {
         None => {}
         Some(Refused::Yes(expected)) => {
-            let waits = matches!(pod.standing, Standing::Waiting { .. });
-            let word = if *expected { "to wait" } else { "not to wait" };
-            differ(
-                "unschedulable",
-                (waits != *expected).then(|| format!("expected {word}; {}", stands(pod))),
-            );
+            if matches!(pod.standing, Standing::Waiting { .. }) != *expected {
+                let word = if *expected { "waits" } else { "does not wait" };
+                let because = seen.at_last().map(|asked| match &pod.standing {
+                    Standing::Bound(_) => Vec::new(),
+                    _ => pod_refusals(&asked),
+                });
+                differ("unschedulable", seen.wrong(word.to_owned(), because.unwrap_or_default()));
+            }
         }
-        Some(Refused::With(reason)) => differ("unschedulable", refused(reason, pod, detail)),
+        Some(Refused::With(reason)) => {
+            if let Some(wrong) = refused(reason, seen, detail) {
+                differ("unschedulable", wrong);
+            }
+        }
     }
     for (node, scores) in &expect.scores {
         for (name, expected) in scores {
             let came = score(detail, node, name);
-            let text = came.map_or_else(|| String::from("there is none"), |came| came.to_string());
-            let wrong =
-                (came != Some(*expected)).then(|| format!("expected {name} {expected} for `{node}`; {text}"));
+            if came == Some(*expected) {
+                continue;
+            }
+            let because = seen.at_first().map(|asked| asked.score(node, name)).unwrap_or_default();
+            let got = came.map_or_else(|| String::from("none"), |came| came.to_string());
+            let expected = format!("{name} {expected} on {node}");
+            let wrong = Mismatch { expected, got, because, span: Span::default() };
             differ(&format!("scores.{node}.{name}"), wrong);
         }
     }
@@ -347,47 +497,88 @@ fn compare(expect: &Expect, pod: &PodReport, differ: &mut dyn FnMut(&str, Option
             .iter()
             .flat_map(|waited| waited.plugins.iter().map(|(name, _)| name.as_str()))
             .collect();
-        let holds = match expected {
-            YesOr::Yes(yes) => *yes == pod.waited.is_some(),
-            YesOr::By(name) => by.contains(&name.as_str()),
+        let (holds, word) = match expected {
+            YesOr::Yes(yes) => (
+                *yes == pod.waited.is_some(),
+                if *yes { "waits at permit".to_owned() } else { "does not wait at permit".to_owned() },
+            ),
+            YesOr::By(name) => (by.contains(&name.as_str()), format!("waits at permit for {name}")),
         };
-        let text =
-            if by.is_empty() { String::from("it waits for nobody") } else { format!("it waits for {by:?}") };
-        differ("waits", (!holds).then(|| format!("at permit {text}; {}", stands(pod))));
+        if !holds {
+            let mut got = match &by[..] {
+                [] => String::from("waits at permit for nobody"),
+                some => format!("waits at permit for {}", some.join(", ")),
+            };
+            got.push_str(&match &pod.standing {
+                Standing::Bound(node) => format!(", placed on {node}"),
+                Standing::AtPermit { .. } => String::new(),
+                _ => format!(", {}", stands(pod)),
+            });
+            let node = pod.waited.as_ref().map(|waited| &waited.node).or(match &pod.standing {
+                Standing::Bound(node) | Standing::AtPermit { node, .. } => Some(node),
+                _ => None,
+            });
+            let because = seen.at_end().map(|asked| asked.waits(node.map(|node| node.as_str())));
+            let because = because.filter(|_| node.is_some()).unwrap_or_default();
+            differ("waits", Mismatch { expected: word, got, because, span: Span::default() });
+        }
     }
     if let Some(expected) = &expect.gated {
         let by = match &pod.standing {
             Standing::Gated { by } => Some(by.as_str()),
             _ => None,
         };
-        let holds = match expected {
-            YesOr::Yes(yes) => *yes == by.is_some(),
-            YesOr::By(name) => by == Some(name.as_str()),
+        let (holds, word) = match expected {
+            YesOr::Yes(true) => (by.is_some(), "is kept out of the queue".to_owned()),
+            YesOr::Yes(false) => (by.is_none(), "is let into the queue".to_owned()),
+            YesOr::By(name) => (by == Some(name.as_str()), format!("is kept out of the queue by {name}")),
         };
-        differ("gated", (!holds).then(|| stands(pod)));
+        if !holds {
+            let because = seen.at_end().map(|asked| asked.gates()).unwrap_or_default();
+            differ("gated", seen.wrong(word, because));
+        }
     }
 }
 
+/// Why each node refuses the pod; of many nodes the first three.
+fn pod_refusals(asked: &Asked) -> Vec<Because> {
+    asked.nodes.iter().flat_map(|node| asked.refused(&node.name)).take(3).collect()
+}
+
 /// Whether the pod was refused for a reason, by as many nodes as expected.
-fn refused(expected: &Reason, pod: &PodReport, detail: Option<&DecisionDetail>) -> Option<String> {
+fn refused(expected: &Reason, seen: &Seen, detail: Option<&DecisionDetail>) -> Option<Mismatch> {
+    let pod = seen.pod;
+    let reason = &expected.reason;
     let nodes = detail.map(|detail| detail.nodes.as_slice()).unwrap_or_default();
     let gives = |node: &&crate::scheduler::NodeDetail| {
         let refused = node.refused.as_ref();
-        refused.is_some_and(|(_, status)| status.reasons().any(|reason| reason == expected.reason))
+        refused.is_some_and(|(_, status)| status.reasons().any(|known| known == reason))
     };
     let count = nodes.iter().filter(gives).count();
     // A refusal after a node was chosen has no nodes; it is in the text.
-    let said = matches!(&pod.standing, Standing::Waiting { message } if message.contains(&expected.reason));
-    let placed = matches!(pod.standing, Standing::Bound(_));
-    match expected.nodes {
-        _ if placed => Some(format!("expected to wait; {}", stands(pod))),
-        None if said || count > 0 => None,
-        Some(nodes) if nodes == count => None,
-        Some(nodes) => {
-            Some(format!("expected {nodes} nodes to say `{}`, {count} do; {}", expected.reason, stands(pod)))
-        }
-        None => Some(format!("nobody says `{}`; {}", expected.reason, stands(pod))),
+    let said = matches!(&pod.standing, Standing::Waiting { message } if message.contains(reason));
+    let on = |nodes: usize| if nodes == 1 { "on 1 node".to_owned() } else { format!("on {nodes} nodes") };
+    let words = match expected.nodes {
+        Some(nodes) => format!("waits, {}: {reason}", on(nodes)),
+        None => format!("waits: {reason}"),
+    };
+    if let Standing::Bound(node) = &pod.standing {
+        let because = seen.at_last().map(|asked| asked.passed(node, reason)).unwrap_or_default();
+        return Some(seen.wrong(words, because));
     }
+    let as_expected = match expected.nodes {
+        None => said || count > 0,
+        Some(nodes) => nodes == count,
+    };
+    if as_expected {
+        return None;
+    }
+    let because = seen.at_first().map(|asked| asked.one_without(reason)).unwrap_or_default();
+    let mut wrong = seen.wrong(words, because);
+    if expected.nodes.is_some() {
+        wrong.got = format!("{} {}", on(count), wrong.got);
+    }
+    Some(wrong)
 }
 
 /// The single score of a policy for a node, by `SCORE` or `POLICY/SCORE`.
@@ -402,7 +593,10 @@ fn score(detail: Option<&DecisionDetail>, node: &str, name: &str) -> Option<i64>
     node.scores.iter().find_map(|of| named(&of))
 }
 
-fn order(expected: &[String], report: &Report) -> Option<String> {
+fn order(expected: &[String], report: &Report) -> Option<Mismatch> {
+    if expected.is_empty() {
+        return None;
+    }
     let tried: Vec<&str> = report
         .tried
         .iter()
@@ -410,5 +604,12 @@ fn order(expected: &[String], report: &Report) -> Option<String> {
         .map(|pod| pod.pod.name.as_str())
         .filter(|name| expected.iter().any(|expected| expected == name))
         .collect();
-    (tried != *expected).then(|| format!("the pods were tried in the order {}", tried.join(", ")))
+    let words = |names: &[&str]| format!("tried in the order {}", names.join(", "));
+    let wanted: Vec<&str> = expected.iter().map(String::as_str).collect();
+    (tried != wanted).then(|| Mismatch {
+        expected: words(&wanted),
+        got: words(&tried),
+        because: Vec::new(),
+        span: Span::default(),
+    })
 }

@@ -3,7 +3,9 @@
 //! (dry-run, test, explain); what is read from files is in `load`, what tests of policies expect in `cases`.
 
 pub mod api;
+pub mod because;
 pub mod cases;
+mod coverage;
 pub mod load;
 mod place;
 pub mod world;
@@ -14,7 +16,7 @@ pub use world::World;
 
 use crate::engine::TieBreak;
 use crate::framework::EventRecord;
-use crate::model::{Duration, PodInfo, PodKey, Symbol, Time};
+use crate::model::{Duration, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{
     self, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel, Scheduler, Stage,
 };
@@ -138,9 +140,27 @@ pub struct Report {
     pub scheduler: Scheduler,
 }
 
+/// Watches a dry run: what the plugins were asked, and on which state of the cluster.
+pub trait Watcher {
+    /// An attempt ended with this decision; `before` is the cluster as it was when it began.
+    fn decided(&mut self, before: Snapshot, record: &DecisionRecord);
+    /// An input was handled, and what followed from it.
+    fn handled(&mut self, scheduler: &Scheduler, now: Time);
+}
+
 /// Schedules the pending pods of a world.
 pub fn run(world: &World, profiles: Arc<Profiles>, options: &Options) -> Report {
-    let mut run = Run::new(world, profiles, options);
+    run_watched(world, profiles, options, None)
+}
+
+/// The same before someone's eyes.
+pub fn run_watched(
+    world: &World,
+    profiles: Arc<Profiles>,
+    options: &Options,
+    watcher: Option<&mut dyn Watcher>,
+) -> Report {
+    let mut run = Run::new(world, profiles, options, watcher);
     match options.order {
         Order::Queue => {
             for pod in &world.pending {
@@ -163,7 +183,8 @@ pub fn run(world: &World, profiles: Arc<Profiles>, options: &Options) -> Report 
 }
 
 /// A dry run under way.
-struct Run {
+struct Run<'w> {
+    watcher: Option<&'w mut dyn Watcher>,
     scheduler: Scheduler,
     server: Api,
     /// How much of the server's log was shown.
@@ -179,8 +200,13 @@ struct Run {
     stopped: bool,
 }
 
-impl Run {
-    fn new(world: &World, profiles: Arc<Profiles>, options: &Options) -> Self {
+impl<'w> Run<'w> {
+    fn new(
+        world: &World,
+        profiles: Arc<Profiles>,
+        options: &Options,
+        watcher: Option<&'w mut dyn Watcher>,
+    ) -> Self {
         let scheduler = Scheduler::new(scheduler::Options {
             longest_wait: None,
             window: usize::MAX,
@@ -192,6 +218,7 @@ impl Run {
             ..scheduler::Options::default()
         });
         let mut run = Self {
+            watcher,
             scheduler,
             server: Api::new(),
             seen: 0,
@@ -219,6 +246,8 @@ impl Run {
         let mut inputs = std::collections::VecDeque::from([input]);
         let mut effects = Vec::new();
         while let Some(input) = inputs.pop_front() {
+            let watched = self.watcher.is_some() && matches!(input, Input::Cycle);
+            let mut before = watched.then(|| self.scheduler.fork());
             self.scheduler.step(input, self.now, &mut effects);
             for effect in effects.drain(..) {
                 match effect {
@@ -231,12 +260,18 @@ impl Run {
                     }
                     Effect::Event(event) => self.events.entry(event.key.clone()).or_default().push(event),
                     Effect::Decided(record) => {
+                        if let (Some(watcher), Some(before)) = (&mut self.watcher, before.take()) {
+                            watcher.decided(before, &record);
+                        }
                         if !self.decisions.contains_key(&record.key) {
                             self.tried.push(record.key.clone());
                         }
                         self.decisions.entry(record.key.clone()).or_default().push(*record);
                     }
                 }
+            }
+            if let Some(watcher) = &mut self.watcher {
+                watcher.handled(&self.scheduler, self.now);
             }
             inputs.extend(self.unseen());
         }

@@ -29,6 +29,7 @@ pub mod lower;
 pub mod filing;
 pub mod policy_set;
 pub mod account;
+pub mod coverage;
 
 use crate::diag::{Diagnostic, Source};
 use check::Argument;

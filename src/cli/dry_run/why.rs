@@ -2,6 +2,7 @@
 
 use super::How;
 use crate::cli::output::count;
+use crate::dry_run::because::decisive;
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 
 /// Why the pod is where it is, or why it waits.
@@ -32,7 +33,7 @@ pub fn why(record: &DecisionRecord, how: &How) -> String {
             match (chosen, runner_up(nodes, node)) {
                 (Some(chosen), Some(second)) => {
                     let ahead = chosen.total.unwrap_or_default() - second.total.unwrap_or_default();
-                    let by = decisive(chosen, second);
+                    let by = decisive(chosen, second).map(|(name, ..)| name).unwrap_or_default();
                     format!("best of {of}: {ahead} ahead of {}, by {by}", second.name)
                 }
                 _ => format!("best of {of}"),
@@ -51,35 +52,4 @@ pub fn reasons(message: &str) -> &str {
 pub fn runner_up<'a>(nodes: &'a [NodeDetail], chosen: &str) -> Option<&'a NodeDetail> {
     let others = nodes.iter().filter(|node| node.refused.is_none() && node.name != *chosen);
     others.rev().max_by_key(|node| node.total)
-}
-
-/// A node's total as its parts: plugins, and the single statements of policies, weights included. The parts add up
-/// to the total.
-pub fn addends(node: &NodeDetail) -> Vec<(String, i64)> {
-    let mut found = Vec::new();
-    for score in &node.scores {
-        let own: i64 = score.parts.iter().map(|part| part.score * part.weight).sum();
-        let factor = if own == 0 { 1 } else { score.score / own };
-        if score.parts.is_empty() || own * factor != score.score {
-            found.push((score.plugin.to_string(), score.score));
-            continue;
-        }
-        for part in &score.parts {
-            found.push((format!("{}/{}", score.plugin, part.name), part.score * part.weight * factor));
-        }
-    }
-    found
-}
-
-/// What separates two nodes most: a plugin, or one statement of a policy.
-fn decisive(chosen: &NodeDetail, second: &NodeDetail) -> String {
-    let theirs = addends(second);
-    let mut most = (i64::MIN, String::new());
-    for (name, score) in addends(chosen) {
-        let other = theirs.iter().find(|(other, _)| *other == name).map_or(0, |(_, score)| *score);
-        if score - other > most.0 {
-            most = (score - other, name);
-        }
-    }
-    most.1
 }

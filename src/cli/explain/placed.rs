@@ -1,7 +1,8 @@
 //! Why a pod was put where it is: the chosen node beside the runner-up, score by score, and who refused the others.
 
-use crate::cli::dry_run::why::{addends, runner_up};
+use crate::cli::dry_run::why::runner_up;
 use crate::cli::output::{Column, Output, Style, Table, count};
+use crate::dry_run::because::addends;
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -17,6 +17,37 @@ pub fn draw(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> 
     text
 }
 
+/// The same with each part's values to its right instead of below it: for lists of many conditions.
+pub fn draw_beside(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> String {
+    let mut lines = Vec::new();
+    let drawing = Drawing { sources, out, indent };
+    drawing.collect(shown, "", "", &mut lines);
+    let wide = |line: &&Line| !line.values.is_empty();
+    let long = |line: &Line| line.lead.chars().count() + line.source.chars().count();
+    let widest = lines.iter().filter(wide).map(long).max().unwrap_or(0);
+    let mut text = String::new();
+    for line in &lines {
+        let blanks = " ".repeat(WORD.saturating_sub(line.word.len()));
+        let gap = " ".repeat(if line.values.is_empty() { 0 } else { widest - long(line) + 3 });
+        let source =
+            if line.reached { line.source.clone() } else { out.paint(Style::Dim, &line.source) };
+        let word = out.paint(line.style, line.word);
+        let values = out.paint(Style::Strong, &line.values);
+        drawing.push(&mut text, &format!("{word}{blanks}{}{source}{gap}{values}", line.lead));
+    }
+    text
+}
+
+/// A line of [`draw_beside`].
+struct Line {
+    word: &'static str,
+    style: Style,
+    lead: String,
+    source: String,
+    values: String,
+    reached: bool,
+}
+
 /// The same as JSON.
 pub fn to_json(sources: &SourceMap, shown: &Shown) -> Value {
     let parts: Vec<Value> = shown.parts.iter().map(|part| to_json(sources, part)).collect();
@@ -43,45 +74,54 @@ struct Drawing<'a> {
 impl Drawing<'_> {
     fn line(&self, shown: &Shown, lead: &str, below: &str, text: &mut String) {
         let source = one_line(self.sources.text(shown.span));
-        let word = match shown.truth {
-            Some(true) => "true",
-            Some(false) => "false",
-            None => "",
-        };
-        let style = match shown.truth {
-            _ if !shown.reached => Style::Dim,
-            Some(true) => Style::Good,
-            Some(false) => Style::Bad,
-            None => Style::Plain,
-        };
+        let (word, style) = verdict(shown);
         let blanks = " ".repeat(WORD.saturating_sub(word.len()));
         let shown_source = if shown.reached { source.clone() } else { self.out.paint(Style::Dim, &source) };
         let painted = self.out.paint(style, word);
         self.push(text, &format!("{painted}{blanks}{lead}{shown_source}"));
-        // Beside a condition every other condition has a line, too.
-        let conditions = shown.parts.iter().any(is_branch);
-        let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
-        let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
-        let mut values = Vec::new();
-        for part in shown.parts.iter().filter(|part| !own_line(part)) {
-            leaves(part, &mut values);
+        let (children, values) = split(shown);
+        self.values(shown, values.into_iter(), below, text);
+        for (child, here, under) in self.branches(children) {
+            self.line(child, &format!("{below}{here}"), &format!("{below}{under}"), text);
         }
-        let inside = |part: &&&Shown| {
-            part.span.source == shown.span.source
-                && part.span.start >= shown.span.start
-                && part.span.end <= shown.span.end
-        };
-        self.values(shown, values.iter().filter(inside).copied(), below, text);
-        for (at, child) in children.iter().enumerate() {
-            let last = at + 1 == children.len();
-            let (here, under) = match (last, self.out.unicode) {
+    }
+
+    /// The lines of a condition and its parts, values beside them.
+    fn collect(&self, shown: &Shown, lead: &str, below: &str, lines: &mut Vec<Line>) {
+        let (word, style) = verdict(shown);
+        let (children, values) = split(shown);
+        let literal = |value: &&Shown| self.sources.text(value.span) == value.value;
+        let mut values: Vec<&str> =
+            values.into_iter().filter(|value| !literal(value)).map(|value| value.value.as_str()).collect();
+        if shown.parts.is_empty() && shown.truth.is_none() {
+            values.push(&shown.value);
+        }
+        lines.push(Line {
+            word,
+            style,
+            lead: lead.to_owned(),
+            source: one_line(self.sources.text(shown.span)),
+            values: values.join(", "),
+            reached: shown.reached,
+        });
+        for (child, here, under) in self.branches(children) {
+            self.collect(child, &format!("{below}{here}"), &format!("{below}{under}"), lines);
+        }
+    }
+
+    /// Children with the lines that lead to them and run on below them.
+    fn branches<'s>(&self, children: Vec<&'s Shown>) -> Vec<(&'s Shown, &'static str, &'static str)> {
+        let count = children.len();
+        let drawn = children.into_iter().enumerate().map(|(at, child)| {
+            let (here, under) = match (at + 1 == count, self.out.unicode) {
                 (false, true) => ("├─ ", "│  "),
                 (true, true) => ("└─ ", "   "),
                 (false, false) => ("+- ", "|  "),
                 (true, false) => ("+- ", "   "),
             };
-            self.line(child, &format!("{below}{here}"), &format!("{below}{under}"), text);
-        }
+            (child, here, under)
+        });
+        drawn.collect()
     }
 
     /// A line of values, each under its own text.
@@ -118,6 +158,33 @@ impl Drawing<'_> {
         text.push_str(line.trim_end());
         text.push('\n');
     }
+}
+
+/// The word and its colour.
+fn verdict(shown: &Shown) -> (&'static str, Style) {
+    match shown.truth {
+        Some(true) => ("true", if shown.reached { Style::Good } else { Style::Dim }),
+        Some(false) => ("false", if shown.reached { Style::Bad } else { Style::Dim }),
+        None => ("", if shown.reached { Style::Plain } else { Style::Dim }),
+    }
+}
+
+/// The parts that have lines of their own, and the values in the line itself.
+fn split(shown: &Shown) -> (Vec<&Shown>, Vec<&Shown>) {
+    // Beside a condition every other condition has a line, too.
+    let conditions = shown.parts.iter().any(is_branch);
+    let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
+    let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
+    let mut values = Vec::new();
+    for part in shown.parts.iter().filter(|part| !own_line(part)) {
+        leaves(part, &mut values);
+    }
+    values.retain(|part| {
+        part.span.source == shown.span.source
+            && part.span.start >= shown.span.start
+            && part.span.end <= shown.span.end
+    });
+    (children, values)
 }
 
 /// A condition with parts of its own gets a line; everything else is a value under its text.

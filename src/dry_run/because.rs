@@ -1,0 +1,249 @@
+//! Why a pod of a test is where it is: the rule that made the difference, with its values. From the recorded decision
+//! and the reference evaluator; `cases` asks, `cli test` draws.
+
+use super::PodReport;
+use super::coverage::{Moment, named};
+use crate::lang::account::accounts;
+use crate::lang::context::EvalContext;
+use crate::lang::convert;
+use crate::lang::interpret::Shown;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::model::{PodInfo, Symbol};
+use crate::scheduler::NodeDetail;
+use std::sync::Arc;
+
+/// One thing that made a result so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Because {
+    /// In words: who did what, where it is written.
+    pub text: String,
+    /// The condition or value with its parts; places are those of the policies' texts.
+    pub tree: Option<Shown>,
+}
+
+impl Because {
+    fn of(text: String) -> Self {
+        Self { text, tree: None }
+    }
+}
+
+/// What is asked about one pod.
+pub(super) struct Asked<'a> {
+    pub(super) policies: &'a PolicySet,
+    pub(super) moment: &'a Moment,
+    pub(super) pod: &'a PodInfo,
+    /// The nodes of the decision that was made then.
+    pub(super) nodes: &'a [NodeDetail],
+}
+
+impl<'a> Asked<'a> {
+    /// The first decision on a pod, or the last, at its moment.
+    pub(super) fn of(
+        report: &'a PodReport,
+        policies: &'a PolicySet,
+        moment: Option<&'a Moment>,
+        last: bool,
+    ) -> Option<Self> {
+        let decision = if last { report.decisions.last() } else { report.decisions.first() };
+        let nodes = decision.and_then(|decision| decision.detail.as_ref()).map(|detail| &*detail.nodes);
+        Some(Self { policies, moment: moment?, pod: &report.pod, nodes: nodes.unwrap_or_default() })
+    }
+
+    fn context(&self) -> EvalContext<'a> {
+        EvalContext::new(self.pod, &self.moment.snapshot, self.moment.now)
+    }
+
+    fn detail(&self, node: &str) -> Option<&'a NodeDetail> {
+        self.nodes.iter().find(|of| of.name == *node)
+    }
+
+    fn applies(&self, policy: &CompiledPolicy) -> bool {
+        let mut evaluator = policy.evaluator(self.context());
+        policy.policy.applies.iter().all(|condition| evaluator.holds(condition))
+    }
+
+    /// Why a node refuses the pod; nothing when it does not.
+    pub(super) fn refused(&self, node: &str) -> Vec<Because> {
+        let Some((plugin, status)) = self.detail(node).and_then(|of| of.refused.as_ref()) else {
+            return Vec::new();
+        };
+        let info = named(&self.moment.snapshot, &Symbol::new(node));
+        if let (Some(policy), Some(info)) = (self.policies.get(plugin), info) {
+            let told = accounts(policy, self.context().on(info));
+            if let Some(first) = told.into_iter().find(|account| account.refuses && account.reached) {
+                let text = format!("{node} is refused by {}, {}", first.filter, first.place);
+                return vec![Because { text, tree: first.condition }];
+            }
+        }
+        let message = status.message();
+        let room = self.room(node, &message).map_or_else(String::new, |room| format!(" ({room})"));
+        vec![Because::of(format!("{node} is refused by {plugin}: {message}{room}"))]
+    }
+
+    /// Why a node is not refused for a reason: the rule that says it, and what it found there.
+    pub(super) fn passed(&self, node: &str, reason: &str) -> Vec<Because> {
+        let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
+        for policy in self.policies.iter() {
+            let told = accounts(policy, self.context().on(info));
+            let Some(account) = told.into_iter().find(|account| account.reason == reason) else { continue };
+            if !self.applies(policy) {
+                let mut evaluator = policy.evaluator(self.context());
+                let condition = policy.policy.applies.iter().find(|condition| !evaluator.holds(condition));
+                let tree = condition.map(|condition| policy.evaluator(self.context()).tree(condition));
+                return vec![Because { text: format!("{} does not apply to the pod", policy.name()), tree }];
+            }
+            if account.refuses {
+                continue;
+            }
+            let text = format!("{node} passed {}, {}", account.filter, account.place);
+            return vec![Because { text, tree: account.condition }];
+        }
+        self.room(node, reason).map(|room| Because::of(format!("{node} has room: {room}"))).into_iter().collect()
+    }
+
+    /// The first node that does not give the reason, and why.
+    pub(super) fn one_without(&self, reason: &str) -> Vec<Because> {
+        let gives = |of: &&NodeDetail| {
+            let refused = of.refused.as_ref();
+            refused.is_some_and(|(_, status)| status.reasons().any(|known| known == reason))
+        };
+        let Some(node) = self.nodes.iter().find(|of| !gives(of)) else { return Vec::new() };
+        if node.refused.is_none() { self.passed(&node.name, reason) } else { self.refused(&node.name) }
+    }
+
+    /// `2 of 8 cpu free, 4 needed`, where a reason speaks of a resource.
+    fn room(&self, node: &str, reason: &str) -> Option<String> {
+        let name = Symbol::new(reason.strip_prefix("Insufficient ")?.split(',').next()?);
+        let info = named(&self.moment.snapshot, &Symbol::new(node))?;
+        let (all, used) = (info.allocatable().get(&name), info.requested().get(&name));
+        // `2` cpu, not `2cpu`: the name of the resource stands behind it.
+        let show = |amount: i64| {
+            let shown = convert::resource(&name, amount);
+            shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
+        };
+        let free = show(all.saturating_sub(used).max(0));
+        Some(format!("{free} of {} {name} free, {} needed", show(all), show(self.pod.requests.get(&name))))
+    }
+
+    /// Why another node won: the score that separates them most.
+    pub(super) fn outscored(&self, expected: &str, chosen: &str) -> Vec<Because> {
+        let (Some(wanted), Some(won)) = (self.detail(expected), self.detail(chosen)) else { return Vec::new() };
+        let (Some(less), Some(more)) = (wanted.total, won.total) else { return Vec::new() };
+        if less == more {
+            return vec![Because::of(format!("{expected} and {chosen} are equal, {more} each: it was drawn"))];
+        }
+        let Some((name, theirs, own)) = decisive(won, wanted) else { return Vec::new() };
+        let text =
+            format!("{chosen} scores {more}, {expected} {less}; most by {name}: {theirs} against {own}");
+        vec![Because::of(text)]
+    }
+
+    /// How a single score of a policy came about.
+    pub(super) fn score(&self, node: &str, name: &str) -> Vec<Because> {
+        let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
+        if self.detail(node).is_some_and(|of| of.refused.is_some()) {
+            return self.refused(node);
+        }
+        for policy in self.policies.iter() {
+            let of = policy.policy.scores.iter().find(|score| {
+                *score.name == *name || format!("{}/{}", policy.name(), score.name) == *name
+            });
+            let Some(score) = of else { continue };
+            if !self.applies(policy) {
+                return vec![Because::of(format!("{} does not apply to the pod", policy.name()))];
+            }
+            let mut evaluator = policy.evaluator(self.context().on(info));
+            let mut gives = score.gives.iter();
+            let taken = gives.find(|give| give.when.as_ref().is_none_or(|when| evaluator.holds(when)));
+            let Some(value) = taken.and_then(|give| give.value.as_ref()) else {
+                return vec![Because::of(format!("{name} gives {node} nothing"))];
+            };
+            let tree = evaluator.tree(value);
+            return vec![Because { text: format!("{name} gives {node} {}", tree.value), tree: Some(tree) }];
+        }
+        Vec::new()
+    }
+
+    /// What waits at permit wait for, and whether it is so.
+    pub(super) fn waits(&self, node: Option<&str>) -> Vec<Because> {
+        let info = node.and_then(|node| named(&self.moment.snapshot, &Symbol::new(node)));
+        let mut found = Vec::new();
+        for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
+            let context = EvalContext { node: info, ..self.context() };
+            for wait in policy.policy.permits.iter().flat_map(|permit| &permit.waits) {
+                let tree = policy.evaluator(context).tree(&wait.until);
+                found.push(Because { text: format!("{} waits until this holds", policy.name()), tree: Some(tree) });
+            }
+        }
+        found
+    }
+
+    /// What gates say.
+    pub(super) fn gates(&self) -> Vec<Because> {
+        let mut found = Vec::new();
+        for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
+            for gate in &policy.policy.gates {
+                let tree = gate.condition.as_ref().map(|of| policy.evaluator(self.context()).tree(of));
+                let holds = tree.as_ref().is_none_or(|tree| tree.truth == Some(gate.refuses_when));
+                let how = if holds { "keeps the pod out" } else { "lets the pod in" };
+                found.push(Because { text: format!("the gate of {} {how}", policy.name()), tree });
+            }
+        }
+        found
+    }
+
+    /// Everything about every node of the decision: for those who ask for it.
+    pub(super) fn all(&self) -> Vec<Because> {
+        let mut found = self.gates();
+        let applying: Vec<&Arc<CompiledPolicy>> = self.policies.iter().filter(|of| self.applies(of)).collect();
+        for node in self.nodes {
+            let score = node.total.map_or_else(String::new, |total| format!(", score {total}"));
+            match &node.refused {
+                Some((plugin, status)) => found
+                    .push(Because::of(format!("{} is refused by {plugin}: {}", node.name, status.message()))),
+                None => found.push(Because::of(format!("{} fits{score}", node.name))),
+            }
+            let Some(info) = named(&self.moment.snapshot, &node.name) else { continue };
+            for policy in &applying {
+                for account in accounts(policy, self.context().on(info)) {
+                    let how = if account.refuses { "refuses" } else { "passes" };
+                    let text = format!("{} {how} {}, {}", account.filter, node.name, account.place);
+                    found.push(Because { text, tree: account.condition });
+                }
+                let scores = policy.policy.scores.iter().filter(|_| node.refused.is_none());
+                found.extend(scores.flat_map(|score| self.score(&node.name, &score.name)));
+            }
+        }
+        found
+    }
+}
+
+/// A node's total as its parts: plugins, and the single statements of policies, weights included. The parts add up
+/// to the total.
+pub fn addends(node: &NodeDetail) -> Vec<(String, i64)> {
+    let mut found = Vec::new();
+    for score in &node.scores {
+        let own: i64 = score.parts.iter().map(|part| part.score * part.weight).sum();
+        let factor = if own == 0 { 1 } else { score.score / own };
+        if score.parts.is_empty() || own * factor != score.score {
+            found.push((score.plugin.to_string(), score.score));
+            continue;
+        }
+        for part in &score.parts {
+            found.push((format!("{}/{}", score.plugin, part.name), part.score * part.weight * factor));
+        }
+    }
+    found
+}
+
+/// What separates two nodes most: a plugin, or one statement of a policy, with what each node has of it.
+pub fn decisive(ahead: &NodeDetail, behind: &NodeDetail) -> Option<(String, i64, i64)> {
+    let theirs = addends(behind);
+    let other = |name: &str| theirs.iter().find(|(known, _)| known == name).map_or(0, |(_, score)| *score);
+    let both = addends(ahead).into_iter().map(|(name, score)| {
+        let other = other(&name);
+        (name, score, other)
+    });
+    // The first of those that separate them equally.
+    both.reduce(|most, next| if next.1 - next.2 > most.1 - most.2 { next } else { most })
+}
