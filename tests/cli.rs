@@ -384,6 +384,60 @@ fn bad_policy_texts_are_said_and_end_with_1() {
 }
 
 #[test]
+fn lint_prints_for_other_programs() {
+    let broken = file(
+        "formats.bay",
+        b"/// x\npolicy p { filter f { require node.labels[\"gpu\"] == true else \"r\" } }\n",
+    );
+    let as_json = |format: &str| -> Value {
+        let ended = bayplan(&["lint", text(&broken), "--format", format]);
+        assert_eq!(ended.status, 1, "{format}");
+        serde_json::from_str(&ended.out).unwrap()
+    };
+    let result = as_json("sarif")["runs"][0]["results"][0].clone();
+    assert_eq!(result["ruleId"], "BP0103");
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 2);
+    assert_eq!(as_json("rdjson")["diagnostics"][0]["suggestions"][0]["text"], "\"true\"");
+    let github = bayplan(&["lint", text(&broken), "-o", "github"]);
+    assert!(
+        github.out.starts_with("::error file=") && github.out.contains("line=2,title=BP0103"),
+        "{}",
+        github.out
+    );
+    let junit = bayplan(&["lint", text(&broken), "--format", "junit"]);
+    assert!(junit.out.contains("failures=\"1\"") && junit.status == 1, "{}", junit.out);
+}
+
+#[test]
+fn lint_fix_writes_what_is_certain_and_prints_the_rest() {
+    let source = "/// x\npolicy p {\n  filter f { require node.labels[\"gpu\"] == true else \"r\" }\n  filter g { reject \"r\" when node.ready and pod.priority > 1s }\n}\n";
+    let broken = file("fixable.bay", source.as_bytes());
+    let ended = bayplan(&["lint", text(&broken)]);
+    assert_eq!(ended.status, 1);
+    let last: Vec<&str> = ended.out.lines().rev().take(2).collect();
+    assert!(last[1].contains(" can be fixed: bayplan lint --fix "), "{}", ended.out);
+    let ended = bayplan(&["lint", "--fix", text(&broken)]);
+    let now = std::fs::read_to_string(&broken).unwrap();
+    assert!(now.contains("== \"true\"") && now.contains("node.ready && pod.priority"), "{now}");
+    assert_eq!(ended.status, 1, "{}", ended.out);
+    assert!(ended.out.starts_with("2 mistakes were fixed"), "{}", ended.out);
+    assert!(ended.out.contains("pod.priority > 1s"), "{}", ended.out);
+    assert_eq!(with_stdin(&["lint", "--fix", "-"], source).status, 2);
+}
+
+#[test]
+fn a_broken_document_does_not_hide_the_mistakes_of_the_others() {
+    let map = "kind: ConfigMap\nmetadata: {name: m, labels: {bayplan.dev/policy: 'x'}}\ndata:\n  p.bay: |\n    policy p { filter f { require nod.ready else \"r\" } }\n";
+    let path = file("stream.yaml", format!("kind: [\n---\n{map}").as_bytes());
+    let ended = bayplan(&["lint", text(&path), "--format", "json"]);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    let said = json["diagnostics"].as_array().unwrap();
+    let of =
+        |code: &str| said.iter().find(|said| said["code"] == code).map(|said| said["start"]["line"].clone());
+    assert!(of("BP0502").is_some() && of("BP0201") == Some(7.into()), "{}", ended.out);
+}
+
+#[test]
 fn three_mistakes_in_two_policies_of_a_config_map_are_on_their_lines() {
     let map = "\
 apiVersion: v1
@@ -414,11 +468,11 @@ data:
 #[test]
 fn tests_of_policies_end_with_1_when_one_fails() {
     assert_eq!(bayplan(&["test", "examples/first"]).status, 0);
-    let folder = file("wrong.test.yaml", b"policies: [p.bay]\ncluster: c.yaml\ncases:\n- name: it goes elsewhere\n  pod: {name: x}\n  expect: {node: b}\n");
+    let folder = file("wrong.test.yaml", b"policies: [p.bay]\ncluster: c.yaml\ncases:\n- name: it goes elsewhere\n  pod: {name: x}\n  expect: {unschedulable: {reason: the way out is closed}}\n");
     let folder = folder.parent().unwrap();
     std::fs::write(
         folder.join("p.bay"),
-        "/// Nothing.\npolicy p { filter f { reject \"no\" when node.name == \"z\" } }\n",
+        "/// Nothing.\npolicy p { filter f { reject \"the way out is closed\" when node.name == \"z\" } }\n",
     )
     .unwrap();
     std::fs::write(folder.join("c.yaml"), NODE_AND_POD).unwrap();
@@ -426,8 +480,38 @@ fn tests_of_policies_end_with_1_when_one_fails() {
     assert_eq!(ended.status, 1, "{}{}", ended.out, ended.err);
     assert!(ended.out.contains("FAIL  it goes elsewhere"), "{}", ended.out);
     assert!(ended.out.contains("1 case: 0 passed, 1 failed."), "{}", ended.out);
+    let shown = "      expected  waits: the way out is closed
+      got       a
+      because   a passed f, ";
+    assert!(ended.out.contains(shown), "{}", ended.out);
+    assert!(ended.out.contains("false    node.name == \"z\"   \"a\""), "{}", ended.out);
+    assert!(
+        ended.out.contains("1 condition: 0 seen both true and false, 1 not:\n  never true"),
+        "{}",
+        ended.out
+    );
+    let last = ended.out.lines().last().unwrap().strip_prefix("Next: bayplan ").unwrap().to_owned();
+    let again = bayplan(&last.split(' ').collect::<Vec<_>>());
+    assert_eq!(again.status, 1, "{}", again.err);
+    assert!(
+        again.out.contains("\nCASE  it goes elsewhere") && again.out.contains("f passes a, "),
+        "{}",
+        again.out
+    );
     let json: Value = serde_json::from_str(&bayplan(&["test", text(folder), "-o", "json"]).out).unwrap();
     assert_eq!(json["summary"]["failed"], 1);
+    assert_eq!(json["coverage"]["conditions"], 1);
+    assert_eq!(json["coverage"]["uncovered"][0]["seenFalse"], true);
+    let tree = &json["files"][0]["cases"][0]["mismatches"][0]["because"][0]["tree"];
+    assert_eq!(tree["text"], "node.name == \"z\"");
+    let junit = bayplan(&["test", text(folder), "-o", "junit"]);
+    assert!(junit.status == 1 && junit.out.contains("tests=\"1\" failures=\"1\""), "{}", junit.out);
+    let github = bayplan(&["test", text(folder), "-o", "github"]);
+    assert!(github.out.starts_with("::error file=") && github.out.contains(",line=4,"), "{}", github.out);
+    std::fs::write(folder.join("wrong.test.yaml"), "policies: [p.bay]\ncluster: c.yaml\ncases:\n- name: it goes elsewhere\n  pod: {name: x}\n  expect: {node: b}\n").unwrap();
+    let ended = bayplan(&["test", text(folder)]);
+    assert_eq!(ended.status, 2, "a node that is not there is a mistake of the test");
+    assert!(ended.err.contains("no node of the cluster is called `b`"), "{}", ended.err);
     std::fs::write(folder.join("wrong.test.yaml"), "cases: [{nmae: x}]").unwrap();
     assert_eq!(bayplan(&["test", text(folder)]).status, 2);
 }

@@ -1,23 +1,31 @@
 //! `bayplan lint`: parses, checks and lints policies, and says everything that is wrong with them.
 
+use super::input::Policies;
+use super::setup::quoted;
 use super::{ExitStatus, Output, Style, input};
 use crate::diag::render::{Look, Tally};
-use crate::diag::{Severity, codes, json, render};
-use std::path::PathBuf;
+use crate::diag::{Severity, codes, fix, formats, json, render};
+use anyhow::Context;
+use std::path::{Path, PathBuf};
 
 /// Checks policies: all mistakes, each on its line, with a way out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan lint policies/                     files, and ConfigMaps in YAML files
-  bayplan lint gpu.bay --format json         for programs
+  bayplan lint policies/ --fix               writes the fixes that are certain
+  bayplan lint gpu.bay --format sarif        for programs
   bayplan lint --explain BP0104              more about one kind of mistake")]
 pub struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both; `-` is stdin.
     #[arg(required_unless_present = "explain")]
     paths: Vec<PathBuf>,
-    /// How to print: `human` or `json`.
-    #[arg(long, value_parser = ["human", "json"], default_value = "human")]
+    /// How to print: `human`, `json`, `sarif`, `github`, `junit` or `rdjson`.
+    #[arg(long, short = 'o', visible_alias = "output", hide_possible_values = true, default_value = "human",
+        value_parser = ["human", "text", "json", "sarif", "github", "junit", "rdjson"])]
     format: String,
+    /// Writes the fixes that are certain into the files, and prints what is left.
+    #[arg(long)]
+    fix: bool,
     /// Findings that count as errors: `warnings`.
     #[arg(long, value_parser = ["warnings"])]
     deny: Vec<String>,
@@ -38,6 +46,13 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         return explain(wanted, out);
     }
     let mut read = input::policies(&args.paths)?;
+    let mut fixed = 0;
+    if args.fix {
+        fixed = write_fixes(&read, args)?;
+        if fixed > 0 {
+            read = input::policies(&args.paths)?;
+        }
+    }
     if args.deny.iter().any(|what| what == "warnings") {
         for diagnostic in &mut read.diagnostics {
             if diagnostic.severity == Severity::Warning {
@@ -47,31 +62,110 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let tally = Tally::of(&read.diagnostics);
     let status = if tally.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success };
-    if args.format == "json" {
-        writeln!(out.stdout(), "{:#}", json::report(&read.sources, &read.diagnostics, read.files))?;
+    let (sources, said) = (&read.sources, &read.diagnostics);
+    let printed = match args.format.as_str() {
+        "json" => Some(format!("{:#}\n", json::report(sources, said, read.files))),
+        "sarif" => Some(format!("{:#}\n", formats::sarif(sources, said))),
+        "rdjson" => Some(format!("{:#}\n", formats::rdjson(sources, said))),
+        "junit" => Some(formats::junit(sources, said, &files(&read))),
+        "github" => Some(format!("{}{}\n", formats::github(sources, said), sentence(&read, tally))),
+        _ => None,
+    };
+    if let Some(text) = printed {
+        write!(out.stdout(), "{text}")?;
         return Ok(status);
     }
+    human(args, &read, fixed, tally, out)?;
+    Ok(status)
+}
+
+/// `2 errors in 1 file`
+fn sentence(read: &Policies, tally: Tally) -> String {
     let files = if read.files == 1 { "1 file".to_owned() } else { format!("{} files", read.files) };
     if read.diagnostics.is_empty() {
         let policies =
             if read.set.len() == 1 { "1 policy".to_owned() } else { format!("{} policies", read.set.len()) };
-        let line = format!("{policies} in {files}: nothing to say.");
-        let line = out.paint(Style::Good, &line);
+        return format!("{policies} in {files}: nothing to say.");
+    }
+    format!("{} in {files}", tally.sentence())
+}
+
+/// The names of the files that were read, without texts inside of them.
+fn files(read: &Policies) -> Vec<String> {
+    read.sources
+        .iter()
+        .filter(|source| source.host().is_none())
+        .map(|source| source.name().to_owned())
+        .collect()
+}
+
+fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Output) -> anyhow::Result<()> {
+    if args.fix && !out.quiet {
+        let line = match fixed {
+            0 => "nothing could be fixed".to_owned(),
+            1 => "1 mistake was fixed".to_owned(),
+            many => format!("{many} mistakes were fixed"),
+        };
         writeln!(out.stdout(), "{line}")?;
-        return Ok(status);
+    }
+    let sentence = sentence(read, tally);
+    if read.diagnostics.is_empty() {
+        let line = out.paint(Style::Good, &sentence);
+        writeln!(out.stdout(), "{line}")?;
+        return Ok(());
     }
     if !out.quiet {
         let look = Look { colour: out.colour, unicode: out.unicode, limit: (!args.all).then_some(DRAWN) };
         let drawn = render::human(&read.sources, &read.diagnostics, look);
         writeln!(out.stdout(), "{drawn}")?;
     }
-    writeln!(out.stdout(), "{} in {files}", tally.sentence())?;
+    let can_be = fix::apply(&read.sources, &read.diagnostics).applied;
+    if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {
+        let paths: Vec<String> = args.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
+        let command = out.paint(Style::Strong, &format!("bayplan lint --fix {}", paths.join(" ")));
+        writeln!(out.stdout(), "{sentence}; {can_be} can be fixed: {command}")?;
+    } else {
+        writeln!(out.stdout(), "{sentence}")?;
+    }
     if let (Some(first), false) = (read.diagnostics.first(), out.quiet) {
         let program = out.program;
         writeln!(out.stdout(), "More about one: {program} lint --explain {}", first.code.id)?;
     }
-    Ok(status)
+    Ok(())
 }
+
+/// Writes fixes into the files until none is left that can be applied, and says how many. A fix may uncover a mistake
+/// that has one, too; each round makes at least one mistake fewer or is the last.
+fn write_fixes(first: &Policies, args: &Args) -> anyhow::Result<usize> {
+    if args.paths.iter().any(|path| path == Path::new("-")) {
+        anyhow::bail!("stdin cannot be fixed in place: name files");
+    }
+    let mut fixed = 0;
+    let mut left = first.diagnostics.len();
+    let mut again;
+    let mut read = first;
+    for _ in 0..ROUNDS {
+        let round = fix::apply(&read.sources, &read.diagnostics);
+        if round.applied == 0 {
+            break;
+        }
+        for (id, text) in &round.files {
+            let Some(source) = read.sources.get(*id) else { continue };
+            std::fs::write(source.name(), text).with_context(|| format!("cannot write {}", source.name()))?;
+        }
+        fixed += round.applied;
+        again = input::policies(&args.paths)?;
+        read = &again;
+        if read.diagnostics.len() >= left {
+            break;
+        }
+        left = read.diagnostics.len();
+    }
+    Ok(fixed)
+}
+
+/// How often fixes are looked for again after some were written.
+const ROUNDS: usize = 10;
 
 fn explain(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(code) = codes::find(wanted) else {

@@ -102,13 +102,19 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The profile that serves a scheduler name, without one filter of a policy.
-    pub fn without(&self, scheduler_name: &Symbol, policy: &str, filter: &str) -> Option<Arc<Framework>> {
+    /// The profile that serves a scheduler name, without some rules of policies; a policy's prefilters are its rule
+    /// `prefilter`.
+    pub fn without(&self, scheduler_name: &Symbol, rules: &[(String, String)]) -> Option<Arc<Framework>> {
         let mut registry = crate::plugins::registry();
         for compiled in self.policies.set.iter() {
-            let compiled = if compiled.name() == policy {
+            let left_out =
+                |rule: &str| rules.iter().any(|(policy, known)| policy == compiled.name() && known == rule);
+            let compiled = if rules.iter().any(|(policy, _)| policy == compiled.name()) {
                 let mut changed = crate::lang::typed::Policy::clone(&compiled.policy);
-                changed.filters.retain(|known| *known.name != *filter);
+                changed.filters.retain(|known| !left_out(&known.name));
+                if left_out("prefilter") {
+                    changed.prefilters.clear();
+                }
                 Arc::new(CompiledPolicy::new(changed, &self.policies.sources))
             } else {
                 compiled.clone()

@@ -226,8 +226,7 @@ pub fn junit(sources: &SourceMap, diagnostics: &[Diagnostic], files: &[String]) 
     for (file, found) in by_file {
         let failed = found.iter().filter(|diagnostic| diagnostic.is_error()).count();
         let (file, tests) = (xml(file), found.len().max(1));
-        let _ =
-            writeln!(text, "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">");
+        let _ = writeln!(text, "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">");
         if found.is_empty() {
             let _ = writeln!(text, "    <testcase name=\"lint\" classname=\"{file}\"/>");
         }

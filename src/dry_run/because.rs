@@ -98,7 +98,10 @@ impl<'a> Asked<'a> {
             let text = format!("{node} passed {}, {}", account.filter, account.place);
             return vec![Because { text, tree: account.condition }];
         }
-        self.room(node, reason).map(|room| Because::of(format!("{node} has room: {room}"))).into_iter().collect()
+        self.room(node, reason)
+            .map(|room| Because::of(format!("{node} has room: {room}")))
+            .into_iter()
+            .collect()
     }
 
     /// The first node that does not give the reason, and why.
@@ -127,10 +130,14 @@ impl<'a> Asked<'a> {
 
     /// Why another node won: the score that separates them most.
     pub(super) fn outscored(&self, expected: &str, chosen: &str) -> Vec<Because> {
-        let (Some(wanted), Some(won)) = (self.detail(expected), self.detail(chosen)) else { return Vec::new() };
+        let (Some(wanted), Some(won)) = (self.detail(expected), self.detail(chosen)) else {
+            return Vec::new();
+        };
         let (Some(less), Some(more)) = (wanted.total, won.total) else { return Vec::new() };
         if less == more {
-            return vec![Because::of(format!("{expected} and {chosen} are equal, {more} each: it was drawn"))];
+            return vec![Because::of(format!(
+                "{expected} and {chosen} are equal, {more} each: it was drawn"
+            ))];
         }
         let Some((name, theirs, own)) = decisive(won, wanted) else { return Vec::new() };
         let text =
@@ -145,9 +152,10 @@ impl<'a> Asked<'a> {
             return self.refused(node);
         }
         for policy in self.policies.iter() {
-            let of = policy.policy.scores.iter().find(|score| {
-                *score.name == *name || format!("{}/{}", policy.name(), score.name) == *name
-            });
+            let of =
+                policy.policy.scores.iter().find(|score| {
+                    *score.name == *name || format!("{}/{}", policy.name(), score.name) == *name
+                });
             let Some(score) = of else { continue };
             if !self.applies(policy) {
                 return vec![Because::of(format!("{} does not apply to the pod", policy.name()))];
@@ -172,7 +180,10 @@ impl<'a> Asked<'a> {
             let context = EvalContext { node: info, ..self.context() };
             for wait in policy.policy.permits.iter().flat_map(|permit| &permit.waits) {
                 let tree = policy.evaluator(context).tree(&wait.until);
-                found.push(Because { text: format!("{} waits until this holds", policy.name()), tree: Some(tree) });
+                found.push(Because {
+                    text: format!("{} waits until this holds", policy.name()),
+                    tree: Some(tree),
+                });
             }
         }
         found
@@ -195,12 +206,16 @@ impl<'a> Asked<'a> {
     /// Everything about every node of the decision: for those who ask for it.
     pub(super) fn all(&self) -> Vec<Because> {
         let mut found = self.gates();
-        let applying: Vec<&Arc<CompiledPolicy>> = self.policies.iter().filter(|of| self.applies(of)).collect();
+        let applying: Vec<&Arc<CompiledPolicy>> =
+            self.policies.iter().filter(|of| self.applies(of)).collect();
         for node in self.nodes {
             let score = node.total.map_or_else(String::new, |total| format!(", score {total}"));
             match &node.refused {
-                Some((plugin, status)) => found
-                    .push(Because::of(format!("{} is refused by {plugin}: {}", node.name, status.message()))),
+                Some((plugin, status)) => found.push(Because::of(format!(
+                    "{} is refused by {plugin}: {}",
+                    node.name,
+                    status.message()
+                ))),
                 None => found.push(Because::of(format!("{} fits{score}", node.name))),
             }
             let Some(info) = named(&self.moment.snapshot, &node.name) else { continue };

@@ -287,13 +287,26 @@ impl CaseFile {
             let expect = Expect::deserialize(expect).map_err(|error| bad(error.to_string(), &path))?;
             let of = report.pods.iter().find(|pod| name.is_none_or(|name| pod.pod.name.as_str() == name));
             let Some(pod) = of else { return Err(bad(String::from("the case has no such pod"), &path)) };
-            if let Some((field, message)) = nameless(&expect, pod, &world, bench) {
-                return Err(bad(message, &format!("{path}.{field}")));
+            if pod.standing == Standing::NotOurs {
+                let message = format!("nobody serves `{}`", pod.pod.scheduler_name);
+                let names = bench.profiles.frameworks.iter().map(|of| of.scheduler_name.as_str());
+                let near = crate::diag::suggest::nearest(&pod.pod.scheduler_name, names);
+                let said = bad(message, if case.pod.is_some() { "pod.schedulerName" } else { "pods" });
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                return Err(Box::new(Diagnostic { help, ..*said }));
             }
-            compare(&expect, &Seen { pod, witness: &witness, policies: bench.policies }, &mut |field, wrong| {
-                let path = format!("cases[{at}].{path}.{field}");
-                ended.mismatches.push(Mismatch { span: span(file, &text, &path), ..wrong });
-            });
+            if let Some((field, message, help)) = nameless(&expect, pod, &world, bench) {
+                let said = bad(message, &format!("{path}.{field}"));
+                return Err(Box::new(Diagnostic { help, ..*said }));
+            }
+            compare(
+                &expect,
+                &Seen { pod, witness: &witness, policies: bench.policies },
+                &mut |field, wrong| {
+                    let path = format!("cases[{at}].{path}.{field}");
+                    ended.mismatches.push(Mismatch { span: span(file, &text, &path), ..wrong });
+                },
+            );
         }
         if let Some(wrong) = order(&case.order, &report) {
             let span = span(file, &text, &format!("cases[{at}].order"));
@@ -303,7 +316,7 @@ impl CaseFile {
             let told = report.pods.iter().map(|pod| {
                 let seen = Seen { pod, witness: &witness, policies: bench.policies };
                 let all = seen.at_first().or(seen.at_end()).map(|asked| asked.all()).unwrap_or_default();
-                (format!("{} {}", pod.pod.name, stands(pod)), all)
+                (format!("{}: {}", pod.pod.name, stands(pod)), all)
             });
             ended.account = told.collect();
         }
@@ -311,8 +324,14 @@ impl CaseFile {
     }
 }
 
-/// A name in an expectation that nothing has: the field, and what is wrong. Such a case can neither fail nor pass.
-fn nameless(expect: &Expect, pod: &PodReport, world: &World, bench: &Bench) -> Option<(String, String)> {
+/// A name in an expectation that nothing has: the field, what is wrong, and what may be meant.
+/// Such a case can neither fail nor pass.
+fn nameless(
+    expect: &Expect,
+    pod: &PodReport,
+    world: &World,
+    bench: &Bench,
+) -> Option<(String, String, Option<String>)> {
     let nodes: Vec<&str> = world
         .objects
         .iter()
@@ -323,14 +342,14 @@ fn nameless(expect: &Expect, pod: &PodReport, world: &World, bench: &Bench) -> O
         .collect();
     let near = |name: &str, known: &[&str]| {
         let near = crate::diag::suggest::nearest(name, known.iter().copied());
-        near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+        near.map(|near| format!("did you mean `{near}`?"))
     };
     let wanted = expect.node.iter().map(|name| ("node".to_owned(), name));
     let scored = expect.scores.keys().map(|name| (format!("scores.{name}"), name));
     for (field, name) in wanted.chain(scored) {
         if !nodes.contains(&name.as_str()) {
             let near = near(name, &nodes);
-            return Some((field, format!("no node of the cluster is called `{name}`{near}")));
+            return Some((field, format!("no node of the cluster is called `{name}`"), near));
         }
     }
     let scores: Vec<String> = bench
@@ -345,7 +364,7 @@ fn nameless(expect: &Expect, pod: &PodReport, world: &World, bench: &Bench) -> O
     for (node, of_node) in &expect.scores {
         if let Some(name) = of_node.keys().find(|name| !known.contains(&name.as_str())) {
             let near = near(name, &known);
-            return Some((format!("scores.{node}.{name}"), format!("no policy has a score `{name}`{near}")));
+            return Some((format!("scores.{node}.{name}"), format!("no policy has a score `{name}`"), near));
         }
     }
     let framework = bench.profiles.get(&pod.pod.scheduler_name);
@@ -356,7 +375,7 @@ fn nameless(expect: &Expect, pod: &PodReport, world: &World, bench: &Bench) -> O
             && !names.contains(&name.as_str())
         {
             let near = near(name, &names);
-            return Some((field.to_owned(), format!("no policy or plugin is called `{name}`{near}")));
+            return Some((field.to_owned(), format!("no policy or plugin is called `{name}`"), near));
         }
     }
     None

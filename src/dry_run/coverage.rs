@@ -56,7 +56,9 @@ impl<'a> Witness<'a> {
         let Some(framework) = self.profiles.get(&pod.scheduler_name) else { return Vec::new() };
         let enabled = |name: &str| framework.plugins().iter().any(|plugin| plugin.name() == name);
         let of = self.policies.iter().filter(|policy| enabled(policy.name()));
-        of.map(|policy| (policy.clone(), spoken(policy, pod))).filter(|(_, how)| *how != Spoken::Nothing).collect()
+        of.map(|policy| (policy.clone(), spoken(policy, pod)))
+            .filter(|(_, how)| *how != Spoken::Nothing)
+            .collect()
     }
 
     /// Whether the policy applies to the pod of the context; its conditions are noted.
@@ -71,7 +73,11 @@ impl<'a> Witness<'a> {
     }
 
     /// Asks checks in turn; whether none refuses.
-    fn pass<'c>(&mut self, evaluator: &mut Evaluator<'_, '_>, checks: impl Iterator<Item = &'c Check>) -> bool {
+    fn pass<'c>(
+        &mut self,
+        evaluator: &mut Evaluator<'_, '_>,
+        checks: impl Iterator<Item = &'c Check>,
+    ) -> bool {
         for check in checks {
             let Some(condition) = &check.condition else { return !check.refuses_when };
             self.coverage.see(&evaluator.tree(condition));
@@ -138,7 +144,8 @@ impl<'a> Witness<'a> {
             }
         }
         let detail = record.detail.as_ref().map(|detail| detail.nodes.as_slice()).unwrap_or_default();
-        let feasible: Vec<_> = detail.iter().filter(|node| node.refused.is_none() && node.total.is_some()).collect();
+        let feasible: Vec<_> =
+            detail.iter().filter(|node| node.refused.is_none() && node.total.is_some()).collect();
         for node in &feasible {
             let Some(info) = named(before, &node.name) else { continue };
             for (policy, _) in &applying {

@@ -1,20 +1,24 @@
-//! Changes that would help a waiting pod. Each is tried on a fork of the cluster and decided again; only those after
-//! which the pod fits are told. Called by `cli explain`; what is tried is here, how filters decide is not.
+//! The smallest changes after which a waiting pod fits. Single ones first; where none helps, two together. Each is
+//! done to the pod, to the rules or to a fork of the cluster, and the plugins are asked again; only what then fits is
+//! told. Called by `cli explain`; which changes there are is in `edits`, how filters decide is not here.
 
-use super::{Explanation, NodeExplanation};
+use super::edits::{Candidate, Edit, amount_of, candidates};
+use super::{Explanation, FIT};
 use crate::framework::{Cycle, Framework, Silent};
-use crate::lang::convert;
 use crate::lang::policy_set::PolicySet;
-use crate::lang::reads::ReadOf;
-use crate::model::{
-    Change, Node, NodeId, PodInfo, Snapshot, Symbol, Taint, Time, Toleration, TolerationOperator,
-};
+use crate::model::{NodeId, NodeSet, PodInfo, Snapshot, Symbol, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many nodes are tried one by one for a change of the node; on the others the change is not offered.
-const NODES_TRIED: usize = 200;
+/// How many nodes a change is tried on one by one: those with the fewest refusals.
+const NODES_ALONE: usize = 200;
+
+/// The same for two changes together.
+const NODES_TOGETHER: usize = 24;
+
+/// How often nodes are asked again in all; then the search ends, and says so.
+const TRIALS: usize = 30_000;
 
 /// Whose change it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -42,17 +46,44 @@ impl Whose {
     }
 }
 
-/// A change after which the pod fits.
+/// One change of those that help together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Whose change it is.
+    pub whose: Whose,
+    /// What to do, as a person says it.
+    pub what: String,
+}
+
+/// Changes after which the pod fits: one, or two that do nothing alone.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Helps {
-    /// Whose change it is.
+    /// Whose change it is; of several that of the one who comes last in the order of [`Whose`].
     pub whose: Whose,
     /// What to do, as a person says it.
     pub what: String,
     /// The nodes on which the pod then fits; for a change of one node each of these was tried alone.
     pub nodes: Vec<String>,
+    /// The changes one by one.
+    pub steps: Vec<Step>,
 }
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Found {
+    /// The changes that help: the owner's first, then those that open the most nodes.
+    pub helps: Vec<Helps>,
+    /// How many changes were tried alone.
+    pub tried: usize,
+    /// The search ended before everything was tried.
+    pub cut_short: bool,
+}
+
+/// Rules of policies, each as policy and rule.
+pub type Rules<'a> = &'a [(String, String)];
 
 /// The decision that is tried again.
 pub struct Question<'a> {
@@ -66,40 +97,198 @@ pub struct Question<'a> {
     pub policies: &'a PolicySet,
     /// The instant of the decision.
     pub now: Time,
-    /// The same plugins without one rule of a policy.
-    pub without: &'a dyn Fn(&str, &str) -> Option<Arc<Framework>>,
+    /// The same plugins without some rules of policies.
+    pub without: &'a dyn Fn(Rules) -> Option<Arc<Framework>>,
 }
 
-/// Everything that was tried and helps: the owner's changes first, then those that open the most nodes.
-pub fn that_help(explanation: &Explanation, question: &Question) -> Vec<Helps> {
+/// The smallest changes that help.
+pub fn that_help(explanation: &Explanation, question: &Question) -> Found {
+    let candidates = candidates(explanation, question.snapshot, question.pod, question.policies);
+    let mut search = Search::new(explanation, question);
     let mut found = Vec::new();
-    less_of_a_resource(explanation, question, &mut found);
-    tolerations(question, &mut found);
-    selector_labels(explanation, question, &mut found);
-    policy_labels(explanation, question, &mut found);
-    exceptions(explanation, question, &mut found);
-    ends_of_pods(explanation, question, &mut found);
-    found.sort_by(|a, b| {
+    for candidate in &candidates {
+        found.extend(search.opened(&[candidate], NODES_ALONE));
+    }
+    if found.is_empty() {
+        for (at, one) in candidates.iter().enumerate() {
+            for two in candidates.iter().skip(at + 1).filter(|two| !one.excludes(two)) {
+                found.extend(search.opened(&[one, two], NODES_TOGETHER));
+            }
+        }
+    }
+    let mut helps: Vec<Helps> =
+        found.into_iter().map(|(edits, nodes)| told(explanation, question, &edits, nodes)).collect();
+    helps.sort_by(|a, b| {
         a.whose.cmp(&b.whose).then(b.nodes.len().cmp(&a.nodes.len())).then(a.what.cmp(&b.what))
     });
-    found
+    helps.dedup_by(|a, b| a.what == b.what);
+    Found { helps, tried: candidates.len(), cut_short: search.left == 0 }
 }
 
-/// The nodes that let the pod in, by name.
-fn fits(framework: &Arc<Framework>, snapshot: &Snapshot, pod: &Arc<PodInfo>, now: Time) -> Vec<String> {
-    let all = snapshot.nodes().map(|node| node.id());
-    let mut asked = Asked::new(framework, snapshot, pod, now);
-    all.filter(|id| asked.fits(*id))
-        .filter_map(|id| snapshot.node(id))
-        .map(|node| node.name().to_string())
-        .collect()
+/// Edits with the nodes that they open.
+type Opened = (Vec<Edit>, Vec<NodeId>);
+
+struct Search<'a> {
+    question: &'a Question<'a>,
+    /// All nodes, those with the fewest refusals first.
+    near: Vec<NodeId>,
+    /// How many trials are left.
+    left: usize,
+    /// Plugins without rules, made once.
+    frameworks: BTreeMap<Vec<(String, String)>, Option<Arc<Framework>>>,
+}
+
+impl<'a> Search<'a> {
+    fn new(explanation: &Explanation, question: &'a Question<'a>) -> Self {
+        let named = explanation.per_node.iter().filter_map(|node| {
+            Some((node.refusals.len(), question.snapshot.node_by_name(&Symbol::new(&node.name))?))
+        });
+        let mut near: Vec<(usize, NodeId)> = named.collect();
+        if near.is_empty() {
+            near = question.snapshot.nodes().map(|node| (0, node.id())).collect();
+        }
+        near.sort_by_key(|(refusals, _)| *refusals);
+        let near = near.into_iter().map(|(_, node)| node).collect();
+        Self { question, near, left: TRIALS, frameworks: BTreeMap::new() }
+    }
+
+    /// What opens nodes when these are done together, on the first so many nodes; edits that differ from node to node
+    /// come back apart.
+    fn opened(&mut self, candidates: &[&Candidate], first: usize) -> Vec<Opened> {
+        let nodes: Vec<NodeId> = self.near.iter().copied().take(first).collect();
+        let mut open: BTreeMap<Vec<Edit>, Vec<(NodeId, Vec<Edit>)>> = BTreeMap::new();
+        let everywhere = candidates.iter().all(|of| matches!(of, Candidate::One(edit) if !edit.of_node()));
+        if everywhere {
+            let edits: Vec<Edit> = candidates.iter().filter_map(|of| one(of)).collect();
+            let fits = self.all_that_fit(&edits);
+            return if fits.is_empty() { Vec::new() } else { vec![(edits, fits)] };
+        }
+        for node in nodes {
+            let Some(info) = self.question.snapshot.node(node) else { continue };
+            let options: Vec<Vec<Edit>> = candidates
+                .iter()
+                .map(|of| of.options(self.question.pod, self.question.snapshot, info))
+                .collect();
+            let mut tried = combinations(&options).into_iter();
+            if let Some(edits) = tried.find(|edits| self.fits(edits, node)) {
+                // Amounts are found for each node; they are one change all the same.
+                let shape = edits.iter().map(|edit| match edit {
+                    Edit::Request(resource, _) => Edit::Request(resource.clone(), 0),
+                    other => other.clone(),
+                });
+                open.entry(shape.collect()).or_default().push((node, edits));
+            }
+        }
+        open.into_values().map(|nodes| self.best(nodes)).filter(|(_, nodes)| !nodes.is_empty()).collect()
+    }
+
+    /// The smallest of the amounts that were found on nodes, and the nodes that it opens.
+    fn best(&mut self, found: Vec<(NodeId, Vec<Edit>)>) -> Opened {
+        let asked = |resource: &Symbol| self.question.pod.requests.get(resource).max(1);
+        // How much is left of the requests, the one that is cut most first.
+        let left = |edits: &[Edit]| {
+            let mut left: Vec<i128> = edits
+                .iter()
+                .filter_map(|edit| match edit {
+                    Edit::Request(name, amount) => {
+                        Some(i128::from(*amount) * 1_000_000 / i128::from(asked(name)))
+                    }
+                    _ => None,
+                })
+                .collect();
+            left.sort_unstable();
+            left
+        };
+        // The first of equal ones.
+        let best = found.iter().rev().max_by_key(|(_, edits)| left(edits)).map(|(_, edits)| edits.clone());
+        let edits = best.unwrap_or_default();
+        let nodes = if edits.iter().any(Edit::of_node) {
+            found.iter().map(|(node, _)| *node).filter(|node| self.fits(&edits, *node)).collect()
+        } else {
+            self.all_that_fit(&edits)
+        };
+        (edits, nodes)
+    }
+
+    fn framework(&mut self, edits: &[Edit]) -> Option<Arc<Framework>> {
+        let mut rules: Vec<(String, String)> = edits
+            .iter()
+            .filter_map(|edit| match edit {
+                Edit::Except(policy, rule) => Some((policy.clone(), rule.clone())),
+                _ => None,
+            })
+            .collect();
+        if rules.is_empty() {
+            return Some(self.question.framework.clone());
+        }
+        rules.sort();
+        if !self.frameworks.contains_key(&rules) {
+            let made = (self.question.without)(&rules);
+            self.frameworks.insert(rules.clone(), made);
+        }
+        self.frameworks.get(&rules).cloned().flatten()
+    }
+
+    fn pod(&self, edits: &[Edit]) -> Arc<PodInfo> {
+        let mut pod = PodInfo::clone(self.question.pod);
+        for edit in edits {
+            edit.change_pod(&mut pod);
+        }
+        Arc::new(pod)
+    }
+
+    /// Whether the pod fits on a node after the edits.
+    fn fits(&mut self, edits: &[Edit], node: NodeId) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let Some(framework) = self.framework(edits) else { return false };
+        let pod = self.pod(edits);
+        if !edits.iter().any(Edit::of_node) {
+            return Asked::new(&framework, self.question.snapshot, &pod, self.question.now).fits(node);
+        }
+        let mut fork = self.question.snapshot.clone();
+        for edit in edits {
+            edit.change_node(&mut fork, node);
+        }
+        Asked::new(&framework, &fork, &pod, self.question.now).fits(node)
+    }
+
+    /// All nodes that let the pod in after edits that change no node, in row order.
+    fn all_that_fit(&mut self, edits: &[Edit]) -> Vec<NodeId> {
+        let Some(framework) = self.framework(edits) else { return Vec::new() };
+        let pod = self.pod(edits);
+        let snapshot = self.question.snapshot;
+        let mut asked = Asked::new(&framework, snapshot, &pod, self.question.now);
+        snapshot.nodes().map(|node| node.id()).filter(|id| asked.fits(*id)).collect()
+    }
+}
+
+fn one(candidate: &Candidate) -> Option<Edit> {
+    match candidate {
+        Candidate::One(edit) => Some(edit.clone()),
+        _ => None,
+    }
+}
+
+/// One edit of each list, in the order of the lists.
+fn combinations(options: &[Vec<Edit>]) -> Vec<Vec<Edit>> {
+    let mut all: Vec<Vec<Edit>> = vec![Vec::new()];
+    for of in options {
+        let longer = all.iter().flat_map(|done| {
+            of.iter().map(move |edit| done.iter().cloned().chain([edit.clone()]).collect::<Vec<_>>())
+        });
+        all = longer.collect();
+    }
+    all
 }
 
 /// A decision that was begun: nodes can be asked.
 struct Asked<'a> {
     cycle: Cycle,
     snapshot: &'a Snapshot,
-    left: Result<Option<crate::model::NodeSet>, ()>,
+    left: Result<Option<NodeSet>, ()>,
 }
 
 impl<'a> Asked<'a> {
@@ -120,229 +309,79 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether the pod fits on one node of a changed cluster.
-fn fits_on(question: &Question, snapshot: &Snapshot, id: NodeId) -> bool {
-    Asked::new(question.framework, snapshot, question.pod, question.now).fits(id)
-}
-
-/// The node with other labels: whether the pod then fits on it.
-fn fits_with_label(question: &Question, id: NodeId, key: &Symbol, value: Option<&Symbol>) -> bool {
-    let Some(info) = question.snapshot.node(id) else { return false };
-    let mut node = Node::clone(info.node());
-    let others = node.labels.iter().filter(|(known, _)| *known != key).map(|(k, v)| (k.clone(), v.clone()));
-    node.labels = others.chain(value.map(|value| (key.clone(), value.clone()))).collect();
-    let mut fork = question.snapshot.clone();
-    fork.apply(Change::NodeUpserted { node: Arc::new(node) });
-    fits_on(question, &fork, id)
-}
-
-/// The nodes that only these rules refuse, with their rows.
-fn refused_only_by<'e>(
-    explanation: &'e Explanation,
-    question: &'e Question<'_>,
-    by: impl Fn(&str) -> bool + 'e,
-) -> impl Iterator<Item = (NodeId, &'e NodeExplanation)> + 'e {
-    explanation
-        .per_node
-        .iter()
-        .filter(move |node| {
-            !node.refusals.is_empty() && node.refusals.iter().all(|refusal| by(&refusal.rule))
-        })
-        .filter_map(|node| Some((question.snapshot.node_by_name(&Symbol::new(&node.name))?, node)))
-        .take(NODES_TRIED)
-}
-
-const FIT: &str = "NodeResourcesFit";
-
-/// A lower request of one resource: as much as is free on the best of the nodes that only lack it.
-fn less_of_a_resource(explanation: &Explanation, question: &Question, found: &mut Vec<Helps>) {
-    let mut best: BTreeMap<&str, i64> = BTreeMap::new();
-    for (id, node) in refused_only_by(explanation, question, |rule| rule == FIT) {
-        let [refusal] = &node.refusals[..] else { continue };
-        if refusal.what == "pods" {
-            continue;
-        }
-        let (Some(info), name) = (question.snapshot.node(id), Symbol::new(&refusal.what)) else { continue };
-        let free = info.allocatable().get(&name).saturating_sub(info.requested().get(&name));
-        let known = best.entry(&refusal.what).or_insert(0);
-        *known = (*known).max(free);
-    }
-    for (resource, free) in best.into_iter().filter(|(_, free)| *free > 0) {
-        let name = Symbol::new(resource);
-        let asked = question.pod.requests.get(&name);
-        let mut pod = PodInfo::clone(question.pod);
-        match resource {
-            "cpu" => pod.requests.milli_cpu = free,
-            "memory" => pod.requests.memory = free,
-            "ephemeral-storage" => pod.requests.ephemeral_storage = free,
-            _ => pod.requests.set_scalar(name.clone(), free),
-        }
-        let nodes = fits(question.framework, question.snapshot, &Arc::new(pod), question.now);
-        // `500m` cpu, not `500mcpu`: the name of the resource stands behind it.
-        let show = |amount: i64| {
-            let shown = convert::resource(&name, amount);
-            shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
-        };
-        let (less, asked) = (show(free), show(asked));
-        add(found, Whose::Pod, format!("request {less} {resource} instead of {asked}"), nodes);
-    }
-}
-
-/// One more toleration, for each taint that keeps the pod from a node.
-fn tolerations(question: &Question, found: &mut Vec<Helps>) {
-    let mut taints: Vec<&Taint> = Vec::new();
-    for info in question.snapshot.nodes() {
-        let node = info.node();
-        for taint in node.taints.iter().filter(|taint| taint.effect.keeps_pods_away()) {
-            let tolerated =
-                question.pod.tolerations.iter().any(|toleration| toleration.tolerates(taint, true));
-            if !tolerated && !taints.contains(&taint) {
-                taints.push(taint);
-            }
-        }
-    }
-    for taint in taints {
-        let mut pod = PodInfo::clone(question.pod);
-        let more = Toleration {
-            key: taint.key.clone(),
-            operator: TolerationOperator::Equal,
-            value: taint.value.clone(),
-            effect: Some(taint.effect),
-        };
-        pod.tolerations = pod.tolerations.iter().cloned().chain([more]).collect();
-        let nodes = fits(question.framework, question.snapshot, &Arc::new(pod), question.now);
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        let what = format!("tolerate {}{value}:{}", taint.key, taint.effect.name());
-        add(found, Whose::Pod, what, nodes);
-    }
-}
-
-/// A label that the pod's node selector wants, on a node that lacks it.
-fn selector_labels(explanation: &Explanation, question: &Question, found: &mut Vec<Helps>) {
-    for (key, value) in question.pod.node_affinity.node_selector.iter() {
-        let nodes: Vec<String> = refused_only_by(explanation, question, |rule| rule == "NodeAffinity")
-            .filter(|(id, _)| fits_with_label(question, *id, key, Some(value)))
-            .map(|(_, node)| node.name.clone())
-            .collect();
-        add_label(found, key, Some(value), nodes);
-    }
-}
-
-/// A label that a rule of a policy reads, on a node that only this policy refuses: none, or a value that other nodes
-/// or the pod itself have.
-fn policy_labels(explanation: &Explanation, question: &Question, found: &mut Vec<Helps>) {
-    for compiled in question.policies.iter() {
-        let of_policy =
-            |rule: &str| rule.strip_prefix(compiled.name()).is_some_and(|rest| rest.starts_with('/'));
-        if !explanation.rules.iter().any(|rule| rule.alone > 0 && of_policy(&rule.rule)) {
-            continue;
-        }
-        let mut keys: Vec<Symbol> = Vec::new();
-        for check in compiled.policy.filters.iter().flat_map(|filter| &filter.checks) {
-            for path in check.reads.paths.keys().filter(|path| path.of == ReadOf::Node) {
-                let labels = path.field.is_some_and(|field| field.def().name == "labels");
-                if let (true, Some(key)) = (labels, &path.key) {
-                    keys.push(Symbol::new(key));
-                }
-            }
-        }
-        keys.sort();
-        keys.dedup();
-        for key in keys {
-            let mut opened: BTreeMap<Option<Symbol>, Vec<String>> = BTreeMap::new();
-            let values = values_of(question, &key);
-            for (id, node) in refused_only_by(explanation, question, of_policy) {
-                let has = question.snapshot.node(id).and_then(|info| info.label(&key));
-                let none = [None];
-                let tried = none.iter().chain(&values).filter(|value| value.as_ref() != has);
-                for value in tried {
-                    if fits_with_label(question, id, &key, value.as_ref()) {
-                        opened.entry(value.clone()).or_default().push(node.name.clone());
-                        break;
-                    }
-                }
-            }
-            for (value, nodes) in opened {
-                add_label(found, &key, value.as_ref(), nodes);
-            }
-        }
-    }
-}
-
-/// Values that nodes have under a label key, those of the pod's own labels, and the usual ones; at most sixteen.
-fn values_of(question: &Question, key: &Symbol) -> Vec<Option<Symbol>> {
-    let own = question.pod.labels.get(key).into_iter();
-    let of_nodes = question.snapshot.nodes().filter_map(|info| info.label(key));
-    let of_pod = question.pod.labels.iter().map(|(_, value)| value);
-    let usual = [Symbol::new("1"), Symbol::new("true")];
-    let mut values: Vec<Option<Symbol>> = Vec::new();
-    for value in own.chain(of_nodes).chain(of_pod).take(1_000).chain(&usual) {
-        if values.len() < 16 && !values.iter().flatten().any(|known| known == value) {
-            values.push(Some(value.clone()));
-        }
-    }
-    values
-}
-
-fn add_label(found: &mut Vec<Helps>, key: &Symbol, value: Option<&Symbol>, nodes: Vec<String>) {
-    let which = match &nodes[..] {
-        [] => return,
+/// Edits as they are told.
+fn told(explanation: &Explanation, question: &Question, edits: &[Edit], nodes: Vec<NodeId>) -> Helps {
+    let name = |node: &NodeId| question.snapshot.node(*node).map(|info| info.name().to_string());
+    let names: Vec<String> = nodes.iter().filter_map(name).collect();
+    let which = match &names[..] {
         [one] => one.clone(),
         many => format!("one of {} nodes", many.len()),
     };
-    let what = match value {
-        Some(value) => format!("label {which} {key}={value}"),
-        None => format!("remove the label {key} from {which}"),
-    };
-    add(found, Whose::Node, what, nodes);
-}
-
-/// The pod excepted from one rule of a policy.
-fn exceptions(explanation: &Explanation, question: &Question, found: &mut Vec<Helps>) {
-    for rule in &explanation.rules {
-        let Some((policy, filter)) = rule.rule.split_once('/') else { continue };
-        let Some(framework) = (question.without)(policy, filter) else { continue };
-        let nodes = fits(&framework, question.snapshot, question.pod, question.now);
-        add(found, Whose::Policy, format!("except this pod from {}", rule.rule), nodes);
+    let mut edits = edits.to_vec();
+    edits.sort_by_key(Edit::whose);
+    let mut steps: Vec<Step> = edits
+        .iter()
+        .map(|edit| Step { whose: edit.whose(), what: edit.words(question.pod, &which) })
+        .collect();
+    if let ([Edit::Ends], [step]) = (&edits[..], &mut steps[..])
+        && let Some(what) = room_that_comes_free(explanation, question, &names)
+    {
+        step.what = what;
+    }
+    Helps {
+        whose: edits.iter().map(Edit::whose).max().unwrap_or(Whose::Wait),
+        what: steps.iter().map(|step| step.what.as_str()).collect::<Vec<_>>().join(", and "),
+        nodes: names,
+        steps,
     }
 }
 
-/// Room that comes free when pods end: the pods of one node, DaemonSets' left out.
-fn ends_of_pods(explanation: &Explanation, question: &Question, found: &mut Vec<Helps>) {
-    let mut nodes = Vec::new();
-    let mut alone: Vec<String> = Vec::new();
-    for (id, node) in refused_only_by(explanation, question, |rule| rule == FIT || rule == "NodePorts") {
-        let Some(info) = question.snapshot.node(id) else { continue };
-        let stays = |pod: &PodInfo| {
-            pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
-        };
-        let ends: Vec<Arc<PodInfo>> = info.pods().filter(|pod| !stays(pod)).cloned().collect();
-        if ends.is_empty() {
-            continue;
+/// `until 1 nvidia.com/gpu comes free on one of 27 nodes, or 2 on one of 283`: where all that is missing on the nodes
+/// is one resource. That the pod fits when this much is free was tried: with as much less of the request.
+fn room_that_comes_free(explanation: &Explanation, question: &Question, nodes: &[String]) -> Option<String> {
+    let mut by_amount: BTreeMap<i64, usize> = BTreeMap::new();
+    let mut of: Option<Symbol> = None;
+    for name in nodes {
+        let node = explanation.per_node.iter().find(|node| node.name == *name)?;
+        let [refusal] = &node.refusals[..] else { return None };
+        if refusal.rule != FIT || refusal.what == "pods" {
+            return None;
         }
-        let without = |ended: &[Arc<PodInfo>]| {
-            let mut fork = question.snapshot.clone();
-            for pod in ended {
-                fork.apply(Change::PodRemoved { pod: pod.key.clone() });
-            }
-            fits_on(question, &fork, id)
-        };
-        if without(&ends) {
-            let one = ends.iter().find(|pod| without(std::slice::from_ref(pod)));
-            alone.extend(one.map(|pod| format!("until {} ends on {}", pod.full_name(), node.name)));
-            nodes.push(node.name.clone());
+        let resource = Symbol::new(&refusal.what);
+        if of.as_ref().is_some_and(|of| *of != resource) {
+            return None;
+        }
+        let id = question.snapshot.node_by_name(&Symbol::new(name))?;
+        let info = question.snapshot.node(id)?;
+        let free = info.allocatable().get(&resource).saturating_sub(info.requested().get(&resource));
+        let mut pod = PodInfo::clone(question.pod);
+        Edit::Request(resource.clone(), free.max(0)).change_pod(&mut pod);
+        if !Asked::new(question.framework, question.snapshot, &Arc::new(pod), question.now).fits(id) {
+            return None;
+        }
+        *by_amount.entry(question.pod.requests.get(&resource).saturating_sub(free)).or_default() += 1;
+        of = Some(resource);
+    }
+    let resource = of?;
+    let amounts: Vec<(i64, usize)> = by_amount.into_iter().collect();
+    let on = |count: usize| match (count, nodes) {
+        (1, [one]) => one.clone(),
+        (1, _) => "one node".to_owned(),
+        (many, _) => format!("one of {many} nodes"),
+    };
+    let (amount, count) = *amounts.first()?;
+    let mut text = format!("until {} {resource} comes free on {}", amount_of(&resource, amount), on(count));
+    match &amounts[1..] {
+        [] => {}
+        [(amount, count)] => text.push_str(&format!(
+            ", or {} on {}",
+            amount_of(&resource, *amount),
+            on(*count).trim_end_matches(" nodes")
+        )),
+        more => {
+            let count: usize = more.iter().map(|(_, count)| count).sum();
+            text.push_str(&format!(", or more on {}", on(count).trim_end_matches(" nodes")));
         }
     }
-    let what = match (&nodes[..], &alone[..]) {
-        ([_], [one]) => one.clone(),
-        ([one], _) => format!("until pods end on {one}"),
-        (many, _) => format!("until pods end on one of {} nodes", many.len()),
-    };
-    add(found, Whose::Wait, what, nodes);
-}
-
-fn add(found: &mut Vec<Helps>, whose: Whose, what: String, nodes: Vec<String>) {
-    if !nodes.is_empty() {
-        found.push(Helps { whose, what, nodes });
-    }
+    Some(text)
 }

@@ -102,6 +102,9 @@ pub(super) fn count(explanation: &mut Explanation) {
             explanation.funnel.push(((*name).to_owned(), left));
         }
     }
+    let order: Vec<String> = order.into_iter().map(str::to_owned).collect();
+    let names: Vec<&str> = order.iter().map(String::as_str).collect();
+    explanation.conflicts = super::conflicts::conflicts(&explanation.per_node, &names);
     explanation.sets = sets
         .into_iter()
         .map(|(set, nodes)| NodeSetCount {

@@ -4,14 +4,21 @@
 //! How a scheduler decides is not decided here: the same framework and the same plugins are asked.
 
 pub mod changes;
+mod conflicts;
 mod count;
+mod edits;
 
+pub use changes::Whose;
+pub use conflicts::{Conflict, Requirement};
 pub use count::{Because, NodeSetCount, RuleCount};
 
 use crate::framework::{Cycle, FitError, Framework, Silent, Violation};
 use crate::model::{PodInfo, Snapshot, Time};
 use serde::Serialize;
 use std::sync::Arc;
+
+/// The plugin whose refusals speak of resources.
+const FIT: &str = "NodeResourcesFit";
 
 /// Why a pod waits, or where it fits.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -37,6 +44,8 @@ pub struct Explanation {
     pub rules: Vec<RuleCount>,
     /// Nodes left after each rule, in the order in which rules are asked; rules that refuse nothing are left out.
     pub funnel: Vec<(String, usize)>,
+    /// Requirements that no node meets together, the smallest sets first; none when a node fits.
+    pub conflicts: Vec<Conflict>,
     /// Each node with everything that keeps it from fitting.
     pub per_node: Vec<NodeExplanation>,
 }
@@ -99,6 +108,7 @@ pub fn explain(
         sets: Vec::new(),
         rules: Vec::new(),
         funnel: Vec::new(),
+        conflicts: Vec::new(),
         per_node: Vec::new(),
     };
     let mut cycle = Cycle::new(pod.clone(), framework.clone(), now);
@@ -166,6 +176,17 @@ pub fn explain(
     }
     count::count(&mut explanation);
     explanation
+}
+
+impl Explanation {
+    /// The nodes with the fewest refusals, in row order among equals.
+    pub fn nearest(&self, count: usize) -> Vec<&NodeExplanation> {
+        let mut refused: Vec<&NodeExplanation> =
+            self.per_node.iter().filter(|node| !node.refusals.is_empty()).collect();
+        refused.sort_by_key(|node| node.refusals.len());
+        refused.truncate(count);
+        refused
+    }
 }
 
 /// The cluster with the pod on no node.

@@ -62,7 +62,9 @@ impl Coverage {
             return;
         }
         let place = self.places.get(&shown.span).copied();
-        if let (Some(condition), Some(truth)) = (place.and_then(|at| self.conditions.get_mut(at)), shown.truth) {
+        if let (Some(condition), Some(truth)) =
+            (place.and_then(|at| self.conditions.get_mut(at)), shown.truth)
+        {
             condition.seen_true |= truth;
             condition.seen_false |= !truth;
         }

@@ -37,17 +37,71 @@ pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>,
         return (found, diagnostics);
     }
     let options = serde_saphyr::options! { budget: None, strict_booleans: true };
-    let objects: Vec<Object> = match serde_saphyr::from_multiple_with_options(&text, options) {
-        Ok(objects) => objects,
-        Err(error) => {
-            diagnostics.push(bad_yaml(file, &text, &error));
-            return (found, diagnostics);
+    let whole: Result<Vec<Object>, _> = serde_saphyr::from_multiple_with_options(&text, options.clone());
+    if let Ok(objects) = whole {
+        for object in &objects {
+            object.policies(sources, &At { file, text: &text, base: 0 }, &mut found, &mut diagnostics);
         }
-    };
-    for object in &objects {
-        object.policies(sources, file, &text, &mut found, &mut diagnostics);
+        return (found, diagnostics);
+    }
+    // One document is broken: each is read for itself, so that the others are.
+    for (base, document) in documents(&text) {
+        let at = At { file, text: &text, base };
+        let read: Result<Vec<Object>, _> =
+            serde_saphyr::from_multiple_with_options(document, options.clone());
+        match read {
+            Ok(objects) => {
+                for object in &objects {
+                    object.policies(sources, &at, &mut found, &mut diagnostics);
+                }
+            }
+            Err(error) => {
+                let mut said = bad_yaml(file, document, &error);
+                let inside = said.span.range();
+                said.span = Span::new(file, base + inside.start, base + inside.end);
+                diagnostics.push(said);
+            }
+        }
     }
     (found, diagnostics)
+}
+
+/// The documents of a stream with their first bytes. They begin at lines `---`; inside of a block scalar such a line
+/// stands further right.
+fn documents(text: &str) -> Vec<(usize, &str)> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let mark = line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if mark && at > 0 {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let both = starts.iter().copied().zip(ends);
+    both.filter_map(|(start, end)| Some((start, text.get(start..end)?))).collect()
+}
+
+/// A document that is read.
+struct At<'t> {
+    file: SourceId,
+    /// All of the file.
+    text: &'t str,
+    /// The first byte of the document.
+    base: usize,
+}
+
+impl At<'_> {
+    /// The bytes of a value; for a block scalar from its first line of content on.
+    fn place<T>(&self, value: &Spanned<T>) -> Span {
+        let span = value.defined.span();
+        let start = self.base + span.byte_offset().unwrap_or(0) as usize;
+        let long = span.byte_len().unwrap_or(0) as usize;
+        Span::new(self.file, start, start + long)
+    }
 }
 
 /// What the YAML reader says, with its place. Also for other readers of files that people write.
@@ -117,13 +171,12 @@ impl Object {
     fn policies(
         &self,
         sources: &mut SourceMap,
-        file: SourceId,
-        text: &str,
+        at: &At,
         found: &mut Vec<PolicyText>,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         for item in &self.items {
-            item.policies(sources, file, text, found, diagnostics);
+            item.policies(sources, at, found, diagnostics);
         }
         if self.kind.as_deref() != Some("ConfigMap") {
             return;
@@ -139,7 +192,7 @@ impl Object {
         };
         let policies: Vec<_> = data.iter().filter(|(key, _)| key.ends_with(ENDING)).collect();
         if labelled && policies.is_empty() {
-            let span = labels.and_then(|labels| labels.value.get(LABEL)).map(|label| place(file, label));
+            let span = labels.and_then(|labels| labels.value.get(LABEL)).map(|label| at.place(label));
             diagnostics.push(
                 Diagnostic::new(
                     &codes::BAD_POLICY_MAP,
@@ -150,7 +203,7 @@ impl Object {
             );
         }
         for (index, (key, value)) in policies.into_iter().enumerate() {
-            let span = place(file, value);
+            let span = at.place(value);
             let Node::Text(policy) = &value.value else {
                 let message = format!("`{key}` of the ConfigMap `{object}` is no text");
                 diagnostics.push(
@@ -169,8 +222,8 @@ impl Object {
                     .with_help(format!("add the label `{LABEL}: \"true\"` to the ConfigMap `{object}`")),
                 );
             }
-            if let Some(mark) = folded(text, span) {
-                let span = Span::new(file, mark, mark + 1);
+            if let Some(mark) = folded(at.text, span) {
+                let span = Span::new(at.file, mark, mark + 1);
                 diagnostics.push(
                     Diagnostic::new(&codes::FOLDED_POLICY, span, "line breaks are lost in a folded block")
                         .with_help(format!("write `{key}: |`"))
@@ -178,18 +231,10 @@ impl Object {
                 );
             }
             let origin = Origin { object: object.clone(), key: key.clone() };
-            let source = sources.embed(file, span.range(), policy.as_str(), origin);
+            let source = sources.embed(at.file, span.range(), policy.as_str(), origin);
             found.push(PolicyText { source, labelled });
         }
     }
-}
-
-/// The bytes of a value; for a block scalar from its first line of content on.
-fn place<T>(file: SourceId, value: &Spanned<T>) -> Span {
-    let span = value.defined.span();
-    let start = span.byte_offset().unwrap_or(0) as usize;
-    let long = span.byte_len().unwrap_or(0) as usize;
-    Span::new(file, start, start + long)
 }
 
 /// The `>` of a folded block scalar whose content begins at a place.
@@ -451,6 +496,27 @@ mod tests {
             "---\nkind: Pod\nmetadata: {{name: x}}\n---\n{HEAD}data: {{a.bay: \"policy x {{}}\"}}\n---\n"
         );
         assert_eq!(load(&stream).1.len(), 1);
+    }
+
+    #[test]
+    fn a_broken_document_does_not_stop_the_others() {
+        let map = |name: &str| HEAD.replace("rules", name);
+        let text = format!(
+            "{}data:\n  a.bay: |\n    policy a {{\n    ---\n    }}\n---\nkind: ConfigMap\nmetadata: {{name: [\n--- # third\n{}data:\n  b.bay: |\n    policy b {{\n    }}\n---\nx: \"\n",
+            map("one"),
+            map("two")
+        );
+        let (sources, found, diagnostics) = load(&text);
+        let texts: Vec<&str> = found.iter().map(|found| sources.get(found.source).unwrap().text()).collect();
+        assert_eq!(texts, ["policy a {\n---\n}\n", "policy b {\n}\n"]);
+        let lines: Vec<usize> = diagnostics.iter().map(|said| sources.places(said.span).0.line).collect();
+        assert_eq!(diagnostics.len(), 2, "{diagnostics:?}");
+        assert!(diagnostics.iter().all(|said| said.code.slug == "bad-yaml"));
+        assert!((12..=14).contains(&lines[0]) && lines[1] >= 24, "{lines:?}\n{text}");
+        // Places of the texts are those of the whole file.
+        let second = sources.places(Span::new(found[1].source, 7, 8)).0;
+        let line = text.lines().position(|line| line.contains("policy b")).unwrap() + 1;
+        assert_eq!((second.line, second.column), (line, 12));
     }
 
     #[test]

@@ -8,11 +8,11 @@ pub mod text;
 pub mod tree;
 
 use super::dry_run::{How, standing, why};
-use super::output::{Column, Output, Style, Table, count};
+use super::output::{Output, Style, count};
 use super::setup::{self, Setup, quoted};
 use super::{ExitStatus, dry_run};
 use crate::dry_run::{Options, PodReport, Report, Standing, run as schedule};
-use crate::explain::changes::{Helps, Question, that_help};
+use crate::explain::changes::{Found as Helping, Question, Rules, that_help};
 use crate::explain::{Explanation, explain, unplaced};
 use crate::framework::{Cycle, Framework};
 use crate::model::{Object, PodInfo, Time};
@@ -138,13 +138,13 @@ fn find<'a>(args: &Args, setup: &Setup, report: &'a Report) -> anyhow::Result<Fo
     all.into_iter().nth(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{}`", args.pod))
 }
 
-fn helps(asked: &Asked, framework: &Arc<Framework>, found: &Found) -> Vec<Helps> {
+fn helps(asked: &Asked, framework: &Arc<Framework>, found: &Found) -> Helping {
     let waits = found.report.is_some_and(|report| matches!(standing(report), Standing::Waiting { .. }));
     if !waits || !asked.explanation.fits.is_empty() {
-        return Vec::new();
+        return Helping::default();
     }
     let name = &found.pod.scheduler_name;
-    let without = |policy: &str, filter: &str| asked.setup.without(name, policy, filter);
+    let without = |rules: Rules| asked.setup.without(name, rules);
     that_help(
         asked.explanation,
         &Question {
@@ -158,12 +158,15 @@ fn helps(asked: &Asked, framework: &Arc<Framework>, found: &Found) -> Vec<Helps>
     )
 }
 
+/// How many of the nearest nodes are named.
+const NEAREST: usize = 3;
+
 /// What is said about one pod.
 struct Said<'a> {
     args: &'a Args,
     found: &'a Found<'a>,
     asked: &'a Asked<'a>,
-    helps: Vec<Helps>,
+    helps: Helping,
 }
 
 impl Said<'_> {
@@ -286,28 +289,10 @@ impl Said<'_> {
         let waits =
             self.found.report.is_some_and(|report| matches!(standing(report), Standing::Waiting { .. }));
         let explanation = self.explanation();
-        if !waits || !explanation.fits.is_empty() || explanation.sets.is_empty() {
+        if !waits || !explanation.fits.is_empty() || explanation.nodes == 0 {
             return String::new();
         }
-        if self.helps.is_empty() {
-            let tried = "less of one resource, one more toleration, one node label, an exception from one rule, pods that end";
-            return format!("\nNo single change helps. Tried were: {tried}.\n");
-        }
-        let columns = [Column::numbers(""), Column::words(""), Column::words(""), Column::numbers("")];
-        let mut table = Table::new(&columns);
-        table.indent = 2;
-        for (at, change) in self.helps.iter().enumerate() {
-            let nodes = change.nodes.len();
-            let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes)) };
-            table.row([
-                (Style::Plain, (at + 1).to_string()),
-                (Style::Dim, change.whose.word().to_owned()),
-                (Style::Plain, change.what.clone()),
-                (Style::Good, nodes),
-            ]);
-        }
-        let head = out.paint(Style::Dim, "WHAT WOULD HELP   each was tried: the pod then fits");
-        format!("\n{head}\n{}", table.draw(out))
+        text::helps(&self.helps, self.args.all, out)
     }
 
     /// The next command: one node, where a rule alone keeps the pod away.
@@ -352,7 +337,9 @@ impl Said<'_> {
             if let Some((why, policies)) = self.left_alone_by() {
                 json.insert("leftAlone".to_owned(), json!({"because": why, "by": policies}));
             }
-            json.insert("wouldHelp".to_owned(), serde_json::to_value(&self.helps)?);
+            json.insert("wouldHelp".to_owned(), serde_json::to_value(&self.helps.helps)?);
+            json.insert("searchCutShort".to_owned(), json!(self.helps.cut_short));
+            json.insert("nearest".to_owned(), serde_json::to_value(self.explanation().nearest(NEAREST))?);
             if let Some(node) = &self.args.node {
                 let told = node::json(self.asked, node).ok_or_else(|| self.no_such_node(node))?;
                 json.insert("onNode".to_owned(), told);

@@ -1,7 +1,8 @@
 //! An explanation as people read it: the verdict, nodes by their set of reasons, rules with what they keep away.
 
 use crate::cli::output::{Column, Output, Style, Table, count};
-use crate::explain::{Because, Explanation, RuleCount};
+use crate::explain::changes::Found;
+use crate::explain::{Because, Conflict, Explanation, Refusal, Requirement, RuleCount, Whose};
 use std::fmt::Write;
 
 /// How many lines a table shows before the rest is folded.
@@ -53,7 +54,11 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     }
     let _ = write!(text, "\n{}", sets(explanation, all, out));
     let _ = write!(text, "\n{}", rules(explanation, all, out));
+    if let Some(of) = explanation.conflict() {
+        let _ = write!(text, "\n{}", conflict(of, explanation.nodes, out));
+    }
     if all {
+        let _ = write!(text, "\n{}", nearest(explanation, out));
         if !explanation.message.is_empty() {
             let _ = write!(text, "\n  {}  {}\n", out.paint(Style::Dim, "Event "), explanation.message);
         }
@@ -71,11 +76,121 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     text
 }
 
+/// Requirements that no node meets together.
+fn conflict(of: &Conflict, nodes: usize, out: &Output) -> String {
+    let mut table = Table::new(&[Column::words(""), Column::words("")]);
+    table.indent = 2;
+    for requirement in &of.requirements {
+        let meet = match requirement.meet {
+            0 => "no node meets it".to_owned(),
+            1 => format!("1 of {} nodes meets it", count(nodes)),
+            many => format!("{} of {} nodes meet it", count(many), count(nodes)),
+        };
+        table.row([(Style::Name, words(requirement)), (Style::Plain, meet)]);
+    }
+    let head = out
+        .paint(Style::Dim, "CONFLICT   no node meets all of these; without any one of them, some node would");
+    format!("{head}\n{}", table.draw(out))
+}
+
+/// `NodeResourcesFit  2 cpu`
+fn words(requirement: &Requirement) -> String {
+    let Requirement { rule, what, need, .. } = requirement;
+    if what.is_empty() {
+        return rule.clone();
+    }
+    let amount = need.strip_suffix("cpu").unwrap_or(need);
+    format!("{rule}  {amount} {what}")
+}
+
+/// The nodes with the fewest refusals, each with all of them.
+fn nearest(explanation: &Explanation, out: &Output) -> String {
+    let mut table = Table::new(&[Column::words("NEAREST"), Column::words("LACKS")]);
+    table.indent = 2;
+    for node in explanation.nearest(NEAREST) {
+        for (at, refusal) in node.refusals.iter().enumerate() {
+            let name = if at == 0 { node.name.clone() } else { String::new() };
+            table.row([(Style::Plain, name), (Style::Plain, lacks(refusal))]);
+        }
+    }
+    if table.is_empty() { String::new() } else { table.draw(out) }
+}
+
+/// How many of the nearest nodes are shown.
+const NEAREST: usize = 3;
+
+/// `cpu: needs 2, 1400m free of 4`
+fn lacks(refusal: &Refusal) -> String {
+    let Refusal { rule, place, reason, what, need, have } = refusal;
+    // The sides of a policy's condition are shown by `--node`, in the rule's own text.
+    if !place.is_empty() || (what.is_empty() && need.is_empty()) {
+        return format!("{rule}: {reason}");
+    }
+    let head = if what.is_empty() { reason } else { what };
+    match (need.is_empty(), have.is_empty()) {
+        (true, true) => format!("{rule}: {head}"),
+        (false, true) => format!("{rule}: {head}: needs {need}"),
+        (true, false) => format!("{rule}: {head}: {have}"),
+        (false, false) => format!("{rule}: {head}: needs {need}, {have}"),
+    }
+}
+
+/// Changes that help, each of which was tried.
+pub fn helps(found: &Found, all: bool, out: &Output) -> String {
+    let stopped =
+        if found.cut_short { "\n  The search ended before every pair of changes was tried.\n" } else { "" };
+    if found.helps.is_empty() {
+        let tried = match found.tried {
+            0 => return "\nNothing was found that could be changed.\n".to_owned(),
+            1 => "1 change was tried".to_owned(),
+            many => format!("{} changes were tried, alone and two by two", count(many)),
+        };
+        return format!("\nNothing small helps: {tried}; the pod fits after none of them.\n{stopped}");
+    }
+    let columns = [Column::numbers(""), Column::words(""), Column::words(""), Column::numbers("")];
+    let mut table = Table::new(&columns);
+    table.indent = 2;
+    let shown = if all || found.helps.len() <= LINES { found.helps.len() } else { LINES - 1 };
+    for (at, change) in found.helps[..shown].iter().enumerate() {
+        let nodes = change.nodes.len();
+        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes)) };
+        let wakes = if change.whose == Whose::Wait { "wakes by itself".to_owned() } else { nodes.clone() };
+        for (line, step) in change.steps.iter().enumerate() {
+            let first = line == 0;
+            let last = line + 1 == change.steps.len();
+            let and = if first { "" } else { "and " };
+            table.row([
+                (Style::Plain, if first { (at + 1).to_string() } else { String::new() }),
+                (Style::Dim, step.whose.word().to_owned()),
+                (Style::Plain, format!("{and}{}", step.what)),
+                (Style::Good, if last { wakes.clone() } else { String::new() }),
+            ]);
+        }
+    }
+    if shown < found.helps.len() {
+        let others = format!("{} others (--all)", count(found.helps.len() - shown));
+        table.row([(Style::Plain, String::new()), (Style::Plain, String::new()), (Style::Dim, others)]);
+    }
+    let pairs = found.helps.iter().any(|change| change.steps.len() > 1);
+    let head = if pairs {
+        "WHAT WOULD HELP   no single change does; each of these was tried: the pod then fits"
+    } else {
+        "WHAT WOULD HELP   each was tried: the pod then fits"
+    };
+    format!("\n{}\n{}{stopped}", out.paint(Style::Dim, head), table.draw(out))
+}
+
 fn sets(explanation: &Explanation, all: bool, out: &Output) -> String {
     let mut table = Table::new(&[Column::numbers("NODES"), Column::words("REFUSED BY")]);
     table.indent = 2;
+    let all_rules = explanation.rules.len();
+    let names = |rules: &[String]| match rules.len() {
+        2 if all_rules == 2 => "both".to_owned(),
+        several if several == all_rules && several > 2 => format!("all {}", in_words(several)),
+        _ => rules.join(", "),
+    };
     let mut rows: Vec<(usize, String)> =
-        explanation.sets.iter().map(|set| (set.nodes, set.rules.join(", "))).collect();
+        explanation.sets.iter().map(|set| (set.nodes, names(&set.rules))).collect();
     if !explanation.fits.is_empty() {
         rows.push((explanation.fits.len(), "none: they fit".to_owned()));
         rows.sort_by_key(|(nodes, _)| std::cmp::Reverse(*nodes));
@@ -93,6 +208,12 @@ fn sets(explanation: &Explanation, all: bool, out: &Output) -> String {
         table.row([(Style::Strong, count(explanation.nodes)), (Style::Plain, String::new())]);
     }
     table.draw(out)
+}
+
+/// `three`: numbers up to nine in words.
+fn in_words(number: usize) -> String {
+    let words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    words.get(number).map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
 
 fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {

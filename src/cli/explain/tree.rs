@@ -29,8 +29,7 @@ pub fn draw_beside(sources: &SourceMap, shown: &Shown, indent: usize, out: &Outp
     for line in &lines {
         let blanks = " ".repeat(WORD.saturating_sub(line.word.len()));
         let gap = " ".repeat(if line.values.is_empty() { 0 } else { widest - long(line) + 3 });
-        let source =
-            if line.reached { line.source.clone() } else { out.paint(Style::Dim, &line.source) };
+        let source = if line.reached { line.source.clone() } else { out.paint(Style::Dim, &line.source) };
         let word = out.paint(line.style, line.word);
         let values = out.paint(Style::Strong, &line.values);
         drawing.push(&mut text, &format!("{word}{blanks}{}{source}{gap}{values}", line.lead));

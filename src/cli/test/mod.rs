@@ -99,7 +99,9 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         if found.is_empty() {
             anyhow::bail!("no tests in {}: expected files called *.test.yaml", path.display());
         }
-        files.extend(found.into_iter().map(|file| (file, line)));
+        // `./gpu.test.yaml` is said as it is known: `gpu.test.yaml`.
+        let plain = |file: PathBuf| file.strip_prefix(".").map(Path::to_owned).unwrap_or(file);
+        files.extend(found.into_iter().map(|file| (plain(file), line)));
     }
     let selected = files.iter().any(|(_, line)| line.is_some());
     let mut ran = Ran { files: Vec::new(), conditions: Conditions::default(), selected, milliseconds: 0 };
@@ -118,6 +120,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
         "junit" => write!(out.stdout(), "{}", report::junit(&ran))?,
         "github" => write!(out.stdout(), "{}", report::github(&ran))?,
+        _ if broken && ran.files.is_empty() => {}
         _ => {
             let text = report::text(&ran, args, out);
             write!(out.stdout(), "{text}")?;
@@ -225,10 +228,9 @@ fn refused(mut read: Policies, said: Diagnostic, out: &mut Output) -> anyhow::Re
 /// Why, as lines of text: the words, and the tree below them.
 fn because_lines(because: &Because, sources: &SourceMap, indent: usize, out: &Output) -> (String, String) {
     match &because.tree {
-        Some(tree) => (
-            format!("{}:", because.text),
-            super::explain::tree::draw_beside(sources, tree, indent, out),
-        ),
+        Some(tree) => {
+            (format!("{}:", because.text), super::explain::tree::draw_beside(sources, tree, indent, out))
+        }
         None => (because.text.clone(), String::new()),
     }
 }

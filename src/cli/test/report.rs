@@ -5,8 +5,8 @@ use super::{Args, FileOutcome, Outcome, Ran, because_lines};
 use crate::cli::explain::tree;
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::quoted;
-use crate::diag::formats;
 use crate::diag::SourceMap;
+use crate::diag::formats;
 use crate::dry_run::because::Because;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -45,8 +45,7 @@ pub(super) fn text(ran: &Ran, args: &Args, out: &Output) -> String {
     coverage(&mut text, ran, args, out);
     if let Some((_, case)) = ran.cases().find(|(_, case)| !case.passed()).filter(|_| !args.explain) {
         let command = format!("bayplan test {} --explain", quoted(&case.place()));
-        let _ =
-            writeln!(text, "{} {}", out.paint(Style::Dim, "Next:"), out.paint(Style::Strong, &command));
+        let _ = writeln!(text, "{} {}", out.paint(Style::Dim, "Next:"), out.paint(Style::Strong, &command));
     }
     text
 }
@@ -211,7 +210,11 @@ fn plain_failure(file: &FileOutcome, case: &Outcome) -> String {
     let mut text = String::new();
     failure(&mut text, file, case, &out);
     // Without the head: it is the title.
-    text.lines().skip(2).map(|line| line.strip_prefix("      ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .skip(2)
+        .map(|line| line.strip_prefix("      ").unwrap_or(line))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// JUnit XML: a suite for each file.

@@ -12,10 +12,21 @@ use crate::diag::{Diagnostic, Span, codes};
 /// Reports a mistake that is known by name. `tokens` are those of the statement, `at` the one that the
 /// grammar did not take (the number of tokens when it missed something at the end).
 pub(super) fn explain(builder: &mut Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> bool {
-    let found =
-        [words, unit, equals, marks, reason_quotes, message_literal, remainder, otherwise, named, reserved]
-            .iter()
-            .find_map(|check| check(builder, tokens, at, expected));
+    let found = [
+        words,
+        unit,
+        equals,
+        marks,
+        reason_quotes,
+        message_literal,
+        remainder,
+        doubled,
+        otherwise,
+        named,
+        reserved,
+    ]
+    .iter()
+    .find_map(|check| check(builder, tokens, at, expected));
     match found {
         Some(diagnostic) => {
             builder.diagnostics.push(diagnostic);
@@ -122,7 +133,7 @@ fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expecte
             let span = builder.span(start, token.end);
             Some(foreign(span, "`:=` is written `=` here").with_fix("write `=`", span, "="))
         }
-        ("=", Some(_)) if expected.operator && !expected.wants("`=`") && !expected.wants("`>`") => {
+        ("=", Some(_)) if expected.operator && !expected.wants("`=`") => {
             let span = place(builder, token);
             Some(foreign(span, "`=` sets, `==` compares").with_fix("write `==`", span, "=="))
         }
@@ -249,6 +260,42 @@ fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected
         Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{statement}` has no name"))
             .with_help(help)
     })
+}
+
+/// Words that begin a part of a statement.
+const CLAUSES: [&str; 9] =
+    ["weight", "normalize", "reversed", "when", "with", "else", "until", "resolvable", "unresolvable"];
+
+/// A part of a statement that stands there already: `give 1 when a when b`.
+fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let word = builder.word(token).filter(|word| CLAUSES.contains(word))?;
+    let mut depth = 0usize;
+    for earlier in tokens.get(..at)?.iter().rev() {
+        match text(builder, earlier) {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" if depth == 0 => return None,
+            "(" | "[" | "{" => depth -= 1,
+            known if depth == 0 && known == word => {
+                let message = format!("`{word}` stands twice in this statement");
+                let help = match word {
+                    "when" | "until" => "join the conditions with `&&` or `||`",
+                    "with" => "write all values into one `with { … }`",
+                    _ => "keep one of them",
+                };
+                return Some(
+                    Diagnostic::new(&codes::DUPLICATE_CLAUSE, place(builder, token), message)
+                        .with_place(place(builder, earlier), "here already")
+                        .with_help(help),
+                );
+            }
+            // Another statement: what stands before it does not belong to this one.
+            ";" if depth == 0 => return None,
+            known if depth == 0 && super::split::in_blocks(known) => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A reserved word where a name is declared or used.

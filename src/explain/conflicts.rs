@@ -1,0 +1,125 @@
+//! Requirements that no node meets together, and of which none can be left out: each of them keeps a node away that all
+//! the others would let in. Counted from what the plugins said of every node.
+
+use super::{Explanation, FIT, NodeExplanation};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many requirements a conflict may have, and how many conflicts are told.
+const LARGEST: usize = 4;
+const TOLD: usize = 8;
+
+/// How many requirements are looked at: those that refuse the most nodes.
+const LOOKED_AT: usize = 24;
+
+/// Requirements that exclude each other on the nodes that there are.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// The requirements, in the order in which rules are asked.
+    pub requirements: Vec<Requirement>,
+}
+
+/// Something that a node must have.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Requirement {
+    /// The rule: a plugin's name, or `policy/rule`.
+    pub rule: String,
+    /// What is needed, where the rule has several requirements: the resource.
+    pub what: String,
+    /// How much of it.
+    pub need: String,
+    /// How many nodes meet it.
+    pub meet: usize,
+}
+
+/// The smallest conflicts first; nothing when some node fits.
+pub(super) fn conflicts(per_node: &[NodeExplanation], order: &[&str]) -> Vec<Conflict> {
+    if per_node.is_empty() || per_node.iter().any(|node| node.refusals.is_empty()) {
+        return Vec::new();
+    }
+    let mut refused: BTreeMap<(usize, &str, &str), Vec<u64>> = BTreeMap::new();
+    let words = per_node.len().div_ceil(64);
+    for (at, node) in per_node.iter().enumerate() {
+        for refusal in &node.refusals {
+            let place = order.iter().position(|rule| *rule == refusal.rule).unwrap_or(usize::MAX);
+            // What a pod wants of resources are requirements of their own; a plugin's other reasons are one.
+            let key =
+                if refusal.rule == FIT { (place, &*refusal.what, &*refusal.need) } else { (place, "", "") };
+            let rows = refused.entry(key).or_insert_with(|| vec![0; words]);
+            if let Some(word) = rows.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+        }
+    }
+    let mut all: Vec<(Requirement, Vec<u64>)> = refused
+        .into_iter()
+        .map(|((place, what, need), rows)| {
+            let rule = order.get(place).copied().unwrap_or_default().to_owned();
+            let meet = per_node.len() - count(&rows);
+            (Requirement { rule, what: what.to_owned(), need: need.to_owned(), meet }, rows)
+        })
+        .collect();
+    if all.len() > LOOKED_AT {
+        let mut by_count: Vec<usize> = (0..all.len()).collect();
+        by_count.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |(requirement, _)| requirement.meet));
+        let kept: Vec<usize> = by_count.into_iter().take(LOOKED_AT).collect();
+        let mut at = 0;
+        all.retain(|_| {
+            at += 1;
+            kept.contains(&(at - 1))
+        });
+    }
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for size in 1..=LARGEST.min(all.len()) {
+        covers(&all, size, per_node.len(), &mut Vec::new(), &mut found);
+        if found.len() >= TOLD {
+            break;
+        }
+    }
+    found.truncate(TOLD);
+    let requirement = |at: &usize| all.get(*at).map(|(requirement, _)| requirement.clone());
+    found.iter().map(|set| Conflict { requirements: set.iter().filter_map(requirement).collect() }).collect()
+}
+
+/// Adds the sets of exactly `size` requirements that refuse all nodes and hold none of the smaller sets found.
+fn covers(
+    all: &[(Requirement, Vec<u64>)],
+    size: usize,
+    nodes: usize,
+    chosen: &mut Vec<usize>,
+    found: &mut Vec<Vec<usize>>,
+) {
+    if chosen.len() == size {
+        let mut rows: Vec<u64> = Vec::new();
+        for at in chosen.iter() {
+            let Some((_, refused)) = all.get(*at) else { return };
+            rows.resize(refused.len(), 0);
+            rows.iter_mut().zip(refused).for_each(|(word, other)| *word |= other);
+        }
+        let smaller = found.iter().any(|set| set.iter().all(|at| chosen.contains(at)));
+        if count(&rows) == nodes && !smaller {
+            found.push(chosen.clone());
+        }
+        return;
+    }
+    let from = chosen.last().map_or(0, |last| last + 1);
+    for at in from..all.len() {
+        chosen.push(at);
+        covers(all, size, nodes, chosen, found);
+        chosen.pop();
+    }
+}
+
+fn count(rows: &[u64]) -> usize {
+    rows.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+impl Explanation {
+    /// The conflict to show: where no single rule keeps a node away alone, the first of the smallest ones.
+    pub fn conflict(&self) -> Option<&Conflict> {
+        let alone = self.rules.iter().any(|rule| rule.alone > 0);
+        self.conflicts.first().filter(|conflict| !alone && conflict.requirements.len() > 1)
+    }
+}
