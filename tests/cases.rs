@@ -149,7 +149,7 @@ fn conditions_are_seen_as_far_as_attempts_ask_them() {
         "node.labels[\"team\"] == pod.labels[\"team\"]",
         "node.labels[\"shared\"] == \"true\"",
         "big && !(node.labels[\"big\"] == \"yes\")",
-        "node.labels[\"big\"] == \"yes\"",
+        "(node.labels[\"big\"] == \"yes\")",
         "node.labels[\"team\"] == \"shop\"",
         "node.labels[\"big\"] == \"yes\"",
         "pod.labels[\"slow\"] != \"yes\"",

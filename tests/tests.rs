@@ -19,3 +19,4 @@ mod cases;
 mod cli;
 mod docs;
 mod explain;
+mod what_helps;

@@ -370,7 +370,9 @@ fn room_that_comes_free(explanation: &Explanation, question: &Question, nodes: &
         (many, _) => format!("one of {many} nodes"),
     };
     let (amount, count) = *amounts.first()?;
-    let mut text = format!("until {} {resource} comes free on {}", amount_of(&resource, amount), on(count));
+    let least = amount_of(&resource, amount);
+    let comes = if least == "1" { "comes" } else { "come" };
+    let mut text = format!("until {least} {resource} {comes} free on {}", on(count));
     match &amounts[1..] {
         [] => {}
         [(amount, count)] => text.push_str(&format!(

@@ -45,7 +45,8 @@ impl Coverage {
                 coverage.add(policy, condition);
             }
         }
-        coverage.conditions.sort_by_key(|condition| condition.span);
+        // A condition stands before those that it is made of.
+        coverage.conditions.sort_by_key(|of| (of.span.source, of.span.start, std::cmp::Reverse(of.span.end)));
         let spans = coverage.conditions.iter().enumerate();
         coverage.places = spans.map(|(at, condition)| (condition.span, at)).collect();
         coverage
