@@ -529,6 +529,21 @@ fn expressions_have_a_value_a_type_and_a_tree() {
         "gpu-3",
     ]);
     assert!(ended.out.starts_with("true   bool"), "{}{}", ended.out, ended.err);
+    let ended = bayplan(&[
+        "eval",
+        "node.labels[\"avoid\"] != \"true\" || node.free.cpu > 2cpu",
+        "--cluster",
+        "examples/first/cluster.yaml",
+        "--node",
+        "gpu-3",
+    ]);
+    let tree = "  true     node.labels[\"avoid\"] != \"true\" || node.free.cpu > 2cpu
+  false    ├─ node.labels[\"avoid\"] != \"true\"
+           │  \"true\"
+  true     └─ node.free.cpu > 2cpu
+              32cpu
+";
+    assert!(ended.out.ends_with(tree), "{}{}", ended.out, ended.err);
     let ended = bayplan(&["eval", "1 +"]);
     assert!(ended.status == 2 && ended.err.contains("`expression` is not complete"), "{}", ended.err);
     let ended = bayplan(&["eval", "1 + \"a\""]);
@@ -540,4 +555,96 @@ fn expressions_have_a_value_a_type_and_a_tree() {
     assert_eq!(answers[0]["value"], serde_json::json!({"int": "4"}), "{}{}", ended.out, ended.err);
     assert!(answers[1]["compileError"].is_string());
     assert_eq!(with_stdin(&["eval", "--batch", "-"], lines).status, 2, "CEL is not built yet");
+}
+
+/// What a shell offers for a line whose last word is being typed.
+fn bash_offers(line: &[&str]) -> Option<Vec<String>> {
+    let script = file("complete.bash", bayplan(&["completions", "bash"]).out.as_bytes());
+    let words = line.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let program = format!(
+        "source {}; COMP_WORDS=({words}); COMP_CWORD={}; f=$(complete -p bayplan | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
+         $f bayplan '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        text(&script),
+        line.len() - 1,
+        line[line.len() - 1],
+        line[line.len().saturating_sub(2)],
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &program]).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+/// The commands as the help lists them.
+fn commands() -> Vec<String> {
+    let help = bayplan(&["--help"]).out;
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn completion_scripts_know_every_command_and_its_flags() {
+    let commands = commands();
+    assert!(commands.len() >= 9, "{commands:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = bayplan(&["completions", shell]).out;
+        for command in &commands {
+            assert!(script.contains(command.as_str()), "{shell}: {command}");
+        }
+        assert!(script.contains("fail-on") && script.contains("tie-break"), "{shell}");
+        // A shell that is there reads the script without complaint.
+        let path = file(&format!("complete.{shell}"), script.as_bytes());
+        if let Ok(checked) = Command::new(shell).args(["-n", text(&path)]).output() {
+            assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+        }
+    }
+    let Some(offered) = bash_offers(&["bayplan", ""]) else { return };
+    for command in &commands {
+        assert!(offered.contains(command), "bash does not offer {command}: {offered:?}");
+        let flags = bash_offers(&["bayplan", command, "--"]).unwrap();
+        assert!(flags.iter().any(|flag| flag == "--help"), "{command}: {flags:?}");
+    }
+    assert!(bash_offers(&["bayplan", "test", "--ex"]).unwrap().contains(&"--explain".to_owned()));
+    let formats = bash_offers(&["bayplan", "lint", "--format", ""]).unwrap();
+    assert!(formats.contains(&"sarif".to_owned()), "{formats:?}");
+}
+
+#[test]
+fn plan_says_what_follows_from_what_a_rule_reads() {
+    let source = "/// GPU pods stay on the nodes of their team.
+policy gpu-rules {
+  applies when pod.requests[\"nvidia.com/gpu\"] > 0
+  gate \"held\" when pod.labels[\"hold\"] == \"yes\"
+  filter same-team {
+    require node.labels[\"team\"] == pod.labels[\"team\"] || node.labels[\"shared\"] == \"true\" else \"node(s) of another team\"
+  }
+  filter room { require node.free.cpu >= pod.requests.cpu else \"no room\" }
+  filter half { require node.free.cpu * 2 >= pod.requests.cpu else \"no room\" }
+  filter lonely { reject \"node(s) with many pods\" when node.pods.count() > 5 }
+}
+";
+    let path = file("planned.bay", source.as_bytes());
+    let ended = bayplan(&["plan", text(&path), "-o", "json"]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    let rules = json["policies"][0]["rules"].as_array().unwrap();
+    let of = |name: &str| {
+        let rule = rules.iter().find(|rule| rule["name"] == name).unwrap();
+        let word = |field: &str| rule[field].as_str().unwrap_or_default().to_owned();
+        (rule["evictionHelps"] == true, word("newNodeHelps"), rule["autoscalerKnows"] == true)
+    };
+    assert_eq!(of("gate"), (false, "no".into(), false));
+    assert_eq!(of("same-team"), (false, "if labelled".into(), false));
+    assert_eq!(of("room"), (true, "yes".into(), true));
+    assert_eq!(of("half"), (true, "yes".into(), false));
+    assert_eq!(of("lonely"), (true, "maybe".into(), false));
+    let drawn = bayplan(&["plan", text(&path)]).out;
+    let line = drawn.lines().filter(|line| line.trim_start().starts_with("same-team")).nth(1).unwrap();
+    let words = ["no", "if labelled", "no (1)", "labels shared, team"];
+    assert!(words.iter().all(|word| line.contains(word)), "{drawn}");
+    assert!(
+        drawn.contains("(1) cluster-autoscaler and Karpenter see node affinity, not policies"),
+        "{drawn}"
+    );
 }

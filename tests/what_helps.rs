@@ -447,11 +447,9 @@ fn what_helps_is_what_brute_force_finds() {
             );
             // Nobody has to ask for less than that: a larger amount opens nothing.
             if let [Brute::Request(resource, amount)] = &set[..] {
-                let largest = all.iter().filter_map(|change| match change {
-                    Brute::Request(other, larger) if other == resource && milli(larger) > milli(amount) => {
-                        Some(change)
-                    }
-                    _ => None,
+                let largest = all.iter().filter(|change| {
+                    let Brute::Request(other, larger) = change else { return false };
+                    other == resource && milli(larger) > milli(amount)
                 });
                 for larger in largest {
                     assert!(

@@ -158,3 +158,62 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The words of the first command of ours in a line of examples; what is behind two blanks is its comment.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let line = line.get(line.find("bayplan ")?..)?;
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        let mut blanks = 0;
+        for c in line.chars() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '|' | '&' | ')' | ';') => break,
+                (None, ' ') => {
+                    blanks += 1;
+                    if blanks == 2 {
+                        break;
+                    }
+                    words.push(String::new());
+                    continue;
+                }
+                (_, c) => words.last_mut().expect("there is one").push(c),
+            }
+            blanks = 0;
+        }
+        words.retain(|word| !word.is_empty());
+        Some(words)
+    }
+
+    #[test]
+    fn every_command_has_examples_and_each_is_understood() {
+        let cli = Cli::command();
+        let mut commands: Vec<&clap::Command> = cli.get_subcommands().collect();
+        commands.push(&cli);
+        for command in commands {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().filter(|line| line.starts_with("  ")).collect();
+            assert!(!lines.is_empty(), "{name} has no example");
+            for line in lines {
+                let words = words(line).unwrap_or_else(|| panic!("{name}: no command of ours in `{line}`"));
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{name}: `{line}` is not understood: {error}");
+                }
+                assert!(name == "bayplan" || words[1] == name, "{name}: `{line}` shows another command");
+            }
+        }
+    }
+
+    #[test]
+    fn the_description_of_the_arguments_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

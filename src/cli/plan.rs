@@ -3,11 +3,12 @@
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
+use crate::diag::SourceMap;
 use crate::framework::{ActionType, EventRegistration, EventResource, Plugin};
 use crate::lang::lower::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{Check, Expr, ExprKind, Policy, PrefilterStatement};
+use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStatement};
 use crate::plugins::policy::{LeftAlone, PolicyPlugin};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -57,8 +58,82 @@ struct Rule {
     stage: Stage,
     reads: Vec<String>,
     place: String,
-    /// Of rules that refuse: whether evicting pods may help, and what wakes a pod.
-    refuses: Option<(bool, Vec<String>)>,
+    /// Of rules that refuse: what may help a pod that was.
+    refuses: Option<Refusing>,
+}
+
+/// What may help a pod that a rule refuses; all of it follows from what the rule reads.
+struct Refusing {
+    /// Whether evicting pods from the node may.
+    eviction: bool,
+    /// Whether a node may that does not exist yet.
+    new_node: NewNode,
+    /// Whether a node autoscaler can tell, which replays in-tree plugins and never policies.
+    autoscaler_knows: bool,
+    /// What wakes the pod.
+    wakes: Vec<String>,
+}
+
+/// Whether a node that does not exist yet may help.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NewNode {
+    /// The rule does not look at the node.
+    No,
+    /// If it has the right labels or taints.
+    IfLabelled,
+    /// It has room.
+    Yes,
+    /// The rule reads more of the node, or the pods on it.
+    Maybe,
+}
+
+impl NewNode {
+    fn word(self) -> &'static str {
+        match self {
+            NewNode::No => "no",
+            NewNode::IfLabelled => "if labelled",
+            NewNode::Yes => "yes",
+            NewNode::Maybe => "maybe",
+        }
+    }
+
+    /// From the fields of the node that a rule reads.
+    fn of(reads: &Reads) -> Self {
+        let fields = |names: &[&str]| {
+            let mut of_node = reads
+                .paths
+                .keys()
+                .filter(|path| matches!(path.of, ReadOf::Node | ReadOf::NodePods | ReadOf::Nodes));
+            of_node.all(|path| {
+                path.of == ReadOf::Node && path.field.is_some_and(|field| names.contains(&field.def().name))
+            })
+        };
+        if fields(&[]) {
+            NewNode::No
+        } else if fields(&["labels", "taints", "zone", "region"]) {
+            NewNode::IfLabelled
+        } else if fields(&["free", "allocatable", "requested", "capacity"]) {
+            NewNode::Yes
+        } else {
+            NewNode::Maybe
+        }
+    }
+}
+
+/// Whether a condition asks for room as NodeResourcesFit does: `node.free.cpu >= pod.requests.cpu`.
+fn asks_for_room(check: &Check, sources: &SourceMap) -> bool {
+    let Some(Expr { kind: ExprKind::Compare(op, left, right), .. }) = &check.condition else { return false };
+    let text = |expr: &Expr| super::explain::tree::one_line(sources.text(expr.span));
+    let (left, right) = (text(left), text(right));
+    let same = |node: &str, pod: &str| {
+        let both = node.strip_prefix("node.free").zip(pod.strip_prefix("pod.requests"));
+        both.is_some_and(|(node, pod)| node == pod)
+    };
+    match (op, check.refuses_when) {
+        (CompareOp::GreaterEqual, false) | (CompareOp::Less, true) => same(&left, &right),
+        (CompareOp::LessEqual, false) | (CompareOp::Greater, true) => same(&right, &left),
+        _ => false,
+    }
 }
 
 struct Plan {
@@ -89,7 +164,13 @@ impl Plan {
             let alone = Arc::new(CompiledPolicy::new(alone, &read.sources));
             let wakes = wakes(&alone);
             let reads = reads_of_node(&all);
-            let refuses = Some((evicting, wakes));
+            let refuses = Some(Refusing {
+                eviction: evicting,
+                new_node: NewNode::of(&all),
+                autoscaler_knows: !checks.is_empty()
+                    && checks.iter().all(|check| asks_for_room(check, &read.sources)),
+                wakes,
+            });
             rules.push(Rule { name, point, stage: latest, reads, place: place(span), refuses });
         };
         for (at, check) in policy.gates.iter().enumerate() {
@@ -187,20 +268,33 @@ impl Plan {
         let mut table = Table::new(&[
             Column::words("RULE"),
             Column::words("EVICTION HELPS"),
+            Column::words("NEW NODE HELPS"),
+            Column::words("AUTOSCALER KNOWS"),
             Column::words("A WAITING POD WAKES ON"),
         ]);
         table.indent = 2;
+        let mut hidden = false;
         for rule in &self.rules {
-            let Some((eviction, wakes)) = &rule.refuses else { continue };
-            let eviction = if *eviction { "yes" } else { "no" };
+            let Some(refusing) = &rule.refuses else { continue };
+            let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
+            // Where a new node may help and nobody adds one because of this rule, the reader is told.
+            let blind = !refusing.autoscaler_knows && refusing.new_node != NewNode::No;
+            hidden |= blind;
+            let knows = if blind { "no (1)".to_owned() } else { yes(refusing.autoscaler_knows) };
             table.row([
                 (Style::Name, rule.name.clone()),
-                (Style::Plain, eviction.to_owned()),
-                (Style::Plain, list(wakes)),
+                (Style::Plain, yes(refusing.eviction)),
+                (Style::Plain, refusing.new_node.word().to_owned()),
+                (if blind { Style::Warn } else { Style::Plain }, knows),
+                (Style::Plain, list(&refusing.wakes)),
             ]);
         }
         if !table.is_empty() {
             let _ = write!(text, "\n{}", table.draw(out));
+        }
+        if hidden {
+            let _ =
+                writeln!(text, "\n  (1) cluster-autoscaler and Karpenter see node affinity, not policies");
         }
         let _ = write!(text, "\n  rights     none beyond the scheduler's own\n  writes     nothing\n");
         text
@@ -214,8 +308,10 @@ impl Plan {
                 json!({
                     "name": rule.name, "point": rule.point, "stage": rule.stage.word(),
                     "readsOfNode": rule.reads, "place": rule.place,
-                    "evictionHelps": rule.refuses.as_ref().map(|(eviction, _)| *eviction),
-                    "wakesOn": rule.refuses.as_ref().map(|(_, wakes)| wakes.clone()),
+                    "evictionHelps": rule.refuses.as_ref().map(|of| of.eviction),
+                    "newNodeHelps": rule.refuses.as_ref().map(|of| of.new_node.word()),
+                    "autoscalerKnows": rule.refuses.as_ref().map(|of| of.autoscaler_knows),
+                    "wakesOn": rule.refuses.as_ref().map(|of| of.wakes.clone()),
                 })
             })
             .collect();
@@ -277,7 +373,21 @@ fn field_name(path: &ReadPath) -> String {
 fn wakes(compiled: &Arc<CompiledPolicy>) -> Vec<String> {
     let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
     let registrations = plugin.enqueue_extensions().map(|extensions| extensions.events()).unwrap_or_default();
+    let keys: Vec<&str> = compiled
+        .reads
+        .paths
+        .keys()
+        .filter(|path| {
+            path.of == ReadOf::Node && path.field.is_some_and(|field| field.def().name == "labels")
+        })
+        .map(|path| path.key.as_deref().unwrap_or_default())
+        .collect();
     let mut words: Vec<String> = registrations.iter().flat_map(event_words).collect();
+    // Labels whose keys are known are named.
+    if !keys.is_empty() && keys.iter().all(|key| !key.is_empty()) {
+        let named = format!("labels {}", keys.join(", "));
+        words.iter_mut().filter(|word| *word == "labels").for_each(|word| *word = named.clone());
+    }
     if compiled.reads.clock {
         words.push("time".to_owned());
     }

@@ -19,7 +19,12 @@ use std::time::Duration;
 /// Flags of kube-scheduler, and those of policies.
 #[derive(clap::Args, Debug)]
 // As Go's flags: of several the last counts.
-#[command(args_override_self = true)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
+  bayplan run --kubeconfig ~/.kube/config --policies policies/           beside the present scheduler
+  bayplan run --config scheduler.yaml --policy-namespaces platform       policies of ConfigMaps"
+)]
 pub(super) struct Args {
     /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
     #[arg(long, value_name = "FILE")]

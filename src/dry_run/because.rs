@@ -104,6 +104,18 @@ impl<'a> Asked<'a> {
             .collect()
     }
 
+    /// What the rules of policies found on a node that they let the pod onto; the first three.
+    pub(super) fn let_in(&self, node: &str) -> Vec<Because> {
+        let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
+        let applying = self.policies.iter().filter(|policy| self.applies(policy));
+        let passed = applying.flat_map(|policy| accounts(policy, self.context().on(info)));
+        let because = passed.map(|account| Because {
+            text: format!("{node} passed {}, {}", account.filter, account.place),
+            tree: account.condition,
+        });
+        because.take(3).collect()
+    }
+
     /// The first node that does not give the reason, and why.
     pub(super) fn one_without(&self, reason: &str) -> Vec<Because> {
         let gives = |of: &&NodeDetail| {

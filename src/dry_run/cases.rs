@@ -481,15 +481,14 @@ fn compare(expect: &Expect, seen: &Seen, differ: &mut dyn FnMut(&str, Mismatch))
     }
     match &expect.unschedulable {
         None => {}
+        Some(Refused::Yes(expected)) if matches!(pod.standing, Standing::Waiting { .. }) == *expected => {}
         Some(Refused::Yes(expected)) => {
-            if matches!(pod.standing, Standing::Waiting { .. }) != *expected {
-                let word = if *expected { "waits" } else { "does not wait" };
-                let because = seen.at_last().map(|asked| match &pod.standing {
-                    Standing::Bound(_) => Vec::new(),
-                    _ => pod_refusals(&asked),
-                });
-                differ("unschedulable", seen.wrong(word.to_owned(), because.unwrap_or_default()));
-            }
+            let word = if *expected { "waits" } else { "does not wait" };
+            let because = seen.at_last().map(|asked| match &pod.standing {
+                Standing::Bound(node) => asked.let_in(node),
+                _ => pod_refusals(&asked),
+            });
+            differ("unschedulable", seen.wrong(word.to_owned(), because.unwrap_or_default()));
         }
         Some(Refused::With(reason)) => {
             if let Some(wrong) = refused(reason, seen, detail) {

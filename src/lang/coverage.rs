@@ -62,10 +62,8 @@ impl Coverage {
         if !shown.reached {
             return;
         }
-        let place = self.places.get(&shown.span).copied();
-        if let (Some(condition), Some(truth)) =
-            (place.and_then(|at| self.conditions.get_mut(at)), shown.truth)
-        {
+        let condition = self.places.get(&shown.span).and_then(|at| self.conditions.get_mut(*at));
+        if let (Some(condition), Some(truth)) = (condition, shown.truth) {
             condition.seen_true |= truth;
             condition.seen_false |= !truth;
         }
@@ -121,6 +119,8 @@ fn conditions(policy: &Policy) -> Vec<&Expr> {
 /// The condition behind negations and names: `!x` is seen when `x` is.
 fn meant<'p>(policy: &'p Policy, condition: &'p Expr) -> &'p Expr {
     match &condition.kind {
+        // `a != b` is `!(a == b)`, at one place.
+        ExprKind::Not(inner) if inner.span == condition.span => condition,
         ExprKind::Not(inner) | ExprKind::Present(inner) | ExprKind::Widen(inner) => meant(policy, inner),
         ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
             Some(of) if of.value.ty == Type::Bool => meant(policy, &of.value),

@@ -327,6 +327,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                     parts.push(self.shown(&of.value, reached));
                 }
             }
+            // `a != b` is `!(a == b)`, at one place: it has the parts of the comparison.
+            ExprKind::Not(inner) if inner.span == expr.span => parts = self.shown(inner, reached).parts,
             ExprKind::Has(inner) | ExprKind::Not(inner) | ExprKind::Negate(inner) => {
                 parts.push(self.shown(inner, reached));
             }
