@@ -7,9 +7,10 @@ use bayplan::cluster::limiter::Limiter;
 use futures::StreamExt;
 use http::Method;
 use serde_json::Value;
+use std::path::Path;
 use std::time::Duration;
 
-/// A client of the admin with threads of its own.
+/// A client with a thread of its own.
 pub struct Hands {
     pub runtime: tokio::runtime::Runtime,
     pub api: Api,
@@ -17,10 +18,15 @@ pub struct Hands {
 
 impl Hands {
     pub fn new(plane: &ControlPlane) -> Self {
+        Self::of(&plane.kubeconfig())
+    }
+
+    /// The user of a kubeconfig.
+    pub fn of(kubeconfig: &Path) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let target =
-            Target { kubeconfig: Some(plane.kubeconfig()), user_agent: "tests", ..Target::default() };
+            Target { kubeconfig: Some(kubeconfig.to_owned()), user_agent: "tests", ..Target::default() };
         let api = runtime.block_on(Api::new(&target, Limiter::unlimited())).unwrap();
         Self { runtime, api }
     }
@@ -38,6 +44,12 @@ impl Hands {
             answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
         });
         self.runtime.block_on(calls);
+    }
+
+    /// What a path answers, when it answers well.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let bytes = self.runtime.block_on(self.api.send(Request::get(path))).ok()?;
+        String::from_utf8(bytes).ok()
     }
 
     /// Makes a call; `None` where the object is gone, or another, or there already.

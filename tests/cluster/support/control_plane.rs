@@ -281,6 +281,19 @@ impl ControlPlane {
         self.write_kubeconfig_to(&proxy.url(), &name, &self.user(user).token())
     }
 
+    /// Of the admin, for another server, such as a scheduler, whatever certificate it shows.
+    pub fn kubeconfig_for(&self, url: &str) -> PathBuf {
+        let port = url.rsplit(':').next().unwrap_or_default();
+        let path = self.write_kubeconfig_to(url, &format!("for-{port}"), &self.user("admin").token());
+        let text = std::fs::read_to_string(&path).expect("a kubeconfig");
+        let lines = text.lines().map(|line| match line.trim_start().starts_with("certificate-authority:") {
+            true => "    insecure-skip-tls-verify: true",
+            false => line,
+        });
+        std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).expect("writing a kubeconfig");
+        path
+    }
+
     fn write_kubeconfig_to(&self, url: &str, name: &str, token: &str) -> PathBuf {
         let path = self.folder.join(format!("{name}.kubeconfig"));
         let text = format!(
