@@ -106,8 +106,11 @@ impl Access {
 
 async fn review_of(api: &Api, path: &str, review: &Value) -> Result<Value, Refusal> {
     let request = Request::with_body(Method::POST, path, JSON, review);
-    api.call(request).await.map_err(|error: ApiError| Refusal {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        message: format!("cannot ask the API server who you are: {error}"),
+    api.call(request).await.map_err(|error: ApiError| {
+        tracing::warn!(%error, "cannot ask the API server who may see our pages");
+        Refusal {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            message: format!("cannot ask the API server who you are: {error}"),
+        }
     })
 }

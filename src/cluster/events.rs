@@ -132,11 +132,12 @@ impl Worker {
             if series.count > 2 {
                 return;
             }
-            if write_series(&self.api, series).await.is_ok() {
-                return;
+            match write_series(&self.api, series).await {
+                Ok(()) => return,
+                // The event is gone from the server: begin anew.
+                Err(error) if error.code() == Some(404) => drop(self.series.remove(&key)),
+                Err(error) => return not_written(event, &error),
             }
-            // The event is gone from the server: begin anew.
-            self.series.remove(&key);
         }
         self.sequence = (self.sequence + 1) % 1_000;
         let name = format!("{}.{:x}", event.pod.name, event.at.0 * 1_000 + self.sequence);
@@ -145,8 +146,7 @@ impl Worker {
         let created =
             send(&self.api, || Request::with_body(Method::POST, collection.clone(), JSON, &body)).await;
         if let Err(error) = created {
-            tracing::warn!(pod = %event.pod.name, reason = event.reason, %error, "cannot write an event");
-            return;
+            return not_written(event, &error);
         }
         // A pod is bound once: nothing to remember.
         if event.reason == "Scheduled" {
@@ -180,6 +180,10 @@ impl Worker {
             self.series.remove(&key);
         }
     }
+}
+
+fn not_written(event: &EventRecord, error: &ApiError) {
+    tracing::warn!(pod = %event.pod.name, reason = event.reason, %error, "cannot write an event");
 }
 
 async fn write_series(api: &Api, series: &mut Series) -> Result<(), ApiError> {

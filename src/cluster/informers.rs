@@ -223,7 +223,8 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
         let sent = match seen {
             Seen::All(objects) => {
                 let count = objects.len();
-                let parsed = objects.iter().filter_map(|object| unreadable.parse(object)).collect();
+                // Each is let go when it is parsed: of a large cluster only one form is held.
+                let parsed = objects.into_iter().filter_map(|object| unreadable.parse(&object)).collect();
                 let sent = shared.mailbox.input(Input::Relisted(T::KIND, parsed));
                 tracing::info!(resource, count, "listed");
                 shared.listed(at, whole);

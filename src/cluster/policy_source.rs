@@ -413,7 +413,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                         let trouble = match error.code() {
                             Some(403) => format!(
                                 "{error}; add this rule to the role in namespace {namespace}: {{apiGroups: [\"\"], \
-                                 resources: [\"configmaps\"], verbs: [\"get\", \"list\", \"watch\"]}}"
+                                 resources: [\"configmaps\"], verbs: [\"list\", \"watch\"]}}"
                             ),
                             _ => error.to_string(),
                         };

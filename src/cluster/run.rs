@@ -388,13 +388,12 @@ fn metrics_page(
         let (policies, events, binding) = (policies.clone(), events.clone(), Arc::clone(&binding));
         Box::pin(async move {
             let look = driver.ask(|scheduler: &mut Scheduler| {
-                let assumed = scheduler.pod_states().iter().filter(|(_, state)| state.is_assumed()).count();
                 let snapshot = scheduler.snapshot();
                 let incoming: super::metrics::Incoming = scheduler
                     .queue_incoming()
                     .map(|(queue, event, count)| (queue, event.to_owned(), count))
                     .collect();
-                let sizes = [snapshot.node_count(), snapshot.pod_count(), assumed];
+                let sizes = [snapshot.node_count(), snapshot.pod_count(), scheduler.assumed_pods()];
                 (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by())
             });
             // A driver that has not been started yet, or that is busy, holds up nobody who looks.

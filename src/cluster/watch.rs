@@ -274,7 +274,7 @@ async fn follow<T: Watched>(
 fn trouble(collection: &Collection, error: &ApiError) -> Trouble {
     match error {
         ApiError::Status { code: 403, message, .. } => {
-            Trouble::Forbidden { message: message.clone(), rule: collection.rule(&["get", "list", "watch"]) }
+            Trouble::Forbidden { message: message.clone(), rule: collection.rule(&["list", "watch"]) }
         }
         ApiError::Status { code: 404, .. } => Trouble::Absent,
         ApiError::Status { code: 401, message, .. } => Trouble::Unauthorized(message.clone()),
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(
             trouble(&collection, &error).to_string(),
             "poddisruptionbudgets.policy is forbidden; add this rule to the role: {apiGroups: [\"policy\"], \
-             resources: [\"poddisruptionbudgets\"], verbs: [\"get\", \"list\", \"watch\"]}"
+             resources: [\"poddisruptionbudgets\"], verbs: [\"list\", \"watch\"]}"
         );
     }
 

@@ -2,6 +2,9 @@
 //! so that comparing and hashing them is one machine word. The table behind them counts references and frees
 //! what nothing uses any more, so label values of short-lived pods do not grow it without end.
 
+use std::cell::Cell;
+use std::hash::BuildHasher;
+
 /// An interned string: equal texts are equal words. Orders by text.
 ///
 /// Symbols are made when objects and policies are parsed, and only compared in a scheduling cycle.
@@ -68,6 +71,39 @@ impl std::fmt::Debug for Symbol {
     }
 }
 
+/// Texts up to this length are held in the word itself and need no table.
+const INLINE: usize = 7;
+/// Texts that are remembered on each thread; a power of two.
+const LATELY: usize = 4_096;
+
+thread_local! {
+    /// The texts that objects were made of lately, by their hash. The table of all texts has chains that grow with the
+    /// number of pods; label keys, images and the like are met with every pod and are found here instead.
+    static READ_LATELY: Cell<Vec<Symbol>> = const { Cell::new(Vec::new()) };
+}
+
+fn read_lately(text: &str) -> Symbol {
+    if text.len() <= INLINE {
+        return Symbol::new(text);
+    }
+    let mut lately = READ_LATELY.take();
+    if lately.is_empty() {
+        lately.resize(LATELY, Symbol::default());
+    }
+    let slot = (rustc_hash::FxBuildHasher.hash_one(text) >> 32) as usize % LATELY;
+    let symbol = match lately.get_mut(slot) {
+        Some(known) => {
+            if known.as_str() != text {
+                *known = Symbol::new(text);
+            }
+            known.clone()
+        }
+        None => Symbol::new(text),
+    };
+    READ_LATELY.set(lately);
+    symbol
+}
+
 impl<'de> serde::Deserialize<'de> for Symbol {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -77,7 +113,7 @@ impl<'de> serde::Deserialize<'de> for Symbol {
                 f.write_str("a string")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Symbol, E> {
-                Ok(Symbol::new(text))
+                Ok(read_lately(text))
             }
             fn visit_unit<E: serde::de::Error>(self) -> Result<Symbol, E> {
                 Ok(Symbol::default())

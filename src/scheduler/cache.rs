@@ -99,6 +99,11 @@ impl Cache {
         pods
     }
 
+    /// How many pods are on their nodes by our assumption.
+    pub(super) fn assumed(&self) -> usize {
+        self.states.values().filter(|state| state.is_assumed()).count()
+    }
+
     /// A pod was seen. No other pod of its name is known any more: the caller removed it.
     pub(super) fn see(&mut self, pod: Arc<PodInfo>) -> Seen {
         let key = pod.key.clone();

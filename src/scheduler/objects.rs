@@ -7,6 +7,7 @@ use super::calls::object_key;
 use super::queue::Scope;
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
 use crate::model::{Kind, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Scheduler {
@@ -57,34 +58,31 @@ impl Scheduler {
     pub(super) fn relisted(&mut self, kind: &Kind, all: Vec<Object>, now: Time) {
         match kind {
             Kind::Pod => {
-                let mut listed: Vec<&PodKey> = all
+                let listed: FxHashSet<&PodKey> = all
                     .iter()
                     .filter_map(|object| match object {
                         Object::Pod(pod) => Some(&pod.key),
                         _ => None,
                     })
                     .collect();
-                listed.sort();
-                let gone: Vec<PodKey> = self
-                    .cache
-                    .pods()
-                    .into_iter()
-                    .filter(|(key, _)| listed.binary_search(key).is_err())
-                    .map(|(key, _)| key.clone())
-                    .collect();
+                let known = self.cache.pods().into_iter().map(|(key, _)| key);
+                let gone: Vec<PodKey> = known.filter(|key| !listed.contains(key)).cloned().collect();
                 for pod in gone {
                     self.pod_gone(&pod, now);
                 }
             }
             Kind::Node => {
-                let known: Vec<Symbol> =
-                    self.cache.snapshot.nodes().map(|node| node.name().clone()).collect();
-                for name in known {
-                    let listed =
-                        all.iter().any(|object| matches!(object, Object::Node(node) if node.name == name));
-                    if !listed {
-                        self.node_gone(&name, now);
-                    }
+                let listed: FxHashSet<&Symbol> = all
+                    .iter()
+                    .filter_map(|object| match object {
+                        Object::Node(node) => Some(&node.name),
+                        _ => None,
+                    })
+                    .collect();
+                let known = self.cache.snapshot.nodes().map(|node| node.name());
+                let gone: Vec<Symbol> = known.filter(|name| !listed.contains(name)).cloned().collect();
+                for name in gone {
+                    self.node_gone(&name, now);
                 }
             }
             Kind::Namespace => {

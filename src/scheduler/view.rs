@@ -116,6 +116,11 @@ impl Scheduler {
         self.cache.pods()
     }
 
+    /// How many pods are on their nodes by our assumption alone.
+    pub fn assumed_pods(&self) -> usize {
+        self.cache.assumed()
+    }
+
     /// All promises of nodes to pods.
     pub fn nominations(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
         self.cache.nominator.iter()

@@ -19,6 +19,7 @@ mod faults;
 mod policies;
 mod gangs;
 mod deployed;
+mod rights;
 mod mistakes;
 mod soak;
 mod live;

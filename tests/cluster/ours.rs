@@ -18,6 +18,8 @@ pub struct Setup {
     pub elects: bool,
     /// A configuration file, instead of one made of the above.
     pub config: Option<PathBuf>,
+    /// Whether metrics and configuration are shown to those only whom the API server allows.
+    pub guarded: bool,
     /// Further flags.
     pub flags: Vec<String>,
 }
@@ -44,6 +46,11 @@ impl Setup {
 
     pub fn config(mut self, path: PathBuf) -> Self {
         self.config = Some(path);
+        self
+    }
+
+    pub fn guarded(mut self) -> Self {
+        self.guarded = true;
         self
     }
 
@@ -84,7 +91,11 @@ impl Ours {
             .arg(format!("--config={}", setup.config.as_ref().unwrap_or(&config).display()))
             .arg(format!("--kubeconfig={}", setup.kubeconfig.clone().unwrap_or(plane.kubeconfig()).display()))
             .args(["--bind-address=127.0.0.1", "-v=2"])
-            .arg("--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/configz")
+            .args(
+                (!setup.guarded).then_some(
+                    "--authorization-always-allow-paths=/healthz,/livez,/readyz,/metrics,/configz",
+                ),
+            )
             .arg(format!("--secure-port={port}"))
             .args(setup.namespace.iter().map(|namespace| format!("--policy-namespaces={namespace}")))
             .args(&setup.flags);

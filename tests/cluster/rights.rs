@@ -1,0 +1,283 @@
+//! The rights of `deploy/rbac.yaml`: with all of them nothing is refused, and each is needed: without it the scheduler
+//! says which verb of which resource it misses. Each run has a namespace, a service account and roles of its own.
+
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, Options, Proxy, daemon::Folder, objects, wait::became_true};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(40);
+const POLICY: &str = "/// Nothing on hot nodes.\npolicy heat {\n  filter cool {\n    reject \"too hot\" when \
+                      node.labels[\"heat\"] == \"hot\"\n  }\n}\n";
+
+/// A verb on a resource in one of the two roles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Right {
+    kind: &'static str,
+    resource: String,
+    verb: String,
+}
+
+fn texts(of: &Value) -> Vec<String> {
+    of.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn rights_of(kind: &'static str, role: &Value) -> Vec<Right> {
+    let mut rights = Vec::new();
+    for rule in role["rules"].as_array().unwrap() {
+        for resource in texts(&rule["resources"]) {
+            let right = |verb| Right { kind, resource: resource.clone(), verb };
+            rights.extend(texts(&rule["verbs"]).into_iter().map(right));
+        }
+    }
+    rights
+}
+
+/// The rules of a role, one for each resource and verb, without one of them.
+fn rules_without(kind: &str, role: &Value, without: Option<&Right>) -> Vec<Value> {
+    let mut rules = Vec::new();
+    for rule in role["rules"].as_array().unwrap() {
+        for resource in texts(&rule["resources"]) {
+            for verb in texts(&rule["verbs"]) {
+                if without.is_some_and(|it| it.kind == kind && it.resource == resource && it.verb == verb) {
+                    continue;
+                }
+                let mut one = rule.clone();
+                (one["resources"], one["verbs"]) = (json!([resource]), json!([verb]));
+                rules.push(one);
+            }
+        }
+    }
+    rules
+}
+
+struct Roles {
+    cluster: Value,
+    own: Value,
+}
+
+/// Makes a namespace with a service account that has all rights but one; the namespace.
+fn account(plane: &ControlPlane, roles: &Roles, without: Option<&Right>) -> String {
+    let namespace = plane.create_namespace("rights");
+    let subject = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": namespace}]);
+    let group = "rbac.authorization.k8s.io";
+    let mut all = vec![json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": namespace},
+    })];
+    for (kind, role) in [("ClusterRole", &roles.cluster), ("Role", &roles.own)] {
+        let meta = json!({"name": namespace, "namespace": if kind == "Role" { json!(namespace) } else { Value::Null }});
+        all.push(json!({
+            "apiVersion": format!("{group}/v1"), "kind": kind, "metadata": meta,
+            "rules": rules_without(kind, role, without),
+        }));
+        all.push(json!({
+            "apiVersion": format!("{group}/v1"), "kind": format!("{kind}Binding"), "metadata": meta,
+            "roleRef": {"apiGroup": group, "kind": kind, "name": namespace}, "subjects": subject,
+        }));
+    }
+    plane.create(&all);
+    namespace
+}
+
+/// What was waited for has been seen.
+struct Seen;
+
+/// A scheduler with the rights of a namespace's account.
+struct Life<'a> {
+    plane: &'a ControlPlane,
+    namespace: &'a str,
+    ours: Ours,
+    /// Whether what is waited for has been said.
+    enough: &'a (dyn Fn(&str) -> bool + Sync),
+}
+
+impl<'a> Life<'a> {
+    fn start(
+        plane: &'a ControlPlane,
+        namespace: &'a str,
+        proxy: Option<&Proxy>,
+        enough: &'a (dyn Fn(&str) -> bool + Sync),
+    ) -> Self {
+        let config = plane.folder().join(format!("{namespace}.yaml"));
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection:\n  \
+             leaderElect: true\n  resourceName: bayplan\n  resourceNamespace: {namespace}\nprofiles:\n- schedulerName: \
+             {namespace}\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let mut kubeconfig = plane.kubeconfig_of_service_account(namespace, "bayplan");
+        if let Some(proxy) = proxy {
+            let text = std::fs::read_to_string(kubeconfig).unwrap().replace(&plane.url(), &proxy.url());
+            kubeconfig = plane.folder().join(format!("{namespace}-through.kubeconfig"));
+            std::fs::write(&kubeconfig, text).unwrap();
+        }
+        let mut setup =
+            Setup::new(namespace).policies_from(namespace).kubeconfig(kubeconfig).config(config).guarded();
+        if proxy.is_some() {
+            // So that the second binding goes out a while after the first.
+            setup = setup.flag("--kube-api-qps=0.5").flag("--kube-api-burst=1");
+        }
+        let label = [("bayplan.dev/policy", "")];
+        plane.create(&[objects::config_map(namespace, "heat", &label, &[("policy.bay", POLICY)])]);
+        Self { plane, namespace, ours: Ours::spawn(plane, &setup), enough }
+    }
+
+    fn said(&self, text: &str) -> bool {
+        self.ours.said().contains(text)
+    }
+
+    /// Waits for a step, or for what is waited for.
+    fn until(&self, done: impl Fn() -> bool) -> Result<(), Seen> {
+        let enough = || (self.enough)(&self.ours.said());
+        let came = became_true(SOON, || enough() || done());
+        assert!(came, "in vain:\n{}", self.ours.daemon.log_tail(30));
+        if enough() { Err(Seen) } else { Ok(()) }
+    }
+
+    fn pod(&self, name: &str, cpu: &str) -> Value {
+        objects::pod(self.namespace, name, self.namespace, &[("cpu", cpu)])
+    }
+
+    fn is_bound(&self, name: &str) -> bool {
+        self.plane.node_of(self.namespace, name).is_some()
+    }
+
+    /// Everything that needs a right, but a binding whose answer is lost.
+    fn live(&self) -> Result<(), Seen> {
+        let (plane, namespace) = (self.plane, self.namespace);
+        self.until(|| self.said("became leader") && self.said("caches are synced"))?;
+        let mut big = self.pod("big", "5000");
+        big["spec"]["nodeSelector"] = json!({ namespace: "yes" });
+        plane.create(&[self.pod("fits", "10m"), big]);
+        let refused = || {
+            let events = plane.events_about(namespace, "big");
+            events.into_iter().find(|event| event["reason"] == "FailedScheduling")
+        };
+        self.until(|| self.is_bound("fits") && refused().is_some())?;
+        self.until(|| {
+            let big = plane.get_json(["pod", "big", "--namespace", namespace]);
+            big["status"]["conditions"][0]["reason"] == "Unschedulable"
+        })?;
+        // The node gets the label and still has no room: refused again, the event becomes a series.
+        plane.kubectl_ok(["label", "node", "roomy", &format!("{namespace}=yes")]);
+        self.until(|| {
+            refused().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
+        })?;
+        // Whoever asks for metrics is looked up, and may see them.
+        let shown = plane.get_from(&self.ours.url(), "/metrics").is_some();
+        assert!(
+            shown || (self.enough)(&self.ours.said()),
+            "the admin may not see metrics: {}",
+            self.ours.daemon.log_tail(9)
+        );
+        let history = || {
+            let name = ["get", "configmap", "bayplan-history-heat", "--namespace", namespace];
+            plane.kubectl(name).status.success()
+        };
+        self.until(history)?;
+        plane.kubectl_ok(["delete", "configmap", "heat", "--namespace", namespace]);
+        self.until(|| !history())
+    }
+
+    /// The answer to a binding is lost: the pod is read until its fate is known.
+    fn lose_an_answer(&self, proxy: &Proxy) -> Result<(), Seen> {
+        self.until(|| self.said("became leader") && self.said("caches are synced"))?;
+        self.plane.create(&[self.pod("first", "10m"), self.pod("second", "10m")]);
+        self.until(|| self.is_bound("first") || self.is_bound("second"))?;
+        proxy.hang(true);
+        became_true(Duration::from_secs(7), || (self.enough)(&self.ours.said()));
+        proxy.hang(false);
+        self.until(|| self.is_bound("first") && self.is_bound("second"))
+    }
+}
+
+fn roles(plane: &ControlPlane) -> Roles {
+    for file in ["namespace", "rbac"] {
+        let path = format!("{}/deploy/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        plane.apply(&std::fs::read_to_string(path).unwrap());
+    }
+    plane.create(&[objects::node("roomy", &[("cpu", "1000"), ("memory", "64Gi"), ("pods", "500")])]);
+    Roles {
+        cluster: plane.get_json(["clusterrole", "bayplan"]),
+        own: plane.get_json(["role", "bayplan", "--namespace", "bayplan"]),
+    }
+}
+
+/// What the API server answers to those who may not: `User "…" cannot VERB resource "RESOURCE"`.
+fn refuses(said: &str, right: &Right) -> bool {
+    said.replace('\\', "").contains(&format!("cannot {} resource \"{}\"", right.verb, right.resource))
+}
+
+#[test]
+fn each_right_of_the_roles_is_needed_and_no_other() {
+    let audit = Folder::new("audit");
+    let policy = audit.join("policy.yaml");
+    let text = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: Metadata\n";
+    std::fs::write(&policy, text).unwrap();
+    let log = audit.join("audit.log");
+    let flags = [
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", log.display()),
+        "--audit-log-mode=blocking".to_owned(),
+    ];
+    let Some(plane) =
+        ControlPlane::start_with(Options { api_server_flags: flags.to_vec(), ..Options::default() })
+    else {
+        return;
+    };
+    let roles = roles(&plane);
+    let nothing = |_: &str| false;
+
+    // With all rights everything is done, and nothing is refused.
+    let proxy = Proxy::start(plane.port());
+    let (whole, cut) = (account(&plane, &roles, None), account(&plane, &roles, None));
+    let life = Life::start(&plane, &whole, None, &nothing);
+    assert!(life.live().is_ok());
+    let other = Life::start(&plane, &cut, Some(&proxy), &nothing);
+    assert!(other.lose_an_answer(&proxy).is_ok());
+    for life in [life, other] {
+        assert!(!life.said("forbidden"), "{}", life.ours.daemon.log_tail(40));
+    }
+    let audited = std::fs::read_to_string(&log).unwrap();
+    let (mut asked, mut read) = (0, false);
+    for line in audited.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let user = entry["user"]["username"].as_str().unwrap_or_default();
+        if [&whole, &cut].iter().any(|of| user == format!("system:serviceaccount:{of}:bayplan")) {
+            asked += 1;
+            read |= entry["verb"] == "get" && entry["objectRef"]["resource"] == "pods";
+            assert_ne!(entry["responseStatus"]["code"], 403, "{line}");
+        }
+    }
+    assert!(asked > 20 && read, "{asked} requests, a pod was read: {read}");
+
+    // Without one of them it is that one which is missed.
+    let mut all = rights_of("ClusterRole", &roles.cluster);
+    all.extend(rights_of("Role", &roles.own));
+    assert!(all.len() > 15, "{all:?}");
+    let (open, unneeded) = (Mutex::new(VecDeque::from(all)), Mutex::new(Vec::new()));
+    let next = || open.lock().unwrap().pop_front();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(right) = next() {
+                    let namespace = account(&plane, &roles, Some(&right));
+                    let enough = |said: &str| refuses(said, &right);
+                    let missed = if right.resource == "pods" && right.verb == "get" {
+                        let proxy = Proxy::start(plane.port());
+                        Life::start(&plane, &namespace, Some(&proxy), &enough).lose_an_answer(&proxy).is_err()
+                    } else {
+                        Life::start(&plane, &namespace, None, &enough).live().is_err()
+                    };
+                    if !missed {
+                        unneeded.lock().unwrap().push(right);
+                    }
+                }
+            });
+        }
+    });
+    let unneeded = unneeded.into_inner().unwrap();
+    assert!(unneeded.is_empty(), "nobody missed {unneeded:#?}");
+}
