@@ -1,4 +1,4 @@
-//! Instructions of one decision and of one rule, counted by callgrind: figures that do not drift with the machine's
+//! Instructions of one decision, of one rule, and of compiling, counted by callgrind: figures that do not drift with the machine's
 //! load. The program runs itself under valgrind with few and with many repetitions; the difference is the work of
 //! one. Prints its figures and fails on nothing; without valgrind it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
@@ -7,12 +7,12 @@ mod support;
 
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Silent};
-use bayplan::model::{Symbol, Time};
+use bayplan::model::{Snapshot, Symbol, Time};
 use std::hint::black_box;
 use std::process::Command;
-use support::{FOUR_TERMS, cluster, decide, framework, only, policy, sizes, small_pod};
+use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
 
-const CASES: [&str; 3] = ["decision", "rule", "compile"];
+const CASES: [&str; 5] = ["decision", "rule", "compile", "folder", "filed"];
 /// Repetitions of the short and the long run.
 const FEW: usize = 5;
 const MANY: usize = 25;
@@ -30,9 +30,10 @@ fn main() {
     }
     println!("{:<10} {:>8} {:>16}", "work", "nodes", "instructions");
     for case in CASES {
-        for size in sizes("1000,5000").into_iter().take(if case == "compile" { 1 } else { usize::MAX }) {
+        let of_nodes = matches!(case, "decision" | "rule");
+        for size in sizes("1000,5000").into_iter().take(if of_nodes { usize::MAX } else { 1 }) {
             let (few, many) = (count(case, size, FEW), count(case, size, MANY));
-            let shown = if case == "compile" { "-".to_owned() } else { size.to_string() };
+            let shown = if of_nodes { size.to_string() } else { "-".to_owned() };
             println!("{case:<10} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
         }
     }
@@ -72,6 +73,21 @@ fn run(case: &str, size: usize, times: usize) {
             for pod in pods.iter().take(times) {
                 let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
                 black_box(scan.filter(&mut cycle, &snapshot, &mut Silent).unwrap());
+            }
+        }
+        // A hundred policies at a time, a file each, as when a folder is loaded.
+        "folder" => {
+            for _ in 0..times {
+                black_box(folder(100));
+            }
+        }
+        // Who of a thousand policies has something to say of a pod: one.
+        "filed" => {
+            let framework = at_filter(folder(1000));
+            let snapshot = Snapshot::default();
+            for pod in pods.iter().take(times) {
+                let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+                black_box(framework.run_pre_filter(&mut cycle, &snapshot, &mut Silent).unwrap());
             }
         }
         _ => {

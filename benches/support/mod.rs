@@ -3,9 +3,9 @@
 
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Scan, TieBreak};
-use bayplan::framework::{Cycle, Framework, Instances, Plugin, Profile, Silent};
+use bayplan::framework::{Cycle, Framework, Instances, Plugin, PluginId, Points, Profile, Silent};
 use bayplan::lang::compile;
-use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::model::{Change, Node, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan::plugins;
 use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
@@ -95,14 +95,36 @@ pub fn policy(text: &str) -> PolicyPlugin {
     PolicyPlugin::new(compiled, LeftAlone::default())
 }
 
+/// Policies of one filter with four terms, a file each; each applies to the pods of one value of `tier`, the first to
+/// gold ones.
+pub fn folder(policies: usize) -> PolicySet {
+    let mut sources = SourceMap::new();
+    let mut compiled = Vec::new();
+    for at in 0..policies {
+        let tier = if at == 0 { "gold".to_owned() } else { format!("tier-{at}") };
+        let text = FOUR_TERMS.replace(
+            "policy tiers {",
+            &format!("policy p{at} {{\n  applies when pod.labels[\"tier\"] == \"{tier}\""),
+        );
+        let id = sources.add(format!("p{at}.bay"), text);
+        let (found, diagnostics) = compile(sources.get(id).unwrap());
+        assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
+        compiled.extend(found.into_iter().map(|policy| Arc::new(CompiledPolicy::new(policy, &sources))));
+    }
+    PolicySet::new(compiled)
+}
+
+/// A framework of these policies at their filters.
+pub fn at_filter(set: PolicySet) -> Arc<Framework> {
+    let plugins = plugins::policy::plugins(&set, &LeftAlone::default());
+    let ids: Vec<PluginId> = (0..plugins.len() as u16).map(PluginId).collect();
+    let points = Points { pre_filter: ids.clone(), filter: ids, ..Points::default() };
+    Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
+}
+
 /// A framework of this plugin alone, at its filter.
 pub fn only(plugin: PolicyPlugin) -> Arc<Framework> {
-    let id = bayplan::framework::PluginId(0);
-    let points = bayplan::framework::Points {
-        pre_filter: vec![id],
-        filter: vec![id],
-        ..bayplan::framework::Points::default()
-    };
+    let points = Points { pre_filter: vec![PluginId(0)], filter: vec![PluginId(0)], ..Points::default() };
     let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(plugin)];
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }

@@ -32,19 +32,16 @@ impl Scan {
         // The error of the lowest row ends the attempt, as when nodes are asked one by one.
         let mut error: Option<(NodeId, Status)> = None;
         self.take_nominated(c, s, nodes, &mut error);
-        for id in &framework.points().filter {
-            if c.state.skip_filter.contains(*id) {
-                continue;
-            }
-            let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.filter()) else { continue };
+        for id in framework.filters(&c.state).collect::<Vec<_>>() {
+            let Some(point) = framework.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
             self.verdicts.clear();
-            point.filter_range(&c.handle(s).for_plugin(*id), nodes, &mut self.verdicts);
+            point.filter_range(&c.handle(s).for_plugin(id), nodes, &mut self.verdicts);
             if self.verdicts.by_word().is_empty() {
                 continue;
             }
             self.numbers.clear();
             for status in self.verdicts.statuses() {
-                let status = status.clone().by(*id);
+                let status = status.clone().by(id);
                 self.numbers.push(match status.code {
                     Code::Error => u32::MAX,
                     _ => c.diagnosis.nodes.register(&status),
@@ -62,7 +59,7 @@ impl Scan {
                         if let Some(status) = self.verdicts.statuses().get(status)
                             && error.as_ref().is_none_or(|(first, _)| node < *first)
                         {
-                            error = Some((node, framework.filter_error(status.clone().by(*id))));
+                            error = Some((node, framework.filter_error(status.clone().by(id))));
                         }
                     }
                 }

@@ -1,6 +1,7 @@
 //! [`CycleState`]: what plugins remember for one attempt, a slot per plugin instance.
 
 use super::plugin::{PluginId, PluginSet};
+use super::runtime::ScorePlugin;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -59,6 +60,16 @@ pub struct CycleState {
     pub skip_filter: PluginSet,
     /// Plugins whose Score is skipped, as their PreScore said.
     pub skip_score: PluginSet,
+    /// Who has something to say of the pod, where not all plugins have; found when the attempt begins.
+    pub(super) concerned: Option<Arc<Concerned>>,
+}
+
+/// The plugins with something to say of a pod, at the points that follow PreFilter, in the order of the points.
+#[derive(Debug)]
+pub(super) struct Concerned {
+    pub(super) filter: Vec<PluginId>,
+    pub(super) pre_score: Vec<PluginId>,
+    pub(super) score: Vec<ScorePlugin>,
 }
 
 impl CycleState {

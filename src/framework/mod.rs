@@ -10,6 +10,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod status;
+mod concern;
 mod cycle_state;
 mod calls;
 mod reads;
@@ -28,6 +29,7 @@ mod profile;
 
 pub use args::{ArgsError, At, Field, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
+pub use concern::{Concern, Concerns};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{

@@ -1,7 +1,9 @@
 //! [`Plugin`]: which extension points it serves, and what it reads.
 
+use super::concern::Concern;
 use super::points::*;
 use super::reads::Reads;
+use crate::model::bits;
 
 /// A plugin instance of a framework, by its place in the framework's list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -31,6 +33,28 @@ impl PluginSet {
         self.0[word] |= 1 << (plugin.index() % 64);
     }
 
+    /// Adds the plugins of `other`.
+    pub fn union(&mut self, other: &PluginSet) {
+        if other.0.len() > self.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            *word |= more;
+        }
+    }
+
+    /// The first `count` plugins of a framework but those in the set.
+    pub fn others_of(&self, count: usize) -> Self {
+        let mut others: smallvec::SmallVec<[u64; 1]> = smallvec::smallvec![u64::MAX; count.div_ceil(64)];
+        if let Some(last) = others.last_mut().filter(|_| !count.is_multiple_of(64)) {
+            *last = (1 << (count % 64)) - 1;
+        }
+        for (word, gone) in others.iter_mut().zip(&self.0) {
+            *word &= !gone;
+        }
+        Self(others)
+    }
+
     /// Whether the plugin is in the set.
     pub fn contains(&self, plugin: PluginId) -> bool {
         self.0.get(plugin.index() / 64).is_some_and(|word| word >> (plugin.index() % 64) & 1 == 1)
@@ -43,9 +67,8 @@ impl PluginSet {
 
     /// The plugins in the framework's order.
     pub fn iter(&self) -> impl Iterator<Item = PluginId> + '_ {
-        self.0.iter().enumerate().flat_map(|(at, word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| PluginId((at * 64 + bit) as u16))
-        })
+        let words = self.0.iter().enumerate();
+        words.flat_map(|(at, word)| bits(*word).map(move |bit| PluginId((at * 64 + bit) as u16)))
     }
 }
 
@@ -66,6 +89,11 @@ pub trait Plugin: Send + Sync {
     fn name(&self) -> &str;
     /// All it may ever read.
     fn reads(&self) -> Reads;
+    /// What a pod must have for the plugin to say anything of it before a node was chosen; `None`: it may speak of any
+    /// pod. For others it is as if its PreFilter and PreScore said Skip and its PreEnqueue let the pod go on.
+    fn concern(&self) -> Option<Concern> {
+        None
+    }
     /// Indexes it keeps in the snapshot; added when the plugin's profile is taken into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()

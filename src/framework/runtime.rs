@@ -3,7 +3,8 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
-use super::cycle_state::CycleState;
+use super::concern::{Concerns, Places};
+use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
 use super::events::Waits;
 use super::handle::{Act, Actor, Handle};
@@ -52,6 +53,17 @@ pub struct Framework {
     plugins: Vec<Arc<dyn Plugin>>,
     points: Points,
     waits: Waits,
+    concerns: Concerns,
+    order: Order,
+}
+
+/// Where plugins stand at the points at which pods pass some of them over.
+struct Order {
+    pre_enqueue: Places,
+    pre_filter: Places,
+    filter: Places,
+    pre_score: Places,
+    score: Places,
 }
 
 impl std::fmt::Debug for Framework {
@@ -104,7 +116,17 @@ impl Framework {
     /// A framework of `plugins`, each at the points named for it.
     pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
         let waits = Waits::of(&plugins, &points);
-        Self { scheduler_name, percentage_of_nodes_to_score: None, plugins, points, waits }
+        let concerns = Concerns::of(&plugins);
+        let places = |point: &[PluginId]| Places::of(point.iter().copied());
+        let order = Order {
+            pre_enqueue: places(&points.pre_enqueue),
+            pre_filter: places(&points.pre_filter),
+            filter: places(&points.filter),
+            pre_score: places(&points.pre_score),
+            score: Places::of(points.score.iter().map(|entry| entry.plugin)),
+        };
+        let percentage_of_nodes_to_score = None;
+        Self { scheduler_name, percentage_of_nodes_to_score, plugins, points, waits, concerns, order }
     }
 
     /// The plugins in the order of the profile; a [`PluginId`] is a place in it.
@@ -144,7 +166,12 @@ impl Framework {
 
     /// PreEnqueue plugins in configured order (upstream's order is random); the first refusal ends the run.
     pub fn run_pre_enqueue(&self, h: Handle) -> Result<(), Status> {
-        for id in &self.points.pre_enqueue {
+        let point = &self.points.pre_enqueue;
+        let some = match point[..] {
+            [] => None,
+            _ => self.concerns.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
+        };
+        for id in some.as_ref().unwrap_or(point) {
             if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
                 point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))?;
             }
@@ -170,7 +197,8 @@ impl Framework {
         let mut left: Option<NodeSet> = None;
         let mut narrowed = PluginSet::default();
         let mut refused: Option<Status> = None;
-        for id in &self.points.pre_filter {
+        let some = self.concerns.with(&cycle.pod).map(|plugins| self.pass_over(cycle, &plugins));
+        for id in some.as_ref().unwrap_or(&self.points.pre_filter) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
             let outcome = point.pre_filter(&cycle.handle(snapshot).for_plugin(*id), &mut slot);
@@ -228,6 +256,26 @@ impl Framework {
         Ok(left)
     }
 
+    /// Notes who has something to say of the pod; returns those at PreFilter.
+    fn pass_over(&self, cycle: &mut Cycle, plugins: &PluginSet) -> Vec<PluginId> {
+        let silent = plugins.others_of(self.plugins.len());
+        cycle.state.skip_filter.union(&silent);
+        cycle.state.skip_score.union(&silent);
+        let (points, order) = (&self.points, &self.order);
+        cycle.state.concerned = Some(Arc::new(Concerned {
+            filter: pick(&points.filter, &order.filter, plugins),
+            pre_score: pick(&points.pre_score, &order.pre_score, plugins),
+            score: pick(&points.score, &order.score, plugins),
+        }));
+        pick(&points.pre_filter, &order.pre_filter, plugins)
+    }
+
+    /// The plugins whose Filter is asked in this cycle, in order.
+    pub fn filters<'a>(&'a self, state: &'a CycleState) -> impl Iterator<Item = PluginId> + 'a {
+        let point = state.concerned.as_ref().map_or(&self.points.filter, |some| &some.filter);
+        point.iter().copied().filter(|id| !state.skip_filter.contains(*id))
+    }
+
     fn refused_by_pre_filter(&self, cycle: &mut Cycle, status: Status) -> Status {
         cycle.diagnosis.add_plugin(&status);
         cycle.diagnosis.pre_filter_message = Some(status.message());
@@ -242,13 +290,10 @@ impl Framework {
 
     /// Filter plugins on one node, in order; the first refusal is the node's status.
     pub fn filter_node(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
-        for id in &self.points.filter {
-            if h.cycle.skip_filter.contains(*id) {
-                continue;
-            }
-            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.filter()) else { continue };
-            if let Err(status) = point.filter(&h.for_plugin(*id), node) {
-                let status = status.by(*id);
+        for id in self.filters(h.cycle) {
+            let Some(point) = self.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
+            if let Err(status) = point.filter(&h.for_plugin(id), node) {
+                let status = status.by(id);
                 return Err(if status.code == Code::Error { self.filter_error(status) } else { status });
             }
         }
@@ -312,7 +357,8 @@ impl Framework {
 
     /// PreScore plugins; those that say Skip are not asked for scores.
     pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
-        for id in &self.points.pre_score {
+        let some = cycle.state.concerned.clone();
+        for id in some.as_ref().map_or(&self.points.pre_score, |some| &some.pre_score) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_score()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
             let outcome = point.pre_score(&cycle.handle(snapshot).for_plugin(*id), on, &mut slot);
@@ -331,12 +377,11 @@ impl Framework {
         &'a self,
         state: &'a CycleState,
     ) -> impl Iterator<Item = (ScorePlugin, &'a dyn Score)> {
-        self.points.score.iter().filter(|entry| !state.skip_score.contains(entry.plugin)).filter_map(
-            |entry| {
-                let point = self.plugin(entry.plugin)?.score()?;
-                Some((*entry, point))
-            },
-        )
+        let point = state.concerned.as_ref().map_or(&self.points.score, |some| &some.score);
+        point.iter().filter(|entry| !state.skip_score.contains(entry.plugin)).filter_map(|entry| {
+            let point = self.plugin(entry.plugin)?.score()?;
+            Some((*entry, point))
+        })
     }
 
     /// Reserve plugins in order. After a refusal the caller runs [`Framework::run_unreserve`].
@@ -416,6 +461,11 @@ impl Framework {
             }
         }
     }
+}
+
+/// Those of `plugins` that run at a point, in its order.
+fn pick<T: Copy>(point: &[T], places: &Places, plugins: &PluginSet) -> Vec<T> {
+    places.pick(plugins).into_iter().filter_map(|place| point.get(usize::from(place)).copied()).collect()
 }
 
 /// The longest wait at Permit: 15 minutes.

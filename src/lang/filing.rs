@@ -11,7 +11,7 @@ use crate::model::{PodInfo, Symbol};
 
 /// What a pod must have.
 #[derive(Debug)]
-enum Must {
+pub enum Must {
     /// A label.
     Label(Symbol),
     /// A label with one of these values.
@@ -42,6 +42,17 @@ impl Filings {
             Must::Annotation(key) => pod.annotations.get(key).is_some(),
             Must::Namespace(names) => names.contains(&pod.namespace),
             Must::Requests(name) => amount(&pod.requests, name) > 0,
+        })
+    }
+
+    /// What the fewest pods are likely to have.
+    pub fn narrowest(&self) -> Option<&Must> {
+        self.0.iter().min_by_key(|must| match must {
+            Must::LabelIn(..) => 0,
+            Must::Annotation(_) => 1,
+            Must::Label(_) => 2,
+            Must::Namespace(_) => 3,
+            Must::Requests(_) => 4,
         })
     }
 

@@ -20,10 +20,11 @@ pub use attempt::why_left_alone;
 pub use waits::Waits;
 
 use crate::framework::{
-    EnqueueExtensions, Filter, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Score,
-    Status,
+    Concern, EnqueueExtensions, Filter, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
+    Score, Status,
 };
 use crate::lang::context::{EvalContext, Queued};
+use crate::lang::filing::Must;
 use crate::lang::groups::{GroupIndex, can_be_indexed, index_key};
 use crate::lang::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -87,6 +88,16 @@ impl Plugin for PolicyPlugin {
 
     fn reads(&self) -> Reads {
         self.events.reads().clone()
+    }
+
+    fn concern(&self) -> Option<Concern> {
+        Some(match self.compiled.filings.narrowest()? {
+            Must::Label(key) => Concern::Label(key.clone()),
+            Must::LabelIn(key, values) => Concern::LabelIn(key.clone(), values.clone()),
+            Must::Annotation(key) => Concern::Annotation(key.clone()),
+            Must::Namespace(names) => Concern::Namespace(names.clone()),
+            Must::Requests(name) => Concern::Requests(name.clone()),
+        })
     }
 
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
