@@ -98,7 +98,8 @@ impl Policies {
 
     /// Compiles all texts; a name that is given twice is a mistake, wherever the two policies are.
     pub fn compile(&mut self) {
-        let mut compiled = std::mem::take(&mut self.in_service);
+        let mut in_service = std::mem::take(&mut self.in_service);
+        let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
         self.texts.dedup();
         for id in &self.texts {
@@ -115,12 +116,11 @@ impl Policies {
                     );
                     continue;
                 }
-                // A second one of the texts was refused above, so this one is of the cluster.
-                compiled.retain(|known| *known.name() != *policy.name);
+                in_service.retain(|known| *known.name() != *policy.name);
                 compiled.push(Arc::new(CompiledPolicy::new(policy, &self.sources)));
             }
         }
-        self.set = PolicySet::new(compiled);
+        self.set = PolicySet::new(in_service.into_iter().chain(compiled));
     }
 }
 

@@ -291,8 +291,9 @@ type Made = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
 /// The in-tree plugins and the policies.
 fn registry(policies: &Policies, made: &Made) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
+    let sources = Arc::new(policies.sources.clone());
     for compiled in policies.set.iter() {
-        let sources = policies.sources.clone();
+        let sources = sources.clone();
         let compiled = compiled.clone();
         let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());

@@ -55,7 +55,8 @@ impl StateSlot {
 /// What plugins remember for one attempt. A fork costs a reference count per slot.
 #[derive(Clone, Default)]
 pub struct CycleState {
-    slots: Vec<StateSlot>,
+    /// In the order of the plugins. Only of those that were asked: a profile may have a thousand policies.
+    slots: Vec<(PluginId, StateSlot)>,
     /// Plugins whose Filter is skipped, as their PreFilter said.
     pub skip_filter: PluginSet,
     /// Plugins whose Score is skipped, as their PreScore said.
@@ -73,22 +74,18 @@ pub(super) struct Concerned {
 }
 
 impl CycleState {
-    /// Empty slots for `plugins` plugin instances.
-    pub fn new(plugins: usize) -> Self {
-        Self { slots: vec![StateSlot::default(); plugins], ..Self::default() }
-    }
-
     /// The slot of a plugin instance.
     pub fn slot(&self, plugin: PluginId) -> Option<&StateSlot> {
-        self.slots.get(plugin.index())
+        let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).ok()?;
+        self.slots.get(at).map(|(_, slot)| slot)
     }
 
     /// The slot of a plugin instance, to be written.
     pub fn slot_mut(&mut self, plugin: PluginId) -> &mut StateSlot {
-        let at = plugin.index();
-        if at >= self.slots.len() {
-            self.slots.resize(at + 1, StateSlot::default());
-        }
-        &mut self.slots[at]
+        let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).unwrap_or_else(|at| {
+            self.slots.insert(at, (plugin, StateSlot::default()));
+            at
+        });
+        &mut self.slots[at].1
     }
 }

@@ -9,6 +9,7 @@ use super::plugin::{Plugin, PluginId};
 use super::registry::{Entry, Registry};
 use super::runtime::{Framework, Points, ScorePlugin};
 use crate::model::Symbol;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// An extension point that a profile can list plugins for.
@@ -171,10 +172,13 @@ pub struct ProfileError {
     pub help: Option<String>,
 }
 
+/// A plugin and the arguments it was made with.
+type MadeOf = (Tree, Arc<dyn Plugin>);
+
 /// Plugins that profiles with equal arguments share, and the names of those that are missing.
 #[derive(Default)]
 pub struct Instances {
-    made: Vec<(Arc<str>, Tree, Arc<dyn Plugin>)>,
+    made: FxHashMap<Arc<str>, Vec<MadeOf>>,
     /// Plugins of the default profile that a profile wants and that are not built, each once.
     pub not_built: Vec<Arc<str>>,
 }
@@ -237,13 +241,15 @@ struct Builder<'a> {
     instances: &'a mut Instances,
     multi_point: Vec<Named>,
     plugins: Vec<(Arc<str>, Arc<dyn Plugin>)>,
+    ids: FxHashMap<Arc<str>, PluginId>,
     errors: Vec<ProfileError>,
 }
 
 impl<'a> Builder<'a> {
     fn new(profile: &'a Profile, registry: &'a Registry, instances: &'a mut Instances) -> Self {
         let multi_point = profile.multi_point(registry);
-        Self { profile, registry, instances, multi_point, plugins: Vec::new(), errors: Vec::new() }
+        let (plugins, ids, errors) = Default::default();
+        Self { profile, registry, instances, multi_point, plugins, ids, errors }
     }
 
     fn error(&mut self, at: At, message: String) {
@@ -323,7 +329,7 @@ impl<'a> Builder<'a> {
             .map(|(point, named)| (point, named.clone()))
             .collect();
         for (point, named) in named {
-            if self.plugins.iter().any(|(name, _)| **name == *named.name) {
+            if self.ids.contains_key(&*named.name) {
                 continue;
             }
             let Some(entry) = self.registry.get(&named.name).cloned() else {
@@ -348,6 +354,7 @@ impl<'a> Builder<'a> {
                 continue;
             }
             if let Some(plugin) = self.make(&entry) {
+                self.ids.insert(entry.name().clone(), PluginId(self.plugins.len() as u16));
                 self.plugins.push((entry.name().clone(), plugin));
             }
         }
@@ -356,14 +363,14 @@ impl<'a> Builder<'a> {
     fn make(&mut self, entry: &Entry) -> Option<Arc<dyn Plugin>> {
         let config = self.profile.plugin_config.iter().find(|config| config.name == **entry.name());
         let args = config.map(|config| config.args.clone()).unwrap_or_default();
-        let shared =
-            |(name, with, _): &&(Arc<str>, Tree, Arc<dyn Plugin>)| name == entry.name() && with.same(&args);
-        if let Some((_, _, plugin)) = self.instances.made.iter().find(shared) {
+        let made = self.instances.made.get(entry.name()).into_iter().flatten();
+        if let Some((_, plugin)) = made.into_iter().find(|(with, _)| with.same(&args)) {
             return Some(plugin.clone());
         }
         match entry.make(&args)? {
             Ok(plugin) => {
-                self.instances.made.push((entry.name().clone(), args, plugin.clone()));
+                let made = self.instances.made.entry(entry.name().clone()).or_default();
+                made.push((args, plugin.clone()));
                 Some(plugin)
             }
             Err(complaints) => {
@@ -385,8 +392,7 @@ impl<'a> Builder<'a> {
     }
 
     fn id(&self, name: &str) -> Option<PluginId> {
-        let at = self.plugins.iter().position(|(known, _)| **known == *name)?;
-        Some(PluginId(at as u16))
+        self.ids.get(name).copied()
     }
 
     fn serves(&self, name: &str, point: Point) -> Option<bool> {
@@ -423,13 +429,14 @@ impl<'a> Builder<'a> {
         }
         let mut overrides: Vec<String> = Vec::new();
         let mut broad: Vec<Named> = Vec::new();
+        let mut seen: FxHashSet<String> = FxHashSet::default();
         for named in self.multi_point.clone() {
             if self.serves(&named.name, point) != Some(true) || here.disables(&named.name) {
                 continue;
             }
             if specific.iter().any(|other| other.name == named.name) {
                 overrides.push(named.name);
-            } else if broad.iter().any(|other| other.name == named.name) {
+            } else if !seen.insert(named.name.clone()) {
                 let text = format!("plugin {:?} already registered as {:?}", named.name, point.interface());
                 self.error(named.at, text);
             } else {

@@ -135,10 +135,10 @@ impl Registry {
         if self.get(name).is_some() {
             return Err(DuplicateName(name.to_owned()));
         }
-        let at = self.0.iter().position(|entry| entry.is_policy() && *entry.name > *name);
         let source = Source::Policy(Arc::new(new));
         let entry = Entry { name: Arc::from(name), source, sorts: sorts_queue };
-        self.0.insert(at.unwrap_or(self.0.len()), entry);
+        let at = self.0.partition_point(|known| !known.is_policy() || *known.name < *name);
+        self.0.insert(at, entry);
         Ok(())
     }
 
@@ -154,7 +154,11 @@ impl Registry {
 
     /// A plugin by name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| *entry.name == *name)
+        // Policies are many and stand in order.
+        let (in_tree, policies) = self.0.split_at(self.0.partition_point(|entry| !entry.is_policy()));
+        let policy = || policies.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
+        let in_tree = in_tree.iter().find(|entry| *entry.name == *name);
+        in_tree.or_else(|| policies.get(policy()?))
     }
 
     /// All of them, in the order of the default profile.

@@ -94,7 +94,7 @@ pub struct Cycle {
 impl Cycle {
     /// A cycle that has not begun.
     pub fn new(pod: Arc<PodInfo>, framework: Arc<Framework>, now: Time) -> Self {
-        let state = CycleState::new(framework.plugins.len());
+        let state = CycleState::default();
         Self { pod, framework, state, diagnosis: Diagnosis::default(), now, queued_at: None, attempts: 0 }
     }
 

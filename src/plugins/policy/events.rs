@@ -193,7 +193,7 @@ impl PolicyPlugin {
         if only.is_some_and(|only| !only.contains(node.id())) {
             return false;
         }
-        let mut state = CycleState::new(h.plugin.index() + 1);
+        let mut state = CycleState::default();
         state.slot_mut(h.plugin).put::<Attempt>(attempt);
         self.filter(&Handle { cycle: &state, ..*h }, node).is_ok()
     }
