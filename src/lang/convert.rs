@@ -8,7 +8,7 @@ use super::schema::ObjectType;
 use super::types::Type;
 use super::value::{Constant, Str, Value, named_resources, show_bytes, show_cpu, show_duration};
 use crate::model::{Symbol, Time};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A value from inside an object of the API as a value of type `ty`; absent when it does not fit.
 pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
@@ -24,7 +24,8 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
             return Value::optional(Time::parse(text.as_str()).map(Value::Time));
         }
         (Type::List(element) | Type::Set(element), Value::Json(serde_json::Value::Array(items))) => {
-            return Value::list(items.iter().map(|item| fit(Value::Json(item).plain(), element)));
+            let fitting = items.iter().map(|item| fit(Value::Json(item).plain(), element));
+            return Value::list(fitting.filter(|item| !item.is_absent()));
         }
         (Type::Map(_, of), Value::Json(serde_json::Value::Object(fields))) => {
             return Value::map(
@@ -42,6 +43,27 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
         _ => true,
     };
     if fits { value } else { Value::Absent }
+}
+
+/// A field of a structure of the API. What the API requires has a value: where a text in a file, or an object that an
+/// old API server let pass, lacks it, it is the empty value of its type, as Kubernetes' own code would read it.
+pub fn field<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
+    static EMPTY: LazyLock<serde_json::Value> = LazyLock::new(|| serde_json::json!({}));
+    let value = fit(value, ty);
+    if !value.is_absent() {
+        return value;
+    }
+    match ty {
+        Type::Bool => Value::Bool(false),
+        Type::Int | Type::Count => Value::Int(0),
+        Type::Float => Value::Float(0.0),
+        Type::String => Value::text(""),
+        Type::Time => Value::Time(Time::default()),
+        Type::List(_) | Type::Set(_) => Value::List(Arc::from([])),
+        Type::Map(..) => Value::Map(Arc::from([])),
+        Type::Api(_) => Value::Json(&EMPTY),
+        _ => Value::Absent,
+    }
 }
 
 /// Whether values of a type can be kept from one evaluation to the next without the snapshot.

@@ -6,7 +6,7 @@ use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
 use super::schema::{FIELDS, FieldDef, FieldId, ObjectType};
 use super::value::{Resources, Value};
-use crate::model::{Effect, NodeId, NodeInfo, Placement, QosClass, Resource, Time};
+use crate::model::{Effect, NodeId, NodeInfo, Placement, QosClass, Resource, Time, gpus};
 
 /// The value of a field of an object.
 pub type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
@@ -23,6 +23,8 @@ fn find(row: &FieldDef) -> Option<Getter> {
         ObjectType::Namespace => NAMESPACE,
         ObjectType::Container => CONTAINER,
         ObjectType::Taint => TAINT,
+        ObjectType::Gpu => GPU,
+        ObjectType::GpuRequest => GPU_REQUEST,
     };
     table.iter().find(|(name, _)| *name == row.name).map(|(_, getter)| *getter)
 }
@@ -118,6 +120,10 @@ table! { POD, Pod, itself;
     "overhead" => |_c, pod| resources(&pod.overhead);
     "containers" => |_c, pod| Value::list(pod.containers.iter().map(Value::Container));
     "images" => |_c, pod| Value::list(pod.images.iter().map(Value::symbol));
+    "gpu" => |_c, pod| {
+        let of = gpus::requested(pod);
+        Value::Record([Value::Int(of.count), Value::Int(of.milli)].into())
+    };
 }
 
 table! { NODE, Node, info;
@@ -143,6 +149,12 @@ table! { NODE, Node, info;
     "images" => |_c, node| Value::list(
         node.node().images.iter().flat_map(|image| image.names.iter()).map(Value::symbol),
     );
+    "gpus" => |c, node| {
+        let model = Value::optional(gpus::model(node).map(Value::symbol));
+        Value::list(gpus::of_node(node, &c.pod.key).into_iter().map(|gpu| {
+            Value::Record([Value::Int(gpu.index), model.clone(), Value::Int(gpus::WHOLE), Value::Int(gpu.free)].into())
+        }))
+    };
 }
 
 table! { NAMESPACE, Namespace, itself;
@@ -167,6 +179,22 @@ table! { TAINT, Taint, itself;
         Effect::NoExecute => "NoExecute",
     });
 }
+
+/// Fields of what is no object of the snapshot: a record with the fields in the order of the table.
+macro_rules! records {
+    ($name:ident; $($at:literal $field:literal;)*) => {
+        static $name: &[(&str, Getter)] = &[$(($field, {
+            fn get<'a>(_: &EvalContext<'a>, value: &Value<'a>) -> Value<'a> {
+                let Value::Record(fields) = value else { return Value::Absent };
+                Value::optional(fields.get($at).cloned())
+            }
+            get
+        })),*];
+    };
+}
+
+records! { GPU; 0 "index"; 1 "model"; 2 "capacity"; 3 "free"; }
+records! { GPU_REQUEST; 0 "count"; 1 "milli"; }
 
 /// What the pods on a node request; `pods` is their number.
 pub fn requested(node: NodeInfo<'_>) -> Resource {

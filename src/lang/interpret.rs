@@ -98,7 +98,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::ApiField(object, name) => {
                 let object = self.value(object);
-                convert::fit(getters::api_field(&self.context, &object, name), &expr.ty)
+                convert::field(getters::api_field(&self.context, &object, name), &expr.ty)
             }
             ExprKind::RecordField(object, at) => match self.value(object) {
                 Value::Record(fields) => Value::optional(fields.get(*at).cloned()),

@@ -21,6 +21,7 @@ mod changes;
 mod index;
 mod snapshot;
 mod node_info;
+pub mod gpus;
 #[cfg(any(test, feature = "testing"))]
 mod describe;
 pub mod objects;

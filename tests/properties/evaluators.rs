@@ -68,6 +68,15 @@ pub fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
             of = of.request("nvidia.com/gpu", &random.below(4).to_string());
         }
         if random.one_in(3) {
+            of = of.annotation("alibabacloud.com/gpu-milli", random.of(&["300", "1000", "-5", "x"]));
+        }
+        if random.one_in(3) {
+            of = of.annotation("alibabacloud.com/gpu-index", random.of(&["0", "1-2", "9", ""]));
+        }
+        if random.one_in(2) {
+            of = of.raw();
+        }
+        if random.one_in(3) {
             of = of.created("2026-01-02T03:04:05Z");
         }
         if random.one_in(6) {

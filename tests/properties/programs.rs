@@ -366,7 +366,7 @@ impl<'r> Programs<'r> {
     }
 
     fn int(&mut self, d: usize) -> String {
-        match self.random.below(15) {
+        match self.random.below(17) {
             9 => {
                 let (name, condition) = self.same_node(d);
                 format!("nodes.count({name}, {condition})")
@@ -387,6 +387,26 @@ impl<'r> Programs<'r> {
                 format!("({text}.{which}({part}, {}) ?? {})", self.expr(Ty::Int, d), self.leaf(Ty::Int))
             }
             14 => format!("lists.range(clamp({}, -2, 7)).sum()", self.expr(Ty::Int, d)),
+            15 => {
+                let pod = self.pod();
+                let part = self.random.of(&["free", "index", "capacity"]);
+                match self.node() {
+                    Some(node) => {
+                        format!("{node}.gpus.filter(g, g.free >= {pod}.gpu.milli).sum(g, g.{part})")
+                    }
+                    None => format!("({pod}.gpu.count * {pod}.gpu.milli)"),
+                }
+            }
+            16 => {
+                let pod = self.pod();
+                match self.random.below(3) {
+                    0 => format!("{pod}.spec.containers.size()"),
+                    1 => {
+                        format!("({pod}.status.conditions ?? []).count(c, c.type == {})", self.leaf(Ty::Text))
+                    }
+                    _ => format!("{pod}.spec.containers.sum(c, c.name.size())"),
+                }
+            }
             0 => format!("({} + {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             1 => format!("({} - {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),
             2 => format!("({} * {})", self.expr(Ty::Int, d), self.expr(Ty::Int, d)),

@@ -13,8 +13,7 @@ use crate::lang::value::Value;
 use std::sync::Arc;
 
 /// Fields of the language that are not built.
-const FIELDS_NOT_BUILT: [(ObjectType, &str); 3] =
-    [(ObjectType::Pod, "gpu"), (ObjectType::Node, "gpus"), (ObjectType::Container, "status")];
+const FIELDS_NOT_BUILT: [(ObjectType, &str); 1] = [(ObjectType::Container, "status")];
 
 /// Whether Kubernetes can have a resource of this name.
 fn is_resource_name(name: &str) -> bool {

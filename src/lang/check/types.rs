@@ -13,7 +13,7 @@ use crate::model::Resource;
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
-const NAMES: [(&str, Type); 18] = [
+const NAMES: [(&str, Type); 19] = [
     ("bool", Type::Bool),
     ("int", Type::Int),
     ("uint", Type::Uint),
@@ -32,6 +32,7 @@ const NAMES: [(&str, Type); 18] = [
     ("node", Type::Object(ObjectType::Node)),
     ("container", Type::Object(ObjectType::Container)),
     ("taint", Type::Object(ObjectType::Taint)),
+    ("gpu", Type::Object(ObjectType::Gpu)),
 ];
 
 /// The name that is nearest to a word, when it is near enough to be meant.
@@ -44,6 +45,13 @@ impl Checker<'_> {
     pub(super) fn type_expr(&mut self, of: &ast::TypeExpr) -> Type {
         let ty = match &of.kind {
             ast::TypeExprKind::Name(name) => self.type_name(name),
+            ast::TypeExprKind::Kind(kind) if matches!(&*kind.text, "Pod" | "Node" | "Namespace") => {
+                Type::Object(match &*kind.text {
+                    "Pod" => ObjectType::Pod,
+                    "Node" => ObjectType::Node,
+                    _ => ObjectType::Namespace,
+                })
+            }
             ast::TypeExprKind::Kind(kind) => {
                 self.not_built(kind.span, format_args!("the kind `{}` as a type", kind.text));
                 Type::Unknown

@@ -381,7 +381,7 @@ impl Lowering<'_> {
                 let (object, name) = (self.value(object), name.clone());
                 as_value(move |env| {
                     let object = object(env);
-                    convert::fit(getters::api_field(&env.context, &object, &name), &ty)
+                    convert::field(getters::api_field(&env.context, &object, &name), &ty)
                 })
             }
             ExprKind::RecordField(object, at) => {
@@ -680,8 +680,10 @@ fn is_cheap(expr: &Expr) -> bool {
         | ExprKind::Root(_)
         | ExprKind::Now => true,
         ExprKind::Field(inner, field) => {
-            !matches!(field.def().name, "pods" | "free" | "requested" | "images" | "containers" | "taints")
-                && is_cheap(inner)
+            !matches!(
+                field.def().name,
+                "pods" | "free" | "requested" | "images" | "containers" | "taints" | "gpus" | "gpu"
+            ) && is_cheap(inner)
         }
         ExprKind::Present(inner) | ExprKind::Widen(inner) => is_cheap(inner),
         ExprKind::Index(object, key) => is_cheap(object) && is_cheap(key),

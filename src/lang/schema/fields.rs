@@ -46,6 +46,8 @@ fields! {
     Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 100, Object, None, "its containers, init containers first";
     Pod "images" Ty::List(&Ty::String), None, 100, Object, None, "the images of its containers, with `:latest` where no tag is given";
 
+    Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None, "the GPUs that it asks for: how many, and which share of each";
+
     // ---- nodes
     Node "name" Ty::String, None, 253, Never, None, "the node's name";
     Node "uid" Ty::String, None, 63, Never, None, "the identity that outlives no deletion";
@@ -64,6 +66,7 @@ fields! {
     Node "ready" Ty::Bool, None, 0, Conditions, None, "its condition Ready is True";
     Node "unschedulable" Ty::Bool, None, 0, Unschedulable, None, "`spec.unschedulable`";
     Node "images" Ty::List(&Ty::String), None, 500, Images, None, "all names of the images on it";
+    Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 1024, Allocatable, None, "its GPUs one by one, with what is free of each";
 
     // ---- namespaces
     Namespace "name" Ty::String, None, 63, Never, None, "the namespace's name";
@@ -80,4 +83,12 @@ fields! {
     Taint "key" Ty::String, None, 316, Taints, None, "the taint's key";
     Taint "value" Ty::String, None, 63, Taints, None, "its value, empty when none is given";
     Taint "effect" Ty::String, None, 16, Taints, None, "`NoSchedule`, `PreferNoSchedule` or `NoExecute`";
+
+    // ---- GPUs of a node, and what a pod asks for; who has which is told by `model::gpus`
+    Gpu "index" Ty::Int, Some((0, 1023)), 0, Allocatable, None, "its number on the node, from 0";
+    Gpu "model" Ty::Optional(&Ty::String), None, 63, Labels, None, "the node's label `nvidia.com/gpu.product` or `alibabacloud.com/gpu-card-model`";
+    Gpu "capacity" Ty::Int, Some((1000, 1000)), 0, Allocatable, None, "what it has, in thousandths of a GPU";
+    Gpu "free" Ty::Int, Some((0, 1000)), 0, PodsOther, Raises, "what no pod has of it, in thousandths; the pod being scheduled has none yet";
+    GpuRequest "count" Ty::Int, Some((0, MAX)), 0, Object, None, "how many GPUs, 1 where it asks for a share";
+    GpuRequest "milli" Ty::Int, Some((0, 1000)), 0, Object, None, "thousandths of each of them, 1000 where it asks for whole ones";
 }

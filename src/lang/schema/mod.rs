@@ -23,6 +23,10 @@ pub enum ObjectType {
     Container,
     /// A taint of a node.
     Taint,
+    /// A GPU of a node.
+    Gpu,
+    /// The GPUs that a pod asks for.
+    GpuRequest,
 }
 
 impl ObjectType {
@@ -34,6 +38,8 @@ impl ObjectType {
             ObjectType::Namespace => "ns",
             ObjectType::Container => "container",
             ObjectType::Taint => "taint",
+            ObjectType::Gpu => "gpu",
+            ObjectType::GpuRequest => "gpu request",
         }
     }
 }
