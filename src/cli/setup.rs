@@ -152,7 +152,10 @@ pub fn named<'a>(
         ([], _) => {
             let asked = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
             if !called.is_empty() {
-                anyhow::bail!("no pod of the cluster is called `{asked}`; there is {}", full_names(&called));
+                anyhow::bail!(
+                    "no pod that waits or runs is called `{asked}`; there is {}",
+                    full_names(&called)
+                );
             }
             let inside = pods.iter().filter(|pod| namespace.is_none_or(|it| pod.namespace.as_str() == it));
             let near = suggest::nearest(name, inside.map(|pod| pod.name.as_str()))
@@ -162,7 +165,7 @@ pub fn named<'a>(
                     suggest::nearest(&asked, names.iter().map(String::as_str)).map(str::to_owned)
                 });
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            anyhow::bail!("no pod of the cluster is called `{asked}`{hint}")
+            anyhow::bail!("no pod that waits or runs is called `{asked}`{hint}")
         }
         _ => anyhow::bail!("several pods are called `{name}`: {}; name one of them", full_names(&found)),
     }

@@ -88,13 +88,19 @@ fn fill(plane: &ControlPlane) -> (String, Vec<&'static str>) {
     let pod = |name: &str, cpu: &str| objects::pod(&namespace, name, "default-scheduler", &[("cpu", cpu)]);
     let mut running = pod("running", "3");
     running["spec"]["nodeName"] = json!("rack-1");
+    let mut ended = pod("ended", "1");
+    ended["spec"]["nodeName"] = json!("rack-1");
     let mut picky = pod("picky", "2");
     picky["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
     let mut gated = pod("gated", "1");
     gated["spec"]["schedulingGates"] = json!([{ "name": "example.com/quota" }]);
     let mut others = pod("others", "1");
     others["spec"]["schedulerName"] = json!("nobody-serves-this");
-    plane.create(&[running, picky, gated, others, pod("huge", "64"), pod("fits", "1")]);
+    plane.create(&[running, ended, picky, gated, others, pod("huge", "64"), pod("fits", "1")]);
+    let status = json!({ "status": { "phase": "Succeeded" } }).to_string();
+    let of =
+        ["pod", "ended", "--namespace", &namespace, "--subresource=status", "--type=merge", "-p", &status];
+    plane.kubectl_with_input(&[&["patch"], &of[..]].concat(), "");
     (namespace, vec!["running", "picky", "gated", "others", "huge", "fits"])
 }
 
@@ -131,6 +137,10 @@ fn a_live_cluster_is_explained_as_its_files_are_and_only_read() {
     let told = both(&["explain", "picky"]);
     assert!(told.contains("waits: none of 4 nodes fits"), "{told}");
     both(&["explain", "picky", "--node", "rack-1"]);
+    for from in [live, files] {
+        let told = refused(&[&["explain", "ended"], &from[..]].concat());
+        assert!(told.contains("no pod that waits or runs is called `ended`"), "{told}");
+    }
     let told = both(&["dry-run"]);
     assert!(told.contains("5 pods: 1 placed, 2 wait, 1 gated, 1 of another scheduler. 4 nodes"), "{told}");
     both(&["dry-run", "-o", "json", "--all-nodes"]);
@@ -402,14 +412,14 @@ fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
     let told = with(&["explain", "train-8", "-n", &namespace]);
     assert!(
         told.contains(&format!(
-            "no pod of the cluster is called `{namespace}/train-8`; did you mean `train-7`?"
+            "no pod that waits or runs is called `{namespace}/train-8`; did you mean `train-7`?"
         )),
         "{told}"
     );
     let told = with(&["explain", "train-7", "-n", "default"]);
     assert!(
         told.contains(&format!(
-            "no pod of the cluster is called `default/train-7`; there is {namespace}/train-7"
+            "no pod that waits or runs is called `default/train-7`; there is {namespace}/train-7"
         )),
         "{told}"
     );
@@ -436,6 +446,14 @@ fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
         "{}",
         ended.err
     );
+    // A proxy of the company is not asked for what NO_PROXY names.
+    let arguments = [&["eval", "1 + 1", "--node", "none"], &of[..2]].concat();
+    let proxied =
+        |no: &str| command(binary, &arguments, &[("HTTPS_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", no)]);
+    let ended = proxied("127.0.0.1");
+    assert!(ended.err.contains("no node of the cluster is called `none`"), "{}", ended.err);
+    let ended = proxied("");
+    assert!(ended.status == 2 && ended.err.contains("cannot reach the API server"), "{}", ended.err);
     let broken = plane.folder().join("broken.kubeconfig");
     std::fs::write(&broken, "clusters: [{name: 7, cluster: {server\n").unwrap();
     let told = refused(&["dry-run", "--kubeconfig", text(&broken)]);
