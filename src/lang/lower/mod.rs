@@ -17,6 +17,7 @@ pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
     CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
 };
+use stage::begins_at_node;
 pub use stage::{Depends, Stage, depends, stage};
 
 use crate::lang::context::EvalContext;
@@ -117,6 +118,9 @@ impl<'p> Lowering<'p> {
     /// The register of an expression that belongs to the pod alone; `None` when it does not, or is a constant.
     fn register(&mut self, expr: &Expr) -> Option<usize> {
         if !self.hoisting || matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_)) {
+            return None;
+        }
+        if begins_at_node(expr) {
             return None;
         }
         let depends = depends(self.policy, expr, &mut Vec::new());

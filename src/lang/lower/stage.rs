@@ -89,6 +89,32 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
     }
 }
 
+/// Whether the first thing that `expr` names is the node: then it depends on it, whatever else it names.
+pub fn begins_at_node(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Root(Root::Node) => true,
+        ExprKind::Field(first, _)
+        | ExprKind::ApiField(first, _)
+        | ExprKind::RecordField(first, _)
+        | ExprKind::Present(first)
+        | ExprKind::Widen(first)
+        | ExprKind::Has(first)
+        | ExprKind::Not(first)
+        | ExprKind::Negate(first)
+        | ExprKind::Index(first, _)
+        | ExprKind::Resource(first, _)
+        | ExprKind::And(first, _)
+        | ExprKind::Or(first, _)
+        | ExprKind::Equal(first, _)
+        | ExprKind::Compare(_, first, _)
+        | ExprKind::In(first, _)
+        | ExprKind::Arithmetic(_, first, _)
+        | ExprKind::Coalesce(first, _)
+        | ExprKind::Conditional(first, _, _) => begins_at_node(first),
+        _ => false,
+    }
+}
+
 /// What `expr` depends on; `bound` are the slots that are bound around it and inside of what is asked about.
 pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
     let pod = Depends { pod: true, ..Depends::default() };
