@@ -15,6 +15,7 @@ use super::metrics::Metrics;
 use super::outlet::{Answers, Binding, Sorter};
 use super::policies;
 use super::policy_source::{self, Source, SourceError, State};
+use super::resources;
 use super::serve::{self, Check, Pages, ServeError, Server};
 use super::term::Term;
 use crate::model::Time;
@@ -161,6 +162,7 @@ async fn start(options: Options) -> Result<(), RunError> {
         let pages = Pages {
             checks: checks(&status, &informers, &policies, &term, options.election.is_some()),
             metrics: metrics_page(&metrics, &driver, &informers, &policies, &events, &binding),
+            resources: resources_page(&driver, &status),
             configz: configz_page(options.configz, &policies),
             access,
         };
@@ -454,6 +456,22 @@ type Gauges = prometheus_client::metrics::family::Family<
 fn set(gauges: &Gauges, label: &'static str, value: &str, count: usize) {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     gauges.get_or_create(&vec![(label, value.to_owned())]).set(count);
+}
+
+/// What pods request, of the leader's cache; nothing from those who do not lead, so that no pod is counted twice.
+fn resources_page(driver: &Driver<Scheduler>, status: &Arc<Status>) -> serve::Page {
+    let (driver, status) = (driver.clone(), Arc::clone(status));
+    Box::new(move || {
+        let (driver, leads) = (driver.clone(), status.leading.load(Ordering::SeqCst));
+        Box::pin(async move {
+            if !leads {
+                return String::new();
+            }
+            // The text is made of a fork, beside the scheduling.
+            let fork = driver.ask(|scheduler: &mut Scheduler| scheduler.fork()).await;
+            fork.map(|snapshot| resources::page(&snapshot)).unwrap_or_default()
+        })
+    })
 }
 
 fn configz_page(configuration: Value, policies: &State) -> serve::Page {

@@ -1,5 +1,6 @@
 //! The secure port: `/livez`, `/readyz`, `/healthz` for everybody, `/metrics` and `/configz` for those whom the API
-//! server allows. HTTPS with the given certificate, else with one made at start. What is shown is handed in.
+//! server allows. HTTPS with the given certificate, read again when its files change, else with
+//! one made at start. What is shown is handed in.
 
 use super::access::Access;
 use axum::Router;
@@ -13,15 +14,20 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use std::fmt::Write;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+
+/// How often the files of a certificate are looked at.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Where the port is and what it shows.
 #[derive(Clone, Debug)]
@@ -57,6 +63,8 @@ pub struct Pages {
     pub checks: Vec<Check>,
     /// `/metrics`.
     pub metrics: Page,
+    /// `/metrics/resources`.
+    pub resources: Page,
     /// `/configz`.
     pub configz: Page,
     /// Who may see what is not health.
@@ -96,7 +104,7 @@ pub struct Server {
 impl Server {
     /// Binds the port and loads or makes the certificate.
     pub async fn bind(settings: &Settings) -> Result<Self, ServeError> {
-        let (certificates, key) = certificate(settings)?;
+        let (chain, key) = certificate(settings)?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let unusable = |why: rustls::Error| ServeError::Certificate {
             path: settings
@@ -105,12 +113,16 @@ impl Server {
                 .map_or("(made at start)".into(), |it| it.0.display().to_string()),
             why: why.to_string(),
         };
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        let signed = CertifiedKey::from_der(chain, key, &provider).map_err(unusable)?;
+        let shown = Arc::new(Shelf(RwLock::new(Arc::new(signed))));
+        let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(unusable)?
             .with_no_client_auth()
-            .with_single_cert(certificates, key)
-            .map_err(unusable)?;
+            .with_cert_resolver(Arc::clone(&shown) as Arc<dyn ResolvesServerCert>);
+        if let Some((certificate, key)) = settings.certificate.clone() {
+            tokio::spawn(read_again(certificate, key, shown, provider));
+        }
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let address = SocketAddr::new(settings.bind, settings.port);
         let listener = TcpListener::bind(address).await.map_err(|why| ServeError::Listen {
@@ -135,6 +147,7 @@ impl Server {
             .route("/readyz", get(health))
             .route("/healthz", get(health))
             .route("/metrics", get(metrics))
+            .route("/metrics/resources", get(resources))
             .route("/configz", get(configz))
             .with_state(shown);
         loop {
@@ -159,6 +172,49 @@ impl Server {
                     .serve_connection(TokioIo::new(stream), service)
                     .await;
             });
+        }
+    }
+}
+
+/// The certificate that is shown now.
+#[derive(Debug)]
+struct Shelf(RwLock<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for Shelf {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// Reads certificate and key again while they are served: whoever renews them replaces the files. Files that cannot be
+/// used, or of which only one has been replaced so far, change nothing.
+async fn read_again(
+    certificate: PathBuf,
+    key: PathBuf,
+    shelf: Arc<Shelf>,
+    provider: Arc<rustls::crypto::CryptoProvider>,
+) {
+    let mut said = String::new();
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let signed =
+            from_files(&certificate, &key).map_err(|error| error.to_string()).and_then(|(chain, key)| {
+                CertifiedKey::from_der(chain, key, &provider).map_err(|error| error.to_string())
+            });
+        match signed {
+            Ok(signed) => {
+                let mut shown = shelf.0.write().unwrap_or_else(PoisonError::into_inner);
+                if shown.cert != signed.cert {
+                    tracing::info!(certificate = %certificate.display(), "the certificate was replaced");
+                    *shown = Arc::new(signed);
+                }
+                said.clear();
+            }
+            Err(why) if why != said => {
+                tracing::warn!(%why, "keeping the certificate that is shown: the new one cannot be used");
+                said = why;
+            }
+            Err(_) => {}
         }
     }
 }
@@ -234,6 +290,14 @@ async fn metrics(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
     }
     let body = (shown.pages.metrics)().await;
     text(StatusCode::OK, body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+}
+
+async fn resources(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    if let Err(refused) = shown.allowed(&request).await {
+        return refused;
+    }
+    let body = (shown.pages.resources)().await;
+    text(StatusCode::OK, body, "text/plain; version=0.0.4; charset=utf-8")
 }
 
 async fn configz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {

@@ -20,6 +20,7 @@ mod policies;
 mod gangs;
 mod deployed;
 mod rights;
+mod pages;
 mod mistakes;
 mod soak;
 mod live;

@@ -283,14 +283,35 @@ impl ControlPlane {
 
     /// Of the admin, for another server, such as a scheduler, whatever certificate it shows.
     pub fn kubeconfig_for(&self, url: &str) -> PathBuf {
-        let port = url.rsplit(':').next().unwrap_or_default();
-        let path = self.write_kubeconfig_to(url, &format!("for-{port}"), &self.user("admin").token());
-        let text = std::fs::read_to_string(&path).expect("a kubeconfig");
-        let lines = text.lines().map(|line| match line.trim_start().starts_with("certificate-authority:") {
-            true => "    insecure-skip-tls-verify: true",
-            false => line,
-        });
-        std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).expect("writing a kubeconfig");
+        self.kubeconfig_at(url, &self.user("admin").token())
+    }
+
+    /// With any token, or none, for another server, whatever certificate it shows.
+    pub fn kubeconfig_at(&self, url: &str, token: &str) -> PathBuf {
+        let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token}}}") };
+        self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
+    }
+
+    /// For another server when it shows this certificate, given as PEM.
+    pub fn kubeconfig_trusting(&self, url: &str, certificate: &str) -> PathBuf {
+        let path = self.folder.join(format!("trusted-{}.crt", url.rsplit(':').next().unwrap_or_default()));
+        std::fs::write(&path, certificate).expect("writing a certificate");
+        self.write_kubeconfig_text(
+            url,
+            &format!("certificate-authority: {:?}", path.display().to_string()),
+            "{}",
+        )
+    }
+
+    fn write_kubeconfig_text(&self, url: &str, trust: &str, user: &str) -> PathBuf {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let path = self.folder.join(format!("other-{}.kubeconfig", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: test\nclusters:\n- name: test\n  cluster:\n    server: \
+             {url}\n    {trust}\nusers:\n- name: test\n  user: {user}\ncontexts:\n- name: test\n  context: {{cluster: \
+             test, user: test}}\n"
+        );
+        std::fs::write(&path, text).expect("writing a kubeconfig");
         path
     }
 

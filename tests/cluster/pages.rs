@@ -1,0 +1,85 @@
+//! The secure port as others meet it: who may see the metrics, which certificate is shown, and that a certificate that
+//! was replaced is shown without a restart.
+
+use crate::hands::Hands;
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, daemon::Folder, wait_until};
+use bayplan::cluster::client::{ApiError, Request};
+use std::path::Path;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// The status of a GET with the credentials of a kubeconfig, on another server.
+fn status(plane: &ControlPlane, ours: &Ours, token: &str, path: &str) -> u16 {
+    let hands = Hands::of(&plane.kubeconfig_at(&ours.url(), token));
+    match hands.runtime.block_on(hands.api.send(Request::get(path))) {
+        Ok(_) => 200,
+        Err(ApiError::Status { code, .. }) => code,
+        Err(error) => panic!("{path}: {error}"),
+    }
+}
+
+#[test]
+fn the_api_server_says_who_may_see_the_metrics() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let namespace = plane.create_namespace("pages");
+    plane.apply(
+        &std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/namespace.yaml")).unwrap(),
+    );
+    plane.apply(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/rbac.yaml")).unwrap());
+    plane.kubectl_ok(["create", "serviceaccount", "scraper", "--namespace", &namespace]);
+    plane.kubectl_ok(["create", "serviceaccount", "other", "--namespace", &namespace]);
+    let account = format!("--serviceaccount={namespace}:scraper");
+    let role = "--clusterrole=bayplan-metrics-reader";
+    plane.kubectl_ok(["create", "clusterrolebinding", &format!("{namespace}-scraper"), role, &account]);
+    let token = |name: &str| {
+        let text = plane.kubectl_ok(["create", "token", name, "--namespace", &namespace]);
+        text.trim().to_owned()
+    };
+    let (scraper, other) = (token("scraper"), token("other"));
+
+    let ours = Ours::start(plane, &Setup::new(&namespace).guarded());
+    for path in ["/metrics", "/metrics/resources"] {
+        assert_eq!(status(plane, &ours, &scraper, path), 200, "{path}");
+        assert_eq!(status(plane, &ours, &other, path), 403, "{path}");
+        assert_eq!(status(plane, &ours, "no-such-token", path), 401, "{path}");
+        assert_eq!(status(plane, &ours, "", path), 403, "nobody: {path}");
+    }
+    assert_eq!(status(plane, &ours, &scraper, "/configz"), 403, "its role has the metrics only");
+    for path in ["/livez", "/readyz", "/healthz"] {
+        assert_eq!(status(plane, &ours, "", path), 200, "{path}");
+    }
+}
+
+/// A certificate and its key for 127.0.0.1 under a name of its own; the certificate.
+fn make_certificate(folder: &Path, name: &str) -> String {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned(), name.to_owned()]).unwrap();
+    // The key first: both are read when the certificate has changed.
+    std::fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(folder.join("tls.crt"), made.cert.pem()).unwrap();
+    made.cert.pem()
+}
+
+#[test]
+fn the_given_certificate_is_shown_and_read_again() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let folder = Folder::new("certificate");
+    let first = make_certificate(folder.path(), "first");
+    let setup = Setup::new("certified")
+        .flag(format!("--tls-cert-file={}", folder.join("tls.crt").display()))
+        .flag(format!("--tls-private-key-file={}", folder.join("tls.key").display()));
+    let ours = Ours::start(plane, &setup);
+    let trusts = |certificate: &str| {
+        let path = plane.kubeconfig_trusting(&ours.url(), certificate);
+        Hands::of(&path).text("/livez").as_deref() == Some("ok")
+    };
+    assert!(trusts(&first));
+    let second = make_certificate(folder.path(), "second");
+    wait_until("the new certificate is shown", SOON, || trusts(&second));
+    assert!(!trusts(&first));
+    // What cannot be used changes nothing.
+    std::fs::write(folder.join("tls.crt"), "no certificate").unwrap();
+    wait_until("it says so", SOON, || ours.said().contains("keeping the certificate"));
+    assert!(trusts(&second));
+}
