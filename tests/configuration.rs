@@ -56,6 +56,25 @@ fn one(text: &str) -> Arc<Framework> {
     frameworks_of(text, &plugins::registry()).unwrap_or_else(|all| panic!("{all:#?}"))[0].clone()
 }
 
+#[test]
+fn what_kube_scheduler_writes_of_its_defaults_means_the_defaults() {
+    let text = include_str!("conformance/written-by-kube-scheduler.yaml");
+    let mut sources = SourceMap::new();
+    let id = sources.add("written.yaml", text);
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let written = config.frameworks(&plugins::registry(), id).unwrap().frameworks;
+    let default = one("");
+    assert_eq!(written.len(), 1);
+    assert_eq!(scorers(&written[0]), scorers(&default));
+    assert_eq!(names(&written[0], &written[0].points().filter), names(&default, &default.points().filter));
+    let asked = text.replace("placementScore: {}", "placementScore: {enabled: [{name: Near}]}");
+    let refused = sources.add("asked.yaml", asked);
+    let (_, complaints) = config::read(sources.get(refused).unwrap());
+    assert_eq!(complaints.len(), 1);
+    assert_eq!(sources.text(complaints[0].span), "Near");
+}
+
 fn policy(
     name: &'static str,
 ) -> impl Fn(

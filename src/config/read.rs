@@ -215,8 +215,11 @@ fn profile(field: &Field, only: bool, errors: &mut Errors, not_built: &mut NotBu
         known.extend(unbuilt);
         let lists = plugins.object(&known, errors);
         for name in unbuilt {
-            if let Some(list) = lists.get(name) {
-                not_built(list.tree.at, format!("extension point `{name}` is not built in this release"));
+            // An empty list, as kube-scheduler writes its own configuration, asks for nothing.
+            let asked = lists.get(name).map(|list| selection(&list, errors)).unwrap_or_default();
+            for plugin in asked.enabled {
+                let message = format!("extension point `{name}` is not built in this release");
+                not_built(plugin.at, message);
             }
         }
         if let Some(list) = lists.get("multiPoint") {
