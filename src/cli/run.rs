@@ -9,6 +9,7 @@ use crate::cluster::{leader, logs, policy_source, serve};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::render::{self, Look};
 use crate::diag::{Diagnostic, SourceId, SourceMap};
+use crate::framework::Features;
 use crate::plugins::policy::LeftAlone;
 use crate::scheduler::Profiles;
 use anyhow::{Context, bail};
@@ -115,7 +116,7 @@ pub(super) struct Args {
 }
 
 /// Feature gates of Kubernetes 1.36 that concern a scheduler, with the one value we have: what is on is how this
-/// scheduler works, what is off is not there.
+/// scheduler works, what is off is not there. Those that may be turned are the fields of [`Features`].
 const GATES: &[(&str, bool)] = &[
     ("SchedulerQueueingHints", true),
     ("NominatedNodeNameForExpectation", true),
@@ -128,20 +129,25 @@ const GATES: &[(&str, bool)] = &[
     ("CoordinatedLeaderElection", false),
 ];
 
-fn check_gates(gates: &[String]) -> anyhow::Result<()> {
+fn features(gates: &[String]) -> anyhow::Result<Features> {
+    let mut features = Features::default();
     for gate in gates.iter().filter(|gate| !gate.is_empty()) {
         let Some((name, value)) = gate.split_once('=') else {
             bail!("`--feature-gates` has `{gate}`, which is not of the form `Name=true`");
         };
         let value: bool =
             value.parse().ok().with_context(|| format!("feature gate `{name}` is neither true nor false"))?;
+        if name == "TaintTolerationComparisonOperators" {
+            features.taint_toleration_comparison_operators = value;
+            continue;
+        }
         match GATES.iter().find(|(known, _)| *known == name) {
             Some((_, ours)) if *ours == value => {}
             Some((_, ours)) => bail!("feature gate `{name}` is always {ours} here; leave it out"),
             None => bail!("unrecognized feature gate: {name}"),
         }
     }
-    Ok(())
+    Ok(features)
 }
 
 /// A duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
@@ -174,6 +180,7 @@ struct Configured {
     config: SchedulerConfig,
     sources: SourceMap,
     source: SourceId,
+    features: Features,
 }
 
 /// Diagnostics as they are drawn.
@@ -183,10 +190,11 @@ fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
 }
 
 fn configuration(args: &Args) -> anyhow::Result<Configured> {
+    let features = features(&args.feature_gates)?;
     let mut sources = SourceMap::new();
     let Some(path) = &args.config else {
         let source = sources.add("the default configuration", "");
-        return Ok(Configured { config: SchedulerConfig::default(), sources, source });
+        return Ok(Configured { config: SchedulerConfig::default(), sources, source, features });
     };
     let name = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{name}`"))?;
@@ -198,7 +206,7 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     if said.iter().any(Diagnostic::is_error) {
         bail!("the configuration cannot be used\n{}", drawn(&sources, &said));
     }
-    Ok(Configured { config, sources, source })
+    Ok(Configured { config, sources, source, features })
 }
 
 /// The effective configuration, as `/configz` shows it.
@@ -231,7 +239,7 @@ fn shown(config: &SchedulerConfig, election: Option<&leader::Settings>) -> serde
 
 /// The profiles of the configuration with these policies as plugins.
 fn profiles(of: &[Policy], configured: &Configured, left_alone: &LeftAlone) -> Result<Profiles, String> {
-    let mut registry = crate::plugins::registry();
+    let mut registry = crate::plugins::registry_with(configured.features);
     for policy in of.iter().cloned() {
         let (name, left_alone) = (policy.compiled.name().to_owned(), left_alone.clone());
         let sorts = policy.compiled.policy.queue.is_some();
@@ -302,7 +310,6 @@ fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Setting
 }
 
 fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
-    check_gates(&args.feature_gates)?;
     let configured = configuration(args)?;
     let elects = args.leader_elect.unwrap_or(configured.config.leader_election.leader_elect);
     let election = if elects { Some(lease(args, &configured)?) } else { None };
@@ -405,7 +412,9 @@ mod tests {
         assert_eq!(error(&["--feature-gates=Nonsense=true"]), "unrecognized feature gate: Nonsense");
         let text = error(&["--feature-gates=SchedulerQueueingHints=false"]);
         assert_eq!(text, "feature gate `SchedulerQueueingHints` is always true here; leave it out");
-        assert!(check_gates(&["SchedulerQueueingHints=true".into()]).is_ok());
+        assert_eq!(features(&["SchedulerQueueingHints=true".into()]).unwrap(), Features::default());
+        let turned = features(&["TaintTolerationComparisonOperators=true".into()]).unwrap();
+        assert!(turned.taint_toleration_comparison_operators);
     }
 
     #[test]

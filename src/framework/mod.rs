@@ -15,6 +15,7 @@ mod cycle_state;
 mod calls;
 mod reads;
 mod events;
+mod features;
 mod handle;
 mod points;
 mod plugin;
@@ -35,6 +36,7 @@ pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{
     ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint, Waits,
 };
+pub use features::Features;
 pub use handle::{Act, Actor, Handle};
 pub use plugin::{Plugin, PluginId, PluginSet};
 pub use points::*;

@@ -1,12 +1,13 @@
 //! [`Registry`]: every plugin a profile may name, in the order of the default profile. The in-tree plugins come from
 //! `plugins::IN_TREE`, policies are added behind them; `profile` makes frameworks of it.
 
+use super::Features;
 use super::args::{ArgsError, Field, Tree, TreeValue};
 use super::plugin::Plugin;
 use std::sync::Arc;
 
-/// Makes a plugin of its arguments; complaints name the argument.
-pub type NewPlugin = fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>>;
+/// Makes a plugin of its arguments and the feature gates; complaints name the argument.
+pub type NewPlugin = fn(&Tree, Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>>;
 
 /// A row of the table of in-tree plugins.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub struct PluginDescriptor {
 /// Where a plugin comes from.
 #[derive(Clone)]
 enum Source {
-    InTree(PluginDescriptor),
+    InTree(PluginDescriptor, Features),
     Policy(Arc<PolicyBuilder>),
 }
 
@@ -66,13 +67,13 @@ impl Entry {
 
     /// Whether it can be made.
     pub fn is_built(&self) -> bool {
-        !matches!(self.source, Source::InTree(PluginDescriptor { new: None, .. }))
+        !matches!(self.source, Source::InTree(PluginDescriptor { new: None, .. }, _))
     }
 
     /// Whether profiles have it unless they say otherwise.
     pub fn is_default(&self) -> bool {
         match &self.source {
-            Source::InTree(descriptor) => descriptor.default,
+            Source::InTree(descriptor, _) => descriptor.default,
             Source::Policy(_) => true,
         }
     }
@@ -80,7 +81,7 @@ impl Entry {
     /// The weight in the default profile, at least 1.
     pub fn weight(&self) -> i64 {
         match &self.source {
-            Source::InTree(descriptor) => descriptor.weight.max(1),
+            Source::InTree(descriptor, _) => descriptor.weight.max(1),
             Source::Policy(_) => 1,
         }
     }
@@ -88,7 +89,7 @@ impl Entry {
     /// The kind of its arguments, when it has a kind.
     pub fn args_kind(&self) -> Option<&'static str> {
         match &self.source {
-            Source::InTree(descriptor) => descriptor.args,
+            Source::InTree(descriptor, _) => descriptor.args,
             Source::Policy(_) => None,
         }
     }
@@ -96,7 +97,7 @@ impl Entry {
     /// Makes the plugin. `None` when it is not built.
     pub fn make(&self, args: &Tree) -> Option<Result<Arc<dyn Plugin>, Vec<ArgsError>>> {
         match &self.source {
-            Source::InTree(descriptor) => Some((descriptor.new?)(args)),
+            Source::InTree(descriptor, features) => Some((descriptor.new?)(args, *features)),
             Source::Policy(new) => Some(new(args)),
         }
     }
@@ -112,11 +113,11 @@ pub struct DuplicateName(pub String);
 pub struct Registry(Vec<Entry>);
 
 impl Registry {
-    /// The in-tree plugins. Of two rows of one name the first counts.
-    pub fn in_tree(table: &[PluginDescriptor]) -> Self {
+    /// The in-tree plugins under these feature gates. Of two rows of one name the first counts.
+    pub fn in_tree(table: &[PluginDescriptor], features: Features) -> Self {
         let mut registry = Self::default();
         for row in table {
-            let source = Source::InTree(*row);
+            let source = Source::InTree(*row, features);
             if registry.get(row.name).is_none() {
                 registry.0.push(Entry { name: Arc::from(row.name), source, sorts: false });
             }

@@ -2,11 +2,13 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`.
 
-use crate::framework::{ApiCall, ArgsError, Bind, BindOutcome, Handle, Plugin, Reads, Status, Tree};
+use crate::framework::{
+    ApiCall, ArgsError, Bind, BindOutcome, Features, Handle, Plugin, Reads, Status, Tree,
+};
 use crate::model::{Kind, NodeId, ObjectKey};
 use std::sync::Arc;
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, DefaultBinder)
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
 
-use crate::framework::{ArgsError, Handle, Plugin, Reads, Score, Status, Tree};
+use crate::framework::{ArgsError, Features, Handle, Plugin, Reads, Score, Status, Tree};
 use crate::model::{
     Change, Delta, Image, Index, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet, Snapshot, Symbol,
     blocks_mut,
@@ -21,7 +21,7 @@ const MIN_THRESHOLD: i64 = 23 * MIB;
 /// Above this size per container more does not count.
 const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, ImageLocality)
 }
 

@@ -22,8 +22,8 @@ pub mod policy;
 pub use image_locality::ImageHolders;
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Field, NewPlugin,
-    Plugin, PluginDescriptor, Registry, Tree,
+    ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
+    NewPlugin, Plugin, PluginDescriptor, Registry, Tree,
 };
 use crate::model::{Node, PodInfo};
 use std::sync::Arc;
@@ -80,7 +80,12 @@ const fn gated(name: &'static str) -> PluginDescriptor {
 
 /// The in-tree plugins as a registry, to which policies are added.
 pub fn registry() -> Registry {
-    Registry::in_tree(IN_TREE)
+    registry_with(Features::default())
+}
+
+/// The in-tree plugins under these feature gates.
+pub fn registry_with(features: Features) -> Registry {
+    Registry::in_tree(IN_TREE, features)
 }
 
 /// Makes a plugin that takes no arguments.

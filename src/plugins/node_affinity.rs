@@ -4,9 +4,9 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Field, Filter,
-    Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint, Reads,
-    Score, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Features, Field,
+    Filter, Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint,
+    Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
@@ -20,7 +20,7 @@ const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
 const REASON_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
 const REASON_CONFLICT: &str = "pod affinity terms conflict";
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let fields = Field::root(args).object(&["apiVersion", "kind", "addedAffinity"], &mut errors);
     let mut added = Affinity::default();

@@ -3,15 +3,15 @@
 //! Source: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin, Reads, Status, Tree,
-    Verdicts, Violation,
+    ActionType, ArgsError, EnqueueExtensions, EventRegistration, Features, Filter, Handle, Plugin, Reads,
+    Status, Tree, Verdicts, Violation,
 };
 use crate::model::{NodeInfo, NodeSet};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match the requested node name";
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, NodeName)
 }
 

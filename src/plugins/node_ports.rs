@@ -3,8 +3,8 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
-    PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Filter, Handle,
+    Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{HostPort, Kinds, NodeInfo, NodeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
 const ANY_ADDRESS: &str = "0.0.0.0";
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, NodePorts)
 }
 

@@ -5,8 +5,8 @@
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted};
 use crate::framework::{
-    ArgsError, Feasible, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status,
-    Tree,
+    ArgsError, Feasible, Features, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot,
+    Status, Tree,
 };
 use crate::model::{Kinds, NodeInfo, NodeSet, bits, blocks_mut};
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ struct NodeResourcesBalancedAllocation {
     resources: Vec<Weighted>,
 }
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let fields = Field::root(args).object(&["apiVersion", "kind", "resources"], &mut errors);
     let weight = |field: &Field, weight: i64| (weight != 1).then(|| field.error("must be 1"));

@@ -5,9 +5,9 @@
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, Feasible, Field, Fields,
-    Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint, Reads,
-    Score, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, Feasible, Features,
+    Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, bits, block, blocks_mut, is_extended,
@@ -36,7 +36,7 @@ struct NodeResourcesFit {
     resources: Vec<Weighted>,
 }
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let plugin = NodeResourcesFit::read(args, &mut errors);
     if errors.is_empty() { Ok(Arc::new(plugin)) } else { Err(errors) }

@@ -3,8 +3,8 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Filter, Handle, Plugin,
-    QueueingHint, Reads, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Filter, Handle,
+    Plugin, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const REASON: &str = "node(s) were unschedulable";
 const TAINT: &str = "node.kubernetes.io/unschedulable";
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let taint = Taint { key: Symbol::new(TAINT), value: Symbol::default(), effect: Effect::NoSchedule };
     super::without_args(args, NodeUnschedulable { taint })
 }

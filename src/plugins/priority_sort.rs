@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/queuesort/priority_sort.go`.
 
-use crate::framework::{ArgsError, Plugin, QueueSort, QueuedPodInfo, Reads, SortKey, Tree};
+use crate::framework::{ArgsError, Features, Plugin, QueueSort, QueuedPodInfo, Reads, SortKey, Tree};
 use crate::model::Snapshot;
 use std::sync::Arc;
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, PrioritySort)
 }
 

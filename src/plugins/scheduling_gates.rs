@@ -3,12 +3,12 @@
 //! Source: `pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, Plugin, PreEnqueue,
-    QueueingHint, Reads, Status, Tree,
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Handle, Plugin,
+    PreEnqueue, QueueingHint, Reads, Status, Tree,
 };
 use std::sync::Arc;
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     super::without_args(args, SchedulingGates)
 }
 

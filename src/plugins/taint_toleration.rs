@@ -4,9 +4,9 @@
 //! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Filter, Handle,
-    Normalize, Plugin, PreScore, PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree,
-    Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Features, Filter,
+    Handle, Normalize, Plugin, PreScore, PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status,
+    Tree, Verdicts, Violation,
 };
 use crate::model::{
     Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, block, blocks_mut, find_untolerated, rows_where,
@@ -14,24 +14,28 @@ use crate::model::{
 use std::sync::Arc;
 
 const REASON: &str = "node(s) had untolerated taint(s)";
-/// The feature gate `TaintTolerationComparisonOperators` (alpha).
-const COMPARISON: bool = false;
 
-pub(super) fn new(args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    super::without_args(args, TaintToleration)
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let comparison = features.taint_toleration_comparison_operators;
+    super::without_args(args, TaintToleration { comparison })
 }
 
-struct TaintToleration;
-
-fn untolerated<'t>(pod: &PodInfo, taints: &'t [Taint]) -> Option<&'t Taint> {
-    find_untolerated(taints, &pod.tolerations, Effect::keeps_pods_away, COMPARISON)
+struct TaintToleration {
+    /// Whether `Gt` and `Lt` have their meaning.
+    comparison: bool,
 }
 
-/// How many taints of a node would rather not have the pod.
-fn unwelcome(pod: &PodInfo, taints: &[Taint]) -> i64 {
-    let tolerated = |taint: &Taint| pod.tolerations.iter().any(|t| t.tolerates(taint, COMPARISON));
-    let prefers = |taint: &&Taint| taint.effect == Effect::PreferNoSchedule;
-    taints.iter().filter(prefers).filter(|taint| !tolerated(taint)).count() as i64
+impl TaintToleration {
+    fn untolerated<'t>(&self, pod: &PodInfo, taints: &'t [Taint]) -> Option<&'t Taint> {
+        find_untolerated(taints, &pod.tolerations, Effect::keeps_pods_away, self.comparison)
+    }
+
+    /// How many taints of a node would rather not have the pod.
+    fn unwelcome(&self, pod: &PodInfo, taints: &[Taint]) -> i64 {
+        let tolerated = |taint: &Taint| pod.tolerations.iter().any(|t| t.tolerates(taint, self.comparison));
+        let prefers = |taint: &&Taint| taint.effect == Effect::PreferNoSchedule;
+        taints.iter().filter(prefers).filter(|taint| !tolerated(taint)).count() as i64
+    }
 }
 
 fn text(taint: &Taint) -> String {
@@ -62,7 +66,7 @@ impl Plugin for TaintToleration {
 
 impl Filter for TaintToleration {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
-        match untolerated(h.pod, &node.node().taints) {
+        match self.untolerated(h.pod, &node.node().taints) {
             Some(_) => Err(Status::unresolvable(REASON)),
             None => Ok(()),
         }
@@ -70,7 +74,7 @@ impl Filter for TaintToleration {
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let columns = h.snapshot.columns();
-        let refused = columns.taint_sets().iter().map(|taints| untolerated(h.pod, taints).is_some());
+        let refused = columns.taint_sets().iter().map(|taints| self.untolerated(h.pod, taints).is_some());
         let refused: Vec<bool> = refused.collect();
         if !refused.contains(&true) {
             return;
@@ -85,7 +89,7 @@ impl Filter for TaintToleration {
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         let mut rest: &[Taint] = &node.node().taints;
-        while let Some(taint) = untolerated(h.pod, rest) {
+        while let Some(taint) = self.untolerated(h.pod, rest) {
             out.push(Violation {
                 reason: REASON.to_owned(),
                 what: format!("taint {}", text(taint)),
@@ -107,12 +111,13 @@ impl PreScore for TaintToleration {
 
 impl Score for TaintToleration {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
-        Ok(unwelcome(h.pod, &node.node().taints))
+        Ok(self.unwelcome(h.pod, &node.node().taints))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let columns = h.snapshot.columns();
-        let counts: Vec<i64> = columns.taint_sets().iter().map(|taints| unwelcome(h.pod, taints)).collect();
+        let counts: Vec<i64> =
+            columns.taint_sets().iter().map(|taints| self.unwelcome(h.pod, taints)).collect();
         if counts.iter().all(|count| *count == 0) {
             out.fill(0);
             return Ok(());
@@ -142,8 +147,8 @@ impl EnqueueExtensions for TaintToleration {
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
         let helps = match (super::node_change(event), super::pod_change(event)) {
             ((old, Some(new)), _) => {
-                untolerated(h.pod, &new.taints).is_none()
-                    && old.is_none_or(|old| untolerated(h.pod, &old.taints).is_some())
+                self.untolerated(h.pod, &new.taints).is_none()
+                    && old.is_none_or(|old| self.untolerated(h.pod, &old.taints).is_some())
             }
             (_, (_, Some(pod))) => pod.key == h.pod.key,
             _ => false,

@@ -13,7 +13,7 @@ import (
 // What stands in upstream's file, once, and what stands there for us.
 var changes = [][2]string{
 	{"func (sched *Scheduler) Run(ctx context.Context) {", "func (sched *Scheduler) runInProcess(ctx context.Context) {"},
-	{"\treturn sched, nil\n}", "\tremember(sched, &options)\n\treturn sched, nil\n}"},
+	{"\treturn sched, nil\n}", "\treturn sched, startPeer(ctx, sched, &options)\n}"},
 }
 
 func main() {
