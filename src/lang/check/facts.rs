@@ -5,9 +5,10 @@
 
 use super::Checker;
 use crate::lang::ast::BinaryOp;
+use crate::lang::functions::Absence;
 use crate::lang::range::Range;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
-use crate::lang::types::Type;
+use crate::lang::types::{Ty, Type};
 use crate::lang::value::Value;
 use std::fmt::Write;
 
@@ -242,10 +243,11 @@ impl Checker<'_> {
     fn learn_present(&self, expr: &Expr, facts: &mut Vec<Fact>) {
         match &expr.kind {
             ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.learn_present(inner, facts),
-            // What conversions and methods make of an absent value is absent.
+            // What conversions and methods make of an absent value is absent, unless they take it as CEL's optional.
             ExprKind::Call(function, args, _) => {
-                if let (Some(crate::lang::types::Ty::Optional(_)), Some(arg)) =
-                    (function.def().params.first(), args.first())
+                let def = function.def();
+                if let (Some(Ty::Optional(_)), Some(arg)) = (def.params.first(), args.first())
+                    && !matches!(def.absent, Absence::Taken)
                 {
                     self.learn_present(arg, facts);
                 }
