@@ -37,7 +37,10 @@ fn line(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
 fn said(name: &str, text: &str) -> (Vec<lang::typed::Policy>, Vec<Diagnostic>, String) {
     let mut sources = SourceMap::new();
     let id = sources.add(name, text);
-    let (policies, diagnostics) = lang::compile(sources.get(id).unwrap());
+    // A fixture for a cluster of another size says so in its first line.
+    let size = text.lines().next().and_then(|line| line.strip_prefix("// --size "));
+    let size = size.map_or_else(lang::cost::Size::default, |size| size.parse().unwrap());
+    let (policies, diagnostics) = lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
     let lines = diagnostics.iter().map(|d| line(d, &sources)).collect();
     (policies, diagnostics, lines)
 }

@@ -2,6 +2,7 @@
 //! A path that cannot be read is an error that names it; what is wrong inside is a diagnostic with a place.
 
 use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
+use crate::lang::cost::Size;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::sources;
 use anyhow::Context;
@@ -25,6 +26,8 @@ pub struct Policies {
     pub texts: Vec<SourceId>,
     /// Policies of a live cluster, as they are in service there. One of the texts takes the place of its namesake.
     pub in_service: Vec<Arc<CompiledPolicy>>,
+    /// The size of the cluster that they are compiled for.
+    pub size: Size,
 }
 
 impl Policies {
@@ -104,7 +107,7 @@ impl Policies {
         self.texts.dedup();
         for id in &self.texts {
             let Some(source) = self.sources.get(*id) else { continue };
-            let (policies, diagnostics) = crate::lang::compile(source);
+            let (policies, diagnostics) = crate::lang::compile_for(source, self.size, &|_| Vec::new());
             self.diagnostics.extend(diagnostics);
             for policy in policies {
                 if let Some(first) = named.insert(policy.name.to_string(), policy.name_span) {
@@ -124,9 +127,9 @@ impl Policies {
     }
 }
 
-/// Reads and compiles the policies at `paths`.
-pub fn policies(paths: &[PathBuf]) -> anyhow::Result<Policies> {
-    let mut read = Policies::default();
+/// Reads and compiles the policies at `paths` for a cluster of a size.
+pub fn policies(paths: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
+    let mut read = Policies { size, ..Policies::default() };
     read.read(paths)?;
     read.compile();
     Ok(read)

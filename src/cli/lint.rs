@@ -2,7 +2,7 @@
 
 use super::input::Policies;
 use super::setup::quoted;
-use super::{ExitStatus, Output, Style, input};
+use super::{ExitStatus, Output, Style, input, setup};
 use crate::diag::render::{Look, Tally};
 use crate::diag::{Severity, codes, fix, formats, json, render};
 use anyhow::Context;
@@ -29,6 +29,8 @@ pub struct Args {
     /// Findings that count as errors: `warnings`.
     #[arg(long, value_parser = ["warnings"])]
     deny: Vec<String>,
+    #[command(flatten)]
+    declared: setup::Declared,
     /// Explains one code (`BP0104`) or its name (`mixed-units`).
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     explain: Option<String>,
@@ -45,12 +47,12 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(wanted) = &args.explain {
         return explain(wanted, out);
     }
-    let mut read = input::policies(&args.paths)?;
+    let mut read = input::policies(&args.paths, args.declared.size())?;
     let mut fixed = 0;
     if args.fix {
         fixed = write_fixes(&read, args)?;
         if fixed > 0 {
-            read = input::policies(&args.paths)?;
+            read = input::policies(&args.paths, args.declared.size())?;
         }
     }
     if args.deny.iter().any(|what| what == "warnings") {
@@ -154,7 +156,7 @@ fn write_fixes(first: &Policies, args: &Args) -> anyhow::Result<usize> {
             std::fs::write(source.name(), text).with_context(|| format!("cannot write {}", source.name()))?;
         }
         fixed += round.applied;
-        again = input::policies(&args.paths)?;
+        again = input::policies(&args.paths, args.declared.size())?;
         read = &again;
         if read.diagnostics.len() >= left {
             break;

@@ -1,10 +1,11 @@
 //! `bayplan plan`: the compiled form of policies: when each rule is computed, what it reads of a node, what follows
-//! from that for waiting pods. Costs are not printed: they are measured by the benchmarks.
+//! from that for waiting pods, and how many steps it takes for one pod at most.
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
 use crate::diag::SourceMap;
 use crate::framework::{ActionType, EventRegistration, EventResource, Plugin};
+use crate::lang::cost::{Costs, MOST_STEPS, RuleCost, Size, with_commas};
 use crate::lang::lower::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::reads::{ReadOf, ReadPath, Reads};
@@ -24,6 +25,8 @@ pub struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    declared: setup::Declared,
     /// How to print: `text` or `json`.
     #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
     output: String,
@@ -31,7 +34,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let read = input::policies(&args.paths)?;
+    let read = input::policies(&args.paths, args.declared.size())?;
     if setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);
     }
@@ -56,6 +59,7 @@ struct Rule {
     name: String,
     point: &'static str,
     stage: Stage,
+    cost: RuleCost,
     reads: Vec<String>,
     place: String,
     /// Of rules that refuse: what may help a pod that was.
@@ -141,6 +145,7 @@ struct Plan {
     place: String,
     doc: Option<String>,
     applies: String,
+    size: Size,
     rules: Vec<Rule>,
 }
 
@@ -149,7 +154,8 @@ impl Plan {
         let policy = &*compiled.policy;
         let place = |span| crate::lang::policy_set::place(&read.sources, span);
         let mut rules = Vec::new();
-        let mut refusing = |name: String, point, checks: &[&Check], alone: Policy, span| {
+        let costs = Costs::new(policy, read.size);
+        let mut refusing = |name: String, point, checks: &[&Check], alone: Policy, span, cost: RuleCost| {
             let mut all = Reads::default();
             let mut latest = Stage::Const;
             for check in checks {
@@ -171,12 +177,12 @@ impl Plan {
                     && checks.iter().all(|check| asks_for_room(check, &read.sources)),
                 wakes,
             });
-            rules.push(Rule { name, point, stage: latest, reads, place: place(span), refuses });
+            rules.push(Rule { name, point, stage: latest, cost, reads, place: place(span), refuses });
         };
         for (at, check) in policy.gates.iter().enumerate() {
             let alone = Policy { gates: vec![check.clone()], ..bare(policy) };
             let name = if policy.gates.len() == 1 { "gate".into() } else { format!("gate {}", at + 1) };
-            refusing(name, "PreEnqueue", &[check], alone, check.span);
+            refusing(name, "PreEnqueue", &[check], alone, check.span, costs.gate(check));
         }
         for prefilter in &policy.prefilters {
             let checks: Vec<&Check> = prefilter
@@ -188,18 +194,32 @@ impl Plan {
                 })
                 .collect();
             let alone = Policy { prefilters: vec![prefilter.clone()], ..bare(policy) };
-            refusing("prefilter".into(), "PreFilter", &checks, alone, prefilter.span);
+            refusing(
+                "prefilter".into(),
+                "PreFilter",
+                &checks,
+                alone,
+                prefilter.span,
+                costs.prefilter(prefilter),
+            );
         }
         for filter in &policy.filters {
             let checks: Vec<&Check> = filter.checks.iter().collect();
             let alone = Policy { filters: vec![filter.clone()], ..bare(policy) };
-            refusing(filter.name.to_string(), "Filter", &checks, alone, filter.span);
+            refusing(filter.name.to_string(), "Filter", &checks, alone, filter.span, costs.filter(filter));
         }
         for permit in &policy.permits {
             let checks: Vec<&Check> = permit.checks.iter().collect();
             let alone = Policy { permits: vec![permit.clone()], ..bare(policy) };
             let span = permit.waits.first().map(|wait| wait.span).or(checks.first().map(|check| check.span));
-            refusing("permit".into(), "Permit", &checks, alone, span.unwrap_or(policy.span));
+            refusing(
+                "permit".into(),
+                "Permit",
+                &checks,
+                alone,
+                span.unwrap_or(policy.span),
+                costs.permit(permit),
+            );
         }
         for score in &policy.scores {
             let parts = score.gives.iter().flat_map(|give| give.value.iter().chain(&give.when));
@@ -208,6 +228,7 @@ impl Plan {
                 name: score.name.to_string(),
                 point: "Score",
                 stage: latest,
+                cost: costs.score(score),
                 reads: reads_of_node(&score.reads),
                 place: place(score.span),
                 refuses: None,
@@ -216,7 +237,8 @@ impl Plan {
         if let Some(queue) = &policy.queue {
             let (name, point) = ("queue".to_owned(), "QueueSort");
             let place = place(queue.span);
-            rules.push(Rule { name, point, stage: Stage::Pod, reads: Vec::new(), place, refuses: None });
+            let (stage, cost) = (Stage::Pod, costs.queue(queue));
+            rules.push(Rule { name, point, stage, cost, reads: Vec::new(), place, refuses: None });
         }
         let conditions: Vec<String> = policy
             .applies
@@ -235,6 +257,7 @@ impl Plan {
             place: place(policy.name_span),
             doc: policy.doc.as_ref().map(|doc| doc.to_string()),
             applies,
+            size: read.size,
             rules,
         }
     }
@@ -250,6 +273,7 @@ impl Plan {
             Column::words("RULE"),
             Column::words("POINT"),
             Column::words("STAGE"),
+            Column::numbers_of(&format!("STEPS AT {} NODES", with_commas(self.size.nodes.into()))),
             Column::words("READS OF THE NODE"),
             Column::words("PLACE"),
         ]);
@@ -260,10 +284,20 @@ impl Plan {
                 (Style::Name, rule.name.clone()),
                 (Style::Plain, rule.point.to_owned()),
                 (style, rule.stage.word().to_owned()),
+                (steps_style(rule), with_commas(rule.cost.steps)),
                 (Style::Plain, list(&rule.reads)),
                 (Style::Name, rule.place.clone()),
             ]);
         }
+        let all = self.rules.iter().fold(0u128, |all, rule| all.saturating_add(rule.cost.steps));
+        table.row([
+            (Style::Strong, "all".to_owned()),
+            (Style::Plain, String::new()),
+            (Style::Plain, String::new()),
+            (Style::Strong, with_commas(all)),
+            (Style::Strong, "bound for one pod".to_owned()),
+            (Style::Plain, String::new()),
+        ]);
         text.push_str(&table.draw(out));
         let mut table = Table::new(&[
             Column::words("RULE"),
@@ -307,6 +341,7 @@ impl Plan {
             .map(|rule| {
                 json!({
                     "name": rule.name, "point": rule.point, "stage": rule.stage.word(),
+                    "steps": json_steps(rule.cost.steps),
                     "readsOfNode": rule.reads, "place": rule.place,
                     "evictionHelps": rule.refuses.as_ref().map(|of| of.eviction),
                     "newNodeHelps": rule.refuses.as_ref().map(|of| of.new_node.word()),
@@ -315,8 +350,26 @@ impl Plan {
                 })
             })
             .collect();
-        json!({"name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies, "rules": rules})
+        let size = json!({"nodes": self.size.nodes, "pods": self.size.pods});
+        json!({
+            "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
+            "size": size, "rules": rules,
+        })
     }
+}
+
+/// Red above the limit, which a comment lifted; yellow where it grows with the square of the cluster.
+fn steps_style(rule: &Rule) -> Style {
+    match (rule.cost.steps > MOST_STEPS, rule.cost.quadratic) {
+        (true, _) => Style::Bad,
+        (_, true) => Style::Warn,
+        _ => Style::Plain,
+    }
+}
+
+/// A number of JSON; bounds beyond its range stop at the end.
+fn json_steps(steps: u128) -> u64 {
+    u64::try_from(steps).unwrap_or(u64::MAX)
 }
 
 fn list(words: &[String]) -> String {

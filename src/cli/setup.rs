@@ -11,6 +11,7 @@ use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, rende
 use crate::dry_run::{self, World};
 use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::check::Argument;
+use crate::lang::cost::Size;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::model::{PodInfo, Symbol};
 use crate::plugins::policy::{LeftAlone, PolicyPlugin};
@@ -49,6 +50,23 @@ pub struct From {
         help_heading = "Live cluster"
     )]
     pub policy_namespaces: Vec<String>,
+    #[command(flatten)]
+    pub declared: Declared,
+}
+
+/// The size of cluster that policies are compiled for.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Declared {
+    /// The largest cluster that rules must be cheap enough for; 5,000 nodes and 100,000 pods unless said.
+    #[arg(long, value_name = "nodes=N,pods=N")]
+    size: Option<Size>,
+}
+
+impl Declared {
+    /// The size.
+    pub fn size(self) -> Size {
+        self.size.unwrap_or_default()
+    }
 }
 
 impl From {
@@ -73,6 +91,9 @@ impl From {
         }
         if let Some(config) = &self.config {
             let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
+        }
+        if let Some(size) = self.declared.size {
+            let _ = write!(text, " --size nodes={},pods={}", size.nodes, size.pods);
         }
         text
     }
@@ -182,7 +203,7 @@ pub fn read_quietly(from: &From, out: &mut Output) -> anyhow::Result<Option<Setu
 }
 
 fn read_saying(from: &From, warn: bool, out: &mut Output) -> anyhow::Result<Option<Setup>> {
-    let mut policies = Policies::default();
+    let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
     policies.read(&from.policies)?;
     let already: Vec<SourceId> =
         policies.texts.iter().filter_map(|id| policies.sources.get(*id)?.host()).collect();
@@ -296,12 +317,12 @@ fn registry(policies: &Policies, made: &Made) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
     let sources = Arc::new(policies.sources.clone());
     for compiled in policies.set.iter() {
-        let sources = sources.clone();
+        let (sources, size) = (sources.clone(), policies.size);
         let compiled = compiled.clone();
         let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
         registry.add_policy(&name, sorts, move |args| {
-            let compiled = compiled_with(&compiled, &sources, args)?;
+            let compiled = compiled_with(&compiled, &sources, size, args)?;
             if !matches!(args.value, TreeValue::Null) {
                 made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
             }
@@ -319,7 +340,7 @@ pub fn with_arguments(
     left_alone: &LeftAlone,
     args: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let compiled = compiled_with(compiled, sources, args)?;
+    let compiled = compiled_with(compiled, sources, Size::default(), args)?;
     Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())))
 }
 
@@ -327,6 +348,7 @@ pub fn with_arguments(
 fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
+    size: Size,
     args: &Tree,
 ) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {
     let entries = match &args.value {
@@ -349,7 +371,7 @@ fn compiled_with(
         .collect();
     let wanted = compiled.name();
     let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
-    let (mut policies, diagnostics) = crate::lang::compile_with(source, &given);
+    let (mut policies, diagnostics) = crate::lang::compile_for(source, size, &given);
     let errors: Vec<ArgsError> = diagnostics
         .into_iter()
         .filter(Diagnostic::is_error)

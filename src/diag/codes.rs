@@ -220,6 +220,20 @@ codes! {
         "Arguments of a policy stand in `pluginConfig`; amounts are texts (`\"500m\"`, `\"60s\"`, `\"30%\"`). \
          They are checked against the type and the range of the param, and the policy is checked with them."
 
+    TOO_COSTLY "BP0121" "too-costly" Error
+        "a rule that may take too many steps"
+        "Every rule has a bound: how many steps it takes for one pod at most, on a cluster of 5,000 nodes and 100,000 \
+         pods unless `--size` says else. More than 10,000,000 are refused. An equality between something of a \
+         collection's elements and something of the node is a lookup and costs as much as the collection is large, \
+         once; a `group` keeps pods by a value. Above a rule, `// bayplan: allow(too-costly) because …` lifts the \
+         limit for it."
+
+    VALUE_TOO_LARGE "BP0122" "value-too-large" Error
+        "a computed text or list that may become too large"
+        "A computed text has at most 1 MiB, a computed list at most 100,000 elements unless it is a filtered or \
+         mapped collection of the cluster. The sizes of what it is made of are those of the field table: a label \
+         has 63 bytes, an annotation 256 KiB."
+
     UNKNOWN_NAME "BP0201" "unknown-name" Error
         "a name that nothing declares"
         "Known are `pod`, `node`, `ns`, `nodes`, `pods`, `nominated`, what the policy declares, the file's defs \
@@ -342,6 +356,21 @@ codes! {
     SCORE_IN_ZERO_TO_ONE "BP0418" "score-in-zero-to-one" Warning
         "a score that lies in 0 to 1"
         "Scores go from 0 to 100 and are cut to whole numbers; this one gives 0 nearly everywhere."
+
+    QUADRATIC_RULE "BP0419" "quadratic-rule" Warning
+        "a rule that grows with the square of the cluster"
+        "For each node or pod it walks over all nodes or pods. On a cluster of the declared size it is within its \
+         bound; on one of twice the size it takes four times as long."
+
+    SHADOWED_RULE "BP0420" "shadowed-rule" Warning
+        "a rule that an earlier one leaves nothing to"
+        "A node gets the reason of the first statement that refuses it, a score the first `give` that holds. Whenever \
+         this one could speak an earlier one has spoken."
+
+    DUPLICATE_RULE "BP0421" "duplicate-rule" Warning
+        "a rule that is there twice"
+        "Two statements with one condition: only the first is ever seen. Two equal scores are one with the sum of \
+         their weights."
 
     FOLDED_POLICY "BP0501" "folded-policy" Warning
         "a policy in a folded YAML scalar"

@@ -29,6 +29,8 @@ pub struct Evaluator<'p, 'a> {
     /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
     lets: Vec<Option<Value<'a>>>,
     watch: Option<Watch>,
+    /// How many steps it took.
+    steps: u64,
 }
 
 /// Is shown every expression that is evaluated, with its value.
@@ -53,7 +55,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
         let slots = vec![Value::Absent; policy.slots.len()];
-        Self { policy, context, slots, lets: vec![None; policy.lets.len()], watch: None }
+        Self { policy, context, slots, lets: vec![None; policy.lets.len()], watch: None, steps: 0 }
     }
 
     /// The same, with every expression and its value shown to `watch`: for tests of what the checker promises.
@@ -62,8 +64,19 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         self
     }
 
+    /// How many steps it took so far, as `lang::cost` counts them: one for each expression that was computed, one for each
+    /// element of a collection that was made or walked over.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn step(&mut self, number: usize) {
+        self.steps = self.steps.saturating_add(number as u64);
+    }
+
     /// The value of an expression.
     pub fn value(&mut self, expr: &Expr) -> Value<'a> {
+        self.step(1);
         let value = self.compute(expr);
         if let Some(watch) = self.watch {
             watch(expr, &value);
@@ -89,12 +102,18 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 value
             }
             ExprKind::Slot(slot) => self.slots.get(slot.0 as usize).cloned().unwrap_or(Value::Absent),
-            ExprKind::Root(root) => root_value(&self.context, *root),
+            ExprKind::Root(root) => {
+                let value = root_value(&self.context, *root);
+                self.step(length(&value));
+                value
+            }
             ExprKind::Group(group) => self.group(*group),
             ExprKind::Now => Value::Time(self.context.now),
             ExprKind::Field(object, field) => {
                 let object = self.value(object);
-                getters::getter(*field)(&self.context, &object)
+                let value = getters::getter(*field)(&self.context, &object);
+                self.step(length(&value));
+                value
             }
             ExprKind::ApiField(object, name) => {
                 let object = self.value(object);
@@ -125,10 +144,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::In(left, right) => {
                 let (left, right) = (self.value(left), self.value(right));
+                self.step(length(&right));
                 Value::Bool(left.is_in(&right))
             }
             ExprKind::Arithmetic(op, left, right) => {
                 let (a, b) = (self.value(left), self.value(right));
+                self.step(length(&a) + length(&b));
                 arithmetic(*op, &left.ty, &right.ty, a, b)
             }
             ExprKind::Conditional(condition, then, otherwise) => {
@@ -165,6 +186,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::Record(values) => Value::Record(values.iter().map(|value| self.value(value)).collect()),
             ExprKind::Call(function, args, prepared) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                self.step(args.iter().map(length).sum());
                 (function.def().body)(&args, prepared)
             }
             ExprKind::CallDef(def, args) => {
@@ -191,6 +213,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         let Some(group) = policy.groups.get(id.0 as usize) else { return Value::List(Arc::from([])) };
         let mut members = Vec::new();
         for pod in self.context.pods() {
+            self.step(1);
             self.bind(group.slot, Value::Pod(pod));
             let same = group.keys.iter().all(|key| self.value(&key.member).equals(&self.value(&key.pod)));
             if same && group.rest.iter().all(|condition| self.holds(condition)) {
@@ -229,6 +252,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         let mut hits = 0usize;
         let total = items.len();
         for (item, second) in items {
+            self.step(1);
             self.bind(of.slot, item.clone());
             if let Some(slot) = of.second {
                 self.bind(slot, second.clone());
@@ -357,6 +381,14 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             reached,
             parts,
         }
+    }
+}
+
+/// How many elements a list has; what is no list has none.
+fn length(value: &Value<'_>) -> usize {
+    match value {
+        Value::List(items) => items.len(),
+        _ => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Properties that hold for every program and every cluster, tried on random ones.
 
+mod bounds;
 mod concerns;
 mod evaluators;
 mod group_index;

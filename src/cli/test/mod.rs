@@ -35,6 +35,8 @@ pub struct Args {
     /// Each case with what every rule says of every node.
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    declared: setup::Declared,
     /// How to print: `text`, `json`, `junit` or `github`.
     #[arg(long, short, visible_alias = "format", value_parser = ["text", "json", "junit", "github"],
         default_value = "text", hide_possible_values = true)]
@@ -167,6 +169,7 @@ fn run_file(
         cluster: vec![beside(&file.cluster)],
         config: file.config.as_deref().map(beside),
         policies: file.policies.iter().map(|name| beside(name)).collect(),
+        declared: args.declared,
         ..setup::From::default()
     };
     let Some(setup) = setup::read_quietly(&from, out)? else { return Ok(None) };

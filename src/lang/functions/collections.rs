@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, FunctionDef};
+use super::{Absence, FunctionDef, Grows, Work};
 use crate::lang::interpret;
 use crate::lang::range::Range;
 use crate::lang::types::{Ty, Type};
@@ -132,6 +132,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "union",
+        work: Work::Sorts,
+        grows: Grows::Adds,
         params: &[L, L],
         names: &["list", "other"],
         result: L,
@@ -142,6 +144,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "minus",
+        work: Work::Sorts,
         params: &[L, L],
         names: &["list", "other"],
         result: L,
@@ -157,6 +160,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "intersect",
+        work: Work::Sorts,
         params: &[L, L],
         names: &["list", "other"],
         result: L,
@@ -172,6 +176,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "distinct",
+        work: Work::Sorts,
         params: &[L],
         names: &["list"],
         result: L,
@@ -182,6 +187,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "flatten",
+        grows: Grows::Flattens,
         params: &[Ty::List(&L)],
         names: &["lists"],
         result: L,
@@ -207,6 +213,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "sort",
+        work: Work::Sorts,
         params: &[ORDERED],
         names: &["list"],
         result: ORDERED,
@@ -312,6 +319,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "lists.range",
+        grows: Grows::Counts,
         method: false,
         params: &[Ty::Int],
         names: &["n"],
@@ -330,6 +338,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "sets.contains",
+        work: Work::Sorts,
         method: false,
         params: &[L, L],
         names: &["list", "part"],
@@ -346,6 +355,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "sets.intersects",
+        work: Work::Sorts,
         method: false,
         params: &[L, L],
         names: &["list", "other"],
@@ -362,6 +372,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "sets.equivalent",
+        work: Work::Sorts,
         method: false,
         params: &[L, L],
         names: &["list", "other"],

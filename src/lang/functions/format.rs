@@ -146,6 +146,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece>, String> {
 /// The family's rows.
 pub static FUNCTIONS: &[FunctionDef] = &[FunctionDef {
     name: "format",
+    grows: super::Grows::Formats,
     method: true,
     params: &[Ty::String, Ty::List(&Ty::Var('t'))],
     names: &["text", "values"],

@@ -86,6 +86,10 @@ pub struct FunctionDef {
     pub prepare: Option<Prepare>,
     /// What the ranges of the arguments must show; the error is the position of an argument and what is wanted.
     pub demand: Option<Demand>,
+    /// How long it takes, from the sizes of its arguments.
+    pub work: Work,
+    /// How large its result is, from the sizes of its arguments.
+    pub grows: Grows,
     /// What it means, in a sentence or two.
     pub doc: &'static str,
     /// Expressions and their values, as the language writes them; they run as tests.
@@ -100,6 +104,42 @@ pub type Body = for<'a> fn(&[Value<'a>], &Prepared) -> Value<'a>;
 
 /// What must be known of the ranges of arguments.
 pub type Demand = fn(&[Range]) -> Result<(), (usize, &'static str)>;
+
+/// How long a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It walks over each argument once.
+    Walks,
+    /// It puts elements in order, or into a set.
+    Sorts,
+    /// It matches a pattern: text times pattern.
+    Matches,
+    /// It sums up so many steps' worth of terms of a series.
+    Series(u8),
+}
+
+/// How large the text or list is that a function makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grows {
+    /// No larger than its largest argument.
+    Never,
+    /// As large as all arguments together.
+    Adds,
+    /// Parts of a text: as many as it has bytes, and one.
+    Parts,
+    /// The texts of a list, with another between them.
+    Joins,
+    /// A text with another in the place of a third.
+    Replaces,
+    /// The elements of all lists of a list.
+    Flattens,
+    /// As many elements as its argument says.
+    Counts,
+    /// A text with escapes in it.
+    Escapes,
+    /// A text with the values of a list in it.
+    Formats,
+}
 
 /// When a function has no value although its arguments have one.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +203,8 @@ impl FunctionDef {
         absent: Absence::Never,
         prepare: None,
         demand: None,
+        work: Work::Walks,
+        grows: Grows::Never,
         doc: "",
         examples: &[],
         body: |_, _| Value::Absent,

@@ -1,7 +1,7 @@
 //! Texts: CEL's string functions. Positions count code points.
 
 use super::conversions::text;
-use super::{Absence, FunctionDef, Prepare, Prepared};
+use super::{Absence, FunctionDef, Grows, Prepare, Prepared, Work};
 use crate::lang::range::Range;
 use crate::lang::types::Ty;
 use crate::lang::value::{Constant, Value};
@@ -69,6 +69,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "matches",
+        work: Work::Matches,
         params: &[S, S],
         names: &["text", "pattern"],
         result: Ty::Bool,
@@ -80,6 +81,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "matches",
+        work: Work::Matches,
         method: false,
         params: &[S, S],
         names: &["text", "pattern"],
@@ -92,6 +94,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "find",
+        work: Work::Matches,
         params: &[S, S],
         names: &["text", "pattern"],
         result: S,
@@ -109,6 +112,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "findAll",
+        work: Work::Matches,
+        grows: Grows::Parts,
         params: &[S, S],
         names: &["text", "pattern"],
         result: Ty::List(&S),
@@ -165,6 +170,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "split",
+        grows: Grows::Parts,
         params: &[S, S],
         names: &["text", "separator"],
         result: Ty::List(&S),
@@ -175,6 +181,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "split",
+        grows: Grows::Parts,
         params: &[S, S, Ty::Int],
         names: &["text", "separator", "most"],
         result: Ty::List(&S),
@@ -200,6 +207,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "join",
+        grows: Grows::Joins,
         params: &[Ty::List(&S)],
         names: &["texts"],
         result: S,
@@ -213,6 +221,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "join",
+        grows: Grows::Joins,
         params: &[Ty::List(&S), S],
         names: &["texts", "separator"],
         result: S,
@@ -226,6 +235,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "replace",
+        grows: Grows::Replaces,
         params: &[S, S, S],
         names: &["text", "old", "new"],
         result: S,
@@ -302,6 +312,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "strings.quote",
+        grows: Grows::Escapes,
         method: false,
         params: &[S],
         names: &["text"],
@@ -364,6 +375,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "replace",
+        grows: Grows::Replaces,
         params: &[S, S, S, Ty::Int],
         names: &["text", "old", "new", "most"],
         result: S,
@@ -383,6 +395,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "findAll",
+        work: Work::Matches,
+        grows: Grows::Parts,
         params: &[S, S, Ty::Int],
         names: &["text", "pattern", "most"],
         result: Ty::List(&S),

@@ -1,12 +1,15 @@
 //! Lints: what is allowed and probably not meant.
 //!
 //! Those that look at the tree alone are run here; those that need types, ranges and what is known at a place
-//! are found by `lang::check` on its way. All have a row in [`LINTS`] with an example of each kind, and all can
+//! are found by `lang::check` on its way, or in the typed tree (`shadow.rs`, `lang::cost`). All have a row in [`LINTS`] with an example of each kind, and all can
 //! be silenced by `// bayplan: allow(slug) because …`; what a comment silences for nothing is a finding too.
 
 mod rules;
+mod same;
+mod shadow;
 
 pub use rules::LINTS;
+pub use shadow::check as shadowed;
 
 use super::ast::File;
 use crate::diag::{Code, Diagnostic, Severity, codes};
@@ -36,17 +39,16 @@ pub fn lint(file: &File, diagnostics: &mut Vec<Diagnostic>) {
 
 /// Takes out what comments allow, and says which comments allow nothing.
 fn allow(file: &File, diagnostics: &mut Vec<Diagnostic>) {
-    let broken = diagnostics.iter().any(Diagnostic::is_error);
+    let broken = diagnostics.iter().any(|said| said.is_error() && !can_be_allowed(said.code));
     let mut unused = Vec::new();
     for comment in &file.allows {
         let Some(target) = comment.target else { continue };
         for slug in &comment.slugs {
             let Some(code) = codes::find(&slug.text) else { continue };
             let before = diagnostics.len();
-            diagnostics
-                .retain(|d| !(d.code == code && code.severity != Severity::Error && target.contains(d.span)));
+            diagnostics.retain(|d| !(d.code == code && can_be_allowed(code) && target.contains(d.span)));
             // Beside mistakes not everything has been looked at.
-            if diagnostics.len() == before && !broken && code.severity != Severity::Error {
+            if diagnostics.len() == before && !broken && can_be_allowed(code) {
                 unused.push(
                     Diagnostic::new(
                         &codes::UNUSED_ALLOW,
@@ -61,6 +63,11 @@ fn allow(file: &File, diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.append(&mut unused);
 }
 
+/// Whether a comment can allow it: everything but mistakes, and the limit of what a rule may cost.
+fn can_be_allowed(code: &'static Code) -> bool {
+    code.severity != Severity::Error || *code == codes::TOO_COSTLY
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -70,7 +77,9 @@ mod tests {
     fn said(text: &str) -> Vec<Diagnostic> {
         let mut sources = SourceMap::new();
         let id = sources.add("lint.bay", text);
-        crate::lang::compile(sources.get(id).unwrap()).1
+        // Small enough for a rule that grows with its square.
+        let size = crate::lang::cost::Size { nodes: 100, pods: 1_000 };
+        crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1
     }
 
     #[test]

@@ -672,7 +672,7 @@ pub(super) fn is_plain_float(expr: &Expr) -> bool {
 }
 
 /// A path, which is as cheap to walk again as to remember.
-fn is_cheap(expr: &Expr) -> bool {
+pub fn is_cheap(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_)
         | ExprKind::Param(_)

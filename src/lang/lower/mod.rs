@@ -12,6 +12,7 @@ mod columns;
 mod rules;
 
 pub use columns::{Leaves, Pass, RangeBool, RangeNumber};
+pub(super) use expr::is_cheap;
 pub use expr::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,

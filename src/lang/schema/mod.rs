@@ -68,6 +68,8 @@ pub struct FieldDef {
     pub range: Option<(i64, i64)>,
     /// Most bytes of a text, most elements of a collection; 0 where it has none.
     pub size: u32,
+    /// Most bytes of a text inside a collection; 0 where it has none. All annotations of an object together have no more.
+    pub text: u32,
     /// Which change of the cluster moves it.
     pub moves: Moves,
     /// What evicting a pod from the node does to it.
@@ -119,6 +121,14 @@ pub enum Eviction {
     /// Anything may happen.
     Changes,
 }
+
+/// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of 63, with one to spare.
+pub const KEY_SIZE: u32 = 318;
+/// Most bytes of a text below `spec`, `status` and `metadata`, where nothing smaller is known. The API server takes
+/// objects of 1.5 MiB; texts of that size are no part of any rule, so they count as an annotation does.
+pub const API_TEXT_SIZE: u32 = 262_144;
+/// Most elements of a list or map below `spec`, `status` and `metadata`.
+pub const API_LIST_SIZE: u32 = 1000;
 
 /// The row of a field of an object.
 pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {

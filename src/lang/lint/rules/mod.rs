@@ -18,6 +18,9 @@ mod missing_doc;
 mod unused_allow;
 mod share_above_two;
 mod score_in_zero_to_one;
+mod quadratic_rule;
+mod shadowed_rule;
+mod duplicate_rule;
 
 use super::Lint;
 
@@ -41,4 +44,7 @@ pub static LINTS: &[&Lint] = &[
     &unused_allow::LINT,
     &share_above_two::LINT,
     &score_in_zero_to_one::LINT,
+    &quadratic_rule::LINT,
+    &shadowed_rule::LINT,
+    &duplicate_rule::LINT,
 ];

@@ -1,0 +1,208 @@
+//! The bound of the language: how many steps each rule of a policy takes for one pod at most, on a cluster of a declared
+//! size, and what is refused because of it.
+//!
+//! [`check`] is asked for every policy that is compiled, [`Costs`] by `plan`. Bounds come from the typed tree, the field
+//! table (how large a value may be) and the table of functions (how long each takes), and follow what `lower` makes of a
+//! rule. They are bounds, not estimates: no cluster of the size takes more. What a step is, is in `steps.rs`; that the
+//! reference evaluator's steps stay below the bound of its manner is a property test.
+
+mod calls;
+mod expr;
+mod extent;
+mod refuse;
+mod steps;
+
+pub use expr::Manner;
+pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
+pub use refuse::check;
+
+use crate::diag::Span;
+use crate::lang::typed::{
+    Check, Expr, Filter, Permit, Policy, Prefilter, PrefilterStatement, Queue, ReasonPart, Score,
+};
+use expr::{Cost, Walk};
+use steps::{Each, Parts, Steps};
+
+/// Most steps of a rule for one pod.
+pub const MOST_STEPS: u128 = 10_000_000;
+/// Most bytes of a computed text.
+pub const MOST_BYTES: u128 = 1 << 20;
+/// Most elements of a computed list that is no filtered or mapped collection of the cluster.
+pub const MOST_ELEMENTS: u128 = 100_000;
+
+/// The size of the cluster that policies are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many nodes.
+    pub nodes: u32,
+    /// How many pods, pending and placed.
+    pub pods: u32,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { nodes: 5_000, pods: 100_000 }
+    }
+}
+
+impl std::str::FromStr for Size {
+    type Err = String;
+
+    /// `nodes=5000,pods=100000`, in any order; what is left out is as by default.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut size = Size::default();
+        for part in text.split(',') {
+            let (name, number) = part.split_once('=').ok_or("expected `nodes=NUMBER,pods=NUMBER`")?;
+            let number: u32 = number
+                .parse()
+                .ok()
+                .filter(|number| *number > 0)
+                .ok_or_else(|| format!("`{number}` is no number of {name} from 1 to 4294967295"))?;
+            match name {
+                "nodes" => size.nodes = number,
+                "pods" => size.pods = number,
+                other => return Err(format!("`{other}` is neither `nodes` nor `pods`")),
+            }
+        }
+        Ok(size)
+    }
+}
+
+/// A computed text or list that may grow beyond its limit.
+#[derive(Clone, Debug)]
+pub struct TooLarge {
+    /// What computes it.
+    pub span: Span,
+    /// How large it may become.
+    pub number: u128,
+    /// How large it may be.
+    pub limit: u128,
+    /// Bytes or elements.
+    pub what: &'static str,
+}
+
+/// What a rule costs.
+#[derive(Clone, Debug)]
+pub struct RuleCost {
+    /// Steps for one pod at most.
+    pub steps: u128,
+    /// It grows with nodes times nodes, nodes times pods or pods times pods.
+    pub quadratic: bool,
+    /// The most expensive part, where one takes most of it.
+    pub heaviest: Option<Span>,
+    /// That part walks over long texts, and not over many elements.
+    pub of_texts: bool,
+    /// Texts and lists beyond their limits.
+    pub too_large: Vec<TooLarge>,
+}
+
+/// The costs of the rules of a policy.
+#[derive(Clone, Copy)]
+pub struct Costs<'p> {
+    policy: &'p Policy,
+    size: Size,
+}
+
+impl<'p> Costs<'p> {
+    /// Of a policy, on a cluster of a size.
+    pub fn new(policy: &'p Policy, size: Size) -> Self {
+        Self { policy, size }
+    }
+
+    /// Of conditions that are asked once for a pod: `applies when`, gates, the keys of `queue by`.
+    pub fn asked_once(&self, parts: impl IntoIterator<Item = &'p Expr>) -> RuleCost {
+        self.rule(parts, Manner::PerPod)
+    }
+
+    /// Of `queue by`.
+    pub fn queue(&self, queue: &'p Queue) -> RuleCost {
+        self.asked_once(queue.keys.iter().map(|key| &key.value))
+    }
+
+    /// Of a gate.
+    pub fn gate(&self, check: &'p Check) -> RuleCost {
+        self.asked_once(of_check(check))
+    }
+
+    /// Of a prefilter.
+    pub fn prefilter(&self, of: &'p Prefilter) -> RuleCost {
+        let parts = of.statements.iter().flat_map(|statement| -> Vec<&'p Expr> {
+            match statement {
+                PrefilterStatement::Check(check) => of_check(check).collect(),
+                PrefilterStatement::Only(only) => only.when.iter().chain([&only.nodes]).collect(),
+            }
+        });
+        self.asked_once(parts)
+    }
+
+    /// Of a filter, for all nodes.
+    pub fn filter(&self, of: &'p Filter) -> RuleCost {
+        self.rule(of.checks.iter().flat_map(of_check), Manner::PerNode)
+    }
+
+    /// Of a score, for all nodes.
+    pub fn score(&self, of: &'p Score) -> RuleCost {
+        let parts = of.gives.iter().flat_map(|give| give.when.iter().chain(&give.value));
+        self.rule(parts, Manner::PerNode)
+    }
+
+    /// Of a permit: each look.
+    pub fn permit(&self, of: &'p Permit) -> RuleCost {
+        let waits = of.waits.iter().flat_map(|wait| [&wait.until, &wait.patience]);
+        self.asked_once(of.checks.iter().flat_map(of_check).chain(waits))
+    }
+
+    /// The steps of expressions that an evaluator takes at most, in its manner: for every node together, or for one pod.
+    pub fn steps(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> u128 {
+        self.rule(parts, manner).steps
+    }
+
+    fn rule(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> RuleCost {
+        let mut walk = Walk::new(self.policy, self.size, manner);
+        let mut here = Cost::default();
+        for part in parts {
+            let (cost, _) = walk.expr(part);
+            here.add(cost, self.size, &walk.shares);
+        }
+        let per_node = std::mem::take(&mut walk.per_node);
+        here.add(per_node, self.size, &walk.shares);
+        here.steps = here.steps.plus_number(1);
+        let mut all = match manner {
+            Manner::PerPod => here,
+            Manner::PerNode | Manner::Reference => {
+                here.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &walk.shares)
+            }
+        };
+        let once = std::mem::take(&mut walk.once);
+        all.add(once, self.size, &walk.shares);
+        RuleCost {
+            steps: all.steps.at(self.size, &walk.shares),
+            quadratic: all.steps.degree() > 1,
+            of_texts: all.heaviest.as_ref().is_some_and(|part| part.of_texts),
+            heaviest: all.heaviest.map(|part| part.span),
+            too_large: walk.too_large,
+        }
+    }
+}
+
+/// The condition of a check and what its reason shows.
+fn of_check(check: &Check) -> impl Iterator<Item = &Expr> {
+    let holes = check.reason.parts.iter().filter_map(|part| match part {
+        ReasonPart::Hole(hole) => Some(hole),
+        ReasonPart::Text(_) => None,
+    });
+    check.condition.iter().chain(holes)
+}
+
+/// A number with commas between thousands, as messages write it.
+pub fn with_commas(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

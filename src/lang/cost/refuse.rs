@@ -1,0 +1,182 @@
+//! What is refused because of its cost, and what is warned of.
+
+use super::{Costs, MOST_STEPS, RuleCost, Size, with_commas};
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::typed::Policy;
+
+/// Says which rules of a policy may take too many steps on a cluster of this size, which texts and lists may become too
+/// large, and which rules grow with the square of the cluster.
+pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
+    let costs = Costs::new(policy, size);
+    let mut say = |name: &str, span: Span, cost: RuleCost| judge(name, span, cost, size, diagnostics);
+    if let (Some(first), Some(last)) = (policy.applies.first(), policy.applies.last()) {
+        let span = Span { end: last.span.end, ..first.span };
+        say("`applies when`", span, costs.asked_once(&policy.applies));
+    }
+    for of in policy.lets.iter().filter(|of| of.missing.is_some()) {
+        say(&format!("`{}`", of.name), of.span, costs.asked_once([&of.value]));
+    }
+    for gate in &policy.gates {
+        say("the gate", gate.span, costs.gate(gate));
+    }
+    if let Some(queue) = &policy.queue {
+        say("`queue by`", queue.span, costs.queue(queue));
+    }
+    for prefilter in &policy.prefilters {
+        say("the prefilter", prefilter.span, costs.prefilter(prefilter));
+    }
+    for filter in &policy.filters {
+        say(&format!("`{}`", filter.name), filter.span, costs.filter(filter));
+    }
+    for score in &policy.scores {
+        say(&format!("`{}`", score.name), score.span, costs.score(score));
+    }
+    for permit in &policy.permits {
+        say("the permit", permit.span, costs.permit(permit));
+    }
+}
+
+/// What is said of a rule: its place is its own, so that a comment above it speaks of it; the expensive part may stand in
+/// a let or def elsewhere.
+fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut Vec<Diagnostic>) {
+    for large in &cost.too_large {
+        let (what, limit) = (large.what, with_commas(large.limit));
+        let text = if what == "bytes" { "text" } else { "list" };
+        let message = format!("this {text} may have {} {what}", with_commas(large.number));
+        let help = format!(
+            "a computed {text} has at most {limit} {what}: compute it of fewer or shorter parts, `take(n)` of a list"
+        );
+        let found = Diagnostic::new(&codes::VALUE_TOO_LARGE, large.span, message).with_help(help);
+        if !diagnostics.contains(&found) {
+            diagnostics.push(found);
+        }
+    }
+    let place = |diagnostic: Diagnostic, label: &str| match cost.heaviest {
+        Some(part) if part == diagnostic.span => diagnostic.with_label(label),
+        Some(part) => diagnostic.with_place(part, label),
+        None => diagnostic,
+    };
+    let own = cost.heaviest.filter(|part| span.contains(*part)).unwrap_or(span);
+    let steps = with_commas(cost.steps);
+    let (nodes, pods) = (with_commas(size.nodes.into()), with_commas(size.pods.into()));
+    let cheaper = if cost.of_texts {
+        "an annotation may have 262,144 bytes and a label 63: match a label, or once per pod"
+    } else {
+        "an `==` between something of the elements and something of the node makes them a lookup, a `group` keeps pods by \
+         a value"
+    };
+    if cost.steps > MOST_STEPS {
+        let message = format!("{name} may take {steps} steps for one pod on {nodes} nodes with {pods} pods");
+        let limit = with_commas(MOST_STEPS);
+        let help = format!("{cheaper}; `// bayplan: allow(too-costly) because …` lifts the limit of {limit}");
+        diagnostics.push(
+            place(Diagnostic::new(&codes::TOO_COSTLY, own, message), "most of them here").with_help(help),
+        );
+    } else if cost.quadratic {
+        let message = format!(
+            "{name} grows with the square of the cluster: {steps} steps on {nodes} nodes with {pods} pods"
+        );
+        let label = "for each node or pod, all of these";
+        diagnostics
+            .push(place(Diagnostic::new(&codes::QUADRATIC_RULE, own, message), label).with_help(cheaper));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::diag::SourceMap;
+    use crate::lang::typed::Score;
+
+    /// The policies of a text and what is said about it.
+    fn compiled(text: &str, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
+        let mut sources = SourceMap::new();
+        let id = sources.add("cost.bay", text);
+        crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new())
+    }
+
+    /// The steps of `score s normalize minmax { give VALUE }`.
+    fn steps(value: &str, size: Size) -> u128 {
+        let text = format!(
+            "policy p {{ group mates = p in pods where p.namespace == pod.namespace
+               // bayplan: allow(too-costly) because it is looked at
+               score s normalize minmax {{ give {value} }} }}"
+        );
+        let (policies, said) = compiled(&text, size);
+        let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
+        let score: &Score = &policy.scores[0];
+        Costs::new(policy, size).score(score).steps
+    }
+
+    const SMALL: Size = Size { nodes: 500, pods: 10_000 };
+    const LARGE: Size = Size { nodes: 1_000, pods: 20_000 };
+
+    #[test]
+    fn lookups_and_parts_of_nodes_grow_with_the_cluster_and_not_with_its_square() {
+        let linear = [
+            "node.free.cpu",
+            "nodes.filter(n, n.zone == node.zone).sum(n, n.free.cpu)",
+            "nodes.filter(n, n.zone == node.zone && n.ready).sum(n, n.pods.count(p, p.gated))",
+            "pods.count(p, p.node.zone == node.zone && p.priority > 3)",
+            "nominated.count(p, p.nominated == node.name)",
+            "node.pods.count(p, p.labels[\"a\"] == pod.labels[\"a\"])",
+            "mates.count(p, p.placed)",
+            "nodes.sum(n, n.pods.size())",
+            "pods.count(p, nodes.exists(n, n.name == p.nominated))",
+            "node.name in mates.map(p, p.node.name).present() ? 1 : 0",
+        ];
+        for value in linear {
+            let (small, large) = (steps(value, SMALL), steps(value, LARGE));
+            assert!(large <= 2 * small, "{small} steps, then {large}: {value}");
+            assert!(
+                steps(value, Size::default()) <= MOST_STEPS,
+                "{} steps: {value}",
+                steps(value, Size::default())
+            );
+        }
+        let square = [
+            "nodes.count(n, n.free.cpu < node.free.cpu)",
+            "mates.count(p, p.priority < node.pods.size())",
+            "nodes.filter(n, n.zone == node.zone && n.free.cpu < node.free.cpu).size()",
+        ];
+        for value in square {
+            let (small, large) = (steps(value, SMALL), steps(value, LARGE));
+            assert!(large > 3 * small, "{small} steps, then {large}: {value}");
+            assert!(steps(value, Size::default()) > MOST_STEPS, "{value}");
+        }
+    }
+
+    #[test]
+    fn long_texts_count() {
+        let of_label = steps("(node.labels[\"a\"] ?? \"\").matches(\"x+y\") ? 1 : 0", SMALL);
+        let of_annotation = steps("(node.annotations[\"a\"] ?? \"\").matches(\"x+y\") ? 1 : 0", SMALL);
+        assert!(of_annotation > 10 * of_label, "{of_label} and {of_annotation}");
+    }
+
+    const COSTLY: &str = "score s normalize max { give nodes.count(n, n.free.cpu < node.free.cpu) }";
+
+    #[test]
+    fn what_is_too_costly_is_left_out_unless_a_comment_lifts_the_limit() {
+        let (policies, said) = compiled(&format!("policy p {{ {COSTLY} }}"), Size::default());
+        assert!(
+            policies.is_empty() && said.iter().any(|said| said.code == &codes::TOO_COSTLY && said.is_error())
+        );
+        let lifted =
+            format!("policy p {{\n// bayplan: allow(too-costly) because our clusters are small\n{COSTLY} }}");
+        let (policies, said) = compiled(&lifted, Size::default());
+        assert!(policies.len() == 1 && !said.iter().any(Diagnostic::is_error), "{said:?}");
+        assert!(!said.iter().any(|said| said.code == &codes::UNUSED_ALLOW), "{said:?}");
+        let (policies, said) = compiled(&lifted, Size { nodes: 50, pods: 50 });
+        assert!(policies.len() == 1 && said.iter().any(|said| said.code == &codes::UNUSED_ALLOW), "{said:?}");
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!("nodes=10".parse(), Ok(Size { nodes: 10, pods: 100_000 }));
+        assert_eq!("pods=7,nodes=3".parse(), Ok(Size { nodes: 3, pods: 7 }));
+        for wrong in ["", "10", "nodes=0", "nodes=x", "racks=3"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! [`Steps`]: how many steps something takes, as a sum of products of what the cluster has.
+//!
+//! A step is a bounded piece of work: one expression, one element, one KiB of text. Numbers of nodes and pods stay
+//! symbols until the end, so that a bound says how it grows, and so that parts which add up over all nodes (the pods on
+//! each, the elements that are like each) are counted once and not once per node.
+
+use super::Size;
+use smallvec::SmallVec;
+
+/// Something that each node, or each element of a macro, has a part of: see [`Share`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShareId(pub u32);
+
+/// Parts of one whole.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// All parts together.
+    pub total: Steps,
+    /// The largest part there may be.
+    pub most: Steps,
+    /// What each has a part.
+    pub of: Each,
+}
+
+/// What a share is cut by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// The node that a rule is asked of.
+    Node,
+    /// The element of a macro, by its slot.
+    Slot(u32),
+}
+
+/// Whether parts add up to their whole when each of something is looked at.
+#[derive(Clone, Copy, Debug)]
+pub enum Parts<'s> {
+    /// Each is looked at once.
+    AddUp,
+    /// Some are looked at, each once: their parts add up to this.
+    AddUpTo(&'s Steps),
+    /// One may be looked at several times.
+    Repeat,
+}
+
+/// A product: a factor, powers of the numbers of nodes and of pods, and shares.
+#[derive(Clone, Debug, PartialEq)]
+struct Term {
+    factor: u128,
+    nodes: u8,
+    pods: u8,
+    shares: SmallVec<[ShareId; 2]>,
+}
+
+/// A sum of products. No term is there twice.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Steps(Vec<Term>);
+
+impl Steps {
+    /// A plain number.
+    pub fn new(factor: u128) -> Self {
+        Self::term(Term { factor, nodes: 0, pods: 0, shares: SmallVec::new() })
+    }
+
+    /// As many as there are nodes.
+    pub fn nodes() -> Self {
+        Self::term(Term { factor: 1, nodes: 1, pods: 0, shares: SmallVec::new() })
+    }
+
+    /// As many as there are pods.
+    pub fn pods() -> Self {
+        Self::term(Term { factor: 1, nodes: 0, pods: 1, shares: SmallVec::new() })
+    }
+
+    /// A part of something.
+    pub fn share(id: ShareId) -> Self {
+        Self::term(Term { factor: 1, nodes: 0, pods: 0, shares: SmallVec::from_elem(id, 1) })
+    }
+
+    fn term(term: Term) -> Self {
+        if term.factor == 0 { Self::default() } else { Self(vec![term]) }
+    }
+
+    fn add_term(&mut self, term: Term) {
+        let same = |known: &&mut Term| {
+            known.nodes == term.nodes && known.pods == term.pods && known.shares == term.shares
+        };
+        match self.0.iter_mut().find(same) {
+            Some(known) => known.factor = known.factor.saturating_add(term.factor),
+            None => self.0.push(term),
+        }
+    }
+
+    /// Adds to it.
+    pub fn add(&mut self, other: &Steps) {
+        other.0.iter().for_each(|term| self.add_term(term.clone()));
+    }
+
+    /// The sum.
+    pub fn plus(mut self, other: &Steps) -> Self {
+        self.add(other);
+        self
+    }
+
+    /// The sum with a number.
+    pub fn plus_number(self, number: u128) -> Self {
+        self.plus(&Steps::new(number))
+    }
+
+    /// The product.
+    pub fn times(&self, other: &Steps) -> Self {
+        let mut product = Steps::default();
+        for a in &self.0 {
+            for b in &other.0 {
+                let mut shares = a.shares.clone();
+                shares.extend(b.shares.iter().copied());
+                shares.sort_unstable();
+                product.add_term(Term {
+                    factor: a.factor.saturating_mul(b.factor),
+                    nodes: a.nodes.saturating_add(b.nodes),
+                    pods: a.pods.saturating_add(b.pods),
+                    shares,
+                });
+            }
+        }
+        product
+    }
+
+    /// Both and more: never below either.
+    pub fn or(&self, other: &Steps) -> Self {
+        let mut most = self.clone();
+        for term in &other.0 {
+            let same = |known: &&mut Term| {
+                known.nodes == term.nodes && known.pods == term.pods && known.shares == term.shares
+            };
+            match most.0.iter_mut().find(same) {
+                Some(known) => known.factor = known.factor.max(term.factor),
+                None => most.0.push(term.clone()),
+            }
+        }
+        most
+    }
+
+    /// So many times this, where `each` has parts of shares: of the first share of a product the parts may add up, of any
+    /// more each is as large as it may be.
+    pub fn for_each(&self, times: &Steps, each: Each, parts: Parts<'_>, shares: &[Share]) -> Self {
+        let mut all = Steps::default();
+        for term in &self.0 {
+            let mut rest = Steps::term(Term { shares: SmallVec::new(), ..term.clone() });
+            let mut whole = None;
+            for id in &term.shares {
+                match shares.get(id.0 as usize) {
+                    Some(share) if share.of == each => match (parts, whole) {
+                        (Parts::AddUp, None) => whole = Some(&share.total),
+                        (Parts::AddUpTo(all), None) => whole = Some(all),
+                        _ => rest = rest.times(&share.most),
+                    },
+                    _ => rest = rest.times(&Steps::share(*id)),
+                }
+            }
+            all.add(&rest.times(whole.unwrap_or(times)));
+        }
+        all
+    }
+
+    /// The number for a cluster; every part that is left is as large as it may be.
+    pub fn at(&self, size: Size, shares: &[Share]) -> u128 {
+        let of = |term: &Term| {
+            let mut number = term.factor;
+            number = number.saturating_mul(u128::from(size.nodes).saturating_pow(u32::from(term.nodes)));
+            number = number.saturating_mul(u128::from(size.pods).saturating_pow(u32::from(term.pods)));
+            term.shares.iter().fold(number, |number, id| match shares.get(id.0 as usize) {
+                Some(share) => number.saturating_mul(share.most.at(size, shares)),
+                None => u128::MAX,
+            })
+        };
+        self.0.iter().map(of).fold(0, u128::saturating_add)
+    }
+
+    /// Whether a part of a share that `each` has stands in it.
+    pub fn has_part_of(&self, each: Each, shares: &[Share]) -> bool {
+        let is_part = |id: &ShareId| shares.get(id.0 as usize).is_some_and(|share| share.of == each);
+        self.0.iter().any(|term| term.shares.iter().any(is_part))
+    }
+
+    /// How it grows with the cluster: 2 where nodes times nodes, nodes times pods or pods times pods stands in it.
+    pub fn degree(&self) -> u8 {
+        self.0.iter().map(|term| term.nodes.saturating_add(term.pods)).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size { nodes: 10, pods: 100 };
+
+    #[test]
+    fn parts_add_up_once() {
+        let shares = [Share { total: Steps::pods(), most: Steps::new(50), of: Each::Node }];
+        let one = Steps::share(ShareId(0)).times(&Steps::new(3));
+        assert_eq!(one.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &shares).at(SIZE, &shares), 300);
+        assert_eq!(one.for_each(&Steps::nodes(), Each::Node, Parts::Repeat, &shares).at(SIZE, &shares), 1500);
+        let two = one.times(&Steps::share(ShareId(0)));
+        assert_eq!(
+            two.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &shares).at(SIZE, &shares),
+            15_000
+        );
+        assert_eq!(
+            one.for_each(&Steps::nodes(), Each::Slot(1), Parts::AddUp, &shares).at(SIZE, &shares),
+            1500
+        );
+    }
+
+    #[test]
+    fn sums_and_products() {
+        let line = Steps::nodes().times(&Steps::new(2)).plus_number(5);
+        assert_eq!(line.at(SIZE, &[]), 25);
+        assert_eq!(line.degree(), 1);
+        let square = line.times(&line);
+        assert_eq!((square.at(SIZE, &[]), square.degree()), (625, 2));
+        assert_eq!(line.or(&Steps::new(9)).at(SIZE, &[]), 29);
+        assert_eq!(Steps::new(u128::MAX).times(&Steps::pods()).at(SIZE, &[]), u128::MAX);
+    }
+}

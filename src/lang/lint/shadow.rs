@@ -1,0 +1,189 @@
+//! The lints `shadowed-rule` and `duplicate-rule`: what refuses only what an earlier statement refuses, gives only where
+//! an earlier one gives, and what stands there twice.
+//!
+//! Called by `lang::compile` for every policy without a mistake. A condition is taken as a set of parts that must all
+//! hold; one that has all the parts of an earlier one, or narrower ones, holds only where that one does.
+
+use super::same::same;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::lower::shape::{constant, peel};
+use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStatement, Score};
+use crate::lang::types::Type;
+use std::cmp::Ordering;
+
+/// Parts that must all hold, or (`false`) not hold.
+type Parts<'p> = Vec<(&'p Expr, bool)>;
+
+/// Says what can never matter because of what stands above it.
+pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
+    let gates: Vec<&Check> = policy.gates.iter().collect();
+    let prefilters = policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
+    let prefilters = prefilters.filter_map(|statement| match statement {
+        PrefilterStatement::Check(check) => Some(check),
+        PrefilterStatement::Only(_) => None,
+    });
+    let filters: Vec<&Check> = policy.filters.iter().flat_map(|filter| &filter.checks).collect();
+    for checks in [gates, prefilters.collect(), filters] {
+        refusals(policy, &checks, diagnostics);
+    }
+    for score in &policy.scores {
+        gives(policy, score, diagnostics);
+    }
+    for (at, score) in policy.scores.iter().enumerate() {
+        let earlier = policy.scores.iter().take(at).find(|earlier| same_score(policy, earlier, score));
+        if let Some(earlier) = earlier {
+            diagnostics.push(
+                Diagnostic::new(
+                    &codes::DUPLICATE_RULE,
+                    score.span,
+                    format!("`{}` scores what `{}` scores", score.name, earlier.name),
+                )
+                .with_place(earlier.span, "the same score")
+                .with_help("remove it, and add its weight to the other"),
+            );
+        }
+    }
+}
+
+/// Of statements that refuse in turn.
+fn refusals(policy: &Policy, checks: &[&Check], diagnostics: &mut Vec<Diagnostic>) {
+    let parts: Vec<Parts<'_>> = checks
+        .iter()
+        .map(|check| {
+            let mut parts = Vec::new();
+            if let Some(condition) = &check.condition {
+                split(policy, condition, check.refuses_when, &mut parts);
+            }
+            parts
+        })
+        .collect();
+    for (at, (check, later)) in checks.iter().zip(&parts).enumerate() {
+        let mut before = checks.iter().zip(&parts).take(at);
+        let Some((earlier, theirs)) = before.find(|(_, earlier)| covers(policy, earlier, later)) else {
+            continue;
+        };
+        if covers(policy, later, theirs) {
+            diagnostics.push(said(
+                &codes::DUPLICATE_RULE,
+                check.span,
+                "this refuses just what an earlier statement refuses",
+                earlier.span,
+                "the same condition",
+                "remove one of them: the reason of the earlier one is shown",
+            ));
+        } else {
+            diagnostics.push(said(
+                &codes::SHADOWED_RULE,
+                check.span,
+                "this refuses nothing that is not refused before",
+                earlier.span,
+                "this refuses all of it",
+                "remove it, or move it before the other where its reason should be shown",
+            ));
+        }
+    }
+}
+
+/// Of the gives of a score; those behind one without a condition are another lint's.
+fn gives(policy: &Policy, score: &Score, diagnostics: &mut Vec<Diagnostic>) {
+    let parts: Vec<(Span, Parts<'_>)> = score
+        .gives
+        .iter()
+        .filter_map(|give| {
+            let mut parts = Vec::new();
+            split(policy, give.when.as_ref()?, true, &mut parts);
+            Some((give.span, parts))
+        })
+        .collect();
+    for (at, (span, later)) in parts.iter().enumerate() {
+        let earlier = parts.iter().take(at).find(|(_, earlier)| covers(policy, earlier, later));
+        if let Some((earlier, _)) = earlier {
+            diagnostics.push(said(
+                &codes::SHADOWED_RULE,
+                *span,
+                "this is never given: an earlier `give` holds wherever this one does",
+                *earlier,
+                "this one is given",
+                "remove it, or move it before the other",
+            ));
+        }
+    }
+}
+
+fn said(
+    code: &'static crate::diag::Code,
+    span: Span,
+    message: &str,
+    earlier: Span,
+    label: &str,
+    help: &str,
+) -> Diagnostic {
+    Diagnostic::new(code, span, message).with_place(earlier, label).with_help(help)
+}
+
+fn same_score(policy: &Policy, left: &Score, right: &Score) -> bool {
+    let same_part = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+        (Some(a), Some(b)) => same(policy, a, b),
+        (None, None) => true,
+        _ => false,
+    };
+    left.normalize == right.normalize
+        && left.reversed == right.reversed
+        && left.gives.len() == right.gives.len()
+        && left
+            .gives
+            .iter()
+            .zip(&right.gives)
+            .all(|(a, b)| same_part(&a.value, &b.value) && same_part(&a.when, &b.when))
+}
+
+/// The parts of a condition that holds (`truth`), or does not.
+fn split<'p>(policy: &'p Policy, expr: &'p Expr, truth: bool, parts: &mut Parts<'p>) {
+    let peeled = if expr.ty == Type::Bool { peel(policy, expr) } else { expr };
+    match (&peeled.kind, truth) {
+        (ExprKind::And(left, right), true) | (ExprKind::Or(left, right), false) => {
+            split(policy, left, truth, parts);
+            split(policy, right, truth, parts);
+        }
+        (ExprKind::Not(inner), _) => split(policy, inner, !truth, parts),
+        _ => parts.push((peeled, truth)),
+    }
+}
+
+/// Whether the earlier parts hold wherever the later ones do.
+fn covers(policy: &Policy, earlier: &Parts<'_>, later: &Parts<'_>) -> bool {
+    earlier.iter().all(|part| later.iter().any(|narrower| implies(policy, *narrower, *part)))
+}
+
+/// Whether `wider` holds wherever `narrower` does: the same, or a bound that lies further in.
+fn implies(policy: &Policy, narrower: (&Expr, bool), wider: (&Expr, bool)) -> bool {
+    if narrower.1 == wider.1 && same(policy, narrower.0, wider.0) {
+        return true;
+    }
+    let bound = |(expr, truth): (&Expr, bool)| {
+        let ExprKind::Compare(op, _, limit) = &expr.kind else { return None };
+        let op = match (op, truth) {
+            (CompareOp::Less, true) | (CompareOp::GreaterEqual, false) => CompareOp::Less,
+            (CompareOp::LessEqual, true) | (CompareOp::Greater, false) => CompareOp::LessEqual,
+            (CompareOp::Greater, true) | (CompareOp::LessEqual, false) => CompareOp::Greater,
+            (CompareOp::GreaterEqual, true) | (CompareOp::Less, false) => CompareOp::GreaterEqual,
+        };
+        Some((op, constant(policy, limit)?))
+    };
+    let (ExprKind::Compare(_, a, _), ExprKind::Compare(_, b, _)) = (&narrower.0.kind, &wider.0.kind) else {
+        return false;
+    };
+    let (Some((op, inner)), Some((outer_op, outer))) = (bound(narrower), bound(wider)) else { return false };
+    if a.ty != b.ty || !same(policy, a, b) {
+        return false;
+    }
+    match (op, outer_op, inner.order(&outer)) {
+        (CompareOp::Less, CompareOp::Less | CompareOp::LessEqual, order) => order != Ordering::Greater,
+        (CompareOp::LessEqual, CompareOp::LessEqual, order) => order != Ordering::Greater,
+        (CompareOp::LessEqual, CompareOp::Less, order) => order == Ordering::Less,
+        (CompareOp::Greater, CompareOp::Greater | CompareOp::GreaterEqual, order) => order != Ordering::Less,
+        (CompareOp::GreaterEqual, CompareOp::GreaterEqual, order) => order != Ordering::Less,
+        (CompareOp::GreaterEqual, CompareOp::Greater, order) => order == Ordering::Greater,
+        _ => false,
+    }
+}
