@@ -6,11 +6,13 @@ pub struct NodeId(u32);
 
 impl NodeId {
     /// The row, counted from 0.
+    #[inline]
     pub const fn row(self) -> usize {
         self.0 as usize
     }
 
     /// The node of a row. Rows above 2^32 do not exist.
+    #[inline]
     pub const fn from_row(row: usize) -> Self {
         Self(row as u32)
     }

@@ -5,17 +5,17 @@
 //! statement becomes `Broken`.
 
 use super::Rule;
+pub(super) use super::nodes::Node;
+use super::nodes::Nodes;
 use super::scan::{Kind, Scan, Token};
 use crate::diag::{Code, Diagnostic, Source, SourceId, Span, codes};
 use crate::lang::ast::*;
-use pest::iterators::{Pair, Pairs};
 
 /// The statement cannot be built. A diagnostic has been pushed.
 #[derive(Debug)]
 pub(super) struct Failed;
 
 pub(super) type Built<T> = Result<T, Failed>;
-pub(super) type Node<'p> = Pair<'p, Rule>;
 
 /// What building needs to know of the text.
 pub(super) struct Builder<'a> {
@@ -55,8 +55,7 @@ impl<'a> Builder<'a> {
 
     /// The place of a pair whose last token is its own, such as a bracket or a word.
     pub(super) fn place(&self, pair: &Node<'_>) -> Span {
-        let span = pair.as_span();
-        self.span(self.base + span.start(), self.base + span.end())
+        self.span(self.base + pair.start(), self.base + pair.end())
     }
 
     /// The place of a pair that may run over white space behind it: it ends with its last token.
@@ -73,7 +72,7 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn name(&self, pair: &Node<'_>) -> Name {
-        Name { text: Text::from(pair.as_str().trim_matches('`')), span: self.place(pair) }
+        Name { text: Text::from(pair.text().trim_matches('`')), span: self.place(pair) }
     }
 
     pub(super) fn refuse<T>(
@@ -101,9 +100,9 @@ impl<'a> Builder<'a> {
     // ---- files
 
     /// A whole file.
-    pub(super) fn file(&mut self, pairs: Pairs<'_, Rule>, file: &mut File) {
-        for pair in pairs.flat_map(Pair::into_inner) {
-            if pair.as_rule() != Rule::EOI {
+    pub(super) fn file(&mut self, nodes: &Nodes<'_>, file: &mut File) {
+        for pair in nodes.root().into_iter().flat_map(|root| root.parts()) {
+            if pair.rule() != Rule::EOI {
                 let item = self.item(pair);
                 file.items.push(item);
             }
@@ -112,22 +111,21 @@ impl<'a> Builder<'a> {
 
     pub(super) fn item(&mut self, pair: Node<'_>) -> Item {
         let span = self.tight(&pair);
-        let whole = pair.clone();
-        let kind = match pair.as_rule() {
+        let kind = match pair.rule() {
             Rule::use_ => self.only_string(pair).map(ItemKind::Use),
             Rule::typedef => self.typedef(pair).map(ItemKind::Type),
             Rule::def => self.def(pair).map(ItemKind::Def),
             Rule::except_item => self.except(pair).map(ItemKind::Except),
             _ => self.policy(pair).map(ItemKind::Policy),
         };
-        let kind = kind.unwrap_or_else(|Failed| ItemKind::Broken(self.broken(&whole)));
+        let kind = kind.unwrap_or_else(|Failed| ItemKind::Broken(self.broken(&pair)));
         Item { doc: None, kind, span }
     }
 
     /// `use "file.bay"`
     fn only_string(&mut self, pair: Node<'_>) -> Built<StringLiteral> {
         let span = self.place(&pair);
-        let string = pair.into_inner().find(|part| part.as_rule() == Rule::string);
+        let string = pair.parts().find(|part| part.rule() == Rule::string);
         let string = self.need(string, span)?;
         self.string(&string)
     }
@@ -138,8 +136,8 @@ impl<'a> Builder<'a> {
         let mut name = None;
         let mut version = None;
         let mut statements = Vec::new();
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::name => name = Some(self.name(&part)),
                 Rule::version => version = self.version(part),
                 Rule::k_policy | Rule::lbrace | Rule::rbrace | Rule::semicolon => {}
@@ -153,11 +151,11 @@ impl<'a> Builder<'a> {
     }
 
     fn version(&mut self, pair: Node<'_>) -> Option<(u64, Span)> {
-        let number = pair.into_inner().find(|part| part.as_rule() == Rule::int)?;
+        let number = pair.parts().find(|part| part.rule() == Rule::int)?;
         let span = self.place(&number);
-        let value = number.as_str().parse().ok();
+        let value = number.text().parse().ok();
         if value != Some(1) {
-            let text = number.as_str().to_owned();
+            let text = number.text().to_owned();
             let message = format!("no language version `{text}`");
             let help = Some("this release knows version 1".to_owned());
             let _ = self.refuse::<()>(&codes::LANGUAGE_VERSION, span, message, help);
@@ -169,14 +167,13 @@ impl<'a> Builder<'a> {
 
     pub(super) fn statement(&mut self, pair: Node<'_>) -> Statement {
         let span = self.tight(&pair);
-        let whole = pair.clone();
         let kind = self.statement_kind(pair);
-        let kind = kind.unwrap_or_else(|Failed| StatementKind::Broken(self.broken(&whole)));
+        let kind = kind.unwrap_or_else(|Failed| StatementKind::Broken(self.broken(&pair)));
         Statement { doc: None, kind, span }
     }
 
     fn statement_kind(&mut self, pair: Node<'_>) -> Built<StatementKind> {
-        Ok(match pair.as_rule() {
+        Ok(match pair.rule() {
             Rule::applies => StatementKind::Applies(self.applies(pair)?),
             Rule::gate => {
                 let (reason, when) = self.reason_and_when(pair)?;
@@ -197,7 +194,7 @@ impl<'a> Builder<'a> {
             Rule::reserve => StatementKind::Reserve(self.block(pair)?),
             Rule::before => StatementKind::BeforeBind(self.block(pair)?),
             Rule::after => {
-                let failure = pair.clone().into_inner().any(|part| part.as_rule() == Rule::k_failure);
+                let failure = pair.parts().any(|part| part.rule() == Rule::k_failure);
                 let block = self.block(pair)?;
                 if failure { StatementKind::AfterFailure(block) } else { StatementKind::AfterBind(block) }
             }
@@ -222,8 +219,8 @@ impl<'a> Builder<'a> {
     /// `applies [to all pods] [when E]`
     fn applies(&mut self, pair: Node<'_>) -> Built<Applies> {
         let mut applies = Applies { to_all_pods: None, when: None };
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::all_pods => applies.to_all_pods = Some(self.place(&part)),
                 Rule::when => applies.when = Some(self.inner_expr(part)?),
                 _ => {}
@@ -241,8 +238,8 @@ impl<'a> Builder<'a> {
     /// `queue by [asc|desc] E, …`
     fn queue(&mut self, pair: Node<'_>) -> Built<Vec<QueueKey>> {
         let mut keys = Vec::new();
-        for key in pair.into_inner().filter(|part| part.as_rule() == Rule::key) {
-            let descending = key.clone().into_inner().any(|part| part.as_rule() == Rule::desc);
+        for key in pair.parts().filter(|part| part.rule() == Rule::key) {
+            let descending = key.parts().any(|part| part.rule() == Rule::desc);
             keys.push(QueueKey { descending, value: self.inner_expr(key)? });
         }
         Ok(keys)
@@ -250,7 +247,7 @@ impl<'a> Builder<'a> {
 
     fn name_of(&mut self, pair: &Node<'_>) -> Built<Name> {
         let span = self.place(pair);
-        let name = pair.clone().into_inner().find(|part| part.as_rule() == Rule::name);
+        let name = pair.parts().find(|part| part.rule() == Rule::name);
         let name = name.map(|name| self.name(&name));
         self.need(name, span)
     }
@@ -261,12 +258,12 @@ impl<'a> Builder<'a> {
         let mut weight = None;
         let mut normalize = None;
         let mut reversed = None;
-        for part in pair.clone().into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::weight => weight = Some(self.number_or_name(part)?),
                 Rule::normalize => {
                     let span = self.place(&part);
-                    let how = part.into_inner().find_map(|how| match how.as_rule() {
+                    let how = part.parts().find_map(|how| match how.rule() {
                         Rule::by_none => Some(Normalize::None),
                         Rule::by_max => Some(Normalize::Max),
                         Rule::by_minmax => Some(Normalize::MinMax),
@@ -284,26 +281,26 @@ impl<'a> Builder<'a> {
     /// `weight N`, `prefer N`: the whole number or the name among the parts.
     fn number_or_name(&mut self, pair: Node<'_>) -> Built<Expr> {
         let span = self.place(&pair);
-        let part = pair.into_inner().find(|part| matches!(part.as_rule(), Rule::int | Rule::ident));
+        let part = pair.parts().find(|part| matches!(part.rule(), Rule::int | Rule::ident));
         let part = self.need(part, span)?;
         let span = self.place(&part);
-        let kind = match part.as_rule() {
+        let kind = match part.rule() {
             Rule::int => ExprKind::Literal(self.number(&part, false)?),
-            _ => ExprKind::Name(Text::from(part.as_str())),
+            _ => ExprKind::Name(Text::from(part.text())),
         };
         Ok(Expr { kind, span })
     }
 
     /// `prefer N when E`
     fn prefer(&mut self, pair: Node<'_>) -> Built<Prefer> {
-        let weight = self.number_or_name(pair.clone())?;
+        let weight = self.number_or_name(pair)?;
         let parts = self.parts(pair)?;
         Ok(Prefer { weight, when: self.need(parts.when, parts.span)? })
     }
 
     /// `ledger NAME: T by K { … }`
     fn ledger(&mut self, pair: Node<'_>) -> Built<Ledger> {
-        let block = self.block(pair.clone())?;
+        let block = self.block(pair)?;
         let parts = self.parts(pair)?;
         let span = parts.span;
         let mut exprs = parts.exprs.into_iter();
@@ -331,10 +328,10 @@ impl<'a> Builder<'a> {
     /// `let NAME [: T] = E [missing …]`
     fn let_(&mut self, pair: Node<'_>) -> Built<Let> {
         let mut missing = None;
-        if let Some(part) = pair.clone().into_inner().find(|part| part.as_rule() == Rule::missing) {
+        if let Some(part) = pair.parts().find(|part| part.rule() == Rule::missing) {
             let span = self.tight(&part);
-            for how in part.into_inner() {
-                missing = match how.as_rule() {
+            for how in part.parts() {
+                missing = match how.rule() {
                     Rule::skip => Some((Missing::Skip, span)),
                     Rule::error => Some((Missing::Error, span)),
                     Rule::reason => Some((Missing::Reject(self.reason(how)?), span)),
@@ -349,7 +346,7 @@ impl<'a> Builder<'a> {
     /// `def f(a: T, …) [: T] = E`
     fn def(&mut self, pair: Node<'_>) -> Built<Def> {
         let mut parameters = Vec::new();
-        for part in pair.clone().into_inner().filter(|part| part.as_rule() == Rule::arg_decl) {
+        for part in pair.parts().filter(|part| part.rule() == Rule::arg_decl) {
             parameters.push(self.field_decl(part)?);
         }
         let (name, body, result) = self.named_value(pair)?;
@@ -377,10 +374,10 @@ impl<'a> Builder<'a> {
     /// `param NAME [: T] [in a..b] = E`
     fn param(&mut self, pair: Node<'_>) -> Built<Param> {
         let mut bounds = Vec::new();
-        for part in pair.clone().into_inner().filter(|part| part.as_rule() == Rule::bound) {
+        for part in pair.parts().filter(|part| part.rule() == Rule::bound) {
             let span = self.place(&part);
-            let negative = part.clone().into_inner().any(|part| part.as_rule() == Rule::minus);
-            let number = part.into_inner().find(|part| part.as_rule() != Rule::minus);
+            let negative = part.parts().any(|part| part.rule() == Rule::minus);
+            let number = part.parts().find(|part| part.rule() != Rule::minus);
             let number = self.need(number, span)?;
             bounds.push(Bound { value: self.number(&number, negative)?, span });
         }
@@ -404,9 +401,8 @@ impl<'a> Builder<'a> {
 
     /// `mode M [when E [else M]] [until DATE]`
     fn mode(&mut self, pair: Node<'_>) -> Built<Mode> {
-        let otherwise = pair.clone().into_inner().find(|part| part.as_rule() == Rule::otherwise);
-        let otherwise =
-            otherwise.and_then(|part| part.into_inner().find(|part| part.as_rule() == Rule::ident));
+        let otherwise = pair.parts().find(|part| part.rule() == Rule::otherwise);
+        let otherwise = otherwise.and_then(|part| part.parts().find(|part| part.rule() == Rule::ident));
         let otherwise = otherwise.map(|part| self.name(&part));
         let parts = self.parts(pair)?;
         Ok(Mode {
@@ -435,8 +431,8 @@ impl<'a> Builder<'a> {
         let mut statements = Vec::new();
         let mut start = None;
         let mut end = span.end as usize;
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::lbrace => start = start.or(Some(self.place(&part).start as usize)),
                 Rule::rbrace => end = self.place(&part).end as usize,
                 rule if is_block_statement(rule) && start.is_some() => {
@@ -451,21 +447,20 @@ impl<'a> Builder<'a> {
 
     pub(super) fn block_statement(&mut self, pair: Node<'_>) -> BlockStatement {
         let span = self.tight(&pair);
-        let whole = pair.clone();
         let kind = self.block_kind(pair);
-        let kind = kind.unwrap_or_else(|Failed| BlockKind::Broken(self.broken(&whole)));
+        let kind = kind.unwrap_or_else(|Failed| BlockKind::Broken(self.broken(&pair)));
         BlockStatement { doc: None, kind, span }
     }
 
     fn block_kind(&mut self, pair: Node<'_>) -> Built<BlockKind> {
-        let rule = pair.as_rule();
+        let rule = pair.rule();
         match rule {
             Rule::let_ => return Ok(BlockKind::Let(self.let_(pair)?)),
             Rule::mode => return Ok(BlockKind::Mode(self.mode(pair)?)),
             Rule::except_ => return Ok(BlockKind::Except(self.except(pair)?)),
             _ => {}
         }
-        let inner = pair.clone().into_inner();
+        let inner = pair.parts();
         let parts = self.parts(pair)?;
         let span = parts.span;
         let (when, reason) = (parts.when, parts.reason);
@@ -495,7 +490,7 @@ impl<'a> Builder<'a> {
             Rule::write => {
                 let mut verb = WriteVerb::Annotate;
                 for part in inner {
-                    match part.as_rule() {
+                    match part.rule() {
                         Rule::k_label => verb = WriteVerb::Label,
                         Rule::k_patch => verb = WriteVerb::Patch,
                         _ => {}
@@ -508,7 +503,7 @@ impl<'a> Builder<'a> {
                 let mut warning = false;
                 let mut text = None;
                 for part in inner {
-                    match part.as_rule() {
+                    match part.rule() {
                         Rule::warning => warning = true,
                         Rule::template => text = Some(self.template(&part)?),
                         _ => {}
@@ -543,8 +538,8 @@ impl<'a> Builder<'a> {
         let mut resolvable = None;
         let mut template = None;
         let mut details = Vec::new();
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::resolvable => resolvable = Some((Resolvable::Yes, self.place(&part))),
                 Rule::unresolvable => resolvable = Some((Resolvable::No, self.place(&part))),
                 Rule::template => template = Some(self.template(&part)?),
@@ -569,14 +564,14 @@ impl<'a> Builder<'a> {
         let span = self.tight(&pair);
         let mut kind = None;
         let mut optional = false;
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::opt => optional = true,
                 Rule::ident => kind = Some(TypeExprKind::Name(self.name(&part))),
                 Rule::string => kind = Some(TypeExprKind::Kind(self.string(&part)?)),
                 Rule::record => {
                     let mut fields = Vec::new();
-                    for field in part.into_inner().filter(|part| part.as_rule() == Rule::arg_decl) {
+                    for field in part.parts().filter(|part| part.rule() == Rule::arg_decl) {
                         fields.push(self.field_decl(field)?);
                     }
                     kind = Some(TypeExprKind::Record(fields));
@@ -593,9 +588,9 @@ impl<'a> Builder<'a> {
         let span = self.place(&pair);
         let mut of = Vec::new();
         let mut which = Rule::t_list;
-        for part in pair.into_inner() {
-            match part.as_rule() {
-                Rule::t_set | Rule::t_map => which = part.as_rule(),
+        for part in pair.parts() {
+            match part.rule() {
+                Rule::t_set | Rule::t_map => which = part.rule(),
                 Rule::type_ => of.push(self.type_(part)?),
                 _ => {}
             }
@@ -622,7 +617,7 @@ impl<'a> Builder<'a> {
     /// The expression inside `when`, a key of a queue, …
     fn inner_expr(&mut self, pair: Node<'_>) -> Built<Expr> {
         let span = self.place(&pair);
-        let expr = pair.into_inner().find(|part| part.as_rule() == Rule::expr);
+        let expr = pair.parts().find(|part| part.rule() == Rule::expr);
         let expr = self.need(expr, span)?;
         self.expression(expr)
     }
@@ -631,8 +626,8 @@ impl<'a> Builder<'a> {
     /// parameters are not looked into.
     fn parts(&mut self, pair: Node<'_>) -> Built<Parts> {
         let mut parts = Parts { span: self.tight(&pair), ..Parts::default() };
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::ident | Rule::name => parts.names.push(self.name(&part)),
                 Rule::expr => parts.exprs.push(self.expression(part)?),
                 Rule::map => parts.exprs.push(self.map_expression(part)?),
@@ -651,10 +646,10 @@ impl<'a> Builder<'a> {
     /// What stands in the place of a statement that could not be built: its word, and its name if it
     /// declares one.
     fn broken(&self, pair: &Node<'_>) -> Broken {
-        let text = pair.as_str();
+        let text = pair.text();
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         let declares = matches!(
-            pair.as_rule(),
+            pair.rule(),
             Rule::let_
                 | Rule::def
                 | Rule::typedef
@@ -664,8 +659,8 @@ impl<'a> Builder<'a> {
                 | Rule::ledger
                 | Rule::memo
         );
-        let mut inner = pair.clone().into_inner();
-        let name = if declares { inner.find(|part| part.as_rule() == Rule::ident) } else { None };
+        let mut inner = pair.parts();
+        let name = if declares { inner.find(|part| part.rule() == Rule::ident) } else { None };
         Broken {
             word: Text::from(text.get(..end).unwrap_or("")),
             declares: name.map(|name| self.name(&name)),

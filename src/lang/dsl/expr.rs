@@ -3,11 +3,11 @@
 //! Called by `build`. The grammar does not know precedence; the table is `BinaryOp::precedence`.
 
 use super::build::{Builder, Built, Node};
-use super::{Grammar, MAX_OPERATORS, Rule, literal};
+use super::nodes::Nodes;
+use super::{Grammar, MAX_OPERATORS, Rule, literal, quick};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::ast::*;
 use pest::Parser as _;
-use pest::iterators::Pairs;
 
 impl<'a> Builder<'a> {
     /// An expression that stands on its own; its operators are counted from 0.
@@ -17,8 +17,8 @@ impl<'a> Builder<'a> {
     }
 
     /// The only expression of a text.
-    pub(super) fn whole_expression(&mut self, pairs: Pairs<'_, Rule>) -> Option<Expr> {
-        let expr = pairs.flat_map(|pair| pair.into_inner()).find(|pair| pair.as_rule() == Rule::expr)?;
+    pub(super) fn whole_expression(&mut self, nodes: &Nodes<'_>) -> Option<Expr> {
+        let expr = nodes.root()?.parts().find(|pair| pair.rule() == Rule::expr)?;
         self.expression(expr).ok()
     }
 
@@ -38,8 +38,8 @@ impl<'a> Builder<'a> {
         let span = self.place(&pair);
         let mut chains = Vec::new();
         let mut chain = Chain::default();
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::unary => {
                     let operand = self.unary(part)?;
                     chain.operands.push(operand);
@@ -74,8 +74,8 @@ impl<'a> Builder<'a> {
     fn unary(&mut self, pair: Node<'_>) -> Built<Expr> {
         let whole = self.place(&pair);
         let mut prefixes: Vec<(UnaryOp, Span)> = Vec::new();
-        let mut parts = pair.into_inner().peekable();
-        while let Some(op) = parts.peek().and_then(|part| match part.as_rule() {
+        let mut parts = pair.parts().peekable();
+        while let Some(op) = parts.peek().and_then(|part| match part.rule() {
             Rule::bang => Some(UnaryOp::Not),
             Rule::minus => Some(UnaryOp::Minus),
             _ => None,
@@ -87,11 +87,11 @@ impl<'a> Builder<'a> {
             }
         }
         let mut first = parts.next();
-        if first.as_ref().is_some_and(|part| part.as_rule() == Rule::root) {
+        if first.as_ref().is_some_and(|part| part.rule() == Rule::root) {
             first = parts.next();
         }
         let first = self.need(first, whole)?;
-        let number = is_number(first.as_rule());
+        let number = is_number(first.rule());
         let alone = parts.peek().is_none();
         let mut expr = if number {
             // a minus that touches the number's expression is the number's sign: the least int has no other way
@@ -102,9 +102,9 @@ impl<'a> Builder<'a> {
                 span = sign.to(span);
             }
             Expr { kind: ExprKind::Literal(value), span }
-        } else if first.as_rule() == Rule::ident {
+        } else if first.rule() == Rule::ident {
             let name = self.name(&first);
-            match parts.next_if(|part| part.as_rule() == Rule::args) {
+            match parts.next_if(|part| part.rule() == Rule::args) {
                 Some(args) => {
                     let span = name.span.to(self.place(&args));
                     self.operator(name.span)?;
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         for part in parts {
             let at = self.place(&part);
             self.operator(at.at_start())?;
-            expr = match part.as_rule() {
+            expr = match part.rule() {
                 Rule::member => self.member(expr, part)?,
                 Rule::index => self.index(expr, part)?,
                 _ => expr,
@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
 
     fn primary(&mut self, pair: Node<'_>) -> Built<Expr> {
         let span = self.place(&pair);
-        let kind = match pair.as_rule() {
+        let kind = match pair.rule() {
             Rule::string => ExprKind::Literal(Literal::String(self.string(&pair)?.text)),
             Rule::bytes => ExprKind::Literal(self.blob(&pair)?),
             Rule::true_ => ExprKind::Literal(Literal::Bool(true)),
@@ -144,7 +144,7 @@ impl<'a> Builder<'a> {
             Rule::list => self.list(pair)?,
             Rule::map => return self.map_expression(pair),
             _ => {
-                let inner = pair.into_inner().find(|part| part.as_rule() == Rule::expr);
+                let inner = pair.parts().find(|part| part.rule() == Rule::expr);
                 let inner = self.need(inner, span)?;
                 ExprKind::Paren(Box::new(self.expr(inner)?))
             }
@@ -159,8 +159,8 @@ impl<'a> Builder<'a> {
         let mut field = None;
         let mut args = None;
         let mut end = whole;
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::opt => optional = true,
                 Rule::field | Rule::quoted => {
                     end = self.place(&part);
@@ -230,8 +230,8 @@ impl<'a> Builder<'a> {
         let whole = self.place(&pair);
         let mut optional = false;
         let mut index = None;
-        for part in pair.into_inner() {
-            match part.as_rule() {
+        for part in pair.parts() {
+            match part.rule() {
                 Rule::opt => optional = true,
                 Rule::expr => index = Some(self.expr(part)?),
                 _ => {}
@@ -244,12 +244,12 @@ impl<'a> Builder<'a> {
 
     fn args(&mut self, pair: Node<'_>) -> Built<Vec<Arg>> {
         let mut args = Vec::new();
-        for arg in pair.into_inner().filter(|part| part.as_rule() == Rule::arg) {
+        for arg in pair.parts().filter(|part| part.rule() == Rule::arg) {
             let span = self.place(&arg);
             let mut name = None;
             let mut value = None;
-            for part in arg.into_inner() {
-                match part.as_rule() {
+            for part in arg.parts() {
+                match part.rule() {
                     Rule::ident => name = Some(self.name(&part)),
                     Rule::expr => value = Some(self.expr(part)?),
                     _ => {}
@@ -262,12 +262,12 @@ impl<'a> Builder<'a> {
 
     fn list(&mut self, pair: Node<'_>) -> Built<ExprKind> {
         let mut elements = Vec::new();
-        for elem in pair.into_inner().filter(|part| part.as_rule() == Rule::elem) {
+        for elem in pair.parts().filter(|part| part.rule() == Rule::elem) {
             let span = self.place(&elem);
             let mut optional = false;
             let mut value = None;
-            for part in elem.into_inner() {
-                match part.as_rule() {
+            for part in elem.parts() {
+                match part.rule() {
                     Rule::opt => optional = true,
                     Rule::expr => value = Some(self.expr(part)?),
                     _ => {}
@@ -281,12 +281,12 @@ impl<'a> Builder<'a> {
     pub(super) fn map_expression(&mut self, pair: Node<'_>) -> Built<Expr> {
         let span = self.place(&pair);
         let mut entries = Vec::new();
-        for entry in pair.into_inner().filter(|part| part.as_rule() == Rule::entry) {
+        for entry in pair.parts().filter(|part| part.rule() == Rule::entry) {
             let span = self.place(&entry);
             let mut optional = false;
             let mut sides = Vec::with_capacity(2);
-            for part in entry.into_inner() {
-                match part.as_rule() {
+            for part in entry.parts() {
+                match part.rule() {
                     Rule::opt => optional = true,
                     Rule::expr => sides.push(self.expr(part)?),
                     _ => {}
@@ -301,8 +301,8 @@ impl<'a> Builder<'a> {
     // ---- literals
 
     pub(super) fn number(&mut self, pair: &Node<'_>, negative: bool) -> Built<Literal> {
-        let text = pair.as_str();
-        let value = match pair.as_rule() {
+        let text = pair.text();
+        let value = match pair.rule() {
             Rule::duration => literal::duration(text, negative),
             Rule::quantity => literal::quantity(text, negative),
             Rule::percent => literal::percent(text, negative),
@@ -319,7 +319,7 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn string(&mut self, pair: &Node<'_>) -> Built<StringLiteral> {
-        let text = pair.as_str();
+        let text = pair.text();
         let (raw, start, end) = literal::content(text);
         let body = text.get(start..end).unwrap_or("");
         let span = self.place(pair);
@@ -331,7 +331,7 @@ impl<'a> Builder<'a> {
     }
 
     fn blob(&mut self, pair: &Node<'_>) -> Built<Literal> {
-        let text = pair.as_str();
+        let text = pair.text();
         let (raw, start, end) = literal::content(text);
         let body = text.get(start..end).unwrap_or("");
         let span = self.place(pair);
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
     /// A text in double quotes with `{path}` in it.
     pub(super) fn template(&mut self, pair: &Node<'_>) -> Built<Template> {
         let span = self.place(pair);
-        let text = pair.as_str();
+        let text = pair.text();
         let body = text.get(1..text.len().saturating_sub(1)).unwrap_or("");
         let base = span.start as usize + 1;
         let mut parts = Vec::new();
@@ -416,13 +416,17 @@ impl<'a> Builder<'a> {
         let whole = self.span(start, end);
         let inside = self.text.get(start + 1..end.saturating_sub(1)).unwrap_or("");
         let help = || Some("`{node.name}` shows a value; write `{{` for a brace".to_owned());
-        let Ok(pairs) = Grammar::parse(Rule::hole, inside) else {
+        let nodes = quick::hole(inside).or_else(|| {
+            let pairs = Grammar::parse(Rule::hole, inside).ok()?;
+            Some(Nodes::of(inside, pairs))
+        });
+        let Some(nodes) = nodes else {
             let message = format!("`{{{inside}}}` is no path");
             return self.refuse(&codes::SYNTAX, whole, message, help());
         };
         let kept = (self.base, self.limit);
         (self.base, self.limit) = (start + 1, end.saturating_sub(1));
-        let expr = self.whole_expression(pairs);
+        let expr = self.whole_expression(&nodes);
         (self.base, self.limit) = kept;
         match expr {
             Some(expr) if is_path(&expr) => Ok(expr),

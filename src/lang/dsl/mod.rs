@@ -1,8 +1,8 @@
 //! The policy language: text to tree. Never fails and never panics: it gives a tree and what is wrong.
 //!
-//! Called by `lang::compile`, `fmt` and the tools. A text that is right is read by the grammar in one go; a
-//! text that is not is cut into statements by `recover`, and each is read alone. Types and names are the
-//! business of `lang::check`.
+//! Called by `lang::compile`, `fmt` and the tools. A text that is right is read in one go, by `quick` or
+//! else by the grammar; a text that is not is cut into statements by `recover`, and each is read alone. Types and names
+//! are the business of `lang::check`.
 
 mod attach;
 mod build;
@@ -11,6 +11,8 @@ mod expr;
 mod foreign;
 mod grammar;
 mod literal;
+mod nodes;
+mod quick;
 mod recover;
 mod scan;
 mod split;
@@ -19,6 +21,7 @@ use super::ast::{Expr, File};
 use crate::diag::{Diagnostic, Source, Span, codes};
 use build::Builder;
 use grammar::{Grammar, Rule};
+use nodes::Nodes;
 use pest::Parser as _;
 
 /// Bytes that a policy file may have.
@@ -44,8 +47,12 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         return (file, vec![too_deep(Span::new(source.id(), at, at + 1))]);
     }
     let mut builder = Builder::new(source, &found, &mut diagnostics);
-    match found.open.is_empty().then(|| Grammar::parse(Rule::file, text)) {
-        Some(Ok(pairs)) => builder.file(pairs, &mut file),
+    let read = || match quick::file(text) {
+        Some(nodes) => Ok(nodes),
+        None => Grammar::parse(Rule::file, text).map(|pairs| Nodes::of(text, pairs)),
+    };
+    match found.open.is_empty().then(read) {
+        Some(Ok(nodes)) => builder.file(&nodes, &mut file),
         Some(Err(error)) => recover::file(&mut builder, &mut file, Some(&error)),
         None => recover::file(&mut builder, &mut file, None),
     }
@@ -77,8 +84,12 @@ pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
     }
     let mut diagnostics = Vec::new();
     let mut builder = Builder::new(source, &found, &mut diagnostics);
-    let expr = match Grammar::parse(Rule::hole, text) {
-        Ok(pairs) => builder.whole_expression(pairs),
+    let read = match quick::hole(text) {
+        Some(nodes) => Ok(nodes),
+        None => Grammar::parse(Rule::hole, text).map(|pairs| Nodes::of(text, pairs)),
+    };
+    let expr = match read {
+        Ok(nodes) => builder.whole_expression(&nodes),
         Err(error) => {
             let piece = split::Piece::whole(&builder, "expression");
             recover::explain(&mut builder, &piece, &error);

@@ -7,6 +7,7 @@
 
 use super::build::Builder;
 use super::expect::Expected;
+use super::nodes::Nodes;
 use super::scan::Kind;
 use super::split::{
     BLOCKS, Body, ITEMS, Piece, STATEMENTS, block_statement_starts, body_of_policy, in_blocks, items, opening,
@@ -70,10 +71,10 @@ fn read<T>(
             &completed
         }
     };
-    let mut pairs = Grammar::parse(Rule::one, text).map_err(Box::new)?;
+    let nodes = Nodes::of(text, Grammar::parse(Rule::one, text).map_err(Box::new)?);
     let kept = (builder.base, builder.limit);
     (builder.base, builder.limit) = (start, end);
-    let found = pairs.next().and_then(|pair| pair.into_inner().next());
+    let found = nodes.root().and_then(|root| root.parts().next());
     let built = found.map(|pair| build(builder, pair));
     (builder.base, builder.limit) = kept;
     built.ok_or_else(|| {
@@ -107,7 +108,7 @@ fn item(builder: &mut Builder<'_>, piece: &Piece) -> Item {
     if word == "policy" || (!ITEMS.contains(&word) && suggest::nearest(word, ITEMS) == Some("policy")) {
         return policy(builder, piece, span);
     }
-    let result = read(builder, piece, "", |builder, pair| match pair.as_rule() {
+    let result = read(builder, piece, "", |builder, pair| match pair.rule() {
         Rule::use_ | Rule::typedef | Rule::def | Rule::except_item => Some(builder.item(pair)),
         _ => None,
     });
