@@ -648,3 +648,45 @@ policy gpu-rules {
         "{drawn}"
     );
 }
+
+#[test]
+fn every_command_ends_with_the_documented_status() {
+    let warned = file("warned.bay", b"/// x\npolicy p { filter f { require node.ready } }\n");
+    let warned = text(&warned);
+    let first = "examples/first/cluster.yaml";
+    let table: [(&[&str], i32); 16] = [
+        (&["lint", warned], 0),
+        (&["lint", warned, "--deny", "warnings"], 1),
+        (&["lint", "--explain", "BP0104"], 0),
+        (&["lint", "--explain", "BP9999"], 2),
+        (&["lint", warned, "--format", "xml"], 2),
+        (&["plan", warned], 0),
+        (&["test", "tests/support"], 2),
+        (&["test", "examples/first/gpu.test.yaml:1"], 2),
+        (&["test", "examples/first/gpu.test.yaml:5"], 0),
+        (&["explain", "train-c", "--cluster", first, "--policies", "examples/first"], 0),
+        (&["explain", "nobody", "--cluster", first], 2),
+        (&["explain", "train-c", "--cluster", first, "--node", "nowhere"], 2),
+        (&["eval", "1 + 1"], 0),
+        (&["eval", "node.free.cpu > 1cpu", "--cluster", first, "--node", "nowhere"], 2),
+        (&["dry-run", "--cluster", first, "--fail-on", "unschedulable"], 0),
+        (&["completions", "tcsh"], 2),
+    ];
+    for (arguments, status) in table {
+        let ended = bayplan(arguments);
+        assert_eq!(ended.status, status, "{arguments:?}: {}{}", ended.out, ended.err);
+        // What the command says goes to one side only: data to stdout, the rest to stderr.
+        assert_eq!(ended.out.is_empty(), status == 2, "{arguments:?}: {}", ended.out);
+    }
+}
+
+#[test]
+fn values_of_calls_are_shown_and_a_pod_that_nobody_named_is_counted_nowhere() {
+    let first = ["--cluster", "examples/first/cluster.yaml"];
+    let mut arguments = vec!["eval", "pods.count(p, p.namespace == \"default\") + 1 > 3"];
+    arguments.extend(first);
+    let ended = bayplan(&arguments);
+    assert!(ended.out.starts_with("true   bool"), "{}{}", ended.out, ended.err);
+    let values = ended.out.lines().nth(3).unwrap();
+    assert_eq!(values.trim(), "5", "{}", ended.out);
+}

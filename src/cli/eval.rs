@@ -8,7 +8,7 @@ use super::{ExitStatus, Output, Style};
 use crate::diag::render::Look;
 use crate::diag::{Diagnostic, SourceId, Span, render};
 use crate::dry_run;
-use crate::lang::context::EvalContext;
+use crate::lang::context::{EvalContext, Moved};
 use crate::lang::interpret::Evaluator;
 use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
@@ -87,8 +87,13 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
     };
     let now = Time(jiff::Timestamp::now().as_microsecond());
+    // A pod that nobody named stands in for one, and is among no pods.
+    let nobody = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
     let mut context = EvalContext::new(&pod, &snapshot, now);
     context.node = node;
+    if args.pod.is_none() {
+        context.moved = &nobody;
+    }
     let shown = Evaluator::new(&compiled.policy, context).tree(compiled.expr());
     let ty = compiled.expr().ty.to_string();
     if args.output == "json" {

@@ -11,8 +11,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How many nodes a change is tried on one by one: those with the fewest refusals.
-const NODES_ALONE: usize = 200;
+/// How many nodes a change is tried on one by one.
+const NODES_ALONE: usize = 1_000;
+
+/// On how many nodes two changes that were found together are tried again, to count them.
+const NODES_COUNTED: usize = 200;
 
 /// The same for two changes together.
 const NODES_TOGETHER: usize = 24;
@@ -66,6 +69,8 @@ pub struct Helps {
     pub what: String,
     /// The nodes on which the pod then fits; for a change of one node each of these was tried alone.
     pub nodes: Vec<String>,
+    /// More nodes than these may be opened: not every one was tried.
+    pub at_least: bool,
     /// The changes one by one.
     pub steps: Vec<Step>,
 }
@@ -130,7 +135,7 @@ type Opened = (Vec<Edit>, Vec<NodeId>);
 
 struct Search<'a> {
     question: &'a Question<'a>,
-    /// All nodes, those with the fewest refusals first.
+    /// All nodes: one of each set of rules that refuse, the nearest first, then the next of each.
     near: Vec<NodeId>,
     /// How many trials are left.
     left: usize,
@@ -140,14 +145,21 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(explanation: &Explanation, question: &'a Question<'a>) -> Self {
-        let named = explanation.per_node.iter().filter_map(|node| {
-            Some((node.refusals.len(), question.snapshot.node_by_name(&Symbol::new(&node.name))?))
-        });
-        let mut near: Vec<(usize, NodeId)> = named.collect();
-        if near.is_empty() {
-            near = question.snapshot.nodes().map(|node| (0, node.id())).collect();
+        // Of nodes that the same rules refuse one after the other, so that a few nodes show every case there is.
+        let mut seen: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        let mut near: Vec<((usize, usize), NodeId)> = Vec::new();
+        for node in &explanation.per_node {
+            let Some(id) = question.snapshot.node_by_name(&Symbol::new(&node.name)) else { continue };
+            let mut rules: Vec<&str> = node.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
+            rules.dedup();
+            let place = seen.entry(rules).or_default();
+            near.push(((*place, node.refusals.len()), id));
+            *place += 1;
         }
-        near.sort_by_key(|(refusals, _)| *refusals);
+        if near.is_empty() {
+            near = question.snapshot.nodes().map(|node| ((0, 0), node.id())).collect();
+        }
+        near.sort_by_key(|(order, _)| *order);
         let near = near.into_iter().map(|(_, node)| node).collect();
         Self { question, near, left: TRIALS, frameworks: BTreeMap::new() }
     }
@@ -203,7 +215,11 @@ impl<'a> Search<'a> {
         let best = found.iter().rev().max_by_key(|(_, edits)| left(edits)).map(|(_, edits)| edits.clone());
         let edits = best.unwrap_or_default();
         let nodes = if edits.iter().any(Edit::of_node) {
-            found.iter().map(|(node, _)| *node).filter(|node| self.fits(&edits, *node)).collect()
+            let counted: Vec<NodeId> = match edits.len() {
+                1 => found.iter().map(|(node, _)| *node).collect(),
+                _ => self.near.iter().copied().take(NODES_COUNTED).collect(),
+            };
+            counted.into_iter().filter(|node| self.fits(&edits, *node)).collect()
         } else {
             self.all_that_fit(&edits)
         };
@@ -313,8 +329,11 @@ impl<'a> Asked<'a> {
 fn told(explanation: &Explanation, question: &Question, edits: &[Edit], nodes: Vec<NodeId>) -> Helps {
     let name = |node: &NodeId| question.snapshot.node(*node).map(|info| info.name().to_string());
     let names: Vec<String> = nodes.iter().filter_map(name).collect();
+    let tried = if edits.len() == 1 { NODES_ALONE } else { NODES_COUNTED };
+    let at_least = edits.iter().any(Edit::of_node) && explanation.nodes > tried;
     let which = match &names[..] {
         [one] => one.clone(),
+        many if at_least => format!("one of at least {} nodes", many.len()),
         many => format!("one of {} nodes", many.len()),
     };
     let mut edits = edits.to_vec();
@@ -324,13 +343,14 @@ fn told(explanation: &Explanation, question: &Question, edits: &[Edit], nodes: V
         .map(|edit| Step { whose: edit.whose(), what: edit.words(question.pod, &which) })
         .collect();
     if let ([Edit::Ends], [step]) = (&edits[..], &mut steps[..])
-        && let Some(what) = room_that_comes_free(explanation, question, &names)
+        && let Some(what) = room_that_comes_free(explanation, question, &names, at_least)
     {
         step.what = what;
     }
     Helps {
         whose: edits.iter().map(Edit::whose).max().unwrap_or(Whose::Wait),
         what: steps.iter().map(|step| step.what.as_str()).collect::<Vec<_>>().join(", and "),
+        at_least,
         nodes: names,
         steps,
     }
@@ -338,7 +358,12 @@ fn told(explanation: &Explanation, question: &Question, edits: &[Edit], nodes: V
 
 /// `until 1 nvidia.com/gpu comes free on one of 27 nodes, or 2 on one of 283`: where all that is missing on the nodes
 /// is one resource. That the pod fits when this much is free was tried: with as much less of the request.
-fn room_that_comes_free(explanation: &Explanation, question: &Question, nodes: &[String]) -> Option<String> {
+fn room_that_comes_free(
+    explanation: &Explanation,
+    question: &Question,
+    nodes: &[String],
+    at_least: bool,
+) -> Option<String> {
     let mut by_amount: BTreeMap<i64, usize> = BTreeMap::new();
     let mut of: Option<Symbol> = None;
     for name in nodes {
@@ -367,6 +392,7 @@ fn room_that_comes_free(explanation: &Explanation, question: &Question, nodes: &
     let on = |count: usize| match (count, nodes) {
         (1, [one]) => one.clone(),
         (1, _) => "one node".to_owned(),
+        (many, _) if at_least => format!("one of at least {many} nodes"),
         (many, _) => format!("one of {many} nodes"),
     };
     let (amount, count) = *amounts.first()?;

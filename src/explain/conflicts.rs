@@ -117,9 +117,13 @@ fn count(rows: &[u64]) -> usize {
 }
 
 impl Explanation {
-    /// The conflict to show: where no single rule keeps a node away alone, the first of the smallest ones.
-    pub fn conflict(&self) -> Option<&Conflict> {
-        let alone = self.rules.iter().any(|rule| rule.alone > 0);
-        self.conflicts.first().filter(|conflict| !alone && conflict.requirements.len() > 1)
+    /// The conflicts to show where no single rule keeps a node away alone: requirements that no node meets, or the first
+    /// of the smallest conflicts.
+    pub fn conflicts_to_show(&self) -> &[Conflict] {
+        if self.rules.iter().any(|rule| rule.alone > 0) {
+            return &[];
+        }
+        let singles = self.conflicts.iter().take_while(|conflict| conflict.requirements.len() == 1).count();
+        self.conflicts.get(..singles.max(1)).unwrap_or_default()
     }
 }

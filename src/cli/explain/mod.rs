@@ -298,7 +298,9 @@ impl Said<'_> {
     /// The next command: one node, where a rule alone keeps the pod away.
     fn next(&self, out: &Output) -> String {
         let explanation = self.explanation();
-        let Some(rule) = explanation.rules.first() else { return String::new() };
+        // A rule of a policy that keeps nodes away alone has most to show.
+        let written = explanation.rules.iter().find(|rule| rule.alone > 0 && !rule.place.is_empty());
+        let Some(rule) = written.or(explanation.rules.first()) else { return String::new() };
         let refused = |node: &&crate::explain::NodeExplanation| {
             node.refusals.iter().any(|refusal| refusal.rule == rule.rule)
         };

@@ -96,7 +96,9 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     for rule in &rules {
         let of_rule: Vec<_> = explained.refusals.iter().filter(|refusal| refusal.rule == **rule).collect();
         let place = of_rule.first().map_or("", |refusal| refusal.place.as_str());
-        let _ = writeln!(text, "\n  {}   {}", out.paint(Style::Name, rule), out.paint(Style::Name, place));
+        let gap = if place.is_empty() { "" } else { "   " };
+        let (rule_name, place) = (out.paint(Style::Name, rule), out.paint(Style::Name, place));
+        let _ = writeln!(text, "\n  {rule_name}{gap}{place}");
         let told: Vec<&Account> = accounts
             .iter()
             .filter(|(name, account)| name == rule && account.refuses)

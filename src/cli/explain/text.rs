@@ -3,6 +3,7 @@
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::explain::changes::Found;
 use crate::explain::{Because, Conflict, Explanation, Refusal, Requirement, RuleCount, Whose};
+use crate::model::Quantity;
 use std::fmt::Write;
 
 /// How many lines a table shows before the rest is folded.
@@ -54,8 +55,9 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     }
     let _ = write!(text, "\n{}", sets(explanation, all, out));
     let _ = write!(text, "\n{}", rules(explanation, all, out));
-    if let Some(of) = explanation.conflict() {
-        let _ = write!(text, "\n{}", conflict(of, explanation.nodes, out));
+    let conflicts = explanation.conflicts_to_show();
+    if !conflicts.is_empty() {
+        let _ = write!(text, "\n{}", conflict(conflicts, explanation.nodes, out));
     }
     if all {
         let _ = write!(text, "\n{}", nearest(explanation, out));
@@ -76,11 +78,11 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     text
 }
 
-/// Requirements that no node meets together.
-fn conflict(of: &Conflict, nodes: usize, out: &Output) -> String {
+/// Requirements that no node meets, alone or together.
+fn conflict(conflicts: &[Conflict], nodes: usize, out: &Output) -> String {
     let mut table = Table::new(&[Column::words(""), Column::words("")]);
     table.indent = 2;
-    for requirement in &of.requirements {
+    for requirement in conflicts.iter().flat_map(|conflict| &conflict.requirements) {
         let meet = match requirement.meet {
             0 => "no node meets it".to_owned(),
             1 => format!("1 of {} nodes meets it", count(nodes)),
@@ -88,9 +90,13 @@ fn conflict(of: &Conflict, nodes: usize, out: &Output) -> String {
         };
         table.row([(Style::Name, words(requirement)), (Style::Plain, meet)]);
     }
-    let head = out
-        .paint(Style::Dim, "CONFLICT   no node meets all of these; without any one of them, some node would");
-    format!("{head}\n{}", table.draw(out))
+    let together = conflicts.iter().any(|conflict| conflict.requirements.len() > 1);
+    let head = match (together, table.len()) {
+        (true, _) => "CONFLICT   no node meets all of these; without any one of them, some node would",
+        (false, 1) => "CONFLICT   no node meets this",
+        (false, _) => "CONFLICT   no node meets any of these",
+    };
+    format!("{}\n{}", out.paint(Style::Dim, head), table.draw(out))
 }
 
 /// `NodeResourcesFit  2 cpu`
@@ -129,6 +135,8 @@ fn lacks(refusal: &Refusal) -> String {
     let head = if what.is_empty() { reason } else { what };
     match (need.is_empty(), have.is_empty()) {
         (true, true) => format!("{rule}: {head}"),
+        (false, true) if need.starts_with("a toleration") => format!("{rule}: {head}"),
+        (false, false) if need.starts_with("a toleration") => format!("{rule}: {head} is {have}"),
         (false, true) => format!("{rule}: {head}: needs {need}"),
         (true, false) => format!("{rule}: {head}: {have}"),
         (false, false) => format!("{rule}: {head}: needs {need}, {have}"),
@@ -153,7 +161,11 @@ pub fn helps(found: &Found, all: bool, out: &Output) -> String {
     let shown = if all || found.helps.len() <= LINES { found.helps.len() } else { LINES - 1 };
     for (at, change) in found.helps[..shown].iter().enumerate() {
         let nodes = change.nodes.len();
-        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes)) };
+        let nodes = match nodes {
+            many if change.at_least => format!("at least {}", count(many)),
+            1 => "1 node".to_owned(),
+            many => format!("{} nodes", count(many)),
+        };
         let wakes = if change.whose == Whose::Wait { "wakes by itself".to_owned() } else { nodes.clone() };
         for (line, step) in change.steps.iter().enumerate() {
             let first = line == 0;
@@ -187,7 +199,11 @@ fn sets(explanation: &Explanation, all: bool, out: &Output) -> String {
     let names = |rules: &[String]| match rules.len() {
         2 if all_rules == 2 => "both".to_owned(),
         several if several == all_rules && several > 2 => format!("all {}", in_words(several)),
-        _ => rules.join(", "),
+        // In the order of the table below.
+        _ => {
+            let in_set = explanation.rules.iter().filter(|of| rules.contains(&of.rule));
+            in_set.map(|of| of.rule.as_str()).collect::<Vec<_>>().join(", ")
+        }
     };
     let mut rows: Vec<(usize, String)> =
         explanation.sets.iter().map(|set| (set.nodes, names(&set.rules))).collect();
@@ -260,6 +276,39 @@ fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
     lines
 }
 
+/// How many different amounts are named before the rest is counted.
+const AMOUNTS: usize = 3;
+
+/// `1 is free on 27 nodes, 0 on 423`: amounts of a resource, the largest first.
+fn free_on(because: &Because, all: bool) -> Option<String> {
+    let mut by_free: Vec<(Quantity, &str, usize)> = Vec::new();
+    for (have, nodes) in &because.have {
+        let (free, _) = have.split_once(" free of ")?;
+        let amount = Quantity::parse(free.strip_suffix("cpu").unwrap_or(free)).ok()?;
+        match by_free.iter_mut().find(|(_, known, _)| *known == free) {
+            Some((.., count)) => *count += nodes,
+            None => by_free.push((amount, free, *nodes)),
+        }
+    }
+    by_free.sort_by_key(|(amount, ..)| std::cmp::Reverse(amount.milli_value()));
+    let shown = if all { by_free.len() } else { by_free.len().min(AMOUNTS) };
+    let mut parts: Vec<String> = Vec::new();
+    for (at, (_, free, nodes)) in by_free[..shown].iter().enumerate() {
+        let nodes = match (at, *nodes) {
+            (0, 1) => "1 node".to_owned(),
+            (0, many) => format!("{} nodes", count(many)),
+            (_, many) => count(many),
+        };
+        let is = if at == 0 { " is free" } else { "" };
+        parts.push(format!("{free}{is} on {nodes}"));
+    }
+    let rest: usize = by_free[shown..].iter().map(|(.., nodes)| nodes).sum();
+    if rest > 0 {
+        parts.push(format!("less on {}", count(rest)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// `nvidia.com/gpu: needs 2; 1 is free on 27 nodes, 0 on 423`.
 ///
 /// The sides of a policy's condition are shown by `--node`, in the rule's own text; here stand the values that its
@@ -271,9 +320,20 @@ fn because_text(because: &Because, of_policy: bool, all: bool) -> String {
     if because.what.is_empty() && because.need.is_empty() && because.have.is_empty() {
         return because.reason.clone();
     }
+    // The taint, or that the node is cordoned, says it all.
+    if because.need.starts_with("a toleration") {
+        return match &because.have[..] {
+            [(have, _)] => format!("{} is {have}", because.what),
+            _ => because.what.clone(),
+        };
+    }
     let mut text = if because.what.is_empty() { because.reason.clone() } else { because.what.clone() };
     if !because.need.is_empty() {
         let _ = write!(text, ": needs {}", because.need);
+    }
+    if let Some(free) = free_on(because, all) {
+        let _ = write!(text, "; {free}");
+        return text;
     }
     let shown = if all { because.have.len() } else { because.have.len().min(3) };
     let parts: Vec<String> = because.have[..shown]

@@ -78,7 +78,7 @@ impl Drawing<'_> {
         let shown_source = if shown.reached { source.clone() } else { self.out.paint(Style::Dim, &source) };
         let painted = self.out.paint(style, word);
         self.push(text, &format!("{painted}{blanks}{lead}{shown_source}"));
-        let (children, values) = split(shown);
+        let (children, values) = self.split(shown);
         self.values(shown, values.into_iter(), below, text);
         for (child, here, under) in self.branches(children) {
             self.line(child, &format!("{below}{here}"), &format!("{below}{under}"), text);
@@ -88,7 +88,7 @@ impl Drawing<'_> {
     /// The lines of a condition and its parts, values beside them.
     fn collect(&self, shown: &Shown, lead: &str, below: &str, lines: &mut Vec<Line>) {
         let (word, style) = verdict(shown);
-        let (children, values) = split(shown);
+        let (children, values) = self.split(shown);
         let literal = |value: &&Shown| self.sources.text(value.span) == value.value;
         let mut values: Vec<&str> =
             values.into_iter().filter(|value| !literal(value)).map(|value| value.value.as_str()).collect();
@@ -105,6 +105,37 @@ impl Drawing<'_> {
         });
         for (child, here, under) in self.branches(children) {
             self.collect(child, &format!("{below}{here}"), &format!("{below}{under}"), lines);
+        }
+    }
+
+    /// The parts that have lines of their own, and the values in the line itself.
+    fn split<'s>(&self, shown: &'s Shown) -> (Vec<&'s Shown>, Vec<&'s Shown>) {
+        // Beside a condition every other condition has a line, too.
+        let conditions = shown.parts.iter().any(is_branch);
+        let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
+        let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
+        let mut values = Vec::new();
+        for part in shown.parts.iter().filter(|part| !own_line(part)) {
+            self.leaves(part, &mut values);
+        }
+        values.retain(|part| {
+            part.span.source == shown.span.source
+                && part.span.start >= shown.span.start
+                && part.span.end <= shown.span.end
+        });
+        (children, values)
+    }
+
+    /// The parts that have no parts: paths, mostly. A call or a macro has its own value before those of its parts.
+    fn leaves<'s>(&self, shown: &'s Shown, found: &mut Vec<&'s Shown>) {
+        let call = shown.truth.is_none() && self.sources.text(shown.span).ends_with(')');
+        if shown.parts.is_empty() || call {
+            found.push(shown);
+        }
+        // What a call begins with has no room below it.
+        let below = shown.parts.iter().filter(|part| !call || part.span.start > shown.span.start);
+        for part in below {
+            self.leaves(part, found);
         }
     }
 
@@ -168,35 +199,7 @@ fn verdict(shown: &Shown) -> (&'static str, Style) {
     }
 }
 
-/// The parts that have lines of their own, and the values in the line itself.
-fn split(shown: &Shown) -> (Vec<&Shown>, Vec<&Shown>) {
-    // Beside a condition every other condition has a line, too.
-    let conditions = shown.parts.iter().any(is_branch);
-    let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
-    let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
-    let mut values = Vec::new();
-    for part in shown.parts.iter().filter(|part| !own_line(part)) {
-        leaves(part, &mut values);
-    }
-    values.retain(|part| {
-        part.span.source == shown.span.source
-            && part.span.start >= shown.span.start
-            && part.span.end <= shown.span.end
-    });
-    (children, values)
-}
-
 /// A condition with parts of its own gets a line; everything else is a value under its text.
 fn is_branch(shown: &Shown) -> bool {
     shown.truth.is_some() && !shown.parts.is_empty()
-}
-
-/// The parts that have no parts: paths, mostly.
-fn leaves<'s>(shown: &'s Shown, found: &mut Vec<&'s Shown>) {
-    if shown.parts.is_empty() {
-        found.push(shown);
-    }
-    for part in &shown.parts {
-        leaves(part, found);
-    }
 }
