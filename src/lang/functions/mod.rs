@@ -223,7 +223,7 @@ impl FunctionDef {
         }
         let rest: Vec<String> = (first..self.params.len()).map(parameter).collect();
         let more = if self.repeats { ", …" } else { "" };
-        let absent = if matches!(self.absent, Absence::Never) { "" } else { "?" };
+        let absent = if matches!(self.absent, Absence::Never | Absence::Taken) { "" } else { "?" };
         let _ = write!(text, "{}({}{more}): {}{absent}", self.name, rest.join(", "), ty_text(&self.result));
         text
     }
