@@ -101,6 +101,7 @@ pub fn keep(value: &Value<'_>) -> Constant {
         }
         Value::Optional(inner) => Value::Optional(inner.as_ref().map(|inner| Arc::new(keep(inner)))),
         Value::TypeName(name) => Value::TypeName(name.clone()),
+        Value::Quantity(amount) => Value::Quantity(amount.clone()),
         _ => Value::Absent,
     }
 }

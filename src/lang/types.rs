@@ -61,6 +61,8 @@ pub enum Type {
     Dyn,
     /// CEL's name of a type, as `type(x)` gives it.
     TypeName,
+    /// One of Kubernetes' quantities, as CEL has them: exact, without a unit.
+    Quantity,
     /// CEL's `optional`: a value of its own that holds a T or nothing. No `T?`: it has `hasValue`, `orValue`, and an
     /// equality in which nothing equals nothing.
     CelOptional(Arc<Type>),
@@ -210,6 +212,7 @@ impl fmt::Display for Type {
             Type::Api(api) => f.write_str(super::schema::api::name(*api)),
             Type::Dyn => f.write_str("dyn"),
             Type::TypeName => f.write_str("type"),
+            Type::Quantity => f.write_str("quantity"),
             Type::CelOptional(t) => write!(f, "optional<{t}>"),
             Type::Optional(t) => write!(f, "{t}?"),
         }
@@ -251,6 +254,8 @@ pub enum Ty {
     Dyn,
     /// CEL's name of a type
     TypeName,
+    /// CEL's quantity
+    Quantity,
     /// CEL's `optional`
     CelOptional(&'static Ty),
     /// An object with rows in the field table.

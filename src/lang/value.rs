@@ -5,7 +5,7 @@
 //! How numbers behave is in `arith.rs`; which types exist is in `types.rs`.
 
 use crate::model::{
-    Annotations, Container, Labels, Namespace, NodeId, PodInfo, Resource, Symbol, Taint, Time,
+    Annotations, Container, Labels, Namespace, NodeId, PodInfo, Quantity, Resource, Symbol, Taint, Time,
 };
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -144,6 +144,8 @@ pub enum Value<'a> {
     Optional(Option<Arc<Value<'a>>>),
     /// CEL's name of a type, as `type(x)` gives it.
     TypeName(Symbol),
+    /// One of Kubernetes' quantities, exact.
+    Quantity(Arc<Quantity>),
 }
 
 impl<'a> Value<'a> {
@@ -325,6 +327,7 @@ impl<'a> Value<'a> {
             (Value::Time(left), Value::Time(right)) => left == right,
             (Value::Blob(left), Value::Blob(right)) => left == right,
             (Value::TypeName(left), Value::TypeName(right)) => left == right,
+            (Value::Quantity(left), Value::Quantity(right)) => left == right,
             (Value::Resources(left), Value::Resources(right)) => same_amounts(left, right),
             (Value::Pod(left), Value::Pod(right)) => left.key == right.key,
             (Value::Node(left), Value::Node(right)) => left == right,
@@ -390,6 +393,7 @@ impl<'a> Value<'a> {
             (Value::String(left), Value::String(right)) => left.as_str().cmp(right.as_str()),
             (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
             (Value::TypeName(left), Value::TypeName(right)) => left.cmp(right),
+            (Value::Quantity(left), Value::Quantity(right)) => left.cmp(right),
             (Value::Pod(left), Value::Pod(right)) => left.key.cmp(&right.key),
             (Value::Node(left), Value::Node(right)) => left.cmp(right),
             (Value::Namespace(left), Value::Namespace(right)) => left.name.cmp(&right.name),
@@ -453,6 +457,7 @@ impl<'a> Value<'a> {
             Value::Json(_) => 15,
             Value::Optional(_) => 16,
             Value::TypeName(_) => 17,
+            Value::Quantity(_) => 18,
         }
     }
 
@@ -657,6 +662,7 @@ impl std::fmt::Display for Value<'_> {
             Value::Optional(Some(value)) => write!(f, "optional.of({value})"),
             Value::Optional(None) => f.write_str("optional.none()"),
             Value::TypeName(name) => write!(f, "{name}"),
+            Value::Quantity(amount) => write!(f, "{amount}"),
             Value::Map(_) | Value::Labels(_) | Value::Annotations(_) | Value::Resources(_) => {
                 f.write_str("{")?;
                 for (at, (key, value)) in self.entries().unwrap_or_default().iter().enumerate() {

@@ -315,6 +315,26 @@ impl Quantity {
         self.scaled(-3)
     }
 
+    /// The whole number that it is, where upstream takes it for one: not where it holds an arbitrary decimal (beyond 64
+    /// bits, `1.5Gi`), nor where it was written in fractions (`1000m`).
+    pub fn as_i64(&self) -> Option<i64> {
+        if self.decimal {
+            return None;
+        }
+        let by = 10i128.checked_pow(u32::try_from(self.exponent).ok()?)?;
+        i64::try_from(self.mantissa.checked_mul(by)?).ok()
+    }
+
+    /// As a float: the number times a power of ten, as upstream computes it, so not always the nearest (`0.3` is
+    /// 0.30000000000000004).
+    pub fn approximate(&self) -> f64 {
+        let (mantissa, exponent) = if self.decimal { self.reduced() } else { (self.mantissa, self.exponent) };
+        if exponent == 0 {
+            return mantissa as f64;
+        }
+        mantissa as f64 * format!("1e{exponent}").parse().unwrap_or(f64::MAX)
+    }
+
     /// In units of 10^`unit`, rounded up, as far as 64 bits hold it.
     fn scaled(&self, unit: i32) -> Option<i64> {
         if self.mantissa == 0 {
@@ -406,6 +426,14 @@ impl std::ops::Add for Quantity {
         let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
         let exponent = i32::try_from(lowest).unwrap_or(i32::MAX);
         Self { mantissa, exponent, format: self.format, decimal }
+    }
+}
+
+/// The same amount with the other sign.
+impl std::ops::Neg for Quantity {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self { mantissa: -self.mantissa, ..self }
     }
 }
 

@@ -309,9 +309,13 @@ impl<'r> Programs<'r> {
     }
 
     fn bool(&mut self, d: usize) -> String {
-        match self.random.below(22) {
+        match self.random.below(23) {
             19 => format!("({} == {})", self.held(), self.held()),
             20 => format!("{}.hasValue()", self.held()),
+            22 => {
+                let (a, b) = (self.expr(Ty::Text, d), self.expr(Ty::MaybeText, d));
+                format!("(quantity({a}) == quantity({b}) || isQuantity({a}))")
+            }
             21 => format!("(type({}) == type({}))", self.expr(Ty::Int, d), self.expr(Ty::Float, d)),
             16 | 17 => self.same_bool(d),
             18 => match self.node() {

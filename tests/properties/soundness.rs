@@ -28,6 +28,7 @@ fn kept(expr: &Expr, value: &Value<'_>) {
         Type::Map(..) => value.entries().is_some(),
         Type::CelOptional(_) => matches!(value, Value::Optional(_)),
         Type::TypeName => matches!(value, Value::TypeName(_)),
+        Type::Quantity => matches!(value, Value::Quantity(_)),
         Type::Resources => matches!(value, Value::Resources(_)),
         ty if ty.is_whole() => matches!(value, Value::Int(_)),
         _ => true,

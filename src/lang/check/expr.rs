@@ -46,6 +46,7 @@ pub(super) fn plain_type(ty: &Ty) -> Type {
         Ty::Resources => Type::Resources,
         Ty::Dyn => Type::Dyn,
         Ty::TypeName => Type::TypeName,
+        Ty::Quantity => Type::Quantity,
         Ty::CelOptional(t) => Type::CelOptional(Arc::new(plain_type(t))),
         Ty::Object(object) => Type::Object(*object),
         Ty::Api(_) => Type::Dyn,

@@ -10,6 +10,7 @@ mod conversions;
 pub mod format;
 mod math;
 mod optionals;
+mod quantities;
 mod resources;
 mod strings;
 mod times;
@@ -28,6 +29,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     strings::FUNCTIONS,
     format::FUNCTIONS,
     collections::FUNCTIONS,
+    quantities::FUNCTIONS,
     resources::FUNCTIONS,
     times::FUNCTIONS,
 ];
@@ -38,7 +40,6 @@ pub static NOT_BUILT: &[&str] = &[
     "ip",
     "isCIDR",
     "isIP",
-    "isQuantity",
     "isSemver",
     "isURL",
     "lookup",
@@ -47,7 +48,6 @@ pub static NOT_BUILT: &[&str] = &[
     "numa.zones_needed",
     "objects",
     "owner",
-    "quantity",
     "semver",
     "url",
 ];
