@@ -307,7 +307,7 @@ fn samples_of_the_text_of_the_design_compile() {
         "pod.scheduler == \"a\" && pod.uid == \"u\" && node.uid == \"u\" && node.created < now()",
         "(pod.limits.cpu + pod.overhead.cpu) < node.nonzero_requested.cpu && \"cpu\" in pod.requests",
         "has(pod.requests[\"example.com/a\"]) && pod.requests.exists(name, pod.requests[name].value() > 3)",
-        "pod.images.union(node.images).minus([\"a\"]).intersect([\"b\"]).take(2).drop(1).size() > 0",
+        "pod.images.union([\"a\"]).minus([\"a\"]).intersect([\"b\"]).take(2).drop(1).size() > 0",
         "node.pods.min(p, p.priority) == 3 || node.pods.max(p, p.priority) == 3 || node.pods.count() == 3",
         "(sqrt(node.pods.count()) + exp(0.5) + abs(-1) + round(1.5) + floor(1.5) + ceil(1.5)) > 3",
         "(ln(pod.priority) ?? 0) + (pow(pod.priority, 0.5) ?? 0) + beta_cdf(0.5, 0.4, 0.1) > 50%",

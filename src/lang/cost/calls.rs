@@ -7,8 +7,10 @@ use crate::lang::lower::shape::constant_text;
 use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
 
-/// Steps per element of putting elements in order: the logarithm of more than there ever are.
-pub const SORTING: u128 = 20;
+/// Steps per element of putting so many elements in order.
+pub fn sorting(count: u128) -> Steps {
+    Steps::new(u128::from(count.checked_ilog2().unwrap_or(0)) + 2)
+}
 
 /// The steps of a call beside those of its arguments, and how large its result is.
 pub fn call(
@@ -17,6 +19,7 @@ pub fn call(
     args: &[Expr],
     extents: &[Extent],
     ty: &Type,
+    number: &dyn Fn(&Steps) -> u128,
 ) -> (Steps, Extent) {
     let mut steps = Steps::new(1);
     for extent in extents {
@@ -27,7 +30,7 @@ pub fn call(
         Work::Series(number) => steps.add(&Steps::new(u128::from(number))),
         Work::Sorts => {
             for extent in extents {
-                steps.add(&extent.walk().times(&Steps::new(SORTING)));
+                steps.add(&extent.walk().times(&sorting(number(&extent.count()))));
             }
         }
         Work::Matches => {

@@ -9,7 +9,7 @@ use crate::diag::Span;
 use crate::lang::convert::can_be_kept;
 use crate::lang::functions::Grows;
 use crate::lang::lower::{depends, index, shape};
-use crate::lang::schema::{API_TEXT_SIZE, ObjectType, field};
+use crate::lang::schema::{ANNOTATION_SIZE, ObjectType, field};
 use crate::lang::typed::{
     ArithmeticOp, DefId, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId,
 };
@@ -360,7 +360,10 @@ impl<'p> Walk<'p> {
             }
             ExprKind::Call(function, args, _) => {
                 let (mut cost, extents) = self.parts(args);
-                let (steps, extent) = calls::call(policy, function.def(), args, &extents, &expr.ty);
+                let (steps, extent) =
+                    calls::call(policy, function.def(), args, &extents, &expr.ty, &|steps| {
+                        steps.at(self.size, &self.shares)
+                    });
                 cost.steps.add(&steps);
                 let extent = self.grown(expr, function.def().grows, args, &extents, extent);
                 (self.weighed(expr, cost), extent)
@@ -380,7 +383,7 @@ impl<'p> Walk<'p> {
                 Extent::text(u64::try_from(bytes).unwrap_or(u64::MAX))
             }
             // Parts of a text of the cluster are part of the cluster.
-            Grows::Parts if of.first().is_some_and(|text| text.bytes() <= u64::from(API_TEXT_SIZE)) => {
+            Grows::Parts if of.first().is_some_and(|text| text.bytes() <= u64::from(ANNOTATION_SIZE)) => {
                 return extent;
             }
             Grows::Never | Grows::Counts => return extent,
@@ -623,7 +626,7 @@ impl<'p> Walk<'p> {
         let all = each_cost.for_each(&visited, each, parts, &self.shares);
         self.sum(&mut cost, all);
         if of.kind == MacroKind::SortBy {
-            cost.steps.add(&visited.times(&Steps::new(calls::SORTING)));
+            cost.steps.add(&visited.times(&calls::sorting(visited.at(self.size, &self.shares))));
         }
         let own: Vec<SlotId> = std::iter::once(of.slot).chain(of.second).collect();
         let body_extent = self.settled(body_extent, &own);

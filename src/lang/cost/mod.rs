@@ -3,7 +3,8 @@
 //!
 //! [`check`] is asked for every policy that is compiled, [`Costs`] by `plan`. Bounds come from the typed tree, the field
 //! table (how large a value may be) and the table of functions (how long each takes), and follow what `lower` makes of a
-//! rule. They are bounds, not estimates: no cluster of the size takes more. What a step is, is in `steps.rs`; that the
+//! rule. They are bounds, not estimates: no cluster of the size, with values no larger than the table says,
+//! takes more. What a step is, is in `steps.rs`; that the
 //! reference evaluator's steps stay below the bound of its manner is a property test.
 
 mod calls;

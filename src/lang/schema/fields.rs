@@ -43,8 +43,8 @@ fields! {
     Pod "requests" Ty::Resources, None, 64 of 316, Object, None, "what it asks for in effect, with init containers and overhead";
     Pod "limits" Ty::Resources, None, 64 of 316, Object, None, "what it may use, computed as the requests are";
     Pod "overhead" Ty::Resources, None, 64 of 316, Object, None, "`spec.overhead`";
-    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 100, Object, None, "its containers, init containers first";
-    Pod "images" Ty::List(&Ty::String), None, 100 of 1000, Object, None, "the images of its containers, with `:latest` where no tag is given";
+    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 50, Object, None, "its containers, init containers first";
+    Pod "images" Ty::List(&Ty::String), None, 50 of 1000, Object, None, "the images of its containers, with `:latest` where no tag is given";
 
     Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None, "the GPUs that it asks for: how many, and which share of each";
 
@@ -54,7 +54,7 @@ fields! {
     Node "labels" LABELS, None, 1000 of 63, Labels, None, "its labels";
     Node "annotations" LABELS, None, 1000 of 262_144, Annotations, None, "its annotations";
     Node "created" Ty::Time, None, 0, Never, None, "when it joined";
-    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, 1000, Taints, None, "its taints";
+    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, 100, Taints, None, "its taints";
     Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None, "what pods may use of it";
     Node "capacity" Ty::Resources, None, 64 of 316, Allocatable, None, "what it has";
     Node "requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers, "the requests of the pods on it";

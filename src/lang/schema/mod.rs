@@ -124,11 +124,13 @@ pub enum Eviction {
 
 /// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of 63, with one to spare.
 pub const KEY_SIZE: u32 = 318;
-/// Most bytes of a text below `spec`, `status` and `metadata`, where nothing smaller is known. The API server takes
-/// objects of 1.5 MiB; texts of that size are no part of any rule, so they count as an annotation does.
-pub const API_TEXT_SIZE: u32 = 262_144;
-/// Most elements of a list or map below `spec`, `status` and `metadata`.
-pub const API_LIST_SIZE: u32 = 1000;
+/// Bytes of the longest annotation.
+pub const ANNOTATION_SIZE: u32 = 262_144;
+/// Bytes that a text below `spec`, `status` and `metadata` counts with. The API server takes objects of 1.5 MiB; what
+/// rules read there are names, phases and messages.
+pub const API_TEXT_SIZE: u32 = 4096;
+/// Elements that a list or map below `spec`, `status` and `metadata` counts with.
+pub const API_LIST_SIZE: u32 = 100;
 
 /// The row of a field of an object.
 pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {
