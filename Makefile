@@ -3,7 +3,7 @@
 # One folder per machine for what is expensive to build, outside the checkout, so that a fresh clone starts warm.
 CACHE := $(or $(BAYPLAN_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bayplan)
 
-.PHONY: help build test test-core test-cluster lint fmt ci bench bench-cluster soak control-plane golden fuzz
+.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -18,6 +18,9 @@ test-core: ## Runs the tests that need no cluster
 
 test-cluster: control-plane ## Runs the tests against a real kube-apiserver and etcd
 	cargo test --test cluster
+
+test-upstream: build ## Runs kube-scheduler's own integration tests with our binary in its place (ten minutes, more at first)
+	tests/upstream/run.sh "$${BAYPLAN_BINARY:-$${CARGO_TARGET_DIR:-target}/release/bayplan}"
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
 	@# Status 3, not to be had here: the tests then say that they did not run, and fail where CI is set.
@@ -45,5 +48,8 @@ soak: control-plane ## Changes everything of a cluster for ten minutes (BAYPLAN_
 golden: ## Writes the expected outputs of the tests anew; read the difference before you commit it
 	BAYPLAN_GOLDEN=write cargo test --test tests
 
-fuzz: ## Fuzzes every parser for a minute each (needs the nightly toolchain and cargo-fuzz)
-	for target in $$(cargo +nightly fuzz list); do cargo +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+fuzz: ## Fuzzes every parser, a minute each (BAYPLAN_FUZZ_SECONDS)
+	command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
+	@# The compiler's sanitizers count as unstable; RUSTC_BOOTSTRAP has the toolchain of the checkout take them.
+	export RUSTC_BOOTSTRAP=1; for target in $$(cargo fuzz list); do \
+	    cargo fuzz run $$target -- -max_total_time=$${BAYPLAN_FUZZ_SECONDS:-60} -timeout=10 || exit 1; done
