@@ -8,7 +8,7 @@ use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schema::ObjectType;
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
-use crate::lang::{compile as compile_text, fold};
+use crate::lang::{compile as compile_text, fold, walk};
 use std::sync::Arc;
 
 /// A policy that can be run.
@@ -101,5 +101,5 @@ fn look(expr: &mut Expr, needs: &mut Needs) {
             _ => {}
         }
     }
-    fold::each_part(expr, &mut |part| look(part, needs));
+    walk::each_part_mut(expr, &mut |part| look(part, needs));
 }

@@ -8,6 +8,7 @@
 use super::interpret;
 use super::typed::{Expr, ExprKind, Let, Param, Policy, PrefilterStatement, ReasonPart};
 use super::value::{Constant, Value};
+use super::walk;
 
 /// What constants may refer to.
 #[derive(Clone, Copy)]
@@ -135,61 +136,7 @@ fn fold_expr(expr: &mut Expr, tables: Tables<'_>) {
         expr.kind = ExprKind::Constant(value);
         return;
     }
-    each_part(expr, &mut |part| fold_expr(part, tables));
-}
-
-/// Calls `f` for every part of an expression, in the order of evaluation.
-pub fn each_part(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
-    match &mut expr.kind {
-        ExprKind::Constant(_)
-        | ExprKind::Param(_)
-        | ExprKind::Let(_)
-        | ExprKind::Slot(_)
-        | ExprKind::Root(_)
-        | ExprKind::Group(_)
-        | ExprKind::Now => {}
-        ExprKind::Field(inner, _)
-        | ExprKind::ApiField(inner, _)
-        | ExprKind::RecordField(inner, _)
-        | ExprKind::Present(inner)
-        | ExprKind::Widen(inner)
-        | ExprKind::Has(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Negate(inner) => f(inner),
-        ExprKind::Index(left, right)
-        | ExprKind::Resource(left, right)
-        | ExprKind::And(left, right)
-        | ExprKind::Or(left, right)
-        | ExprKind::Equal(left, right)
-        | ExprKind::Compare(_, left, right)
-        | ExprKind::In(left, right)
-        | ExprKind::Arithmetic(_, left, right)
-        | ExprKind::Coalesce(left, right) => {
-            f(left);
-            f(right);
-        }
-        ExprKind::Conditional(condition, then, otherwise) => {
-            f(condition);
-            f(then);
-            f(otherwise);
-        }
-        ExprKind::List(elements) => elements.iter_mut().for_each(|(element, _)| f(element)),
-        ExprKind::Map(entries) => entries.iter_mut().for_each(|(key, value, _)| {
-            f(key);
-            f(value);
-        }),
-        ExprKind::Record(values) => values.iter_mut().for_each(f),
-        ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => args.iter_mut().for_each(f),
-        ExprKind::Macro(of) => {
-            f(&mut of.over);
-            if let Some(condition) = &mut of.condition {
-                f(condition);
-            }
-            if let Some(body) = &mut of.body {
-                f(body);
-            }
-        }
-    }
+    walk::each_part_mut(expr, &mut |part| fold_expr(part, tables));
 }
 
 /// Calls `f` for every whole expression of a policy.

@@ -1,58 +1,71 @@
-//! Walking over typed expressions without changing them: the parts of an expression, and what stands in a policy.
+//! Walking over typed expressions: the parts of an expression, and what it leads to in its policy.
 //!
-//! Used by the analyses that only look (`lower/index.rs`, `cost`, the lints over typed trees). What changes expressions
-//! on its way is in `fold.rs`.
+//! Used by the analyses that look (`lower/`, `cost`, the lints over typed trees) and by the folding that changes
+//! (`fold.rs`, which also walks over the statements of a policy).
 
 use super::typed::{Expr, ExprKind, Policy, SlotId};
 
+/// Calls `$f` for the parts of `$kind`, in the order of evaluation; `mut` and `iter_mut` for parts to change.
+macro_rules! for_each_part {
+    ($kind:expr, $iter:ident, $f:ident $(, $mut:tt)?) => {
+        match $kind {
+            ExprKind::Constant(_)
+            | ExprKind::Param(_)
+            | ExprKind::Let(_)
+            | ExprKind::Slot(_)
+            | ExprKind::Root(_)
+            | ExprKind::Group(_)
+            | ExprKind::Now => {}
+            ExprKind::Field(inner, _)
+            | ExprKind::ApiField(inner, _)
+            | ExprKind::RecordField(inner, _)
+            | ExprKind::Present(inner)
+            | ExprKind::Widen(inner)
+            | ExprKind::Has(inner)
+            | ExprKind::Not(inner)
+            | ExprKind::Negate(inner) => $f(inner),
+            ExprKind::Index(left, right)
+            | ExprKind::Resource(left, right)
+            | ExprKind::And(left, right)
+            | ExprKind::Or(left, right)
+            | ExprKind::Equal(left, right)
+            | ExprKind::Compare(_, left, right)
+            | ExprKind::In(left, right)
+            | ExprKind::Arithmetic(_, left, right)
+            | ExprKind::Coalesce(left, right) => {
+                $f(left);
+                $f(right);
+            }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                $f(condition);
+                $f(then);
+                $f(otherwise);
+            }
+            ExprKind::List(elements) => elements.$iter().for_each(|(element, _)| $f(element)),
+            ExprKind::Map(entries) => entries.$iter().for_each(|(key, value, _)| {
+                $f(key);
+                $f(value);
+            }),
+            ExprKind::Record(values) | ExprKind::Call(_, values, _) | ExprKind::CallDef(_, values) => {
+                values.$iter().for_each(|value| $f(value));
+            }
+            ExprKind::Macro(of) => {
+                $f(&$($mut)? of.over);
+                of.condition.$iter().for_each(|condition| $f(condition));
+                of.body.$iter().for_each(|body| $f(body));
+            }
+        }
+    };
+}
+
 /// Calls `f` for every part of an expression, in the order of evaluation. Lets, defs and groups are not entered.
 pub fn each_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
-    match &expr.kind {
-        ExprKind::Constant(_)
-        | ExprKind::Param(_)
-        | ExprKind::Let(_)
-        | ExprKind::Slot(_)
-        | ExprKind::Root(_)
-        | ExprKind::Group(_)
-        | ExprKind::Now => {}
-        ExprKind::Field(inner, _)
-        | ExprKind::ApiField(inner, _)
-        | ExprKind::RecordField(inner, _)
-        | ExprKind::Present(inner)
-        | ExprKind::Widen(inner)
-        | ExprKind::Has(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Negate(inner) => f(inner),
-        ExprKind::Index(left, right)
-        | ExprKind::Resource(left, right)
-        | ExprKind::And(left, right)
-        | ExprKind::Or(left, right)
-        | ExprKind::Equal(left, right)
-        | ExprKind::Compare(_, left, right)
-        | ExprKind::In(left, right)
-        | ExprKind::Arithmetic(_, left, right)
-        | ExprKind::Coalesce(left, right) => {
-            f(left);
-            f(right);
-        }
-        ExprKind::Conditional(condition, then, otherwise) => {
-            f(condition);
-            f(then);
-            f(otherwise);
-        }
-        ExprKind::List(elements) => elements.iter().for_each(|(element, _)| f(element)),
-        ExprKind::Map(entries) => entries.iter().for_each(|(key, value, _)| {
-            f(key);
-            f(value);
-        }),
-        ExprKind::Record(values) => values.iter().for_each(f),
-        ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => args.iter().for_each(f),
-        ExprKind::Macro(of) => {
-            f(&of.over);
-            of.condition.iter().for_each(&mut *f);
-            of.body.iter().for_each(f);
-        }
-    }
+    for_each_part!(&expr.kind, iter, f);
+}
+
+/// The same, for parts that are changed on the way.
+pub fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
+    for_each_part!(&mut expr.kind, iter_mut, f, mut);
 }
 
 /// Whether one of these variables is used in an expression.

@@ -3,6 +3,7 @@
 //! Read by `expr.rs` and `columns.rs`, which compute what belongs to the pod once per pod, and by `plan`.
 
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
+use crate::lang::walk;
 
 /// When an expression can be computed, earliest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -143,40 +144,12 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
             let of = depends(policy, object, bound);
             if of.node { of } else { of.join(pod) }
         }
-        ExprKind::RecordField(inner, _)
-        | ExprKind::Present(inner)
-        | ExprKind::Widen(inner)
-        | ExprKind::Has(inner)
-        | ExprKind::Not(inner)
-        | ExprKind::Negate(inner) => depends(policy, inner, bound),
-        ExprKind::Index(left, right)
-        | ExprKind::Resource(left, right)
-        | ExprKind::And(left, right)
-        | ExprKind::Or(left, right)
-        | ExprKind::Equal(left, right)
-        | ExprKind::Compare(_, left, right)
-        | ExprKind::In(left, right)
-        | ExprKind::Arithmetic(_, left, right)
-        | ExprKind::Coalesce(left, right) => depends(policy, left, bound).join(depends(policy, right, bound)),
-        ExprKind::Conditional(condition, then, otherwise) => depends(policy, condition, bound)
-            .join(depends(policy, then, bound))
-            .join(depends(policy, otherwise, bound)),
-        ExprKind::List(elements) => {
-            elements.iter().fold(Depends::default(), |all, (e, _)| all.join(depends(policy, e, bound)))
-        }
-        ExprKind::Map(entries) => entries.iter().fold(Depends::default(), |all, (key, value, _)| {
-            all.join(depends(policy, key, bound)).join(depends(policy, value, bound))
-        }),
-        ExprKind::Record(values) | ExprKind::Call(_, values, _) => {
-            values.iter().fold(Depends::default(), |all, e| all.join(depends(policy, e, bound)))
-        }
-        ExprKind::CallDef(def, args) => {
-            let mut all = args.iter().fold(Depends::default(), |all, e| all.join(depends(policy, e, bound)));
-            if let Some(def) = policy.defs.get(def.0 as usize) {
+        ExprKind::CallDef(def, _) => {
+            let of = policy.defs.get(def.0 as usize).map(|def| {
                 let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
-                all = all.join(depends(policy, &def.body, &mut inner));
-            }
-            all
+                depends(policy, &def.body, &mut inner)
+            });
+            parts_depend(policy, expr, bound).join(of.unwrap_or_default())
         }
         ExprKind::Macro(of) => {
             let mut all = depends(policy, &of.over, bound);
@@ -189,5 +162,12 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
             bound.truncate(depth);
             all
         }
+        _ => parts_depend(policy, expr, bound),
     }
+}
+
+fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
+    let mut all = Depends::default();
+    walk::each_part(expr, &mut |part| all = all.join(depends(policy, part, bound)));
+    all
 }
