@@ -9,7 +9,7 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Media type of a JSON body.
 pub const JSON: &str = "application/json";
@@ -178,6 +178,12 @@ impl Request {
     }
 }
 
+/// Is told of every call, for metrics.
+pub trait Observer: Send + Sync {
+    /// A call came to its end: with this status, or without an answer.
+    fn called(&self, method: &Method, server: &str, code: Option<u16>, took: Duration);
+}
+
 /// The API server. Clones share connections and limits.
 #[derive(Clone)]
 pub struct Api {
@@ -185,6 +191,7 @@ pub struct Api {
     limiter: Arc<Limiter>,
     server: Arc<str>,
     namespace: Arc<str>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl std::fmt::Debug for Api {
@@ -227,12 +234,17 @@ impl Api {
             server: server.to_string(),
             why: deepest(&error),
         })?;
-        Ok(Self { client, limiter: Arc::new(limiter), server, namespace })
+        Ok(Self { client, limiter: Arc::new(limiter), server, namespace, observer: None })
     }
 
     /// The same connections under other limits.
     pub fn limited_by(&self, limiter: Limiter) -> Self {
         Self { limiter: Arc::new(limiter), ..self.clone() }
+    }
+
+    /// The same connections, of whose calls somebody is told.
+    pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer: Some(observer), ..self.clone() }
     }
 
     /// The server's URL, for messages.
@@ -265,14 +277,23 @@ impl Api {
 
     /// Makes a call without asking the limits.
     pub async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
-        let timeout = request.timeout;
-        match tokio::time::timeout(timeout, self.exchange(request)).await {
+        let (timeout, method, since) = (request.timeout, request.method.clone(), Instant::now());
+        let result = match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(result) => result,
             Err(_) => Err(ApiError::Lost(format!("nothing came within {timeout:?}"))),
+        };
+        if let Some(observer) = &self.observer {
+            let code = match &result {
+                Ok((code, _)) => Some(*code),
+                Err(error) => error.code(),
+            };
+            observer.called(&method, &self.server, code, since.elapsed());
         }
+        result.map(|(_, bytes)| bytes)
     }
 
-    async fn exchange(&self, request: Request) -> Result<Vec<u8>, ApiError> {
+    /// The status and the bytes of a good answer.
+    async fn exchange(&self, request: Request) -> Result<(u16, Vec<u8>), ApiError> {
         let built = http::Request::builder()
             .method(request.method)
             .uri(&request.path)
@@ -284,7 +305,7 @@ impl Api {
         let (parts, body) = response.into_parts();
         let bytes = body.collect_bytes().await.map_err(|error| ApiError::Lost(deepest(&error)));
         if parts.status.is_success() {
-            return bytes.map(Into::into);
+            return bytes.map(|bytes| (parts.status.as_u16(), bytes.into()));
         }
         let retry_after = parts
             .headers

@@ -31,6 +31,12 @@ pub struct Metrics {
     pub algorithm_duration: Histogram,
     /// `extension_point`, `status`, `profile`.
     pub extension_point_duration: Histograms,
+    /// `plugin`, `extension_point`, `status`; of one attempt in ten.
+    pub plugin_duration: Histograms,
+    /// `plugin`, `extension_point`, `profile`.
+    pub plugin_evaluations: Counters,
+    /// `result`.
+    pub permit_wait: Histograms,
     /// `queue`.
     pub pending_pods: Gauges,
     /// `queue`, `event`.
@@ -51,6 +57,10 @@ pub struct Metrics {
     pub goroutines: Gauges,
     /// `name` of the lease.
     pub master_status: Gauges,
+    /// `code`, `host`, `method`.
+    pub client_requests: Counters,
+    /// `host`, `verb`.
+    pub client_duration: Histograms,
     /// `name`, `code`.
     pub calls: Counters,
     /// 1 on the replica that schedules.
@@ -73,6 +83,8 @@ pub struct Metrics {
     pub cpu: Counter<f64, AtomicU64>,
     /// Bytes.
     pub memory: Gauge,
+    /// Seconds since 1970.
+    pub started: Gauge<f64, AtomicU64>,
 }
 
 fn milliseconds() -> Histogram {
@@ -85,6 +97,15 @@ fn hundredths() -> Histogram {
 
 fn tenths_of_milliseconds() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 12))
+}
+
+fn hundredths_of_milliseconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.00001, 1.5, 20))
+}
+
+/// Those of client-go's requests.
+fn of_requests() -> Histogram {
+    Histogram::new([0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0])
 }
 
 impl Metrics {
@@ -114,8 +135,26 @@ impl Metrics {
             extension_point_duration: add(
                 &mut registry,
                 "scheduler_framework_extension_point_duration_seconds",
-                "Latency for running all plugins of a specific extension point; here of Bind, which alone leaves the process",
+                "Latency for running all plugins of a specific extension point",
                 Family::new_with_constructor(tenths_of_milliseconds as fn() -> Histogram),
+            ),
+            plugin_duration: add(
+                &mut registry,
+                "scheduler_plugin_execution_duration_seconds",
+                "Duration for running a plugin at a specific extension point; a filter or scorer is asked for all nodes at once",
+                Family::new_with_constructor(hundredths_of_milliseconds as fn() -> Histogram),
+            ),
+            plugin_evaluations: add(
+                &mut registry,
+                "scheduler_plugin_evaluation",
+                "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score)",
+                Counters::default(),
+            ),
+            permit_wait: add(
+                &mut registry,
+                "scheduler_permit_wait_duration_seconds",
+                "Duration of waiting on permit",
+                Family::new_with_constructor(milliseconds as fn() -> Histogram),
             ),
             pending_pods: add(
                 &mut registry,
@@ -176,6 +215,18 @@ impl Metrics {
                 "leader_election_master_status",
                 "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master",
                 Gauges::default(),
+            ),
+            client_requests: add(
+                &mut registry,
+                "rest_client_requests",
+                "Number of HTTP requests, partitioned by status code, method, and host",
+                Counters::default(),
+            ),
+            client_duration: add(
+                &mut registry,
+                "rest_client_request_duration_seconds",
+                "Request latency in seconds. Broken down by verb, and host",
+                Family::new_with_constructor(of_requests as fn() -> Histogram),
             ),
             calls: add(
                 &mut registry,
@@ -238,8 +289,15 @@ impl Metrics {
                 "Resident memory size in bytes",
                 Gauge::default(),
             ),
+            started: add(
+                &mut registry,
+                "process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds",
+                Gauge::default(),
+            ),
             registry,
         };
+        metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
         // Dashboards expect the samples of every queue from the start.
         for queue in ["active", "backoff", "unschedulable", "gated"] {
             metrics.pending_pods.get_or_create(&vec![("queue", queue.into())]).set(0);

@@ -15,6 +15,7 @@ pub mod informers;
 pub mod leader;
 pub mod events;
 pub mod metrics;
+pub mod stopwatch;
 pub mod resources;
 pub mod access;
 pub mod serve;

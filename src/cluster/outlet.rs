@@ -8,7 +8,7 @@ use super::metrics::Metrics;
 use crate::framework::{Answer, ApiCall, CallError, Ticket};
 use crate::model::{PodKey, Symbol, Time};
 use crate::scheduler::{Decision, DecisionRecord, Effect, Input, Scheduler};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,12 +34,12 @@ pub struct Sorter {
     took: Duration,
 }
 
-/// The profiles of pods whose binding is on its way, by UID.
+/// The UIDs of pods whose binding is on its way.
 #[derive(Default)]
-pub struct Binding(Mutex<FxHashMap<Symbol, Symbol>>);
+pub struct Binding(Mutex<FxHashSet<Symbol>>);
 
 impl Binding {
-    fn all(&self) -> std::sync::MutexGuard<'_, FxHashMap<Symbol, Symbol>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, FxHashSet<Symbol>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -57,9 +57,7 @@ impl Sorter {
 
     fn call(&mut self, ticket: Option<Ticket>, call: ApiCall, machine: &Scheduler) {
         if let ApiCall::Bind { pod, .. } = &call {
-            let started = self.started.get(&PodKey(pod.uid.clone()));
-            let profile = started.map(|it| it.profile.clone()).unwrap_or_default();
-            self.binding.all().insert(pod.uid.clone(), profile);
+            self.binding.all().insert(pod.uid.clone());
         }
         let transition = turns(&call, machine);
         self.effects.call(ticket, call, transition);
@@ -172,13 +170,6 @@ impl Replies for Answers {
             return;
         }
         self.metrics.bind_results.get_or_create(&vec![("result", made.result.to_owned())]).inc();
-        let status = if made.result == "done" { "Success" } else { "Error" };
-        let profile = self.binding.all().remove(&made.pod.uid).unwrap_or_default();
-        let labels = vec![
-            ("extension_point", "Bind".to_owned()),
-            ("status", status.to_owned()),
-            ("profile", profile.to_string()),
-        ];
-        self.metrics.extension_point_duration.get_or_create(&labels).observe(made.took.as_secs_f64());
+        self.binding.all().remove(&made.pod.uid);
     }
 }

@@ -17,7 +17,9 @@ use super::policies;
 use super::policy_source::{self, Source, SourceError, State};
 use super::resources;
 use super::serve::{self, Check, Pages, ServeError, Server};
+use super::stopwatch::Stopwatch;
 use super::term::Term;
+use crate::framework::Probe;
 use crate::model::Time;
 use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::{Value, json};
@@ -112,10 +114,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long open bindings may take at the end, and events after them.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
+/// Threads beside the scheduling thread: a thousand pods a second take a fifth of one, and a policy that is compiled
+/// holds up neither the lease nor the health pages. More only wake each other.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
+}
+
 /// Runs the scheduler until it is told to stop, or cannot go on.
 pub fn run(options: Options) -> Result<(), RunError> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::System)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
+        .enable_all()
+        .build()
+        .map_err(RunError::System)?;
     let ended = runtime.block_on(start(options));
     runtime.shutdown_timeout(Duration::from_millis(200));
     ended
@@ -128,7 +139,9 @@ async fn start(options: Options) -> Result<(), RunError> {
         None => None,
     };
     let limiter = || Limiter::new(options.qps, options.burst);
-    let api = Api::new(&options.target, limiter()).await?;
+    let metrics = Arc::new(Metrics::new());
+    let watch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
+    let api = Api::new(&options.target, limiter()).await?.observed_by(Arc::clone(&watch) as Arc<_>);
     let unlimited = api.limited_by(Limiter::unlimited());
     let access_of = async |target: &Option<Target>| match target {
         Some(target) => Api::new(target, Limiter::unlimited()).await,
@@ -138,7 +151,6 @@ async fn start(options: Options) -> Result<(), RunError> {
         Access::new(access_of(&options.authentication).await?, access_of(&options.authorization).await?);
 
     let term = if options.election.is_some() { Term::none() } else { Term::endless() };
-    let metrics = Arc::new(Metrics::new());
     let binding = Arc::new(Binding::default());
     let (driver, inbox) = Driver::<Scheduler>::new();
     let mailbox = driver.mailbox();
@@ -153,7 +165,8 @@ async fn start(options: Options) -> Result<(), RunError> {
     let events = EventSink::start(&api.limited_by(limiter()), &host);
     let informers = Informers::new(&unlimited, mailbox.clone());
 
-    let source = source(options.policies, options.profiles, &unlimited, &term, &informers, &mailbox);
+    let profiles = timed(options.profiles, Arc::clone(&watch) as Arc<dyn Probe>);
+    let source = source(options.policies, profiles, &unlimited, &term, &informers, &mailbox);
     let policies = source.state();
     let status = Arc::new(Status { leading: AtomicBool::new(false), stopping: AtomicBool::new(false) });
     if let Some(server) = server {
@@ -161,7 +174,7 @@ async fn start(options: Options) -> Result<(), RunError> {
         tracing::info!(port, "serving securely");
         let pages = Pages {
             checks: checks(&status, &informers, &policies, &term, options.election.is_some()),
-            metrics: metrics_page(&metrics, &driver, &informers, &policies, &events, &binding),
+            metrics: metrics_page((&metrics, &watch), &driver, &informers, &policies, &events, &binding),
             resources: resources_page(&driver, &status),
             configz: configz_page(options.configz, &policies),
             access,
@@ -295,6 +308,17 @@ async fn reach(api: &Api) -> Result<(), RunError> {
     }
 }
 
+/// The same profiles, whose points and plugins are timed.
+fn timed(profiles: MakeProfiles, probe: Arc<dyn Probe>) -> MakeProfiles {
+    Box::new(move |policies| {
+        let mut made = profiles(policies)?;
+        for framework in made.frameworks.iter_mut().filter_map(Arc::get_mut) {
+            framework.observe(&probe);
+        }
+        Ok(made)
+    })
+}
+
 /// The source of policies: what it loads becomes profiles, and is in service when the watches bring what it reads.
 fn source(
     settings: policy_source::Settings,
@@ -376,7 +400,7 @@ fn checks(
 }
 
 fn metrics_page(
-    metrics: &Arc<Metrics>,
+    (metrics, watch): (&Arc<Metrics>, &Arc<Stopwatch>),
     driver: &Driver<Scheduler>,
     informers: &Informers,
     policies: &State,
@@ -385,7 +409,9 @@ fn metrics_page(
 ) -> serve::Page {
     let (metrics, driver, informers) = (Arc::clone(metrics), driver.clone(), informers.clone());
     let (policies, events, binding) = (policies.clone(), events.clone(), Arc::clone(binding));
+    let watch = Arc::clone(watch);
     Box::new(move || {
+        watch.settle();
         let (metrics, driver, informers) = (Arc::clone(&metrics), driver.clone(), informers.clone());
         let (policies, events, binding) = (policies.clone(), events.clone(), Arc::clone(&binding));
         Box::pin(async move {

@@ -5,7 +5,7 @@
 use super::best::{self, Totals};
 use super::plain::{ask_each, nominated_node_fits, note_plugins};
 use super::{Decider, Selected, TieBreak, sampling};
-use crate::framework::{Code, Cycle, Feasible, Recorder, Status, Verdicts};
+use crate::framework::{Code, Cycle, Feasible, Recorder, Span, Status, Verdicts};
 use crate::model::{NodeId, NodeSet, Snapshot};
 
 /// The fast decider.
@@ -35,7 +35,11 @@ impl Scan {
         for id in framework.filters(&c.state).collect::<Vec<_>>() {
             let Some(point) = framework.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
             self.verdicts.clear();
-            point.filter_range(&c.handle(s).for_plugin(id), nodes, &mut self.verdicts);
+            framework.evaluated(id, Span::Filter, nodes.len());
+            framework.timed_plugin(c.sampled, id, Span::Filter, || {
+                point.filter_range(&c.handle(s).for_plugin(id), nodes, &mut self.verdicts);
+                Ok(())
+            })?;
             if self.verdicts.by_word().is_empty() {
                 continue;
             }
@@ -126,13 +130,16 @@ impl Decider for Scan {
         if let Some(left) = &left {
             nodes.intersect(left);
         }
-        match sampling::enough(&framework, nodes.len()) {
-            Some(_) => {
-                let order = sampling::tree_order(s, &nodes);
-                nodes = ask_each(c, s, &order, &mut self.next_start)?;
+        framework.timed(Span::Filter, || {
+            match sampling::enough(&framework, nodes.len()) {
+                Some(_) => {
+                    let order = sampling::tree_order(s, &nodes);
+                    nodes = ask_each(c, s, &order, &mut self.next_start)?;
+                }
+                None => self.ask_ranges(c, s, &mut nodes)?,
             }
-            None => self.ask_ranges(c, s, &mut nodes)?,
-        }
+            Ok(())
+        })?;
         rec.filtered(&nodes, &c.diagnosis.nodes);
         Ok(Feasible { nodes })
     }
@@ -154,12 +161,18 @@ impl Decider for Scan {
         } else {
             framework.run_pre_score(c, s, on)?;
         }
-        for (scorer, point) in framework.scorers(&c.state) {
-            let h = c.handle(s).for_plugin(scorer.plugin);
-            let done = point.score_range(&h, &on.nodes, &mut self.totals.raw);
-            done.map_err(|status| best::score_failed(c, status.by(scorer.plugin)))?;
-            self.totals.add(&framework, scorer, point, &on.nodes, rec)?;
-        }
+        framework.timed(Span::Score, || {
+            for (scorer, point) in framework.scorers(&c.state) {
+                let h = c.handle(s).for_plugin(scorer.plugin);
+                framework.evaluated(scorer.plugin, Span::Score, on.nodes.len());
+                let done = framework.timed_plugin(c.sampled, scorer.plugin, Span::Score, || {
+                    point.score_range(&h, &on.nodes, &mut self.totals.raw)
+                });
+                done.map_err(|status| best::score_failed(c, status.by(scorer.plugin)))?;
+                self.totals.add(&framework, scorer, point, &on.nodes, rec)?;
+            }
+            Ok(())
+        })?;
         self.totals.known = true;
         rec.totals(&on.nodes, &self.totals.totals);
         Ok(())

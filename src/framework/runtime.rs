@@ -10,6 +10,7 @@ use super::events::Waits;
 use super::handle::{Act, Actor, Handle};
 use super::plugin::{Plugin, PluginId, PluginSet};
 use super::points::*;
+use super::probe::{Span, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::recorder::Recorder;
 use super::simulation::Simulation;
@@ -55,6 +56,7 @@ pub struct Framework {
     waits: Waits,
     concerns: Concerns,
     order: Order,
+    pub(super) watch: Option<Watch>,
 }
 
 /// Where plugins stand at the points at which pods pass some of them over.
@@ -89,13 +91,23 @@ pub struct Cycle {
     pub queued_at: Option<Time>,
     /// How often it was tried before.
     pub attempts: u32,
+    /// Whether its plugins are timed one by one.
+    pub sampled: bool,
 }
 
 impl Cycle {
     /// A cycle that has not begun.
     pub fn new(pod: Arc<PodInfo>, framework: Arc<Framework>, now: Time) -> Self {
-        let state = CycleState::default();
-        Self { pod, framework, state, diagnosis: Diagnosis::default(), now, queued_at: None, attempts: 0 }
+        Self {
+            pod,
+            framework,
+            state: CycleState::default(),
+            diagnosis: Diagnosis::default(),
+            now,
+            queued_at: None,
+            attempts: 0,
+            sampled: false,
+        }
     }
 
     /// The frozen view for plugins.
@@ -125,8 +137,16 @@ impl Framework {
             pre_score: places(&points.pre_score),
             score: Places::of(points.score.iter().map(|entry| entry.plugin)),
         };
-        let percentage_of_nodes_to_score = None;
-        Self { scheduler_name, percentage_of_nodes_to_score, plugins, points, waits, concerns, order }
+        Self {
+            scheduler_name,
+            percentage_of_nodes_to_score: None,
+            plugins,
+            points,
+            waits,
+            concerns,
+            order,
+            watch: None,
+        }
     }
 
     /// The plugins in the order of the profile; a [`PluginId`] is a place in it.
@@ -171,12 +191,17 @@ impl Framework {
             [] => None,
             _ => self.concerns.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
         };
-        for id in some.as_ref().unwrap_or(point) {
-            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
-                point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))?;
+        let sampled = self.samples();
+        self.timed(Span::PreEnqueue, || {
+            for id in some.as_ref().unwrap_or(point) {
+                if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
+                    self.timed_plugin(sampled, *id, Span::PreEnqueue, || {
+                        point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))
+                    })?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The pod's place in the queue.
@@ -194,6 +219,15 @@ impl Framework {
         snapshot: &Snapshot,
         recorder: &mut dyn Recorder,
     ) -> Result<Option<NodeSet>, Status> {
+        self.timed(Span::PreFilter, || self.ask_pre_filters(cycle, snapshot, recorder))
+    }
+
+    fn ask_pre_filters(
+        &self,
+        cycle: &mut Cycle,
+        snapshot: &Snapshot,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Option<NodeSet>, Status> {
         let mut left: Option<NodeSet> = None;
         let mut narrowed = PluginSet::default();
         let mut refused: Option<Status> = None;
@@ -201,8 +235,13 @@ impl Framework {
         for id in some.as_ref().unwrap_or(&self.points.pre_filter) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
-            let outcome = point.pre_filter(&cycle.handle(snapshot).for_plugin(*id), &mut slot);
-            let outcome = outcome.map_err(|status| status.by(*id));
+            let outcome = self.timed_plugin(cycle.sampled, *id, Span::PreFilter, || {
+                let outcome = point.pre_filter(&cycle.handle(snapshot).for_plugin(*id), &mut slot);
+                outcome.map_err(|status| status.by(*id))
+            });
+            if !matches!(outcome, Ok(PreFilterOutcome::Skip)) {
+                self.evaluated(*id, Span::PreFilter, 1);
+            }
             *cycle.state.slot_mut(*id) = slot;
             recorder.pre_filter(*id, &outcome);
             match outcome {
@@ -292,6 +331,7 @@ impl Framework {
     pub fn filter_node(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         for id in self.filters(h.cycle) {
             let Some(point) = self.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
+            self.evaluated(id, Span::Filter, 1);
             if let Err(status) = point.filter(&h.for_plugin(id), node) {
                 let status = status.by(id);
                 return Err(if status.code == Code::Error { self.filter_error(status) } else { status });
@@ -357,11 +397,20 @@ impl Framework {
 
     /// PreScore plugins; those that say Skip are not asked for scores.
     pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
+        self.timed(Span::PreScore, || self.ask_pre_scores(cycle, snapshot, on))
+    }
+
+    fn ask_pre_scores(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
         let some = cycle.state.concerned.clone();
         for id in some.as_ref().map_or(&self.points.pre_score, |some| &some.pre_score) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_score()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
-            let outcome = point.pre_score(&cycle.handle(snapshot).for_plugin(*id), on, &mut slot);
+            let outcome = self.timed_plugin(cycle.sampled, *id, Span::PreScore, || {
+                point.pre_score(&cycle.handle(snapshot).for_plugin(*id), on, &mut slot)
+            });
+            if !matches!(outcome, Ok(PreScoreOutcome::Skip)) {
+                self.evaluated(*id, Span::PreScore, 1);
+            }
             *cycle.state.slot_mut(*id) = slot;
             match outcome {
                 Ok(PreScoreOutcome::Score) => {}
@@ -386,24 +435,31 @@ impl Framework {
 
     /// Reserve plugins in order. After a refusal the caller runs [`Framework::run_unreserve`].
     pub fn run_reserve(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) -> Result<(), Status> {
-        for id in &self.points.reserve {
-            let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) else { continue };
-            if let Err(status) = point.reserve(&mut act.actor(cycle, *id), node) {
-                let status = status.by(*id);
-                let failed = status.code == Code::Error;
-                return Err(if failed { self.failed("running Reserve plugin", status) } else { status });
+        self.timed(Span::Reserve, || {
+            for id in &self.points.reserve {
+                let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) else { continue };
+                let done = self.timed_plugin(cycle.sampled, *id, Span::Reserve, || {
+                    point.reserve(&mut act.actor(cycle, *id), node)
+                });
+                if let Err(status) = done {
+                    let status = status.by(*id);
+                    let failed = status.code == Code::Error;
+                    return Err(if failed { self.failed("running Reserve plugin", status) } else { status });
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Unreserve of all Reserve plugins, in reverse order.
     pub fn run_unreserve(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) {
+        let since = self.mark();
         for id in self.points.reserve.iter().rev() {
             if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) {
                 point.unreserve(&mut act.actor(cycle, *id), node);
             }
         }
+        self.point_ended(Span::Unreserve, "Success", since);
     }
 
     /// Permit plugins in order: those that let the pod wait, with their deadlines; empty when it goes on.
@@ -413,10 +469,30 @@ impl Framework {
         node: NodeId,
         act: &mut Acting,
     ) -> Result<Vec<(PluginId, Time)>, Status> {
+        let since = self.mark();
+        let asked = self.ask_permits(cycle, node, act);
+        let code = match &asked {
+            Ok(waits) if waits.is_empty() => "Success",
+            Ok(_) => "Wait",
+            Err(status) => status.code.name(),
+        };
+        self.point_ended(Span::Permit, code, since);
+        asked
+    }
+
+    fn ask_permits(
+        &self,
+        cycle: &mut Cycle,
+        node: NodeId,
+        act: &mut Acting,
+    ) -> Result<Vec<(PluginId, Time)>, Status> {
         let mut waits = Vec::new();
         for id in &self.points.permit {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.permit()) else { continue };
-            match point.permit(&mut act.actor(cycle, *id), node) {
+            let answer = self.timed_plugin(cycle.sampled, *id, Span::Permit, || {
+                point.permit(&mut act.actor(cycle, *id), node)
+            });
+            match answer {
                 Ok(PermitOutcome::Allow) => {}
                 Ok(PermitOutcome::Wait { until }) => {
                     waits.push((*id, until.min(cycle.now + MAX_PERMIT_WAIT)))
@@ -455,11 +531,13 @@ impl Framework {
 
     /// PostBind plugins in order.
     pub fn run_post_bind(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) {
+        let since = self.mark();
         for id in &self.points.post_bind {
             if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.post_bind()) {
                 point.post_bind(&mut act.actor(cycle, *id), node);
             }
         }
+        self.point_ended(Span::PostBind, "Success", since);
     }
 }
 

@@ -22,8 +22,8 @@ use super::permit::Wait;
 use super::queue::{Queued, Scope};
 use super::{Deferred, Scheduler};
 use crate::framework::{
-    Answer, BindTask, CallError, Cycle, EventRecord, EventType, PluginId, PreFlight, Status, TaskPoll,
-    Ticket, Wake,
+    Answer, BindTask, CallError, Cycle, EventRecord, EventType, Mark, PluginId, PreFlight, Span, Status,
+    TaskPoll, Ticket, Wake,
 };
 use crate::model::{Duration, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
@@ -43,6 +43,8 @@ pub(super) struct BindingCycle {
     pub(super) began: Time,
     pub(super) stage: BindingStage,
     groups: VecDeque<Vec<PluginId>>,
+    /// Since when it is where it is, for metrics: waiting at Permit, at PreBind, at Bind.
+    pub(super) since: Option<Mark>,
 }
 
 /// How far a binding has come.
@@ -90,7 +92,7 @@ impl Clone for Task {
 impl BindingCycle {
     pub(super) fn new(cycle: Cycle, queued: Queued, node: NodeId, node_name: Symbol, now: Time) -> Self {
         let stage = BindingStage::Permit(Vec::new());
-        Self { cycle, queued, node, node_name, began: now, stage, groups: VecDeque::new() }
+        Self { cycle, queued, node, node_name, began: now, stage, groups: VecDeque::new(), since: None }
     }
 
     fn key(&self) -> &PodKey {
@@ -198,7 +200,8 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let groups = match self.pre_flight(&mut binding) {
+        let framework = binding.cycle.framework.clone();
+        let groups = match framework.timed(Span::PreBindPreFlight, || self.pre_flight(&mut binding)) {
             Ok(groups) => groups,
             Err(status) => return self.binding_failed(binding, status, now, out),
         };
@@ -212,8 +215,8 @@ impl Scheduler {
         if waits.is_empty() {
             return self.permitted(binding, now, out);
         }
-        let framework = binding.cycle.framework.clone();
         let waits = waits.into_iter().map(|(plugin, until)| Wait::new(&framework, plugin, until, now));
+        binding.since = framework.mark();
         binding.stage = BindingStage::Permit(waits.collect());
         self.cache.wait(&binding.key().clone(), true);
         self.bindings.put(binding);
@@ -228,7 +231,10 @@ impl Scheduler {
         for id in &framework.points().pre_bind {
             let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.pre_bind()) else { continue };
             let handle = binding.cycle.handle(&self.cache.snapshot).for_plugin(*id);
-            match guard(&framework, || point.pre_flight(&handle, binding.node)) {
+            let answer = framework.timed_plugin(binding.cycle.sampled, *id, Span::PreBindPreFlight, || {
+                guard(&framework, || point.pre_flight(&handle, binding.node))
+            });
+            match answer {
                 Ok(PreFlight::Skip) => {}
                 Ok(PreFlight::Run { parallel }) => {
                     match groups.back_mut().filter(|_| beside && parallel) {
@@ -255,8 +261,9 @@ impl Scheduler {
     }
 
     /// The pod may go on: from here on events are not kept for it.
-    pub(super) fn permitted(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+    pub(super) fn permitted(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         self.queue.done(binding.key());
+        binding.since = binding.cycle.framework.mark();
         self.next_group(binding, now, out);
     }
 
@@ -361,6 +368,8 @@ impl Scheduler {
 
     fn bind(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let framework = binding.cycle.framework.clone();
+        framework.point_ended(Span::PreBind, "Success", binding.since);
+        binding.since = framework.mark();
         let call =
             guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node));
         match call {
@@ -371,7 +380,10 @@ impl Scheduler {
                 binding.stage = BindingStage::Bind(ticket);
                 self.bindings.put(binding);
             }
-            Err(status) => self.binding_failed(binding, status, now, out),
+            Err(status) => {
+                framework.point_ended(Span::Bind, status.code.name(), binding.since.take());
+                self.binding_failed(binding, status, now, out);
+            }
         }
     }
 
@@ -421,7 +433,11 @@ impl Scheduler {
         out: &mut Vec<Effect>,
     ) {
         let framework = &binding.cycle.framework;
-        let name = framework.points().bind.first().map_or("", |id| framework.plugin_name(*id)).to_owned();
+        let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
+        let name = framework.plugin_name(binder).to_owned();
+        let code = if answer.is_ok() { "Success" } else { "Error" };
+        framework.point_ended(Span::Bind, code, binding.since);
+        framework.plugin_ended(binder, Span::Bind, code, binding.since.filter(|_| binding.cycle.sampled));
         let text = |message: &str| format!("running Bind plugin {name:?}: {message}");
         let key = binding.key().clone();
         match answer {
@@ -534,6 +550,16 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
+        let framework = &binding.cycle.framework;
+        match &binding.stage {
+            BindingStage::Permit(waits) if !waits.is_empty() => {
+                framework.waited(status.code.name(), binding.since);
+            }
+            BindingStage::PreBind(_) => {
+                framework.point_ended(Span::PreBind, status.code.name(), binding.since);
+            }
+            _ => {}
+        }
         let open = self.calls_to_wait_for(&binding);
         self.stop_waiting(&mut binding, now);
         binding.stage = BindingStage::Leaving { open, status: Some(status) };

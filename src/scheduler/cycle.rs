@@ -11,7 +11,7 @@ use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
 use super::queue::Queued;
 use crate::framework::{
     Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, PluginId, PostFilterOutcome, Runner,
-    Status,
+    Span, Status,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,6 +58,7 @@ impl Scheduler {
         let mut cycle = Cycle::new(pod, queued.judges.framework.clone(), now);
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);
+        cycle.sampled = cycle.framework.samples();
         let mut detail = Detail::new(self.options.records_of(&cycle.pod.key));
 
         let chosen = self.choose(&mut cycle, &mut detail);
@@ -142,6 +143,7 @@ impl Scheduler {
         let snapshot = &self.cache.snapshot;
         let mut messages = Vec::new();
         let mut nominated = None;
+        let since = framework.mark().filter(|_| !framework.points().post_filter.is_empty());
         let answered = catch_unwind(AssertUnwindSafe(|| {
             for id in &framework.points().post_filter {
                 let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.post_filter()) else {
@@ -149,7 +151,10 @@ impl Scheduler {
                 };
                 let handle = cycle.handle(snapshot).for_plugin(*id);
                 let runner = Runner { framework: &framework, handle };
-                match point.post_filter(&handle, &cycle.diagnosis.nodes, &runner) {
+                let answer = framework.timed_plugin(cycle.sampled, *id, Span::PostFilter, || {
+                    point.post_filter(&handle, &cycle.diagnosis.nodes, &runner)
+                });
+                match answer {
                     Ok(PostFilterOutcome::Nominate(node)) => {
                         nominated = Some(node);
                         return Ok(());
@@ -173,6 +178,12 @@ impl Scheduler {
             }
             Ok(())
         }));
+        let code = match &answered {
+            Ok(Ok(())) if nominated.is_some() => "Success",
+            Ok(Ok(())) => "Unschedulable",
+            _ => "Error",
+        };
+        framework.point_ended(Span::PostFilter, code, since);
         match answered {
             Ok(Ok(())) => {}
             Ok(Err(status)) => return Refusal::error(status),

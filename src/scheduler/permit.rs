@@ -166,6 +166,7 @@ impl Scheduler {
 
     fn goes_on(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         self.cache.wait(&binding.cycle.pod.key, false);
+        binding.cycle.framework.waited("Success", binding.since);
         self.permitted(binding, now, out);
     }
 

@@ -21,6 +21,7 @@ mod gangs;
 mod deployed;
 mod rights;
 mod pages;
+mod peers;
 mod mistakes;
 mod soak;
 mod live;

@@ -1,0 +1,189 @@
+//! The probe of a running scheduler: how long extension points, plugins and calls take, into metrics. Handed to every
+//! framework that comes into service, and to the connection; plugins are timed one by one in one attempt of ten, as
+//! upstream does.
+
+use super::client::Observer;
+use super::metrics::{Labels, Metrics};
+use crate::framework::{Mark, Probe, Span, Tally};
+use crate::model::Symbol;
+use http::Method;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One attempt of so many has its plugins timed.
+///
+/// Source: `pkg/scheduler/scheduler.go`, `pluginMetricsSamplePercent`.
+const SAMPLED: u64 = 10;
+
+/// Times points and plugins.
+pub struct Stopwatch {
+    metrics: Arc<Metrics>,
+    base: Instant,
+    attempts: AtomicU64,
+    /// Looked up once: making the labels of a sample costs more than the sample.
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    points: FxHashMap<(Symbol, Span, &'static str), Histogram>,
+    plugins: FxHashMap<(Symbol, Span, &'static str), Histogram>,
+    evaluations: Vec<(Labels, Arc<Count>)>,
+    calls: FxHashMap<(Method, Option<u16>), (Counter, Histogram)>,
+}
+
+/// How often a plugin was asked.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Tally for Count {
+    fn add(&self, times: u64) {
+        self.0.fetch_add(times, Ordering::Relaxed);
+    }
+}
+
+impl Stopwatch {
+    /// Writes into these metrics.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, base: Instant::now(), attempts: AtomicU64::new(0), known: Mutex::default() }
+    }
+
+    /// Brings the counters of evaluations up to date; before the metrics are shown.
+    pub fn settle(&self) {
+        for (labels, count) in &self.known().evaluations {
+            let counter = self.metrics.plugin_evaluations.get_or_create(labels);
+            counter.inc_by(count.0.load(Ordering::Relaxed).saturating_sub(counter.get()));
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seconds(&self, since: Mark) -> f64 {
+        self.mark().0.saturating_sub(since.0) as f64 / 1e9
+    }
+}
+
+impl Probe for Stopwatch {
+    fn mark(&self) -> Mark {
+        Mark(u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn samples(&self) -> bool {
+        // Attempts come in patterns, such as PreEnqueue and cycle in turn: a plain every tenth would see one kind only.
+        // The finaliser of SplitMix64.
+        let mut hash = self.attempts.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (hash ^ hash >> 31).is_multiple_of(SAMPLED)
+    }
+
+    fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark) {
+        let seconds = self.seconds(since);
+        let histogram = |_: &_| {
+            let labels = vec![
+                ("extension_point", point.name().to_owned()),
+                ("status", code.to_owned()),
+                ("profile", profile.to_string()),
+            ];
+            self.metrics.extension_point_duration.get_or_create(&labels).clone()
+        };
+        let key = (profile.clone(), point, code);
+        self.known().points.entry(key).or_insert_with_key(histogram).observe(seconds);
+    }
+
+    fn plugin(&self, plugin: &str, point: Span, code: &'static str, since: Mark) {
+        let seconds = self.seconds(since);
+        let histogram = |_: &_| {
+            let labels = vec![
+                ("plugin", plugin.to_owned()),
+                ("extension_point", point.name().to_owned()),
+                ("status", code.to_owned()),
+            ];
+            self.metrics.plugin_duration.get_or_create(&labels).clone()
+        };
+        let key = (Symbol::new(plugin), point, code);
+        self.known().plugins.entry(key).or_insert_with_key(histogram).observe(seconds);
+    }
+
+    fn waited(&self, code: &'static str, since: Mark) {
+        let labels = vec![("result", code.to_owned())];
+        self.metrics.permit_wait.get_or_create(&labels).observe(self.seconds(since));
+    }
+
+    fn evaluations(&self, profile: &Symbol, plugin: &str, point: Span) -> Arc<dyn Tally> {
+        let labels = vec![
+            ("plugin", plugin.to_owned()),
+            ("extension_point", point.name().to_owned()),
+            ("profile", profile.to_string()),
+        ];
+        let mut known = self.known();
+        if let Some((_, count)) = known.evaluations.iter().find(|(of, _)| *of == labels) {
+            return Arc::clone(count) as Arc<dyn Tally>;
+        }
+        let count = Arc::<Count>::default();
+        known.evaluations.push((labels, Arc::clone(&count)));
+        count
+    }
+}
+
+impl Observer for Stopwatch {
+    fn called(&self, method: &Method, server: &str, code: Option<u16>, took: Duration) {
+        let host = server.split_once("://").map_or(server, |(_, host)| host);
+        let samples = |_: &_| {
+            let code = code.map_or("<error>".to_owned(), |code| code.to_string());
+            let (host, verb) = (host.to_owned(), method.to_string());
+            let labels = vec![("code", code), ("host", host.clone()), ("method", verb.clone())];
+            let counter = self.metrics.client_requests.get_or_create(&labels).clone();
+            let labels = vec![("host", host), ("verb", verb)];
+            (counter, self.metrics.client_duration.get_or_create(&labels).clone())
+        };
+        let mut known = self.known();
+        let (count, duration) = known.calls.entry((method.clone(), code)).or_insert_with_key(samples);
+        count.inc();
+        duration.observe(took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_timed_is_shown_under_upstreams_names() {
+        let metrics = Arc::new(Metrics::new());
+        let watch = Stopwatch::new(Arc::clone(&metrics));
+        let profile = Symbol::new("p");
+        let since = watch.mark();
+        watch.point(&profile, Span::PreFilter, "Success", since);
+        watch.point(&profile, Span::PreFilter, "Success", since);
+        watch.plugin("NodePorts", Span::PreFilter, "Skip", since);
+        watch.waited("Unschedulable", since);
+        watch.evaluations(&profile, "NodePorts", Span::Filter).add(5);
+        // After a reload the same counter goes on.
+        watch.evaluations(&profile, "NodePorts", Span::Filter).add(2);
+        watch.called(&Method::POST, "https://10.0.0.1:6443", Some(201), Duration::from_millis(30));
+        watch.called(&Method::POST, "https://10.0.0.1:6443", None, Duration::from_secs(90));
+        watch.settle();
+        let text = metrics.encode();
+        for line in [
+            r#"scheduler_framework_extension_point_duration_seconds_count{extension_point="PreFilter",status="Success",profile="p"} 2"#,
+            r#"scheduler_plugin_execution_duration_seconds_count{plugin="NodePorts",extension_point="PreFilter",status="Skip"} 1"#,
+            r#"scheduler_permit_wait_duration_seconds_count{result="Unschedulable"} 1"#,
+            r#"scheduler_plugin_evaluation_total{plugin="NodePorts",extension_point="Filter",profile="p"} 7"#,
+            r#"rest_client_requests_total{code="<error>",host="10.0.0.1:6443",method="POST"} 1"#,
+            r#"rest_client_request_duration_seconds_bucket{le="0.1",host="10.0.0.1:6443",verb="POST"} 1"#,
+            r#"rest_client_request_duration_seconds_count{host="10.0.0.1:6443",verb="POST"} 2"#,
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
+        }
+        let mut sampled = [0, 0];
+        (0..10_000).for_each(|i| sampled[i % 2] += i32::from(watch.samples()));
+        assert!(sampled.iter().all(|sampled| (400..600).contains(sampled)), "{sampled:?} of 5,000 each");
+    }
+}

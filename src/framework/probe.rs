@@ -1,0 +1,290 @@
+//! [`Probe`]: told how long extension points and plugins took, for metrics. The cluster room hands one in with its clock;
+//! a framework without one is not timed. It gives nothing back that a decision could depend on: a [`Mark`] is only handed
+//! to it again.
+//!
+//! Source: `pkg/scheduler/framework/runtime/framework.go`, `pkg/scheduler/metrics/metrics.go`.
+
+use super::plugin::PluginId;
+use super::points::{
+    BindOutcome, PermitOutcome, PostFilterOutcome, PreFilterOutcome, PreFlight, PreScoreOutcome,
+};
+use super::runtime::Framework;
+use super::status::Status;
+use crate::model::Symbol;
+use std::sync::Arc;
+
+/// What is timed: upstream's names of extension points in metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)] // named like the extension points
+pub enum Span {
+    PreEnqueue,
+    PreFilter,
+    Filter,
+    PostFilter,
+    PreScore,
+    Score,
+    Reserve,
+    Unreserve,
+    Permit,
+    PreBindPreFlight,
+    PreBind,
+    Bind,
+    PostBind,
+}
+
+impl Span {
+    /// The points at which evaluations are counted.
+    const COUNTED: [Span; 4] = [Span::PreFilter, Span::Filter, Span::PreScore, Span::Score];
+
+    /// The value of the label `extension_point`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Span::PreEnqueue => "PreEnqueue",
+            Span::PreFilter => "PreFilter",
+            Span::Filter => "Filter",
+            Span::PostFilter => "PostFilter",
+            Span::PreScore => "PreScore",
+            Span::Score => "Score",
+            Span::Reserve => "Reserve",
+            Span::Unreserve => "Unreserve",
+            Span::Permit => "Permit",
+            Span::PreBindPreFlight => "PreBindPreFlight",
+            Span::PreBind => "PreBind",
+            Span::Bind => "Bind",
+            Span::PostBind => "PostBind",
+        }
+    }
+}
+
+/// An instant of the probe's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(pub u64);
+
+/// Counts; only its maker can read it.
+pub trait Tally: Send + Sync {
+    /// So many more.
+    fn add(&self, times: u64);
+}
+
+/// Is told what took how long.
+pub trait Probe: Send + Sync {
+    /// The present instant.
+    fn mark(&self) -> Mark;
+    /// An attempt begins: whether its plugins are timed one by one. Upstream does so for one attempt in ten.
+    fn samples(&self) -> bool;
+    /// All plugins of a point ran, for a pod of this profile, and came to `code`.
+    fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark);
+    /// One plugin ran.
+    fn plugin(&self, plugin: &str, point: Span, code: &'static str, since: Mark);
+    /// A pod has waited at Permit.
+    fn waited(&self, code: &'static str, since: Mark);
+    /// Counts how often a plugin is asked at a point by the pods of a profile.
+    fn evaluations(&self, profile: &Symbol, plugin: &str, point: Span) -> Arc<dyn Tally>;
+}
+
+/// The name of a code that is not an error.
+pub trait Outcome {
+    /// As upstream writes it.
+    fn code(&self) -> &'static str {
+        "Success"
+    }
+}
+
+impl Outcome for () {}
+impl<T> Outcome for Option<T> {}
+impl Outcome for PostFilterOutcome {}
+
+/// The groups of PreBind plugins that have work.
+impl<T> Outcome for std::collections::VecDeque<T> {
+    fn code(&self) -> &'static str {
+        if self.is_empty() { "Skip" } else { "Success" }
+    }
+}
+
+impl Outcome for PreFilterOutcome {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::Skip) { "Skip" } else { "Success" }
+    }
+}
+
+impl Outcome for PreScoreOutcome {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::Skip) { "Skip" } else { "Success" }
+    }
+}
+
+impl Outcome for PermitOutcome {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::Wait { .. }) { "Wait" } else { "Success" }
+    }
+}
+
+impl Outcome for PreFlight {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::Skip) { "Skip" } else { "Success" }
+    }
+}
+
+impl Outcome for BindOutcome {
+    fn code(&self) -> &'static str {
+        if matches!(self, Self::Skip) { "Skip" } else { "Success" }
+    }
+}
+
+fn code_of<T: Outcome>(of: &Result<T, Status>) -> &'static str {
+    match of {
+        Ok(outcome) => outcome.code(),
+        Err(status) => status.code.name(),
+    }
+}
+
+/// The probe of a framework, and the counters it gave out: of each plugin, those of [`Span::COUNTED`].
+pub(super) struct Watch {
+    probe: Arc<dyn Probe>,
+    evaluations: Vec<[Option<Arc<dyn Tally>>; 4]>,
+}
+
+impl Framework {
+    /// The same framework, watched by a probe from its first attempt on.
+    pub fn observe(&mut self, probe: &Arc<dyn Probe>) {
+        let points = self.points();
+        let scorers: Vec<PluginId> = points.score.iter().map(|scorer| scorer.plugin).collect();
+        let lists = [&points.pre_filter, &points.filter, &points.pre_score, &scorers];
+        let mut evaluations: Vec<[Option<Arc<dyn Tally>>; 4]> =
+            vec![Default::default(); self.plugins().len()];
+        for (at, (point, list)) in Span::COUNTED.into_iter().zip(lists).enumerate() {
+            for id in list {
+                let count = probe.evaluations(&self.scheduler_name, self.plugin_name(*id), point);
+                if let Some(counters) = evaluations.get_mut(id.index()) {
+                    counters[at] = Some(count);
+                }
+            }
+        }
+        self.watch = Some(Watch { probe: Arc::clone(probe), evaluations });
+    }
+
+    /// Whether the plugins of an attempt that begins now are timed one by one.
+    pub fn samples(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.probe.samples())
+    }
+
+    /// The present instant, where somebody wants it.
+    pub fn mark(&self) -> Option<Mark> {
+        self.watch.as_ref().map(|watch| watch.probe.mark())
+    }
+
+    /// A point that began at `since` is through.
+    pub fn point_ended(&self, point: Span, code: &'static str, since: Option<Mark>) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.point(&self.scheduler_name, point, code, since);
+        }
+    }
+
+    /// A plugin that began at `since` is through.
+    pub fn plugin_ended(&self, id: PluginId, point: Span, code: &'static str, since: Option<Mark>) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.plugin(self.plugin_name(id), point, code, since);
+        }
+    }
+
+    /// A pod that waits at Permit since then waits no more.
+    pub fn waited(&self, code: &'static str, since: Option<Mark>) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.waited(code, since);
+        }
+    }
+
+    /// A plugin is asked so many times.
+    pub fn evaluated(&self, id: PluginId, point: Span, times: usize) {
+        let Some(counters) = self.watch.as_ref().and_then(|watch| watch.evaluations.get(id.index())) else {
+            return;
+        };
+        let counted = Span::COUNTED.iter().position(|counted| *counted == point);
+        if let Some(Some(counter)) = counted.and_then(|at| counters.get(at)) {
+            counter.add(times as u64);
+        }
+    }
+
+    /// Runs all plugins of a point.
+    pub fn timed<T: Outcome>(
+        &self,
+        point: Span,
+        work: impl FnOnce() -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        let since = self.mark();
+        let done = work();
+        self.point_ended(point, code_of(&done), since);
+        done
+    }
+
+    /// Runs one plugin, timed when the attempt is one of the sample.
+    pub fn timed_plugin<T: Outcome>(
+        &self,
+        sampled: bool,
+        id: PluginId,
+        point: Span,
+        work: impl FnOnce() -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        if !sampled {
+            return work();
+        }
+        let since = self.mark();
+        let done = work();
+        self.plugin_ended(id, point, code_of(&done), since);
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framework::Points;
+    use std::sync::mpsc::{Sender, channel};
+
+    struct Notes(Sender<String>);
+
+    impl Probe for Notes {
+        fn mark(&self) -> Mark {
+            Mark(7)
+        }
+        fn samples(&self) -> bool {
+            true
+        }
+        fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark) {
+            self.0.send(format!("{profile} {} {code} {}", point.name(), since.0)).unwrap();
+        }
+        fn plugin(&self, plugin: &str, point: Span, code: &'static str, _: Mark) {
+            self.0.send(format!("[{plugin}] {} {code}", point.name())).unwrap();
+        }
+        fn waited(&self, code: &'static str, _: Mark) {
+            self.0.send(format!("waited {code}")).unwrap();
+        }
+        fn evaluations(&self, _: &Symbol, _: &str, _: Span) -> Arc<dyn Tally> {
+            Arc::new(Nobody)
+        }
+    }
+
+    struct Nobody;
+
+    impl Tally for Nobody {
+        fn add(&self, _: u64) {}
+    }
+
+    #[test]
+    fn codes_are_those_of_upstream() {
+        let (send, notes) = channel();
+        let probe: Arc<dyn Probe> = Arc::new(Notes(send));
+        let mut framework = Framework::new(Symbol::new("p"), Vec::new(), Points::default());
+        assert!(!framework.samples() && framework.mark().is_none());
+        framework.observe(&probe);
+        let _ = framework.timed(Span::Filter, || Ok(()));
+        let _: Result<(), Status> = framework.timed(Span::Reserve, || Err(Status::unschedulable("no")));
+        let skip = || Ok(PreFilterOutcome::Skip);
+        let _ = framework.timed_plugin(true, PluginId::NONE, Span::PreFilter, skip);
+        let _ = framework.timed_plugin(false, PluginId::NONE, Span::PreFilter, skip);
+        assert_eq!(
+            notes.try_iter().collect::<Vec<_>>(),
+            ["p Filter Success 7", "p Reserve Unschedulable 7", "[] PreFilter Skip"]
+        );
+    }
+}

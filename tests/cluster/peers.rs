@@ -1,0 +1,195 @@
+//! Our metrics beside those of the real kube-scheduler, both after the same work: what it shows as STABLE or BETA has
+//! the same name, type, labels and buckets here; what it has and we have not is listed with the reason.
+
+use crate::hands::Hands;
+use crate::load::Load;
+use crate::ours::{Ours, Setup};
+use crate::support::{ControlPlane, objects, wait::became_true, wait_until};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// A metric as a page shows it.
+#[derive(Default, Debug)]
+struct Family {
+    kind: String,
+    help: String,
+    labels: BTreeSet<String>,
+    buckets: BTreeSet<String>,
+    values: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The families of a page in either text format; counters without `_total`.
+fn families(text: &str) -> BTreeMap<String, Family> {
+    let mut all: BTreeMap<String, Family> = BTreeMap::new();
+    let base = |name: &str| name.strip_suffix("_total").unwrap_or(name).to_owned();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap_or((rest, ""));
+            all.entry(base(name)).or_default().help = help.to_owned();
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            all.entry(base(name)).or_default().kind = kind.to_owned();
+        } else if !line.starts_with('#') && !line.is_empty() {
+            let (name, labels) = match line.split_once('{') {
+                Some((name, rest)) => (name, rest.rsplit_once('}').unwrap().0),
+                None => (line.split(' ').next().unwrap(), ""),
+            };
+            let stem = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let known = |name: &&str| all.contains_key(*name);
+            let name = base(stem.filter(known).unwrap_or(name));
+            let family = all.entry(name).or_default();
+            for pair in labels.split("\",").filter(|pair| !pair.is_empty()) {
+                let (label, value) = pair.split_once("=\"").unwrap();
+                let value = value.trim_end_matches('"');
+                if label == "le" {
+                    let bound = if value == "+Inf" { f64::INFINITY } else { value.parse().unwrap() };
+                    family.buckets.insert(format!("{bound:.6}"));
+                } else {
+                    family.labels.insert(label.to_owned());
+                    family.values.entry(label.to_owned()).or_default().insert(value.to_owned());
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn metrics_are_those_of_kube_scheduler() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "metered", 3);
+    let ours = Ours::start(plane, &Setup::new(&load.scheduler));
+    let real_name = format!("{}-real", load.scheduler);
+    let Some(real) = plane.start_kube_scheduler(&format!("profiles:\n- schedulerName: {real_name}\n")) else {
+        return;
+    };
+    // The same work for both: pods that fit, one that does not, one that is held.
+    for (who, name) in [("ours", &load.scheduler), ("real", &real_name)] {
+        let mut all: Vec<_> = (0..20)
+            .map(|i| objects::pod(&load.namespace, &format!("{who}-{i}"), name, &[("cpu", "10m")]))
+            .collect();
+        all.push(objects::pod(&load.namespace, &format!("{who}-huge"), name, &[("cpu", "9000")]));
+        let mut held = objects::pod(&load.namespace, &format!("{who}-held"), name, &[]);
+        held["spec"]["schedulingGates"] = json!([{"name": "example.com/held"}]);
+        all.push(held);
+        for pod in &mut all {
+            pod["spec"]["nodeSelector"] = load.pod("any", "1m")["spec"]["nodeSelector"].clone();
+        }
+        plane.create(&all);
+    }
+    let page = |url: &str| Hands::of(&plane.kubeconfig_for(url)).text("/metrics").unwrap_or_default();
+    let counted = |text: &str, result: &str| {
+        text.lines()
+            .filter(|line| {
+                line.starts_with("scheduler_schedule_attempts_total{")
+                    && line.contains(&format!("result=\"{result}\""))
+            })
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum::<f64>()
+    };
+    for url in [ours.url(), real.url()] {
+        wait_until("all is tried", SOON, || {
+            let text = page(&url);
+            counted(&text, "scheduled") >= 20.0 && counted(&text, "unschedulable") >= 1.0
+        });
+    }
+    let (ours_text, real_text) = (page(&ours.url()), page(&real.url()));
+    if let Some(folder) = std::env::var_os("BAYPLAN_METRICS") {
+        let folder = std::path::Path::new(&folder);
+        std::fs::write(folder.join("ours.txt"), &ours_text).unwrap();
+        std::fs::write(folder.join("real.txt"), &real_text).unwrap();
+    }
+    let (ours_has, real_has) = (families(&ours_text), families(&real_text));
+    for (name, theirs) in &real_has {
+        let wanted = WANTED.iter().any(|prefix| name.starts_with(prefix));
+        if !wanted || ELSEWHERE.iter().any(|(absent, _)| absent == name) {
+            continue;
+        }
+        let Some(mine) = ours_has.get(name) else { panic!("`{name}` is missing: {}", theirs.help) };
+        assert_eq!((&mine.kind, &mine.buckets), (&theirs.kind, &theirs.buckets), "{name}");
+        assert_eq!(mine.labels, theirs.labels, "{name}");
+    }
+    for name in ours_has.keys().filter(|name| name.starts_with("scheduler_")) {
+        let known = real_has.contains_key(name) || SELDOM.contains(&name.as_str());
+        assert!(known, "`{name}` is no metric of kube-scheduler");
+    }
+    for (name, why) in ELSEWHERE {
+        assert!(!ours_has.contains_key(*name), "`{name}` is there, though {why}");
+    }
+    for metric in SAME {
+        // Some are written a moment after the pod is bound.
+        let of = |url: &str, profile: &str| samples(&page(url), metric, profile);
+        let mut both = Default::default();
+        became_true(SOON, || {
+            both = (of(&ours.url(), &load.scheduler), of(&real.url(), &real_name));
+            both.0 == both.1
+        });
+        assert_eq!(both.0, both.1, "{metric}");
+    }
+    let asked = "scheduler_plugin_evaluation_total";
+    let mine = samples(&page(&ours.url()), asked, &load.scheduler);
+    let theirs = samples(&page(&real.url()), asked, &real_name);
+    // Every plugin that is built is asked as often as theirs.
+    assert!(mine.len() > 15, "{mine:?}");
+    let strange: Vec<_> = mine.difference(&theirs).collect();
+    assert!(strange.is_empty(), "{strange:?}");
+}
+
+/// What counts the same work alike.
+const SAME: [&str; 3] = [
+    "scheduler_schedule_attempts_total",
+    "scheduler_unschedulable_pods",
+    "scheduler_framework_extension_point_duration_seconds_count",
+];
+
+/// The samples of a metric for a profile, without its name; labels in order.
+fn samples(text: &str, metric: &str, profile: &str) -> BTreeSet<String> {
+    let mine = format!("\"{profile}\"");
+    let begins = format!("{metric}{{");
+    text.lines()
+        .filter(|line| line.starts_with(&begins) && line.contains(&mine))
+        // PostFilter: there is no such plugin here. PreEnqueue: upstream calls a refusal a success.
+        .filter(|line| !line.contains("\"PostFilter\"") && !line.contains("\"PreEnqueue\""))
+        .map(|line| sorted(&line.replace(&mine, "\"\"")))
+        .collect()
+}
+
+/// What dashboards and alerts of kube-scheduler read.
+const WANTED: [&str; 4] =
+    ["scheduler_", "leader_election_", "rest_client_request", "process_resident_memory_bytes"];
+
+/// What kube-scheduler shows and we do not, and why.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("scheduler_batch_attempts", "pods are not batched (the gate OpportunisticBatching is off)"),
+    ("scheduler_batch_cache_flushed", "pods are not batched"),
+    ("scheduler_get_node_hint_duration_seconds", "pods are not batched"),
+    ("scheduler_store_schedule_results_duration_seconds", "pods are not batched"),
+    ("scheduler_event_handling_duration_seconds", "events are taken between attempts, and not timed"),
+    ("scheduler_pod_scheduled_after_flush", "it is not counted"),
+    ("scheduler_inflight_events", "it is not counted"),
+    ("scheduler_queueing_hint_execution_duration_seconds", "hints are not timed"),
+    ("scheduler_async_api_call_execution", "calls are counted as bayplan_calls"),
+    (
+        "scheduler_async_api_call_execution_duration_seconds",
+        "calls are timed as rest_client_request_duration_seconds",
+    ),
+    ("scheduler_pending_async_api_calls", "it is not counted"),
+    ("rest_client_request_size_bytes", "sizes are not counted"),
+];
+
+/// What kube-scheduler shows only sometimes (a pod that waited at Permit, one attempt in ten): recorded by name, and in
+/// a unit test with labels and buckets.
+const SELDOM: [&str; 2] =
+    ["scheduler_permit_wait_duration_seconds", "scheduler_plugin_execution_duration_seconds"];
+
+/// A sample with its labels in the order of their names.
+fn sorted(line: &str) -> String {
+    let (name, rest) = line.split_once('{').unwrap();
+    let (labels, value) = rest.rsplit_once("} ").unwrap();
+    let mut labels: Vec<&str> = labels.split(',').collect();
+    labels.sort_unstable();
+    format!("{name}{{{}}} {value}", labels.join(","))
+}
