@@ -574,6 +574,35 @@ fn bash_offers(line: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
 }
 
+#[test]
+fn flags_of_kube_scheduler_are_taken_or_refused_by_name() {
+    let ended = bayplan(&["run", "--requestheader-client-ca-file=ca.crt"]);
+    assert_eq!(ended.status, 2);
+    assert!(
+        ended.err.starts_with("error: `--requestheader-client-ca-file` of kube-scheduler is not supported: ")
+    );
+    let ended = bayplan(&["run", "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA"]);
+    assert_eq!(ended.status, 2);
+    assert!(ended.err.contains("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"), "{}", ended.err);
+    // Every flag that it has is known here, as one that is taken or as one that is refused.
+    let recorded = include_str!("control-plane/kube-scheduler-flags.txt");
+    for flag in recorded.lines() {
+        let ended = bayplan(&["run", &format!("--{flag}=?"), "--feature-gates=none"]);
+        assert!(!ended.err.contains("unexpected argument"), "--{flag}: {}", ended.err);
+    }
+    assert!(recorded.lines().count() >= 60);
+    // The configuration in force, which can be given back.
+    let path = file("written.yaml", b"");
+    let flags = ["--leader-elect=false", "--kube-api-qps=7"];
+    let written = format!("--write-config-to={}", text(&path));
+    let ended = bayplan(&["run", &written, flags[0], flags[1]]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let first = std::fs::read_to_string(&path).unwrap();
+    assert!(first.contains("qps: 7") && first.contains("leaderElect: false"), "{first}");
+    let ended = bayplan(&["run", &written, &format!("--config={}", text(&path))]);
+    assert_eq!((ended.status, std::fs::read_to_string(&path).unwrap()), (0, first), "{}", ended.err);
+}
+
 /// The commands as the help lists them.
 fn commands() -> Vec<String> {
     let help = bayplan(&["--help"]).out;

@@ -18,6 +18,8 @@ mod version;
 mod completions;
 #[cfg(feature = "cluster")]
 mod run;
+#[cfg(feature = "cluster")]
+mod run_flags;
 
 pub use output::{Column, Output, Style, Table};
 
@@ -130,6 +132,14 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Ok(cli) => cli,
         Err(error) => {
             let failed = error.use_stderr();
+            #[cfg(feature = "cluster")]
+            if let Some(clap::error::ContextValue::String(argument)) =
+                error.get(clap::error::ContextKind::InvalidArg)
+                && let Some(refusal) = run_flags::refusal(argument)
+            {
+                eprintln!("error: {refusal}");
+                return ExitStatus::Failure;
+            }
             // A closed pipe is no reason to fail twice.
             let _ = error.print();
             return if failed { ExitStatus::Failure } else { ExitStatus::Success };

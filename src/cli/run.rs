@@ -1,11 +1,11 @@
 //! `bayplan run`: the scheduler. Takes kube-scheduler's flags, turns them and the configuration into what
 //! `cluster::run` needs, and its end into an exit status. Decides nothing.
 
-use super::{ExitStatus, setup};
+use super::{ExitStatus, run_flags, setup};
 use crate::cluster::client::Target;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
-use crate::cluster::{leader, logs, policy_source, serve};
+use crate::cluster::{access, leader, logs, policy_source, serve};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::render::{self, Look};
 use crate::diag::{Diagnostic, SourceId, SourceMap};
@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Writes the configuration as it is in force to this file and ends.
+    #[arg(long, value_name = "FILE")]
+    write_config_to: Option<PathBuf>,
     /// A folder of policies (`*.bay`), or one file; read again when it changes.
     #[arg(long, value_name = "DIR")]
     policies: Option<PathBuf>,
@@ -50,6 +53,13 @@ pub(super) struct Args {
     /// Calls at once.
     #[arg(long, value_name = "N", help_heading = "API server")]
     kube_api_burst: Option<i64>,
+
+    /// Only `application/json`.
+    #[arg(long, value_name = "TYPE", value_parser = ["application/json"], hide = true, help_heading = "API server")]
+    kube_api_content_type: Option<String>,
+    /// A refused pod is tried again after this time even if nothing happened.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
+    pod_max_in_unschedulable_pods_duration: Duration,
 
     /// Whether to lead only while holding a Lease.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Leader election")]
@@ -88,12 +98,45 @@ pub(super) struct Args {
     /// Its key as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file", help_heading = "Secure port")]
     tls_private_key_file: Option<PathBuf>,
+    /// TLS versions below are refused: VersionTLS12, VersionTLS13.
+    #[arg(long, value_name = "VERSION", value_parser = run_flags::tls_version, help_heading = "Secure port")]
+    tls_min_version: Option<bool>,
+    /// The cipher suites of TLS 1.2 that are offered, by their names in Go; without it all.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = run_flags::cipher_suite, help_heading = "Secure port")]
+    tls_cipher_suites: Vec<String>,
+    /// Who shows a certificate signed by an authority of this file is the user of its common name.
+    #[arg(long, value_name = "FILE", help_heading = "Secure port")]
+    client_ca_file: Option<PathBuf>,
+    /// Whether others may listen on the same port.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", action = clap::ArgAction::Set, help_heading = "Secure port")]
+    permit_port_sharing: bool,
+    /// Accepted: an address is always shared with connections that are being closed.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    permit_address_sharing: Option<bool>,
+    /// Accepted: the secure port speaks HTTP/1.1.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    disable_http2_serving: Option<bool>,
     /// Kubeconfig of the API server that knows who a token belongs to.
     #[arg(long, value_name = "FILE", help_heading = "Secure port")]
     authentication_kubeconfig: Option<PathBuf>,
+    /// How long the owner of a token is remembered.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s", help_heading = "Secure port")]
+    authentication_token_webhook_cache_ttl: Duration,
+    /// Accepted: no configuration is looked up in the cluster.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    authentication_skip_lookup: Option<bool>,
+    /// Accepted: no configuration is looked up in the cluster.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    authentication_tolerate_lookup_failure: Option<bool>,
     /// Kubeconfig of the API server that knows what its owner may do.
     #[arg(long, value_name = "FILE", help_heading = "Secure port")]
     authorization_kubeconfig: Option<PathBuf>,
+    /// How long it is remembered that somebody may.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s", help_heading = "Secure port")]
+    authorization_webhook_cache_authorized_ttl: Duration,
+    /// How long it is remembered that somebody may not.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s", help_heading = "Secure port")]
+    authorization_webhook_cache_unauthorized_ttl: Duration,
     /// Paths that need no authorization.
     #[arg(
         long,
@@ -110,6 +153,18 @@ pub(super) struct Args {
     /// How much is logged: 2 every decision, 5 reasons, 8 requests.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 0)]
     v: u8,
+    /// Levels for single source files, as `policy_source=5,watch=8`; `*` stands for any letters.
+    #[arg(long, value_name = "PATTERN=LEVEL", value_delimiter = ',', value_parser = logs::module)]
+    vmodule: Vec<logs::Module>,
+    /// Accepted: log lines are not buffered.
+    #[arg(long, value_parser = duration, hide = true)]
+    log_flush_frequency: Option<Duration>,
+    /// Only `false`: there is no profiling interface.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = never, hide = true)]
+    profiling: Option<bool>,
+    /// Only `false`: there is no profiling interface.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = never, hide = true)]
+    contention_profiling: Option<bool>,
     /// How it is logged.
     #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     logging_format: String,
@@ -148,6 +203,11 @@ fn features(gates: &[String]) -> anyhow::Result<Features> {
         }
     }
     Ok(features)
+}
+
+/// `false`, for what can only be off.
+fn never(text: &str) -> Result<bool, String> {
+    if text == "false" { Ok(false) } else { Err("there is no profiling interface; write `=false`".into()) }
 }
 
 /// A duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
@@ -209,32 +269,30 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     Ok(Configured { config, sources, source, features })
 }
 
-/// The effective configuration, as `/configz` shows it.
-fn shown(config: &SchedulerConfig, election: Option<&leader::Settings>) -> serde_json::Value {
-    let seconds = |span: crate::model::Duration| format!("{}s", span.as_seconds_f64());
-    let lease = &config.leader_election;
-    serde_json::json!({
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {
-            "kubeconfig": config.client_connection.kubeconfig, "qps": config.client_connection.qps,
-            "burst": config.client_connection.burst,
-        },
-        "leaderElection": {
-            "leaderElect": election.is_some(),
-            "leaseDuration": seconds(lease.lease_duration), "renewDeadline": seconds(lease.renew_deadline),
-            "retryPeriod": seconds(lease.retry_period), "resourceLock": "leases",
-            "resourceName": election.map(|it| &it.name), "resourceNamespace": election.map(|it| &it.namespace),
-        },
-        "percentageOfNodesToScore": config.percentage_of_nodes_to_score,
-        "podInitialBackoffSeconds": config.pod_initial_backoff.as_seconds_f64(),
-        "podMaxBackoffSeconds": config.pod_max_backoff.as_seconds_f64(),
-        "profiles": config
-            .profiles
-            .iter()
-            .map(|profile| serde_json::json!({"schedulerName": profile.scheduler_name.as_str()}))
-            .collect::<Vec<_>>(),
-    })
+/// The configuration with what flags say instead.
+fn in_force(
+    args: &Args,
+    configured: &Configured,
+) -> anyhow::Result<(SchedulerConfig, Option<leader::Settings>)> {
+    let mut config = configured.config.clone();
+    let elects = args.leader_elect.unwrap_or(config.leader_election.leader_elect);
+    let election = if elects { Some(lease(args, configured)?) } else { None };
+    let lease = &mut config.leader_election;
+    lease.leader_elect = elects;
+    if let Some(election) = &election {
+        let span = |of: Duration| crate::model::Duration(i64::try_from(of.as_micros()).unwrap_or(i64::MAX));
+        lease.lease_duration = span(election.lease);
+        lease.renew_deadline = span(election.renew);
+        lease.retry_period = span(election.retry);
+        (lease.resource_name, lease.resource_namespace) = (election.name.clone(), election.namespace.clone());
+    }
+    let client = &mut config.client_connection;
+    if let Some(path) = &args.kubeconfig {
+        client.kubeconfig = path.display().to_string();
+    }
+    client.qps = args.kube_api_qps.unwrap_or(client.qps);
+    client.burst = args.kube_api_burst.unwrap_or(client.burst);
+    Ok((config, election))
 }
 
 /// The profiles of the configuration with these policies as plugins.
@@ -311,17 +369,14 @@ fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Setting
 
 fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let configured = configuration(args)?;
-    let elects = args.leader_elect.unwrap_or(configured.config.leader_election.leader_elect);
-    let election = if elects { Some(lease(args, &configured)?) } else { None };
+    let (config, election) = in_force(args, &configured)?;
     let target = |kubeconfig: &Option<PathBuf>| Target {
         kubeconfig: kubeconfig.clone(),
         user_agent: "scheduler",
         ..Target::default()
     };
-    let config = &configured.config;
     let connection = &config.client_connection;
-    let named = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let kubeconfig = args.kubeconfig.clone().or(named);
+    let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
     if config.delay_cache_until_active {
         bail!("`delayCacheUntilActive` is not supported: a standby that has listed nothing is not ready");
     }
@@ -331,7 +386,18 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
         directory: args.cert_dir.clone(),
         always_allow: args.authorization_always_allow_paths.clone(),
+        client_authority: args.client_ca_file.clone(),
+        tls: serve::Tls {
+            newest_only: args.tls_min_version == Some(true),
+            suites: args.tls_cipher_suites.clone(),
+        },
+        share_port: args.permit_port_sharing,
     });
+    let of_token = args.authentication_token_webhook_cache_ttl;
+    let kept = access::Kept {
+        allowed: of_token.min(args.authorization_webhook_cache_authorized_ttl),
+        refused: of_token.min(args.authorization_webhook_cache_unauthorized_ttl),
+    };
     let mut namespaces = args.policy_namespaces.clone();
     if namespaces.is_empty() {
         namespaces.extend(own_namespace());
@@ -344,17 +410,21 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     }
     Ok(cluster_run::Options {
         target: Target { master: args.master.clone(), ..target(&kubeconfig) },
-        qps: args.kube_api_qps.unwrap_or(connection.qps),
-        burst: args.kube_api_burst.unwrap_or(connection.burst),
+        qps: connection.qps,
+        burst: connection.burst,
+        kept,
         policies: policy_source::Settings {
             namespaces,
             files: args.policies.clone(),
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
-        configz: shown(config, election.as_ref()),
+        configz: config::value(&config),
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,
             max_backoff: config.pod_max_backoff,
+            longest_wait: Some(crate::model::Duration(
+                i64::try_from(args.pod_max_in_unschedulable_pods_duration.as_micros()).unwrap_or(i64::MAX),
+            )),
             ..crate::scheduler::Options::default()
         },
         election,
@@ -369,7 +439,13 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
     let format = if args.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
     let options = options(args)?;
-    logs::start(args.v, format);
+    if let Some(path) = &args.write_config_to {
+        let (config, _) = in_force(args, &configuration(args)?)?;
+        let text = config::yaml(&config).map_err(anyhow::Error::msg)?;
+        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+        return Ok(ExitStatus::Success);
+    }
+    logs::start(args.v, args.vmodule.clone(), format);
     match cluster_run::run(options) {
         Ok(()) => Ok(ExitStatus::Success),
         Err(error @ RunError::LeaseLost(_)) => {
@@ -415,6 +491,39 @@ mod tests {
         assert_eq!(features(&["SchedulerQueueingHints=true".into()]).unwrap(), Features::default());
         let turned = features(&["TaintTolerationComparisonOperators=true".into()]).unwrap();
         assert!(turned.taint_toleration_comparison_operators);
+    }
+
+    #[test]
+    fn flags_of_kube_scheduler_mean_what_they_do_there() {
+        let options = options(&parse(&[
+            "--tls-min-version=VersionTLS13",
+            "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+            "--client-ca-file=ca.crt",
+            "--permit-port-sharing",
+            "--authorization-webhook-cache-unauthorized-ttl=3s",
+            "--pod-max-in-unschedulable-pods-duration=1m",
+            "--profiling=false",
+            "--contention-profiling=false",
+            "--log-flush-frequency=1s",
+            "--kube-api-content-type=application/json",
+            "--authentication-skip-lookup",
+            "--authentication-tolerate-lookup-failure=true",
+            "--disable-http2-serving",
+            "--vmodule=watch=5,policy*=8",
+            "--kube-api-qps=7",
+        ]))
+        .unwrap();
+        let serve = options.serve.unwrap();
+        assert!(serve.tls.newest_only && serve.share_port && serve.client_authority.is_some());
+        assert_eq!(serve.tls.suites.len(), 2);
+        assert_eq!(options.kept.allowed, Duration::from_secs(10));
+        assert_eq!(options.kept.refused, Duration::from_secs(3));
+        assert_eq!(options.scheduler.longest_wait, Some(crate::model::Duration::from_seconds(60)));
+        assert_eq!(options.configz["clientConnection"]["qps"], 7.0);
+        for flags in ["--profiling", "--profiling=true", "--tls-min-version=VersionTLS10", "--vmodule=watch"]
+        {
+            assert!(Line::try_parse_from(["run", flags]).is_err(), "{flags}");
+        }
     }
 
     #[test]

@@ -8,8 +8,21 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer counts.
-const KEPT: Duration = Duration::from_secs(10);
+/// How long answers count.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// That a request is allowed.
+    pub allowed: Duration,
+    /// That it is refused.
+    pub refused: Duration,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { allowed: Duration::from_secs(10), refused: Duration::from_secs(10) }
+    }
+}
+
 /// Answers that are kept, at most.
 const MOST: usize = 1_000;
 
@@ -25,33 +38,40 @@ pub struct Refusal {
 /// Answers by token and path: when they came, and the refusal.
 type Known = FxHashMap<(String, String), (Instant, Option<Refusal>)>;
 
-/// Asks the API server who may do what, and remembers for ten seconds.
+/// Asks the API server who may do what, and remembers for a short time.
 pub struct Access {
     authentication: Api,
     authorization: Api,
+    kept: Kept,
     /// By token and path.
     known: Mutex<Known>,
 }
 
 impl Access {
     /// `authentication` is asked who a token belongs to, `authorization` what its owner may do.
-    pub fn new(authentication: Api, authorization: Api) -> Self {
-        Self { authentication, authorization, known: Mutex::new(FxHashMap::default()) }
+    pub fn new(authentication: Api, authorization: Api, kept: Kept) -> Self {
+        Self { authentication, authorization, kept, known: Mutex::new(FxHashMap::default()) }
     }
 
-    /// Whether the sender of these headers may GET `path`.
-    pub async fn check(&self, headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
+    /// Whether the sender of these headers may GET `path`: the user of a client certificate that was verified, else
+    /// the owner of the token, else nobody.
+    pub async fn check(&self, headers: &HeaderMap, peer: Option<&Value>, path: &str) -> Result<(), Refusal> {
         let token = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
             .map(|token| token.trim().to_owned());
-        let key = (token.clone().unwrap_or_default(), path.to_owned());
+        let who = match peer {
+            // No token begins like this.
+            Some(user) => user.to_string(),
+            None => token.clone().unwrap_or_default(),
+        };
+        let key = (who, path.to_owned());
         if let Some((at, answer)) = self.known().get(&key)
-            && at.elapsed() < KEPT
+            && at.elapsed() < if answer.is_some() { self.kept.refused } else { self.kept.allowed }
         {
             return answer.clone().map_or(Ok(()), Err);
         }
-        let answer = self.ask(token, path).await;
+        let answer = self.ask(token, peer, path).await;
         // A review that could not be made is no answer to keep.
         if !matches!(&answer, Err(refusal) if refusal.status == StatusCode::INTERNAL_SERVER_ERROR) {
             let mut known = self.known();
@@ -67,10 +87,11 @@ impl Access {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self, token: Option<String>, path: &str) -> Result<(), Refusal> {
-        let user = match token {
-            Some(token) => self.user_of(&token).await?,
-            None => json!({"username": "system:anonymous", "groups": ["system:unauthenticated"]}),
+    async fn ask(&self, token: Option<String>, peer: Option<&Value>, path: &str) -> Result<(), Refusal> {
+        let user = match (peer, token) {
+            (Some(user), _) => user.clone(),
+            (None, Some(token)) => self.user_of(&token).await?,
+            (None, None) => json!({"username": "system:anonymous", "groups": ["system:unauthenticated"]}),
         };
         let name = user["username"].as_str().unwrap_or_default().to_owned();
         let review = json!({

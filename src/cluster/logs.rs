@@ -3,10 +3,13 @@
 use std::fmt::{Debug, Write};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry};
 
 /// How lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,14 +37,64 @@ pub fn filter(verbosity: u8) -> String {
     format!("warn,bayplan={ours},{client}")
 }
 
-/// Starts writing logs to standard error. Does nothing when something writes logs already.
-pub fn start(verbosity: u8, format: Format) {
-    let filter = EnvFilter::new(filter(verbosity));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let _ = match format {
-        Format::Text => builder.event_format(Klog { pid: std::process::id() }).try_init(),
-        Format::Json => builder.json().flatten_event(true).with_current_span(false).try_init(),
+/// Starts writing logs to standard error. Does nothing when something writes logs already. `modules` raise the level for
+/// single files.
+pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
+        Format::Text => lines.event_format(Klog { pid: std::process::id() }).boxed(),
+        Format::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
+    let usual = EnvFilter::new(filter(verbosity));
+    let lines = match modules.is_empty() {
+        true => lines.with_filter(usual).boxed(),
+        false => {
+            let raised = FilterFn::new(move |meta| modules.iter().any(|module| module.shows(meta)));
+            lines.with_filter(usual.or(raised)).boxed()
+        }
+    };
+    let _ = tracing_subscriber::registry().with(lines).try_init();
+}
+
+/// A level for the source files whose names fit a pattern.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    pattern: String,
+    level: u8,
+}
+
+/// Reads `PATTERN=LEVEL`.
+pub fn module(text: &str) -> Result<Module, String> {
+    let wrong = || format!("`{text}` is not of the form `file=5`");
+    let (pattern, level) = text.split_once('=').ok_or_else(wrong)?;
+    let level = level.parse().map_err(|_| wrong())?;
+    if pattern.is_empty() { Err(wrong()) } else { Ok(Module { pattern: pattern.to_owned(), level }) }
+}
+
+impl Module {
+    fn shows(&self, meta: &tracing::Metadata) -> bool {
+        let most = match self.level {
+            0 | 1 => Level::INFO,
+            2..=4 => Level::DEBUG,
+            _ => Level::TRACE,
+        };
+        let file = meta.file().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        let ours = meta.target().starts_with("bayplan");
+        ours && *meta.level() <= most && fits(&self.pattern, file.trim_end_matches(".rs"))
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any letters and `?` for one.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some(first) = pattern.chars().next() else { return name.is_empty() };
+    let rest = &pattern[first.len_utf8()..];
+    match first {
+        '*' => name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(rest, &name[at..])),
+        _ => match name.chars().next() {
+            Some(letter) if first == '?' || first == letter => fits(rest, &name[letter.len_utf8()..]),
+            _ => false,
+        },
+    }
 }
 
 /// klog's line.
@@ -118,6 +171,18 @@ mod tests {
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn files_are_chosen_by_patterns() {
+        assert!(
+            fits("policy*", "policy_source") && fits("*source", "policy_source") && fits("w?tch", "watch")
+        );
+        assert!(!fits("policy", "policy_source") && !fits("w?tch", "wtch") && fits("*", ""));
+        assert!(module("watch=5").is_ok());
+        for wrong in ["watch", "=5", "watch=much", "watch=-1"] {
+            assert!(module(wrong).is_err(), "{wrong}");
         }
     }
 

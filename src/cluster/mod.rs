@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod stopwatch;
 pub mod resources;
 pub mod access;
+pub mod subject;
 pub mod serve;
 pub mod policy_store;
 pub mod policy_source;

@@ -2,7 +2,7 @@
 //! else), then the connection, policies, watches, the driver's thread, the lease; on SIGTERM the same backwards:
 //! no further attempts, open bindings are finished, the lease is given back.
 
-use super::access::Access;
+use super::access::{Access, Kept};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::debugger;
 use super::driver::{Clock, Driver, Machine, Mailbox};
@@ -46,6 +46,8 @@ pub struct Options {
     pub authentication: Option<Target>,
     /// Whom to ask about rights, when not the API server of `target`.
     pub authorization: Option<Target>,
+    /// How long their answers count.
+    pub kept: Kept,
     /// Where policies come from.
     pub policies: policy_source::Settings,
     /// How the core is set up.
@@ -147,8 +149,9 @@ async fn start(options: Options) -> Result<(), RunError> {
         Some(target) => Api::new(target, Limiter::unlimited()).await,
         None => Ok(unlimited.clone()),
     };
-    let access =
-        Access::new(access_of(&options.authentication).await?, access_of(&options.authorization).await?);
+    let (authentication, authorization) =
+        (access_of(&options.authentication).await?, access_of(&options.authorization).await?);
+    let access = Access::new(authentication, authorization, options.kept);
 
     let term = if options.election.is_some() { Term::none() } else { Term::endless() };
     let binding = Arc::new(Binding::default());

@@ -1,8 +1,9 @@
 //! The secure port: `/livez`, `/readyz`, `/healthz` for everybody, `/metrics` and `/configz` for those whom the API
-//! server allows. HTTPS with the given certificate, read again when its files change, else with
-//! one made at start. What is shown is handed in.
+//! server allows. HTTPS with the given certificate, read again when its files change, else with one made at start; who
+//! shows a certificate of a given authority is known by it. What is shown is handed in.
 
 use super::access::Access;
+use super::subject;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -14,7 +15,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use std::fmt::Write;
 use std::future::Future;
@@ -23,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
 /// How often the files of a certificate are looked at.
@@ -42,6 +44,33 @@ pub struct Settings {
     pub directory: Option<PathBuf>,
     /// Paths that need no authorization.
     pub always_allow: Vec<String>,
+    /// Authorities of client certificates, as a PEM file.
+    pub client_authority: Option<PathBuf>,
+    /// How TLS is spoken.
+    pub tls: Tls,
+    /// Whether others may bind the same port (`SO_REUSEPORT`).
+    pub share_port: bool,
+}
+
+/// How TLS is spoken.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    /// TLS 1.3 only, else 1.2 too.
+    pub newest_only: bool,
+    /// The suites of TLS 1.2 that are offered, by name; empty: all. Those of TLS 1.3 are always offered, as in Go.
+    pub suites: Vec<String>,
+}
+
+/// The names of the suites that can be offered.
+pub fn cipher_suites() -> Vec<String> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.cipher_suites.iter().map(|suite| name_of(*suite)).collect()
+}
+
+/// The IANA name, which Go uses too.
+fn name_of(suite: rustls::SupportedCipherSuite) -> String {
+    let name = suite.suite().as_str().unwrap_or_default();
+    name.replace("TLS13_", "TLS_")
 }
 
 /// One check of `/livez`, `/readyz` or `/healthz`.
@@ -105,7 +134,17 @@ impl Server {
     /// Binds the port and loads or makes the certificate.
     pub async fn bind(settings: &Settings) -> Result<Self, ServeError> {
         let (chain, key) = certificate(settings)?;
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        if !settings.tls.suites.is_empty() {
+            provider
+                .cipher_suites
+                .retain(|suite| suite.tls13().is_some() || settings.tls.suites.contains(&name_of(*suite)));
+        }
+        let provider = Arc::new(provider);
+        let versions: &[_] = match settings.tls.newest_only {
+            true => &[&rustls::version::TLS13],
+            false => rustls::ALL_VERSIONS,
+        };
         let unusable = |why: rustls::Error| ServeError::Certificate {
             path: settings
                 .certificate
@@ -116,16 +155,16 @@ impl Server {
         let signed = CertifiedKey::from_der(chain, key, &provider).map_err(unusable)?;
         let shown = Arc::new(Shelf(RwLock::new(Arc::new(signed))));
         let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .map_err(unusable)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier(settings, &provider)?)
             .with_cert_resolver(Arc::clone(&shown) as Arc<dyn ResolvesServerCert>);
         if let Some((certificate, key)) = settings.certificate.clone() {
             tokio::spawn(read_again(certificate, key, shown, provider));
         }
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let address = SocketAddr::new(settings.bind, settings.port);
-        let listener = TcpListener::bind(address).await.map_err(|why| ServeError::Listen {
+        let listener = listen(address, settings.share_port).map_err(|why| ServeError::Listen {
             in_use: why.kind() == std::io::ErrorKind::AddrInUse,
             address,
             why,
@@ -167,13 +206,48 @@ impl Server {
                 else {
                     return;
                 };
-                let service = TowerToHyperService::new(app);
+                let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+                let peer = Peer(shown.and_then(|certificate| subject::user_of(certificate)).map(Arc::new));
+                let service = TowerToHyperService::new(app.layer(axum::Extension(peer)));
                 let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
                     .serve_connection(TokioIo::new(stream), service)
                     .await;
             });
         }
     }
+}
+
+/// The user of a connection, by its certificate.
+#[derive(Clone, Debug)]
+struct Peer(Option<Arc<serde_json::Value>>);
+
+fn listen(address: SocketAddr, share: bool) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    if share {
+        socket.set_reuseport(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(1_024)
+}
+
+/// Asks for a certificate where authorities are given; nobody has to show one.
+fn verifier(
+    settings: &Settings,
+    provider: &Arc<rustls::crypto::CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, ServeError> {
+    let Some(path) = &settings.client_authority else { return Ok(WebPkiClientVerifier::no_client_auth()) };
+    let unusable = |why: String| ServeError::Certificate { path: path.display().to_string(), why };
+    let mut roots = rustls::RootCertStore::empty();
+    let authorities = CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
+    for authority in authorities {
+        let authority = authority.map_err(|error| unusable(error.to_string()))?;
+        roots.add(authority).map_err(|error| unusable(error.to_string()))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| unusable(error.to_string()))
 }
 
 /// The certificate that is shown now.
@@ -234,9 +308,10 @@ impl Shown {
         if self.always_allow.iter().any(listed) {
             return Ok(());
         }
+        let peer = request.extensions.get::<Peer>().and_then(|peer| peer.0.as_deref());
         self.pages
             .access
-            .check(&request.headers, path)
+            .check(&request.headers, peer, path)
             .await
             .map_err(|refusal| text(refusal.status, refusal.message, "text/plain; charset=utf-8"))
     }
@@ -387,6 +462,9 @@ mod tests {
             certificate: None,
             directory: None,
             always_allow: Vec::new(),
+            client_authority: None,
+            tls: Tls::default(),
+            share_port: false,
         };
         let error = Server::bind(&settings).await.err().unwrap().to_string();
         assert!(error.contains("choose another `--secure-port`"), "{error}");

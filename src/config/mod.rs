@@ -4,6 +4,7 @@
 //! - `tree.rs`: YAML or JSON to a tree with places
 //! - `read.rs`: the fields, strictly
 //! - `validate.rs`: what must hold between fields
+//! - `write.rs`: the way back
 //!
 //! Source: `staging/src/k8s.io/kube-scheduler/config/v1/types.go`, `pkg/scheduler/apis/config/v1/defaults.go`.
 
@@ -12,6 +13,7 @@
 mod read;
 mod tree;
 mod validate;
+mod write;
 
 use crate::diag::{Diagnostic, SourceId, Span, codes};
 use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
@@ -19,6 +21,7 @@ use crate::model::Duration;
 use std::sync::Arc;
 
 pub use read::read;
+pub use write::{value, yaml};
 
 /// The name of the profile that pods without `schedulerName` belong to.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";

@@ -83,3 +83,60 @@ fn the_given_certificate_is_shown_and_read_again() {
     wait_until("it says so", SOON, || ours.said().contains("keeping the certificate"));
     assert!(trusts(&second));
 }
+
+/// A certificate of `user` signed by an authority, with its key, in a folder of their own.
+fn client_certificate(folder: &Path, user: &str, issuer: &rcgen::Issuer<'_, rcgen::KeyPair>) {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, user);
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let signed = params.signed_by(&key, issuer).unwrap();
+    std::fs::write(folder.join(format!("{user}.crt")), signed.pem()).unwrap();
+    std::fs::write(folder.join(format!("{user}.key")), key.serialize_pem()).unwrap();
+}
+
+fn authority(folder: &Path, name: &str) -> rcgen::Issuer<'static, rcgen::KeyPair> {
+    let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    let key = rcgen::KeyPair::generate().unwrap();
+    std::fs::write(folder.join(format!("{name}.crt")), params.self_signed(&key).unwrap().pem()).unwrap();
+    rcgen::Issuer::new(params, key)
+}
+
+#[test]
+fn client_certificates_name_users_whose_rights_the_api_server_knows() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let folder = Folder::new("authority");
+    let (ours_ca, other_ca) = (authority(folder.path(), "ours"), authority(folder.path(), "other"));
+    client_certificate(folder.path(), "reader", &ours_ca);
+    client_certificate(folder.path(), "guest", &ours_ca);
+    client_certificate(folder.path(), "stranger", &other_ca);
+    for user in ["reader", "stranger"] {
+        let role = format!("may-configz-{user}");
+        plane.kubectl_ok(["create", "clusterrole", &role, "--verb=get", "--non-resource-url=/configz"]);
+        let (role, user) = (format!("--clusterrole={role}"), format!("--user={user}"));
+        plane.kubectl_ok(["create", "clusterrolebinding", &format!("b-{}", &role[14..]), &role, &user]);
+    }
+    let setup = Setup::new("certificates")
+        .guarded()
+        .flag(format!("--client-ca-file={}", folder.join("ours.crt").display()))
+        .flag("--tls-min-version=VersionTLS12")
+        .flag("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
+    let ours = Ours::start(plane, &setup);
+    let asked = |user: &str| {
+        let (certificate, key) = (folder.join(format!("{user}.crt")), folder.join(format!("{user}.key")));
+        let hands = Hands::of(&plane.kubeconfig_showing(&ours.url(), &certificate, &key));
+        hands.runtime.block_on(hands.api.send(Request::get("/configz")))
+    };
+    assert!(asked("reader").is_ok(), "{:?}", asked("reader"));
+    let refused = asked("guest").unwrap_err();
+    assert!(refused.code() == Some(403), "{refused}");
+    let lost = asked("stranger").unwrap_err();
+    assert!(lost.code().is_none(), "a certificate of nobody's authority ends the connection: {lost}");
+    assert_eq!(status(plane, &ours, "", "/configz"), 403, "nobody has to show one");
+    // What is shown reads back as a configuration.
+    let shown = String::from_utf8(asked("reader").unwrap()).unwrap();
+    assert!(shown.contains("\"schedulerName\":\"certificates\""), "{shown}");
+}

@@ -145,14 +145,20 @@ const SAME: [&str; 3] = [
     "scheduler_framework_extension_point_duration_seconds_count",
 ];
 
+/// Points that are not counted alike, and why.
+const OTHERWISE: [(&str, &str); 3] = [
+    ("PostFilter", "there is no such plugin here"),
+    ("PreEnqueue", "upstream calls a refusal a success"),
+    ("Sign", "pods are not batched"),
+];
+
 /// The samples of a metric for a profile, without its name; labels in order.
 fn samples(text: &str, metric: &str, profile: &str) -> BTreeSet<String> {
     let mine = format!("\"{profile}\"");
     let begins = format!("{metric}{{");
     text.lines()
         .filter(|line| line.starts_with(&begins) && line.contains(&mine))
-        // PostFilter: there is no such plugin here. PreEnqueue: upstream calls a refusal a success.
-        .filter(|line| !line.contains("\"PostFilter\"") && !line.contains("\"PreEnqueue\""))
+        .filter(|line| !OTHERWISE.iter().any(|(point, _)| line.contains(&format!("\"{point}\""))))
         .map(|line| sorted(&line.replace(&mine, "\"\"")))
         .collect()
 }

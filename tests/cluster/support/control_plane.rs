@@ -6,7 +6,7 @@
 //! `kubectl`, so that nothing of the client that is tested also checks the result.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -301,6 +301,13 @@ impl ControlPlane {
             &format!("certificate-authority: {:?}", path.display().to_string()),
             "{}",
         )
+    }
+
+    /// For another server, whatever certificate it shows, as the owner of a client certificate.
+    pub fn kubeconfig_showing(&self, url: &str, certificate: &Path, key: &Path) -> PathBuf {
+        let quoted = |path: &Path| format!("{:?}", path.display().to_string());
+        let user = format!("{{client-certificate: {}, client-key: {}}}", quoted(certificate), quoted(key));
+        self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
     }
 
     fn write_kubeconfig_text(&self, url: &str, trust: &str, user: &str) -> PathBuf {
