@@ -122,11 +122,11 @@ fn take(object: &PolicyObject, policies: &mut Policies, out: &mut Output) {
     match &object.state {
         State::Serving => {}
         State::Waiting { why } => note(out, &format!("`{}` waits: {why}", object.name)),
-        State::Refused { present, problems } => {
-            let instead = if object.texts.is_empty() {
-                "no older text is known, so it decides nothing"
-            } else {
-                "its last good text decides"
+        State::Refused { present, problems, holds } => {
+            let instead = match (holds.is_empty(), object.texts.is_empty()) {
+                (false, _) => "no older text is known, so the pods it names wait",
+                (true, true) => "no older text is known, so it decides nothing",
+                (true, false) => "its last good text decides",
             };
             let what = match problems.first() {
                 Some(problem) if present.is_empty() => problem.to_string(),

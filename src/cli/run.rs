@@ -40,6 +40,10 @@ pub(super) struct Args {
     /// scheduler runs in, or none outside of a cluster.
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     policy_namespaces: Vec<String>,
+    /// What becomes of the pods that a policy names in `applies when` which does not compile and has no older text:
+    /// `wait` or `ignore`; for one namespace of policies `NAMESPACE=ignore`.
+    #[arg(long, value_name = "[NAMESPACE=]WORD", value_delimiter = ',', default_value = "wait")]
+    policy_on_invalid: Vec<String>,
 
     /// Kubeconfig; without one, the service account of the pod.
     #[arg(long, value_name = "FILE", help_heading = "API server")]
@@ -203,6 +207,25 @@ fn features(gates: &[String]) -> anyhow::Result<Features> {
         }
     }
     Ok(features)
+}
+
+/// What becomes of pods whose policy does not compile.
+fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnInvalid> {
+    let mut all = policy_source::OnInvalid::default();
+    for text in words {
+        let (namespace, word) =
+            text.split_once('=').map_or((None, text.as_str()), |(of, word)| (Some(of), word));
+        let ignore = match word {
+            "wait" => false,
+            "ignore" => true,
+            _ => bail!("`--policy-on-invalid` has `{text}`; write `wait`, `ignore` or `NAMESPACE=ignore`"),
+        };
+        match namespace {
+            Some(namespace) => drop(all.but.insert(namespace.to_owned(), ignore)),
+            None => all.ignore = ignore,
+        }
+    }
+    Ok(all)
 }
 
 /// `false`, for what can only be off.
@@ -416,6 +439,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         policies: policy_source::Settings {
             namespaces,
             files: args.policies.clone(),
+            on_invalid: on_invalid(&args.policy_on_invalid)?,
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
         configz: config::value(&config),
@@ -524,6 +548,16 @@ mod tests {
         {
             assert!(Line::try_parse_from(["run", flags]).is_err(), "{flags}");
         }
+    }
+
+    #[test]
+    fn what_becomes_of_broken_policies_is_said_by_namespace() {
+        let of = |words: &str| on_invalid(&words.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let usual = of("wait").unwrap();
+        assert!(usual.waits("shop/gpu", false) && !usual.waits("policies/gpu.bay", true));
+        let mixed = of("ignore,shop=wait").unwrap();
+        assert!(mixed.waits("shop/gpu", false) && !mixed.waits("bank/gpu", false));
+        assert!(of("shop=perhaps").is_err());
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod access;
 pub mod subject;
 pub mod serve;
 pub mod policy_store;
+pub mod policy_history;
 pub mod policy_source;
 pub mod logs;
 pub mod comparer;

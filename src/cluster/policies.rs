@@ -8,7 +8,7 @@ use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schema::ObjectType;
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
-use crate::lang::{compile as compile_text, fold, walk};
+use crate::lang::{ast, compile as compile_text, dsl, fold, walk};
 use std::sync::Arc;
 
 /// A policy that can be run.
@@ -53,6 +53,57 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
     });
     let compiled = compiled.collect();
     if problems.is_empty() { Ok(compiled) } else { Err(problems) }
+}
+
+/// Texts that keep the pods waiting that broken policies name in `applies when`, as far as that can be read; with the
+/// definitions it may use, if these compile. A policy that names none holds nobody.
+pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
+    let mut held = Texts::new();
+    for (key, text) in texts {
+        let mut sources = SourceMap::new();
+        let id = sources.add(key.as_str(), text.as_str());
+        let (file, _) = dsl::parse(sources.get(id)?);
+        let mut standing = String::new();
+        for policy in file.policies() {
+            let found = [true, false].into_iter().find_map(|definitions| {
+                let text = held_policy(object, policy, &sources, definitions)?;
+                let mut sources = SourceMap::new();
+                let id = sources.add(key.as_str(), text.as_str());
+                let (_, said) = compile_text(sources.get(id)?);
+                (!said.iter().any(Diagnostic::is_error)).then_some(text)
+            });
+            standing.extend(found);
+        }
+        if !standing.is_empty() {
+            held.insert(key.clone(), standing);
+        }
+    }
+    (!held.is_empty()).then_some(held)
+}
+
+fn held_policy(object: &str, policy: &ast::Policy, sources: &SourceMap, definitions: bool) -> Option<String> {
+    let name = &policy.name.text;
+    let mut text = format!("policy {name} {{\n");
+    let mut applies = None;
+    for statement in &policy.statements {
+        match &statement.kind {
+            ast::StatementKind::Applies(it) => applies = it.when.as_ref(),
+            ast::StatementKind::Let(_)
+            | ast::StatementKind::Def(_)
+            | ast::StatementKind::Type(_)
+            | ast::StatementKind::Param(_)
+                if definitions =>
+            {
+                text.push_str(&format!("  {}\n", sources.text(statement.span)));
+            }
+            _ => {}
+        }
+    }
+    let condition = sources.text(applies?.span);
+    text.push_str(&format!(
+        "  applies when {condition}\n  gate \"policy {name} of {object} does not compile\" when true\n}}\n"
+    ));
+    Some(text)
 }
 
 fn problem(sources: &SourceMap, key: &str, diagnostic: &Diagnostic) -> Problem {
@@ -102,4 +153,39 @@ fn look(expr: &mut Expr, needs: &mut Needs) {
         }
     }
     walk::each_part_mut(expr, &mut |part| look(part, needs));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stands_in(text: &str) -> Option<String> {
+        let texts = [("p.bay".to_owned(), text.to_owned())].into();
+        assert!(compile("n/a", &texts).is_err(), "{text}");
+        let held = stand_in("n/a", &texts)?;
+        assert!(compile("n/a", &held).is_ok(), "{held:?}");
+        held.into_values().next()
+    }
+
+    #[test]
+    fn a_broken_policy_holds_the_pods_it_names_as_far_as_that_can_be_read() {
+        let text = "policy gpu {\n  let team = pod.labels[\"team\"] ?? \"\"\n  applies when team == \"a\" && \
+                    pod.priority > 3\n  filter f { reject \"no\" when nod.x }\n}\n";
+        let held = stands_in(text).unwrap();
+        assert!(held.contains("applies when team == \"a\" && pod.priority > 3\n  gate"), "{held}");
+        assert!(held.contains("let team"), "{held}");
+        // A definition that is broken itself is left out where it is not needed.
+        let text = "policy gpu {\n  let x = nod.y\n  applies when pod.priority > 3\n}\n";
+        assert!(!stands_in(text).unwrap().contains("let x"));
+        // Who names no pods, or names them by what cannot be read, holds nobody.
+        for text in [
+            "policy gpu { filter f { reject \"no\" when nod.x } }",
+            "policy gpu { applies to all pods filter f { reject \"no\" when nod.x } }",
+            "policy gpu { applies when nod.x == 3 }",
+            "policy gpu { applies when }",
+            "nonsense",
+        ] {
+            assert_eq!(stands_in(text), None, "{text}");
+        }
+    }
 }

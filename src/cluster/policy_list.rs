@@ -16,7 +16,8 @@ use serde_json::Value;
 pub struct PolicyObject {
     /// `namespace/name`.
     pub name: String,
-    /// The texts that decide, by key: the present ones, or the last good ones. Empty: none do.
+    /// The texts that decide, by key: the present ones, or the last good ones, or what keeps their pods waiting. Empty:
+    /// none do.
     pub texts: Texts,
     /// The policies of these texts that are in service.
     pub serving: Vec<String>,
@@ -35,6 +36,8 @@ pub enum State {
         present: Texts,
         /// What is wrong with them.
         problems: Vec<Problem>,
+        /// The policies whose pods wait, because no older text is known.
+        holds: Vec<String>,
     },
     /// A policy of another object is in the way.
     Waiting {
@@ -93,7 +96,7 @@ async fn with_label(
 }
 
 fn judged(present: &[Value], history: &FxHashMap<String, Texts>) -> Vec<PolicyObject> {
-    let mut store: Store<Policy> = Store::new(Box::new(policies::compile));
+    let mut store: Store<Policy> = Store::new(Box::new(policies::compile), Box::new(policies::stand_in));
     let mut by_age: Vec<(String, String, Texts)> =
         present.iter().map(|object| (age_of(object), name_of(object), texts_of(object))).collect();
     by_age.sort();
@@ -105,15 +108,20 @@ fn judged(present: &[Value], history: &FxHashMap<String, Texts>) -> Vec<PolicyOb
         .into_iter()
         .map(|(_, name, texts)| {
             let state = match service.verdicts.get(&name) {
-                Some((Verdict::Refused { problems, .. }, _)) => {
-                    State::Refused { present: texts, problems: problems.clone() }
+                Some((Verdict::Refused { problems, holds, .. }, _)) => {
+                    State::Refused { present: texts, problems: problems.clone(), holds: holds.clone() }
                 }
                 Some((Verdict::Waiting { why }, _)) => State::Waiting { why: why.clone() },
                 _ => State::Serving,
             };
             let serving = service.policies.iter().filter(|(of, _)| *of == name);
             PolicyObject {
-                texts: store.good(&name).map(|(texts, _)| texts.clone()).unwrap_or_default(),
+                texts: store
+                    .good(&name)
+                    .map(|(texts, _)| texts)
+                    .or_else(|| store.stand_in(&name))
+                    .cloned()
+                    .unwrap_or_default(),
                 serving: serving.map(|(_, policy)| policy.name.clone()).collect(),
                 state,
                 name,
@@ -151,6 +159,11 @@ mod tests {
         assert!(judged_without[1].serving.is_empty());
         assert!(matches!(&judged_without[2].state, State::Refused { problems, .. } if !problems.is_empty()));
         assert!(judged_without[2].texts.is_empty() && judged_without[2].serving.is_empty());
+
+        let named = "policy held { applies when pod.priority > 3 filter f { reject \"r\" when nod.x } }";
+        let held = judged(&[map("bad", "2026-03", named)], &FxHashMap::default());
+        assert_eq!(held[0].serving, ["held"]);
+        assert!(matches!(&held[0].state, State::Refused { holds, .. } if *holds == ["held"]));
 
         let older = GOOD.replace("one", "two");
         let history = FxHashMap::from_iter([("n/bad".to_owned(), [("a.bay".to_owned(), older)].into())]);

@@ -1,14 +1,15 @@
 //! Policies from ConfigMaps and files: watched, compiled aside, taken into service as one set. What became of a text
 //! is written on its object (annotations by server-side apply under a field manager of our own) and as an Event;
-//! the text that served last is kept in a ConfigMap `bayplan-history-<name>` beside it, so that a broken text does
-//! not end the service of the older one when another instance starts. Every instance reads, only the leader writes.
+//! the texts that served are kept in a ConfigMap `bayplan-history-<name>` beside it (`policy_history`), so that a broken
+//! text does not end the service of the older one when another instance starts. Every instance reads, only the leader writes.
 //!
 //! Read are the ConfigMaps with the label `bayplan.dev/policy` of the namespaces that are named; other namespaces'
 //! are not, so that whoever may write a ConfigMap somewhere cannot keep other people's pods waiting.
 
 use super::calls::now_micro;
 use super::client::{Api, ApiError, JSON, Request};
-use super::policy_store::{Compile, Service, Store, Texts, Verdict, hash};
+use super::policy_history::{self, Revision};
+use super::policy_store::{Compile, Service, StandIn, Store, Texts, Verdict, hash};
 use super::random::Backoff;
 use super::term::Term;
 use super::watch::{self, Collection, Seen};
@@ -49,6 +50,25 @@ pub struct Settings {
     pub files: Option<PathBuf>,
     /// Who writes verdicts, for events.
     pub identity: String,
+    /// Whether the pods of a policy wait that does not compile and has no older text.
+    pub on_invalid: OnInvalid,
+}
+
+/// What becomes of the pods that a policy names which does not compile and has no older text.
+#[derive(Clone, Debug, Default)]
+pub struct OnInvalid {
+    /// They are scheduled as if it were not there; else they wait.
+    pub ignore: bool,
+    /// By namespace of the policy, where it is otherwise.
+    pub but: BTreeMap<String, bool>,
+}
+
+impl OnInvalid {
+    /// Whether pods wait for a policy of this object; never for files, which end the program instead.
+    pub fn waits(&self, object: &str, path: bool) -> bool {
+        let namespace = object.split('/').next().unwrap_or_default();
+        !path && !self.but.get(namespace).copied().unwrap_or(self.ignore)
+    }
 }
 
 /// Takes a set into service under a revision; an error says what is wrong with the set as a whole.
@@ -150,8 +170,10 @@ pub struct Source<P> {
     maps: BTreeMap<String, Map>,
     /// Paths of the files that were last seen.
     files: Vec<String>,
-    /// Texts that served, by `namespace/name`, as the cluster keeps them.
+    /// Texts that served last, by `namespace/name`, as the cluster keeps them.
     history: FxHashMap<String, Texts>,
+    /// The same with those before them, newest first.
+    revisions: FxHashMap<String, Vec<Revision>>,
     listed: Vec<bool>,
     revision: u64,
     since: FxHashMap<String, (String, i64)>,
@@ -163,18 +185,31 @@ pub struct Source<P> {
 
 impl<P: Clone + Send + Sync + 'static> Source<P> {
     /// A source that has read nothing.
-    pub fn new(api: Api, term: Term, settings: Settings, compile: Compile<P>, apply: Apply<P>) -> Self {
+    pub fn new(
+        api: Api,
+        term: Term,
+        settings: Settings,
+        (compile, stand_in): (Compile<P>, StandIn),
+        apply: Apply<P>,
+    ) -> Self {
         let listed = vec![false; settings.namespaces.len()];
+        let (on_invalid, namespaces) = (settings.on_invalid.clone(), settings.namespaces.clone());
+        let stand_in: StandIn = Box::new(move |name, texts| {
+            // A file is named by its path.
+            let map = namespaces.iter().any(|it| name.split_once('/').is_some_and(|(first, _)| first == it));
+            on_invalid.waits(name, !map).then(|| stand_in(name, texts)).flatten()
+        });
         Self {
             api,
             term,
             settings,
-            store: Store::new(compile),
+            store: Store::new(compile, stand_in),
             apply,
             state: State::default(),
             maps: BTreeMap::new(),
             files: Vec::new(),
             history: FxHashMap::default(),
+            revisions: FxHashMap::default(),
             listed,
             revision: 0,
             since: FxHashMap::default(),
@@ -317,10 +352,10 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                 service.policies.iter().filter(|(of, _)| of == name).map(|(_, it)| it.name.clone()).collect();
             match verdict {
                 Verdict::Serving => {}
-                Verdict::Refused { problems, instead } => {
+                Verdict::Refused { problems, instead, holds } => {
                     let first = problems.first().map(ToString::to_string).unwrap_or_default();
                     let instead = instead.as_deref().unwrap_or("nothing");
-                    tracing::warn!(policy = %name, problems = problems.len(), %first, %instead, "policy refused");
+                    tracing::warn!(policy = %name, problems = problems.len(), %first, %instead, ?holds, "policy refused");
                 }
                 Verdict::Waiting { why } => tracing::warn!(policy = %name, %why, "policy waits"),
             }
@@ -405,7 +440,9 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                 match self.api.call::<Value>(Request::get(path)).await {
                     Ok(list) => {
                         for object in list["items"].as_array().into_iter().flatten() {
-                            self.history.extend(kept_by(object));
+                            let Some((of, texts)) = kept_by(object) else { continue };
+                            self.revisions.insert(of.clone(), policy_history::revisions(object, &texts));
+                            self.history.insert(of, texts);
                         }
                         break;
                     }
@@ -445,12 +482,16 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
             };
             match done {
                 Ok(None) => {}
-                Ok(Some((name, Some(texts)))) => {
-                    self.history.insert(name, texts);
-                }
-                Ok(Some((name, None))) => {
-                    self.history.remove(&name);
-                }
+                Ok(Some((name, revisions))) => match revisions.first() {
+                    Some(newest) => {
+                        self.history.insert(name.clone(), newest.texts.clone());
+                        self.revisions.insert(name, revisions);
+                    }
+                    None => {
+                        self.history.remove(&name);
+                        self.revisions.remove(&name);
+                    }
+                },
                 Err(error) => {
                     if !self.complained {
                         self.complained = true;
@@ -469,13 +510,21 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
         name: &str,
         object: &Value,
         verdict: &Verdict,
-    ) -> Result<Option<(String, Option<Texts>)>, ApiError> {
+    ) -> Result<Option<(String, Vec<Revision>)>, ApiError> {
         let mut recorded = None;
         if let Some((texts, hash)) = self.store.good(name)
             && self.history.get(name) != Some(texts)
         {
-            self.record(name, texts, hash).await?;
-            recorded = Some((name.to_owned(), Some(texts.clone())));
+            let newest = Revision {
+                revision: hash.to_owned(),
+                at: super::calls::now_rfc3339(),
+                by: policy_history::author(object),
+                texts: texts.clone(),
+            };
+            let before = self.revisions.get(name).cloned().unwrap_or_default();
+            let revisions = policy_history::followed_by(before, newest);
+            self.record(name, &revisions, hash).await?;
+            recorded = Some((name.to_owned(), revisions));
         }
         let serving = self.store.good(name).map(|(_, hash)| hash.to_owned()).unwrap_or_default();
         let annotations = annotations(verdict, &hash(&texts_of(object)), &serving);
@@ -502,8 +551,8 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
         Ok(recorded)
     }
 
-    /// Keeps the text that serves.
-    async fn record(&self, name: &str, texts: &Texts, hash: &str) -> Result<(), ApiError> {
+    /// Keeps the texts that served, the present one first.
+    async fn record(&self, name: &str, revisions: &[Revision], hash: &str) -> Result<(), ApiError> {
         let (namespace, object) = name.split_once('/').unwrap_or_default();
         let history = format!("{HISTORY_PREFIX}{object}");
         let body = json!({
@@ -515,7 +564,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                     "bayplan.dev/recorded-at": super::calls::now_rfc3339(),
                 },
             },
-            "data": texts,
+            "data": policy_history::data(revisions),
         });
         let path =
             format!("{}?fieldManager={FIELD_MANAGER}&force=true", path_of(&format!("{namespace}/{history}")));
@@ -523,13 +572,13 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
         self.api.send(request).await.map(drop)
     }
 
-    async fn forget(&self, name: &str) -> Result<Option<(String, Option<Texts>)>, ApiError> {
+    async fn forget(&self, name: &str) -> Result<Option<(String, Vec<Revision>)>, ApiError> {
         let (namespace, object) = name.split_once('/').unwrap_or_default();
         let path = path_of(&format!("{namespace}/{HISTORY_PREFIX}{object}"));
         let request = Request { method: Method::DELETE, ..Request::get(path) };
         match self.api.send(request).await {
             Err(error) if error.code() != Some(404) => Err(error),
-            _ => Ok(Some((name.to_owned(), None))),
+            _ => Ok(Some((name.to_owned(), Vec::new()))),
         }
     }
 
@@ -539,9 +588,13 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
             Verdict::Serving => {
                 ("Normal", "PolicyLoaded", String::from("the policies of this object are in service"))
             }
-            Verdict::Refused { problems, instead } => {
+            Verdict::Refused { problems, instead, holds } => {
                 let what = match instead {
                     Some(hash) => format!("refused; the text {hash} goes on deciding: "),
+                    None if !holds.is_empty() => {
+                        let names = holds.join(", ");
+                        format!("refused; no older text is known, so the pods of {names} wait: ")
+                    }
                     None => {
                         String::from("refused; no older text is known, so these policies decide nothing: ")
                     }
@@ -607,7 +660,7 @@ pub(super) fn age_of(object: &Value) -> String {
 pub(super) fn kept_by(object: &Value) -> Option<(String, Texts)> {
     let of = object["metadata"]["annotations"]["bayplan.dev/history-of"].as_str()?;
     let (namespace, _) = of.split_once('/')?;
-    (object["metadata"]["namespace"] == *namespace).then(|| (of.to_owned(), all_texts_of(object)))
+    (object["metadata"]["namespace"] == *namespace).then(|| (of.to_owned(), texts_of(object)))
 }
 
 /// `namespace/name`.
@@ -623,14 +676,9 @@ fn path_of(name: &str) -> String {
 
 /// The policies of a ConfigMap: its keys that end in `.bay`.
 pub(super) fn texts_of(object: &Value) -> Texts {
-    let mut texts = all_texts_of(object);
-    texts.retain(|key, _| key.ends_with(ENDING));
-    texts
-}
-
-fn all_texts_of(object: &Value) -> Texts {
     let data = object["data"].as_object().into_iter().flatten();
-    data.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect()
+    let policies = data.filter(|(key, _)| key.ends_with(ENDING));
+    policies.filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned()))).collect()
 }
 
 /// What is written on an object. Nothing in it depends on time or on who writes it, so that replicas agree.
@@ -638,7 +686,10 @@ fn annotations(verdict: &Verdict, present: &str, serving: &str) -> BTreeMap<&'st
     let mut status = json!({"state": verdict.word(), "text": present, "revision": serving});
     match verdict {
         Verdict::Serving => {}
-        Verdict::Refused { problems, .. } => {
+        Verdict::Refused { problems, holds, .. } => {
+            if !holds.is_empty() {
+                status["holds"] = json!(holds);
+            }
             let shown: Vec<Value> = problems
                 .iter()
                 .take(SHOWN)

@@ -58,6 +58,10 @@ pub struct Compiled<P> {
 /// Makes policies of texts, or says what is wrong with them.
 pub type Compile<P> = Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
 
+/// Makes texts that stand in for one that does not compile and has no older one: they keep the pods waiting that it
+/// names. `None`: nothing stands in.
+pub type StandIn = Box<dyn Fn(&str, &Texts) -> Option<Texts> + Send + Sync>;
+
 /// What became of the present text of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -69,6 +73,8 @@ pub enum Verdict {
         problems: Vec<Problem>,
         /// The hash of the text that goes on deciding.
         instead: Option<String>,
+        /// The policies whose pods wait, because no text of them is known that compiles.
+        holds: Vec<String>,
     },
     /// It compiles, but another object has a policy of the same name, or orders the queue already.
     Waiting {
@@ -112,6 +118,8 @@ struct Held<P> {
     present: Texts,
     problems: Vec<Problem>,
     good: Option<Version<P>>,
+    /// Where there is no good one.
+    stand_in: Option<Version<P>>,
 }
 
 impl<P> Held<P> {
@@ -123,6 +131,7 @@ impl<P> Held<P> {
 /// The objects that hold policies.
 pub struct Store<P> {
     compile: Compile<P>,
+    stand_in: StandIn,
     objects: BTreeMap<ObjectName, Held<P>>,
 }
 
@@ -137,8 +146,8 @@ pub struct Service<P> {
 
 impl<P: Clone> Store<P> {
     /// No objects.
-    pub fn new(compile: Compile<P>) -> Self {
-        Self { compile, objects: BTreeMap::new() }
+    pub fn new(compile: Compile<P>, stand_in: StandIn) -> Self {
+        Self { compile, stand_in, objects: BTreeMap::new() }
     }
 
     /// An object is there with these texts. `fallback`: the text that served last, by the record that outlives a
@@ -163,7 +172,9 @@ impl<P: Clone> Store<P> {
             present: Texts::new(),
             problems: Vec::new(),
             good: None,
+            stand_in: None,
         });
+        held.stand_in = None;
         age.clone_into(&mut held.age);
         match compiled {
             Ok(policies) => {
@@ -177,6 +188,12 @@ impl<P: Clone> Store<P> {
                     && let Ok(policies) = (self.compile)(name, &older)
                 {
                     held.good = Some(Version { hash: hash(&older), texts: older, policies });
+                }
+                if held.good.is_none()
+                    && let Some(texts) = (self.stand_in)(name, &texts)
+                    && let Ok(policies) = (self.compile)(name, &texts)
+                {
+                    held.stand_in = Some(Version { hash: hash(&texts), texts, policies });
                 }
             }
         }
@@ -195,6 +212,11 @@ impl<P: Clone> Store<P> {
         Some((&good.texts, &good.hash))
     }
 
+    /// The text that stands in for an object that has no good one.
+    pub fn stand_in(&self, name: &str) -> Option<&Texts> {
+        Some(&self.objects.get(name)?.stand_in.as_ref()?.texts)
+    }
+
     /// What is in service. Of two policies with one name the one of the older object runs; of two that order the
     /// queue too.
     pub fn service(&self) -> Service<P> {
@@ -202,7 +224,7 @@ impl<P: Clone> Store<P> {
         by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));
         let mut policies: Vec<(ObjectName, Compiled<P>)> = Vec::new();
         let mut verdicts = BTreeMap::new();
-        for (name, held) in by_age {
+        for (name, held) in &by_age {
             let mut verdict = Verdict::Serving;
             let versions = held.good.iter().flat_map(|good| &good.policies);
             for compiled in versions {
@@ -219,14 +241,26 @@ impl<P: Clone> Store<P> {
                             why: format!("policy `{}` of `{owner}` orders the queue already", it.name),
                         };
                     }
-                    None => policies.push((name.clone(), compiled.clone())),
+                    None => policies.push(((*name).clone(), compiled.clone())),
                 }
             }
             if !held.is_present_good() {
                 let instead = held.good.as_ref().map(|good| good.hash.clone());
-                verdict = Verdict::Refused { problems: held.problems.clone(), instead };
+                verdict = Verdict::Refused { problems: held.problems.clone(), instead, holds: Vec::new() };
             }
-            verdicts.insert(name.clone(), (verdict, hash(&held.present)));
+            verdicts.insert((*name).clone(), (verdict, hash(&held.present)));
+        }
+        // What stands in for broken texts comes last: it is in nobody's way.
+        for (name, held) in &by_age {
+            for compiled in held.stand_in.iter().flat_map(|version| &version.policies) {
+                if policies.iter().any(|(_, it)| it.name == compiled.name) {
+                    continue;
+                }
+                policies.push(((*name).clone(), compiled.clone()));
+                if let Some((Verdict::Refused { holds, .. }, _)) = verdicts.get_mut(*name) {
+                    holds.push(compiled.name.clone());
+                }
+            }
         }
         Service { policies, verdicts }
     }
@@ -238,7 +272,11 @@ mod tests {
 
     /// A text is `name` or `name queue`; anything with `!` does not compile.
     fn store() -> Store<String> {
-        Store::new(Box::new(|_, texts| {
+        let hold = |_: &str, texts: &Texts| {
+            let named = texts.values().next()?.strip_prefix("hold ")?;
+            Some([("a.bay".to_owned(), named.replace('!', "held"))].into())
+        };
+        let compile: Compile<String> = Box::new(|_, texts| {
             let mut policies = Vec::new();
             for (key, text) in texts {
                 if text.contains('!') {
@@ -255,7 +293,8 @@ mod tests {
                 policies.push(Compiled { name, queue: text.ends_with(" queue"), policy: text.clone() });
             }
             Ok(policies)
-        }))
+        });
+        Store::new(compile, Box::new(hold))
     }
 
     fn texts(text: &str) -> Texts {
@@ -280,7 +319,7 @@ mod tests {
         assert_eq!(running(&store), ["one v1", "two v2"]);
         assert_eq!((verdict(&store, "n/a"), verdict(&store, "n/b")), ("Refused".into(), "Serving".into()));
         let service = store.service();
-        let Verdict::Refused { problems, instead } = &service.verdicts["n/a"].0 else { panic!() };
+        let Verdict::Refused { problems, instead, .. } = &service.verdicts["n/a"].0 else { panic!() };
         assert_eq!(problems[0].to_string(), "a.bay:1:2: no `!` here [BP0001]");
         assert_eq!(instead.as_deref(), store.good("n/a").map(|(_, hash)| hash));
         assert!(!store.put("n/a", "1", texts("one v2 !"), || None), "nothing changed");
@@ -298,6 +337,31 @@ mod tests {
         assert_eq!(verdict(&store, "n/a"), "Refused");
         store.put("n/b", "2", texts("two !"), || Some(texts("two ! too")));
         assert_eq!(running(&store), ["one v1"], "a record that does not compile serves nobody");
+    }
+
+    #[test]
+    fn what_stands_in_for_a_broken_text_is_in_nobodys_way() {
+        let mut store = store();
+        store.put("n/a", "1", texts("hold one !"), || None);
+        store.put("n/b", "2", texts("hold two !"), || None);
+        store.put("n/c", "3", texts("two v1"), || None);
+        assert_eq!(running(&store), ["two v1", "one held"]);
+        let holds = |store: &Store<String>, name: &str| match &store.service().verdicts[name].0 {
+            Verdict::Refused { holds, instead, .. } => (holds.clone(), instead.clone()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(holds(&store, "n/a"), (vec!["one".to_owned()], None));
+        assert_eq!(
+            holds(&store, "n/b"),
+            (Vec::new(), None),
+            "a younger object has that policy, and it compiles"
+        );
+        assert!(store.good("n/a").is_none() && store.stand_in("n/a").is_some());
+        // It ends with the first text that compiles, and does not come back.
+        store.put("n/a", "1", texts("one v1"), || None);
+        store.put("n/a", "1", texts("hold one !!"), || None);
+        assert_eq!(running(&store), ["one v1", "two v1"]);
+        assert!(store.stand_in("n/a").is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::load::Load;
 use crate::ours::{Ours, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -52,6 +53,23 @@ fn a_policy_that_changes_under_load_is_switched_whole() {
     wait_until("the last version serves", SOON, || {
         annotation(plane, &load.namespace, "half", "verdict") == "Serving"
     });
+    // Ten of the texts that served are kept, the newest first.
+    let history = || {
+        let name = "bayplan-history-half";
+        let kept = plane.get_json(["configmap", name, "--namespace", &load.namespace]);
+        let text = kept["data"]["revisions.json"].as_str().unwrap_or("[]").to_owned();
+        (kept["data"]["policy.bay"].clone(), serde_json::from_str::<Vec<Value>>(&text).unwrap())
+    };
+    wait_until("the last version is kept", SOON, || history().0 == text(25));
+    let (_, revisions) = history();
+    assert!((3..=10).contains(&revisions.len()), "{} revisions", revisions.len());
+    assert_eq!(revisions[0]["revision"], annotation(plane, &load.namespace, "half", "revision"));
+    let hashes: BTreeSet<_> = revisions.iter().map(|it| it["revision"].to_string()).collect();
+    assert_eq!(hashes.len(), revisions.len());
+    for older in &revisions[1..] {
+        assert!(older["texts"]["policy.bay"].as_str().unwrap().contains("/// Version "), "{older}");
+        assert!(older["by"].as_str().unwrap().contains("kubectl"), "{older}");
+    }
     // Each decision names the revision of its set; all of them were in service, in their order.
     let said = ours.said();
     let revisions: Vec<u64> = said
@@ -119,6 +137,49 @@ fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a
         })
     });
     drop(ours);
+}
+
+#[test]
+fn pods_of_a_policy_that_is_broken_from_the_start_wait_until_it_compiles_or_is_ignored() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "standin", 1);
+    let broken = "policy gpu {\n  applies when pod.labels[\"team\"] == \"gpu\"\n  filter f { reject \"no\" when \
+                  nod.ready }\n}\n";
+    plane.create(&[map(&load.namespace, "gpu", broken)]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let ours = Ours::start(plane, &setup);
+    let of_team = |name: &str| {
+        let mut pod = load.pod(name, "10m");
+        pod["metadata"]["labels"] = json!({"team": "gpu"});
+        pod
+    };
+    plane.create(&[of_team("first"), of_team("second"), load.pod("other", "10m")]);
+    let bound = |name: &str| plane.node_of(&load.namespace, name).is_some();
+    wait_until("the pod that is not named is bound", SOON, || bound("other"));
+    wait_until("it says whose pods wait", SOON, || {
+        let events = plane.events_about(&load.namespace, "gpu");
+        events.iter().any(|it| it["note"].as_str().is_some_and(|note| note.contains("the pods of gpu wait")))
+    });
+    assert_eq!(annotation(plane, &load.namespace, "gpu", "verdict"), "Refused");
+    assert!(annotation(plane, &load.namespace, "gpu", "status").contains("\"holds\":[\"gpu\"]"));
+    assert!(!bound("first") && !bound("second"));
+    drop(ours);
+    // After a restart too; then it compiles.
+    let ours = Ours::start(plane, &setup);
+    plane.create(&[load.pod("another", "10m")]);
+    wait_until("the pod that is not named is bound", SOON, || bound("another"));
+    assert!(!bound("first"));
+    replace(plane, &load.namespace, "gpu", &broken.replace("nod.ready", "!node.ready"));
+    wait_until("the pods are bound", SOON, || bound("first") && bound("second"));
+    drop(ours);
+    // Where broken policies are ignored nobody waits.
+    plane.kubectl_ok(["delete", "configmap", "gpu", "--namespace", &load.namespace]);
+    plane.kubectl_ok(["delete", "configmap", "bayplan-history-gpu", "--namespace", &load.namespace]);
+    plane.create(&[map(&load.namespace, "gpu", broken), of_team("third")]);
+    let flag = format!("--policy-on-invalid={}=ignore", load.namespace);
+    let _ours = Ours::start(plane, &setup.clone().flag(flag));
+    wait_until("the pod is bound", SOON, || bound("third"));
+    assert_eq!(annotation(plane, &load.namespace, "gpu", "verdict"), "Refused");
 }
 
 #[test]
