@@ -109,7 +109,6 @@ impl Outlet<Scheduler> for Sorter {
     fn effect(&mut self, effect: Effect, machine: &Scheduler, now: Time) {
         match effect {
             Effect::Call(ticket, call) => self.call(Some(ticket), call, machine),
-            Effect::Send(call) => self.call(None, call, machine),
             Effect::Event(event) => {
                 match (event.reason, self.started.remove(&event.key)) {
                     ("Scheduled", Some(started)) => {

@@ -255,9 +255,6 @@ impl<'w> Run<'w> {
                         let answer = self.server.answer(&call, self.now, None);
                         inputs.push_back(Input::Reply(ticket, answer));
                     }
-                    Effect::Send(call) => {
-                        let _ = self.server.answer(&call, self.now, None);
-                    }
                     Effect::Event(event) => self.events.entry(event.key.clone()).or_default().push(event),
                     Effect::Decided(record) => {
                         if let (Some(watcher), Some(before)) = (&mut self.watcher, before.take()) {

@@ -66,4 +66,8 @@ pub trait Decider: Send {
     ) -> Option<Selected>;
     /// The nodes that share the highest total of the last `select`, in row order.
     fn best(&self) -> &NodeSet;
+    /// Where sampling goes on with the next pod (upstream's `nextStartNodeIndex`): all that a decider remembers.
+    fn next_start(&self) -> usize;
+    /// Sampling goes on there.
+    fn set_next_start(&mut self, next: usize);
 }

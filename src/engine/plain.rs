@@ -101,6 +101,14 @@ impl Decider for Plain {
     fn best(&self) -> &NodeSet {
         &self.totals.best
     }
+
+    fn next_start(&self) -> usize {
+        self.next_start
+    }
+
+    fn set_next_start(&mut self, next: usize) {
+        self.next_start = next;
+    }
 }
 
 /// The node that `status.nominatedNodeName` names, when the pod fits there: then no other is asked.

@@ -194,4 +194,12 @@ impl Decider for Scan {
     fn best(&self) -> &NodeSet {
         &self.totals.best
     }
+
+    fn next_start(&self) -> usize {
+        self.next_start
+    }
+
+    fn set_next_start(&mut self, next: usize) {
+        self.next_start = next;
+    }
 }

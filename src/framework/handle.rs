@@ -44,8 +44,6 @@ impl<'a> Handle<'a> {
 pub enum Act {
     /// A call that is answered.
     Call(Ticket, ApiCall),
-    /// A call whose answer is only logged.
-    Send(ApiCall),
     /// A pod that waits at this plugin's Permit may go on; the plugin that says so.
     Allow(PodKey, PluginId),
     /// A pod that waits at Permit is refused.
@@ -112,11 +110,6 @@ impl<'a> Actor<'a> {
         *self.next_ticket += 1;
         self.acts.push(Act::Call(ticket, call));
         ticket
-    }
-
-    /// Sends a call whose answer is only logged.
-    pub fn send(&mut self, call: ApiCall) {
-        self.acts.push(Act::Send(call));
     }
 
     /// Lets a pod that waits at this plugin's Permit go on.

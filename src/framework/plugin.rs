@@ -94,6 +94,10 @@ pub trait Plugin: Send + Sync {
     fn concern(&self) -> Option<Concern> {
         None
     }
+    /// A hash of what it was made of beyond its name and the arguments of its profile: the text of a policy.
+    fn digest(&self) -> u64 {
+        0
+    }
     /// Indexes it keeps in the snapshot; added when the plugin's profile is taken into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()

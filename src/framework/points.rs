@@ -198,8 +198,6 @@ pub struct Feasible {
 pub enum PostFilterOutcome {
     /// The pod is promised to a node; an empty name takes the promise back.
     Nominate(Symbol),
-    /// The answer to this call is needed first.
-    Ask(ApiCall),
 }
 
 /// When no node fits.
@@ -211,8 +209,6 @@ pub trait PostFilter: Sync {
         nodes: &NodeToStatus,
         run: &dyn PluginsRunner,
     ) -> Result<PostFilterOutcome, Status>;
-    /// The answer to what it asked for.
-    fn answered(&self, h: &Handle, answer: Result<Answer, CallError>) -> Result<PostFilterOutcome, Status>;
 }
 
 /// Runs filters for plugins that simulate.

@@ -308,8 +308,10 @@ impl<'a> Builder<'a> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
+        let args = self.plugins.iter().map(|(name, _)| self.args(name)).collect();
         let plugins = self.plugins.into_iter().map(|(_, plugin)| plugin).collect();
-        let mut framework = Framework::new(self.profile.scheduler_name.clone(), plugins, points);
+        let mut framework =
+            Framework::new(self.profile.scheduler_name.clone(), plugins, points).made_with(args);
         framework.percentage_of_nodes_to_score = self.profile.percentage_of_nodes_to_score;
         Ok(framework)
     }
@@ -362,7 +364,7 @@ impl<'a> Builder<'a> {
 
     fn make(&mut self, entry: &Entry) -> Option<Arc<dyn Plugin>> {
         let config = self.profile.plugin_config.iter().find(|config| config.name == **entry.name());
-        let args = config.map(|config| config.args.clone()).unwrap_or_default();
+        let args = self.args(entry.name());
         let made = self.instances.made.get(entry.name()).into_iter().flatten();
         if let Some((_, plugin)) = made.into_iter().find(|(with, _)| with.same(&args)) {
             return Some(plugin.clone());
@@ -384,6 +386,11 @@ impl<'a> Builder<'a> {
                 None
             }
         }
+    }
+
+    fn args(&self, plugin: &str) -> Tree {
+        let config = self.profile.plugin_config.iter().find(|config| config.name == plugin);
+        config.map(|config| config.args.clone()).unwrap_or_default()
     }
 
     fn similar(&self, name: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
+use super::args::Tree;
 use super::concern::{Concerns, Places};
 use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
@@ -45,6 +46,14 @@ pub struct Points {
     pub post_bind: Vec<PluginId>,
 }
 
+impl Points {
+    /// At which points a plugin may refuse a pod.
+    fn may_refuse(&self, plugin: PluginId) -> [bool; 5] {
+        [&self.pre_enqueue, &self.pre_filter, &self.filter, &self.reserve, &self.permit]
+            .map(|point| point.contains(&plugin))
+    }
+}
+
 /// The plugins of one profile.
 pub struct Framework {
     /// `schedulerName` of the profile.
@@ -52,6 +61,8 @@ pub struct Framework {
     /// Set by `percentageOfNodesToScore`; `None` or 100 and more: all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
     plugins: Vec<Arc<dyn Plugin>>,
+    /// The arguments that plugins were made with, when a profile made them.
+    args: Option<Vec<Tree>>,
     points: Points,
     waits: Waits,
     concerns: Concerns,
@@ -141,12 +152,35 @@ impl Framework {
             scheduler_name,
             percentage_of_nodes_to_score: None,
             plugins,
+            args: None,
             points,
             waits,
             concerns,
             order,
             watch: None,
         }
+    }
+
+    /// The same, whose plugins were made with these arguments, in their order.
+    pub(super) fn made_with(mut self, args: Vec<Tree>) -> Self {
+        self.args = Some(args);
+        self
+    }
+
+    /// The plugin that answers for the same pods in the same way as `theirs` of another framework: the very same one,
+    /// or one of that name that was made of the same text with the same arguments, and may refuse at the same points.
+    pub fn counterpart(&self, of: &Framework, theirs: PluginId) -> Option<PluginId> {
+        let plugin = of.plugins.get(theirs.index())?;
+        let args = |of: &Framework, at: usize| of.args.as_ref().and_then(|args| args.get(at).cloned());
+        let given = args(of, theirs.index());
+        let at = self.plugins.iter().position(|own| Arc::ptr_eq(own, plugin)).or_else(|| {
+            let at = self.plugins.iter().position(|own| own.name() == plugin.name())?;
+            let same = args(self, at).zip(given).is_some_and(|(own, given)| own.same(&given))
+                && self.plugins.get(at)?.digest() == plugin.digest();
+            same.then_some(at)
+        })?;
+        let own = PluginId(at as u16);
+        (self.points.may_refuse(own) == of.points.may_refuse(theirs)).then_some(own)
     }
 
     /// The plugins in the order of the profile; a [`PluginId`] is a place in it.

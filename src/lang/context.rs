@@ -149,6 +149,11 @@ impl<'a> EvalContext<'a> {
         self.snapshot.pod(&pod.key)?.placed
     }
 
+    /// When this scheduler assumed a pod; `None` when others placed it.
+    pub fn assumed_at(&self, pod: &PodInfo) -> Option<Time> {
+        self.snapshot.pod(&pod.key)?.assumed_at
+    }
+
     /// Whether a pod waits at Permit.
     pub fn is_waiting(&self, pod: &PodInfo) -> bool {
         self.snapshot.pod(&pod.key).is_some_and(|entry| entry.waiting)

@@ -110,9 +110,11 @@ table! { POD, Pod, itself;
     );
     "placed_at" => |c, pod| Value::optional(
         c.placement(pod)
-            .and(pod.scheduled_condition.as_deref())
-            .filter(|(status, ..)| status.as_str() == "True")
-            .and_then(|(.., at)| *at)
+            .and_then(|_| {
+                let condition =
+                    pod.scheduled_condition.as_deref().filter(|(status, ..)| status.as_str() == "True");
+                c.assumed_at(pod).or_else(|| condition.and_then(|(.., at)| *at))
+            })
             .map(Value::Time),
     );
     "requests" => |_c, pod| resources(&pod.requests);

@@ -5,6 +5,7 @@ use super::node_set::NodeId;
 use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
 use super::symbol::Symbol;
+use super::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -28,6 +29,13 @@ pub enum Change {
         node: NodeId,
         /// Assumed or bound.
         how: Placement,
+    },
+    /// A placed pod was assumed by this scheduler then.
+    PodAssumed {
+        /// Which.
+        pod: PodKey,
+        /// When its node was chosen.
+        at: Time,
     },
     /// A pod without a node is known, or was updated.
     PodPending {

@@ -11,6 +11,7 @@ use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
 use super::resource::Resource;
 use super::symbol::Symbol;
+use super::time::Time;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -37,6 +38,8 @@ pub struct PodEntry {
     pub placed: Option<(NodeId, Placement)>,
     /// Whether it waits at Permit.
     pub waiting: bool,
+    /// When this scheduler assumed it on its node; `None` when others put it there, or before a restart.
+    pub assumed_at: Option<Time>,
 }
 
 /// Pods by key in shards, so that a write after a fork copies one shard and not the whole table.
@@ -245,18 +248,28 @@ impl Snapshot {
         let mut promised_before = None;
         match &change {
             Change::PodPlaced { pod, node, how } => {
+                let known = self.pods.get(&pod.key).filter(|entry| entry.placed.is_some_and(|at| at.0 == *node));
+                let assumed_at = known.and_then(|entry| entry.assumed_at);
                 delta.pod_before = self.unlink_pod(&pod.key);
-                self.link_pod(pod, Some((*node, *how)));
+                self.link_pod(pod, Some((*node, *how)), assumed_at);
                 delta.node = Some(*node);
+            }
+            Change::PodAssumed { pod, at } => {
+                if let Some(entry) = self.pods.get_mut(pod)
+                    && let Some((node, _)) = entry.placed
+                {
+                    entry.assumed_at = Some(*at);
+                    self.note(Moved::Node(node), Kinds::PODS_OTHER, None);
+                }
             }
             Change::PodPending { pod } => {
                 delta.pod_before = self.unlink_pod(&pod.key);
-                self.link_pod(pod, None);
+                self.link_pod(pod, None, None);
             }
             Change::PodUnplaced { pod } => {
                 delta.pod_before = self.unlink_pod(pod);
                 if let Some((pod, _)) = &delta.pod_before {
-                    self.link_pod(&pod.clone(), None);
+                    self.link_pod(&pod.clone(), None, None);
                 }
             }
             Change::PodRemoved { pod } => {
@@ -330,8 +343,14 @@ impl Snapshot {
         Some((entry.pod, Some(id)))
     }
 
-    fn link_pod(&mut self, pod: &Arc<PodInfo>, placed: Option<(NodeId, Placement)>) {
-        self.pods.insert(pod.key.clone(), PodEntry { pod: pod.clone(), placed, waiting: false });
+    fn link_pod(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        placed: Option<(NodeId, Placement)>,
+        assumed_at: Option<Time>,
+    ) {
+        let entry = PodEntry { pod: pod.clone(), placed, waiting: false, assumed_at };
+        self.pods.insert(pod.key.clone(), entry);
         self.pod_count += 1;
         let Some((id, _)) = placed else {
             self.note(Moved::Global, Kinds::PENDING_PODS, None);

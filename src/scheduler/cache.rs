@@ -16,7 +16,7 @@
 //! Source: `pkg/scheduler/backend/cache/cache.go`; assumptions never expire.
 
 use super::queue::Nominator;
-use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -150,11 +150,12 @@ impl Cache {
         Some((object, state))
     }
 
-    /// The pod counts on the node from here on. Undone by [`Cache::forget`].
-    pub(super) fn assume(&mut self, pod: &PodKey, node: NodeId) {
+    /// The pod counts on the node from `now` on. Undone by [`Cache::forget`].
+    pub(super) fn assume(&mut self, pod: &PodKey, node: NodeId, now: Time) {
         let Some(name) = self.snapshot.node(node).map(|node| node.name().clone()) else { return };
         let Some(object) = self.pod(pod).cloned() else { return };
         self.settle(object, PodState::Assumed(name));
+        self.snapshot.apply(Change::PodAssumed { pod: pod.clone(), at: now });
     }
 
     /// The assumption was wrong: the pod is pending again. Nothing happens to a pod that is gone or bound.

@@ -131,7 +131,7 @@ impl Scheduler {
             Ok(Err(status)) if status.is_rejected() => Err(self.no_node_fits(cycle)),
             Ok(Err(status)) => Err(Refusal::error(status)),
             Err(_) => {
-                self.decider = self.options.decider.make();
+                self.decider = self.fresh_decider();
                 Err(Refusal::error(blame(cycle, &self.cache.snapshot)))
             }
         }
@@ -158,10 +158,6 @@ impl Scheduler {
                     Ok(PostFilterOutcome::Nominate(node)) => {
                         nominated = Some(node);
                         return Ok(());
-                    }
-                    Ok(PostFilterOutcome::Ask(_)) => {
-                        let text = format!("plugin {:?} asks for a call", framework.plugin_name(*id));
-                        return Err(Status::error(text).by(*id));
                     }
                     Err(status) if status.code == Code::Error => {
                         let name = framework.plugin_name(*id);
@@ -208,7 +204,7 @@ impl Scheduler {
         let framework = cycle.framework.clone();
         let key = cycle.pod.key.clone();
         let promised = self.cache.nominator.get(&key).cloned();
-        self.cache.assume(&key, node);
+        self.cache.assume(&key, node, now);
         self.cache.nominator.set(&cycle.pod, None, &mut self.cache.snapshot);
         let (done, _) = self.acting(now, &Owner::Nobody, &framework, |acting| {
             guard(&framework, || framework.run_reserve(cycle, node, acting))

@@ -55,8 +55,6 @@ pub enum Input {
 pub enum Effect {
     /// A call that is answered by one `Reply`.
     Call(Ticket, ApiCall),
-    /// A call whose answer is only logged.
-    Send(ApiCall),
     /// An event to be written.
     Event(EventRecord),
     /// A decision was made; for records, reports and metrics.

@@ -68,7 +68,8 @@ pub struct Scheduler {
 }
 
 impl Clone for Scheduler {
-    /// A fork: both go on independently. What a decider keeps is scratch memory, and is made anew.
+    /// A fork: both go on independently. What a decider keeps is scratch memory, and is made anew, but for the place
+    /// where sampling goes on.
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
@@ -78,7 +79,7 @@ impl Clone for Scheduler {
             outbox: self.outbox.clone(),
             profiles: self.profiles.clone(),
             judges: self.judges.clone(),
-            decider: self.options.decider.make(),
+            decider: self.fresh_decider(),
             next_ticket: self.next_ticket,
             synced: self.synced,
             leading: self.leading,
@@ -188,6 +189,13 @@ impl Scheduler {
         &self.profiles
     }
 
+    /// A decider without the other's scratch memory, that samples nodes where the other would go on.
+    fn fresh_decider(&self) -> Box<dyn Decider> {
+        let mut decider = self.options.decider.make();
+        decider.set_next_start(self.decider.next_start());
+        decider
+    }
+
     fn judges_of(&self, pod: &PodInfo) -> Option<Arc<Judges>> {
         self.judges.iter().find(|judges| judges.framework.scheduler_name == pod.scheduler_name).cloned()
     }
@@ -229,10 +237,6 @@ impl Scheduler {
                     self.outbox.call(ticket, call, owner.clone());
                     called.push(ticket);
                 }
-                Act::Send(call) => {
-                    let ticket = self.ticket();
-                    self.outbox.call(ticket, call, Owner::Nobody);
-                }
                 Act::Activate(pod) => self.queue.activate(&pod, &self.cache.snapshot, now),
                 Act::Allow(pod, plugin) => {
                     let by = Symbol::new(framework.plugin_name(plugin));
@@ -245,12 +249,6 @@ impl Scheduler {
             }
         }
         (done, called)
-    }
-
-    fn ticket(&mut self) -> Ticket {
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        ticket
     }
 
     fn move_all(&mut self, event: &crate::framework::ClusterEvent, scope: &Scope, now: Time) {

@@ -75,4 +75,13 @@ impl Decider for Verified {
     fn best(&self) -> &NodeSet {
         self.scan.best()
     }
+
+    fn next_start(&self) -> usize {
+        self.scan.next_start()
+    }
+
+    fn set_next_start(&mut self, next: usize) {
+        self.scan.set_next_start(next);
+        self.plain.set_next_start(next);
+    }
 }

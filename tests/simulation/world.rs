@@ -227,7 +227,7 @@ impl World {
                     }
                     self.open.push(Open { ticket, call });
                 }
-                Effect::Send(_) | Effect::Event(_) | Effect::Decided(_) => {}
+                Effect::Event(_) | Effect::Decided(_) => {}
             }
         }
     }

@@ -30,6 +30,7 @@ use crate::lang::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, Reason};
 use crate::model::{Index, IndexKey, Symbol};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Pods that policies leave alone unless they say `applies to all pods`.
@@ -84,6 +85,13 @@ impl PolicyPlugin {
 impl Plugin for PolicyPlugin {
     fn name(&self) -> &str {
         self.compiled.name()
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = rustc_hash::FxHasher::default();
+        self.compiled.hash.hash(&mut hasher);
+        self.left_alone.namespaces.hash(&mut hasher);
+        hasher.finish()
     }
 
     fn reads(&self) -> Reads {

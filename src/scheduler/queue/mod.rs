@@ -554,15 +554,14 @@ fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
     Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
 }
 
-/// Names the plugins that refused a pod as the new framework does. Whether all of them are the very same plugins.
+/// Names the plugins that refused a pod as the new framework does. Whether all of them are there unchanged.
 fn rename(queued: &mut Queued, judges: Arc<Judges>) -> bool {
     let old = queued.judges.framework.clone();
     let mut same = true;
     let mut rename = |id: crate::framework::PluginId| {
-        let before = old.plugins().get(id.index())?;
-        let at = judges.framework.plugins().iter().position(|plugin| Arc::ptr_eq(plugin, before));
-        same &= at.is_some();
-        at.map(|at| crate::framework::PluginId(at as u16))
+        let successor = judges.framework.counterpart(&old, id);
+        same &= successor.is_some();
+        successor
     };
     let info = &mut queued.info;
     info.unschedulable_plugins = info.unschedulable_plugins.iter().filter_map(&mut rename).collect();
