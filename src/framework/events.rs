@@ -256,6 +256,18 @@ impl ClusterEvent {
         actions.into_iter().map(event).collect()
     }
 
+    /// What else changed of a node: images, capacity, a cordon, whatever is only in the whole object. Upstream has no
+    /// such event; policies may wait for it.
+    pub fn of_rest_of_node(old: Option<&Arc<Node>>, new: &Arc<Node>) -> Option<Self> {
+        let old = old?;
+        let changed = old.images != new.images
+            || old.capacity != new.capacity
+            || !old.unschedulable && new.unschedulable
+            || old.raw != new.raw;
+        let objects = EventObjects::Node { old: Some(old.clone()), new: Some(new.clone()) };
+        changed.then(|| Self::of(EventResource::Node, ActionType::UPDATE_OTHER, objects))
+    }
+
     /// What a change of a namespace means. Upstream has no such events; policies may wait for them.
     pub fn of_namespace(old: Option<&Arc<Namespace>>, new: Option<&Arc<Namespace>>) -> Vec<Self> {
         let action = match (old, new) {

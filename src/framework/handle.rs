@@ -21,6 +21,8 @@ pub struct Handle<'a> {
     pub queued_at: Option<Time>,
     /// How often the pod was tried before this attempt.
     pub attempts: u32,
+    /// In hints: the pod was refused after its node had been chosen (Reserve, Permit, PreBind).
+    pub refused_late: bool,
     /// The state of the attempt.
     pub cycle: &'a CycleState,
     /// The plugin that is called.
@@ -89,6 +91,7 @@ impl<'a> Actor<'a> {
             now: self.now,
             queued_at: None,
             attempts: 0,
+            refused_late: false,
             cycle: self.cycle,
             plugin: self.plugin,
         }

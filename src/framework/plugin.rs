@@ -1,9 +1,13 @@
 //! [`Plugin`]: which extension points it serves, and what it reads.
 
 use super::concern::Concern;
+use super::handle::Handle;
 use super::points::*;
 use super::reads::Reads;
-use crate::model::bits;
+use crate::model::{Time, bits};
+
+/// How often plugins that read the clock are asked again, unless they know better.
+const MINUTE: i64 = 60_000_000;
 
 /// A plugin instance of a framework, by its place in the framework's list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -97,6 +101,11 @@ pub trait Plugin: Send + Sync {
     /// A hash of what it was made of beyond its name and the arguments of its profile: the text of a policy.
     fn digest(&self) -> u64 {
         0
+    }
+    /// When time alone may change what it says of a pod that it refused or lets wait, everything else as it is; the node
+    /// is the one the pod is placed on, else any. `None`: never. Asked when the pod begins to wait and at that instant.
+    fn next_change(&self, h: &Handle) -> Option<Time> {
+        self.reads().clock.then(|| Time((h.now.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE)))
     }
     /// Indexes it keeps in the snapshot; added when the plugin's profile is taken into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {

@@ -29,6 +29,8 @@ pub struct QueuedPodInfo {
     pub unschedulable_plugins: PluginSet,
     /// Those of them that said `Pending`.
     pub pending_plugins: PluginSet,
+    /// It was refused after its node had been chosen: at Reserve, at Permit or in the work before the bind.
+    pub refused_late: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
 }
@@ -46,6 +48,7 @@ impl QueuedPodInfo {
             consecutive_errors: 0,
             unschedulable_plugins: PluginSet::default(),
             pending_plugins: PluginSet::default(),
+            refused_late: false,
             gating_plugin: None,
         }
     }

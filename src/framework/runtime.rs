@@ -129,6 +129,7 @@ impl Cycle {
             now: self.now,
             queued_at: self.queued_at,
             attempts: self.attempts,
+            refused_late: false,
             cycle: &self.state,
             plugin: PluginId::NONE,
         }

@@ -7,7 +7,9 @@
 use super::arith;
 use super::context::EvalContext;
 use super::convert;
+use super::functions::Prepared;
 use super::getters;
+use super::instants::{Clock, reads_clock, slope};
 use super::typed::{
     ArithmeticOp, CompareOp, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Reason, ReasonPart, Root,
     SlotId,
@@ -15,7 +17,7 @@ use super::typed::{
 use super::types::Type;
 use super::value::{Ordered, Resources, Value, named_resources};
 use crate::diag::Span;
-use crate::model::Resource;
+use crate::model::{Resource, Time};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub struct Evaluator<'p, 'a> {
     watch: Option<Watch>,
     /// How many steps it took.
     steps: u64,
+    /// Notes when time alone changes what was evaluated, where that is wanted.
+    clock: Option<Clock>,
 }
 
 /// Is shown every expression that is evaluated, with its value.
@@ -55,7 +59,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
         let slots = vec![Value::Absent; policy.slots.len()];
-        Self { policy, context, slots, lets: vec![None; policy.lets.len()], watch: None, steps: 0 }
+        let lets = vec![None; policy.lets.len()];
+        Self { policy, context, slots, lets, watch: None, clock: None, steps: 0 }
     }
 
     /// The same, with every expression and its value shown to `watch`: for tests of what the checker promises.
@@ -72,6 +77,37 @@ impl<'p, 'a> Evaluator<'p, 'a> {
 
     fn step(&mut self, number: usize) {
         self.steps = self.steps.saturating_add(number as u64);
+    }
+
+    /// When time alone may change the value of an expression, everything else as it is. `None`: never.
+    pub fn next_change(&mut self, expr: &Expr) -> Option<Time> {
+        if !reads_clock(self.policy, expr) {
+            return None;
+        }
+        self.clock = Some(Clock::default());
+        self.lets.fill(None);
+        self.value(expr);
+        self.clock.take().and_then(|clock| clock.next())
+    }
+
+    /// Evaluates both sides of a comparison; notes when it turns over.
+    fn sides(&mut self, left: &Expr, right: &Expr) -> (Value<'a>, Value<'a>) {
+        if self.clock.is_some() {
+            let slopes = (slope(self.policy, left), slope(self.policy, right));
+            if let (Some(a), Some(b)) = slopes
+                && (a - b).abs() <= 1
+                && let Some(clock) = &mut self.clock
+            {
+                clock.begin();
+                let (left, right) = (self.value(left), self.value(right));
+                let now = self.context.now;
+                if let Some(clock) = &mut self.clock {
+                    clock.compared(a - b, &left, &right, now);
+                }
+                return (left, right);
+            }
+        }
+        (self.value(left), self.value(right))
     }
 
     /// The value of an expression.
@@ -96,7 +132,10 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                     return known.clone();
                 }
                 let value = policy.lets.get(at).map_or(Value::Absent, |of| self.value(&of.value));
-                if let Some(place) = self.lets.get_mut(at) {
+                // While the clock is watched a let counts each time it is used.
+                if self.clock.is_none()
+                    && let Some(place) = self.lets.get_mut(at)
+                {
                     *place = Some(value.clone());
                 }
                 value
@@ -108,7 +147,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 value
             }
             ExprKind::Group(group) => self.group(*group),
-            ExprKind::Now => Value::Time(self.context.now),
+            ExprKind::Now => {
+                let now = self.context.now;
+                if let Some(clock) = &mut self.clock {
+                    clock.read(now);
+                }
+                Value::Time(now)
+            }
             ExprKind::Field(object, field) => {
                 let object = self.value(object);
                 let value = getters::getter(*field)(&self.context, &object);
@@ -138,9 +183,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::Negate(inner) => negate(self.value(inner)),
             ExprKind::And(left, right) => Value::Bool(self.holds(left) && self.holds(right)),
             ExprKind::Or(left, right) => Value::Bool(self.holds(left) || self.holds(right)),
-            ExprKind::Equal(left, right) => Value::Bool(self.value(left).equals(&self.value(right))),
+            ExprKind::Equal(left, right) => {
+                let (left, right) = self.sides(left, right);
+                Value::Bool(left.equals(&right))
+            }
             ExprKind::Compare(op, left, right) => {
-                Value::Bool(compare(*op, &self.value(left), &self.value(right)))
+                let (left, right) = self.sides(left, right);
+                Value::Bool(compare(*op, &left, &right))
             }
             ExprKind::In(left, right) => {
                 let (left, right) = (self.value(left), self.value(right));
@@ -185,8 +234,18 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Record(values) => Value::Record(values.iter().map(|value| self.value(value)).collect()),
             ExprKind::Call(function, args, prepared) => {
+                let moves = self.clock.is_some()
+                    && matches!(**prepared, Prepared::Windows(_))
+                    && args.first().is_some_and(|at| slope(self.policy, at) == Some(1));
+                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
+                    clock.begin();
+                }
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());
+                let now = self.context.now;
+                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
+                    clock.called(&args, prepared, now);
+                }
                 (function.def().body)(&args, prepared)
             }
             ExprKind::CallDef(def, args) => {

@@ -18,6 +18,7 @@ pub mod typed;
 pub mod context;
 pub mod convert;
 pub mod getters;
+pub mod instants;
 pub mod interpret;
 pub mod fold;
 pub mod walk;

@@ -25,6 +25,8 @@ pub struct CompiledPolicy {
     pub statements: Statements,
     /// All it reads, of all statements.
     pub reads: Reads,
+    /// What decides whether it speaks of a pod at all.
+    pub deciding: Reads,
     /// Where the checks of each filter are written, as people name it (`gpu.bay:12`).
     pub places: Vec<Vec<String>>,
     /// Whether filters or scores see other pods than those on the node, so that a simulation moves registers.
@@ -41,7 +43,8 @@ impl CompiledPolicy {
     /// Lowers a checked policy.
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
         let statements = lower::lower(&policy);
-        let reads = all_reads(&policy);
+        let deciding = super::check::reads::deciding(&policy);
+        let reads = all_reads(&policy, &deciding);
         let sees_other_pods = !reads.groups.is_empty()
             || reads.paths.keys().any(|path| {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
@@ -53,7 +56,7 @@ impl CompiledPolicy {
             .map(|filter| filter.checks.iter().map(|check| place(sources, check.span)).collect())
             .collect();
         let filings = Filings::of(&policy);
-        Self { policy: Arc::new(policy), hash, filings, statements, reads, places, sees_other_pods }
+        Self { policy: Arc::new(policy), hash, filings, statements, reads, deciding, places, sees_other_pods }
     }
 
     /// The reference evaluator of its expressions.
@@ -121,9 +124,9 @@ fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
     hasher.finish()
 }
 
-/// What all statements of a policy read.
-fn all_reads(policy: &Policy) -> Reads {
-    let mut all = Reads::default();
+/// What a policy reads: its statements, and what decides whether it speaks of a pod.
+fn all_reads(policy: &Policy, deciding: &Reads) -> Reads {
+    let mut all = deciding.clone();
     let checks = policy.gates.iter().chain(policy.filters.iter().flat_map(|filter| &filter.checks));
     let checks = checks.chain(policy.permits.iter().flat_map(|permit| &permit.checks));
     for check in checks {
@@ -153,6 +156,7 @@ pub fn merge(all: &mut Reads, more: &Reads) {
         all.paths.entry(path.clone()).and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
     }
     all.clock |= more.clock;
+    all.keys.extend(more.keys.iter().cloned());
     for group in &more.groups {
         if !all.groups.contains(group) {
             all.groups.push(*group);

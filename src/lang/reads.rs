@@ -5,7 +5,7 @@
 
 use super::ast::Text;
 use super::schema::FieldId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All that is looked at, without repetition, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Reads {
     pub clock: bool,
     /// Groups, by their index in the policy.
     pub groups: Vec<u32>,
+    /// Of the paths those of members by which groups are kept: all members have the same value there.
+    pub keys: BTreeSet<ReadPath>,
 }
 
 impl Reads {

@@ -144,6 +144,13 @@ impl Kinds {
     /// Anything of a node that has no bit of its own (raw objects).
     pub const OTHER: Self = Self(1 << 16);
 
+    /// Anything of pods, wherever they are.
+    pub const OF_PODS: Self = Self::PODS_REQUESTS
+        .with(Self::PODS_PORTS)
+        .with(Self::PODS_OTHER)
+        .with(Self::PENDING_PODS)
+        .with(Self::NOMINATED);
+
     /// Both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

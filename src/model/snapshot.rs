@@ -248,7 +248,8 @@ impl Snapshot {
         let mut promised_before = None;
         match &change {
             Change::PodPlaced { pod, node, how } => {
-                let known = self.pods.get(&pod.key).filter(|entry| entry.placed.is_some_and(|at| at.0 == *node));
+                let known =
+                    self.pods.get(&pod.key).filter(|entry| entry.placed.is_some_and(|at| at.0 == *node));
                 let assumed_at = known.and_then(|entry| entry.assumed_at);
                 delta.pod_before = self.unlink_pod(&pod.key);
                 self.link_pod(pod, Some((*node, *how)), assumed_at);

@@ -215,9 +215,11 @@ impl Scheduler {
         if waits.is_empty() {
             return self.permitted(binding, now, out);
         }
-        let waits = waits.into_iter().map(|(plugin, until)| Wait::new(&framework, plugin, until, now));
+        let (cycle, snapshot) = (&binding.cycle, &self.cache.snapshot);
+        let wait = |(plugin, until)| Wait::new(cycle, snapshot, plugin, until, now);
+        let waits = waits.into_iter().map(wait).collect();
         binding.since = framework.mark();
-        binding.stage = BindingStage::Permit(waits.collect());
+        binding.stage = BindingStage::Permit(waits);
         self.cache.wait(&binding.key().clone(), true);
         self.bindings.put(binding);
     }

@@ -36,12 +36,14 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// What PostFilter promised, or took back (an empty name).
     pub(super) nominated: Option<Symbol>,
+    /// The node had been chosen already.
+    pub(super) late: bool,
 }
 
 impl Refusal {
     /// Something failed.
     pub(super) fn error(status: Status) -> Self {
-        Self { message: status.message(), status, nominated: None }
+        Self { message: status.message(), status, nominated: None, late: false }
     }
 }
 
@@ -101,6 +103,7 @@ impl Scheduler {
                 status: Status::unresolvable(NO_NODES),
                 message: NO_NODES.to_owned(),
                 nominated: None,
+                late: false,
             });
         }
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
@@ -191,7 +194,7 @@ impl Scheduler {
         }
         let all_nodes = snapshot.node_count();
         let message = FitError { all_nodes, diagnosis: &cycle.diagnosis }.to_string();
-        Refusal { status: Status::unschedulable(message.as_str()), message, nominated }
+        Refusal { status: Status::unschedulable(message.as_str()), message, nominated, late: false }
     }
 
     /// The pod counts on its node from here on, and the plugins take what it needs. `Err`: all of it is undone.
@@ -278,7 +281,7 @@ pub(super) fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Ref
     cycle.diagnosis.nodes.set(node, &status);
     cycle.diagnosis.add_plugin(&status);
     let message = FitError { all_nodes: 1, diagnosis: &cycle.diagnosis }.to_string();
-    Refusal { status, message, nominated: None }
+    Refusal { status, message, nominated: None, late: true }
 }
 
 /// Runs plugins that act; a panic of one becomes an `Error`.

@@ -29,6 +29,7 @@ impl Scheduler {
         let rejected = refusal.status.is_rejected();
         queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
+        queued.info.refused_late = rejected && refusal.late;
         if !rejected {
             queued.info.unschedulable_plugins = Default::default();
             queued.info.pending_plugins = Default::default();

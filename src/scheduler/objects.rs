@@ -17,7 +17,8 @@ impl Scheduler {
             Object::Pod(pod) => self.pod_seen(pod, now),
             Object::Node(node) => {
                 let old = self.cache.see_node(node.clone());
-                for event in ClusterEvent::of_node(old.as_ref(), Some(&node)) {
+                let events = ClusterEvent::of_node(old.as_ref(), Some(&node));
+                for event in events.into_iter().chain(ClusterEvent::of_rest_of_node(old.as_ref(), &node)) {
                     self.move_all(&event, &Scope::default(), now);
                 }
             }

@@ -6,12 +6,9 @@ use super::binding::{BindingCycle, BindingStage};
 use super::calls::Owner;
 use super::cycle::guard;
 use super::io::{Effect, Profiles};
-use crate::framework::{Cycle, Framework, PermitOutcome, PluginId, StateSlot, Status};
+use crate::framework::{Cycle, Framework, Handle, PermitOutcome, PluginId, StateSlot, Status};
 use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
 use std::sync::Arc;
-
-/// A plugin that reads the clock is asked again this often.
-const CLOCK_EVERY: Duration = Duration::from_seconds(1);
 
 /// A plugin that makes a pod wait.
 #[derive(Clone)]
@@ -28,10 +25,9 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    pub(super) fn new(framework: &Framework, plugin: PluginId, until: Time, now: Time) -> Self {
-        let clock = framework.plugin(plugin).is_some_and(|plugin| plugin.reads().clock);
-        let name = Symbol::new(framework.plugin_name(plugin));
-        let again = clock.then(|| now + CLOCK_EVERY);
+    pub(super) fn new(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, until: Time, now: Time) -> Self {
+        let name = Symbol::new(cycle.framework.plugin_name(plugin));
+        let again = next_change(cycle, snapshot, plugin, now);
         Self { plugin, name, until, asked: until - now, again, successor: None }
     }
 
@@ -43,7 +39,7 @@ impl Wait {
         let framework = self.successor.as_ref().map_or(framework, |cycle| &*cycle.framework);
         framework.plugin(self.plugin).is_some_and(|plugin| {
             let reads = plugin.reads();
-            reads.all || reads.other_pods || reads.kinds.intersects(moved)
+            reads.all || reads.kinds.intersects(moved) || reads.other_pods && moved.intersects(Kinds::OF_PODS)
         })
     }
 }
@@ -128,7 +124,8 @@ impl Scheduler {
                         refused = Some(self.timed_out(&binding, &wait));
                     } else {
                         wait.until = wait.until.min(until.max(now));
-                        wait.again = wait.again.map(|_| now + CLOCK_EVERY);
+                        let cycle = wait.successor.as_deref().unwrap_or(&binding.cycle);
+                        wait.again = next_change(cycle, &self.cache.snapshot, wait.plugin, now);
                     }
                     still.push(wait);
                 }
@@ -242,6 +239,15 @@ impl Scheduler {
     }
 }
 
+/// When time alone may change what a plugin says of a pod that waits.
+fn next_change(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<Time> {
+    let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
+    let asked = guard(&cycle.framework, || {
+        Ok(cycle.framework.plugin(plugin).and_then(|plugin| plugin.next_change(&handle)))
+    });
+    asked.ok().flatten().map(|next| next.max(now + Duration(1)))
+}
+
 /// Gives a wait to the plugin of the same name; `false` when there is none.
 fn succeed(
     wait: &mut Wait,
@@ -264,8 +270,7 @@ fn succeed(
         let _ = guard(framework, || point.pre_filter(&handle, &mut slot));
         *successor.state.slot_mut(*id) = slot;
     }
-    let clock = plugin.reads().clock;
-    wait.again = clock.then(|| now + CLOCK_EVERY);
+    wait.again = next_change(&successor, snapshot, *id, now);
     wait.plugin = *id;
     wait.successor = Some(Box::new(successor));
     true

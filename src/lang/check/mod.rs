@@ -15,7 +15,7 @@ mod facts;
 mod fields;
 mod macros;
 mod operators;
-mod reads;
+pub(in crate::lang) mod reads;
 mod scope;
 mod scores;
 mod statements;

@@ -77,6 +77,15 @@ pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 
+/// What decides whether a policy speaks of a pod at all: `applies when`, and lets with `missing`.
+pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
+    let mut walk = Walk::new(policy);
+    policy.applies.iter().for_each(|condition| walk.expr(condition, Polarity::Any));
+    let guards = policy.lets.iter().filter(|of| of.missing.is_some());
+    guards.for_each(|of| walk.expr(&of.value, Polarity::Any));
+    walk.done()
+}
+
 fn derive_check(policy: &Policy, check: &mut Check, diagnostics: &mut Vec<Diagnostic>) {
     let mut walk = Walk::new(policy);
     if let Some(condition) = &check.condition {
@@ -235,7 +244,12 @@ impl<'p> Walk<'p> {
                 let group = &policy.groups[id.0 as usize];
                 self.slots.insert(group.slot, ReadOf::Group);
                 for key in &group.keys {
-                    self.expr(&key.member, Polarity::Any);
+                    let mut member = Walk { reads: Reads::default(), slots: self.slots.clone(), ..*self };
+                    member.expr(&key.member, Polarity::Any);
+                    for path in member.reads.paths.into_keys() {
+                        self.reads.keys.insert(path.clone());
+                        self.reads.paths.entry(path).or_insert(Polarity::Any);
+                    }
                     self.expr(&key.pod, Polarity::Any);
                 }
                 for rest in &group.rest {

@@ -1,74 +1,134 @@
-//! What a policy reads, in the framework's terms, and which events may help a pod that it refused.
-//!
-//! Derived from the reads of its statements. An event of a node, or of a pod on a node, is answered by asking the
-//! policy's filters about that node, when these look at nothing else; all other events that touch what is read wake the
-//! pod. No event that could help is left out.
+//! What a policy reads, in the framework's terms, and which events it waits for. Derived from the reads of its
+//! statements; whether one event helps one pod is in `hints.rs`.
 
-use super::PolicyPlugin;
-use super::attempt::Attempt;
-use crate::framework::{
-    ActionType, ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource,
-    Filter, Handle, QueueingHint, Reads,
-};
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::reads::{Polarity, ReadOf, ReadPath};
+use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
+use crate::lang::policy_set::{CompiledPolicy, merge};
+use crate::lang::reads::{self, Polarity, ReadOf, ReadPath};
 use crate::lang::schema::{Eviction, Moves};
-use crate::lang::typed::PrefilterStatement;
-use crate::model::{Kinds, NodeId, PodInfo, Symbol};
+use crate::lang::typed::{Check, PrefilterStatement};
+use crate::model::{Kinds, Symbol};
 
 /// Reads and registrations of a policy.
 pub(super) struct Events {
     reads: Reads,
-    registrations: Vec<EventRegistration>,
+    pub(super) registrations: Vec<EventRegistration>,
+    /// What refuses before a node is chosen: gates, prefilters, filters.
+    pub(super) early: Side,
+    /// What refuses afterwards: permit.
+    pub(super) late: Side,
+}
+
+/// What the statements read that refuse at one side of the choice of the node.
+pub(super) struct Side {
     /// Nothing is read but the pod, its namespace, and the node asked about with the pods on it.
-    local: bool,
+    pub(super) local: bool,
+    /// Nodes are read.
+    pub(super) nodes: bool,
+    /// The pod's namespace is read.
+    pub(super) namespace: bool,
+    /// Pods are read otherwise than as members of groups: on nodes, or all of them.
+    pub(super) other_pods: bool,
+    /// Groups that are read, by their index in the policy.
+    pub(super) groups: Vec<u32>,
+    /// What more members, and more of what they are asked for, does to the pod.
+    pub(super) more: Option<Polarity>,
+    /// Anything may help.
+    pub(super) anything: bool,
+}
+
+impl Side {
+    fn of(reads: &reads::Reads, named: bool) -> Self {
+        let moved_by_pods = |path: &ReadPath| {
+            let moves = path.field.map_or(Moves::Never, |field| field.def().moves);
+            matches!(moves, Moves::PodsRequests | Moves::PodsOther | Moves::Placement)
+        };
+        let of = |wanted: &[ReadOf]| reads.paths.keys().any(|path| wanted.contains(&path.of));
+        let mut more = None;
+        for (path, polarity) in &reads.paths {
+            if path.of == ReadOf::Group && !reads.keys.contains(path) {
+                more = Some(more.map_or(*polarity, |known: Polarity| known.join(*polarity)));
+            }
+        }
+        Self {
+            local: reads.groups.is_empty()
+                && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group]),
+            nodes: named || of(&[ReadOf::Node, ReadOf::Nodes]) || reads.paths.keys().any(is_node_of_pod),
+            namespace: of(&[ReadOf::Namespace]),
+            other_pods: of(&[ReadOf::NodePods, ReadOf::Pods, ReadOf::Nominated])
+                || reads
+                    .paths
+                    .keys()
+                    .any(|path| matches!(path.of, ReadOf::Node | ReadOf::Nodes) && moved_by_pods(path)),
+            groups: reads.groups.clone(),
+            more,
+            anything: false,
+        }
+    }
+}
+
+/// Whether the path is the node that another pod is on: it comes and goes with nodes.
+fn is_node_of_pod(path: &ReadPath) -> bool {
+    path.field.is_some_and(|field| field.def().name == "node")
 }
 
 impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let mut reads = framework_reads(&compiled.reads);
         reads.label_keys.extend(compiled.statements.leaves.label_keys().iter().cloned());
-        let refusing = refusing_reads(compiled);
-        let local = refusing.groups.is_empty()
-            && refusing.paths.keys().all(|path| {
-                matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Node | ReadOf::NodePods)
-            });
+        let policy = &compiled.policy;
+        let (mut before, mut after) = (compiled.deciding.clone(), compiled.deciding.clone());
+        let mut named = false;
+        let all =
+            |side: &mut reads::Reads, checks: &[Check]| checks.iter().for_each(|of| merge(side, &of.reads));
+        all(&mut before, &policy.gates);
+        policy.filters.iter().for_each(|filter| all(&mut before, &filter.checks));
+        for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+            match statement {
+                PrefilterStatement::Check(check) => merge(&mut before, &check.reads),
+                PrefilterStatement::Only(only) => {
+                    merge(&mut before, &only.reads);
+                    named = true;
+                }
+            }
+        }
+        for permit in &policy.permits {
+            all(&mut after, &permit.checks);
+            permit.waits.iter().for_each(|wait| merge(&mut after, &wait.reads));
+        }
+        let (early, mut late) = (Side::of(&before, named), Side::of(&after, false));
+        // Whatever leads to another node may help a pod whose permit looks at the chosen one.
+        let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
+        late.anything = after.paths.keys().any(on_chosen);
+
         let mut registrations = Vec::new();
         // `applies when` and every statement may look at the pod itself.
         register(&mut registrations, EventResource::UnschedulablePod, ActionType::UPDATE);
-        for (path, polarity) in &refusing.paths {
-            register_path(&mut registrations, path, *polarity);
+        if named {
+            register(&mut registrations, EventResource::Node, ActionType::ADD);
         }
-        if !refusing.groups.is_empty() {
+        if late.anything {
+            register(&mut registrations, EventResource::Node, ActionType::ALL);
             register(&mut registrations, EventResource::Pod, ActionType::ALL);
         }
-        Self { reads, registrations, local }
+        for (side, reads) in [(&early, &before), (&late, &after)] {
+            for (path, polarity) in &reads.paths {
+                register_path(&mut registrations, path, *polarity);
+            }
+            if !side.groups.is_empty() {
+                let actions = match side.more {
+                    Some(Polarity::Up) => ActionType::ADD.with(ActionType::UPDATE),
+                    Some(Polarity::Down) => ActionType::DELETE.with(ActionType::UPDATE),
+                    _ => ActionType::ALL,
+                };
+                register(&mut registrations, EventResource::Pod, actions);
+            }
+        }
+        Self { reads, registrations, early, late }
     }
 
     pub(super) fn reads(&self) -> &Reads {
         &self.reads
     }
-}
-
-/// The reads of statements that can refuse.
-fn refusing_reads(compiled: &CompiledPolicy) -> crate::lang::reads::Reads {
-    let policy = &compiled.policy;
-    let mut all = crate::lang::reads::Reads::default();
-    let mut add = |reads: &crate::lang::reads::Reads| crate::lang::policy_set::merge(&mut all, reads);
-    for check in policy.gates.iter().chain(policy.filters.iter().flat_map(|filter| &filter.checks)) {
-        add(&check.reads);
-    }
-    for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
-        match statement {
-            PrefilterStatement::Check(check) => add(&check.reads),
-            PrefilterStatement::Only(only) => add(&only.reads),
-        }
-    }
-    for permit in &policy.permits {
-        permit.checks.iter().for_each(|check| add(&check.reads));
-        permit.waits.iter().for_each(|wait| add(&wait.reads));
-    }
-    all
 }
 
 fn register(all: &mut Vec<EventRegistration>, resource: EventResource, actions: ActionType) {
@@ -89,6 +149,10 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
             if path.of == ReadOf::Nodes {
                 register(all, EventResource::Node, ActionType::DELETE);
             }
+            if def.is_none() && path.key.is_some() {
+                // A path below `spec`, `status` or `metadata`.
+                register(all, EventResource::Node, ActionType::UPDATE);
+            }
             if def.is_some_and(|def| def.name == "free") {
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
@@ -96,10 +160,15 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                 Moves::Never | Moves::Queue => {}
                 Moves::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
                 Moves::Annotations => register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION),
-                Moves::Taints | Moves::Unschedulable => {
-                    register(all, EventResource::Node, ActionType::UPDATE_NODE_TAINT);
+                Moves::Taints => register(all, EventResource::Node, ActionType::UPDATE_NODE_TAINT),
+                Moves::Unschedulable => {
+                    let actions = ActionType::UPDATE_NODE_TAINT.with(ActionType::UPDATE_OTHER);
+                    register(all, EventResource::Node, actions);
                 }
-                Moves::Allocatable => register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE),
+                Moves::Allocatable => {
+                    let actions = ActionType::UPDATE_NODE_ALLOCATABLE.with(ActionType::UPDATE_OTHER);
+                    register(all, EventResource::Node, actions);
+                }
                 Moves::Conditions => register(all, EventResource::Node, ActionType::UPDATE_NODE_CONDITION),
                 Moves::Images | Moves::Object => register(all, EventResource::Node, ActionType::UPDATE),
                 Moves::PodsRequests => {
@@ -121,14 +190,17 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
             }
         }
         ReadOf::NodePods => register(all, EventResource::AssignedPod, ActionType::ALL),
-        ReadOf::Pods | ReadOf::Group | ReadOf::Nominated => {
-            register(all, EventResource::Pod, ActionType::ALL);
-        }
+        ReadOf::Pods | ReadOf::Nominated => register(all, EventResource::Pod, ActionType::ALL),
+        // By the side's direction, when all paths are known.
+        ReadOf::Group => {}
+    }
+    if is_node_of_pod(path) {
+        register(all, EventResource::Node, ActionType::ADD.with(ActionType::DELETE));
     }
 }
 
 /// The reads of a policy in the framework's terms.
-fn framework_reads(of: &crate::lang::reads::Reads) -> Reads {
+fn framework_reads(of: &reads::Reads) -> Reads {
     let mut reads = Reads { clock: of.clock, ..Reads::default() };
     if !of.groups.is_empty() {
         reads.other_pods = true;
@@ -151,6 +223,9 @@ fn framework_reads(of: &crate::lang::reads::Reads) -> Reads {
             }
             ReadOf::Node | ReadOf::Nodes => {
                 reads.kinds |= Kinds::LIFE;
+                if def.is_none() && path.key.is_some() {
+                    reads.kinds |= Kinds::OTHER;
+                }
                 if path.of == ReadOf::Nodes {
                     reads.kinds |= Kinds::NODES;
                     reads.all = true;
@@ -183,53 +258,4 @@ fn framework_reads(of: &crate::lang::reads::Reads) -> Reads {
         }
     }
     reads
-}
-
-impl PolicyPlugin {
-    /// Whether a node lets the pod in as things are, by this policy alone.
-    fn would_pass(&self, h: &Handle, node: NodeId) -> bool {
-        let Some(node) = h.snapshot.node(node) else { return true };
-        let Ok((attempt, only)) = self.begin(h) else { return false };
-        if only.is_some_and(|only| !only.contains(node.id())) {
-            return false;
-        }
-        let mut state = CycleState::default();
-        state.slot_mut(h.plugin).put::<Attempt>(attempt);
-        self.filter(&Handle { cycle: &state, ..*h }, node).is_ok()
-    }
-
-    fn node_of(&self, h: &Handle, pod: &PodInfo) -> Option<NodeId> {
-        h.snapshot.node_by_name(pod.node_name.as_ref()?)
-    }
-}
-
-impl EnqueueExtensions for PolicyPlugin {
-    fn events(&self) -> Vec<EventRegistration> {
-        self.events.registrations.clone()
-    }
-
-    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
-        if !self.events.local || self.compiled.statements.filters.is_empty() {
-            return QueueingHint::Queue;
-        }
-        // A policy without prefilter, gate or permit refused by a filter; with one of them anything may have been it.
-        let only_filters = self.compiled.statements.prefilters.is_empty()
-            && self.compiled.statements.gates.is_empty()
-            && self.compiled.statements.permits.is_empty();
-        if !only_filters {
-            return QueueingHint::Queue;
-        }
-        let node = match &event.objects {
-            EventObjects::Node { new: Some(node), .. } => h.snapshot.node_by_name(&node.name),
-            EventObjects::Pod { old, new } if event.resource == EventResource::AssignedPod => {
-                let now = new.as_ref().and_then(|pod| self.node_of(h, pod));
-                now.or_else(|| old.as_ref().and_then(|pod| self.node_of(h, pod)))
-            }
-            _ => None,
-        };
-        match node {
-            Some(node) if !self.would_pass(h, node) => QueueingHint::Skip,
-            _ => QueueingHint::Queue,
-        }
-    }
 }

@@ -6,11 +6,16 @@
 //!
 //! - `attempt.rs`: what is decided when an attempt begins (PreFilter), and gates (PreEnqueue)
 //! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`
-//! - `events.rs`: what the policy reads, and which events wake a pod it refused
+//! - `clock.rs`: when time alone changes what the policy says
+//! - `waits.rs`: who waits at permit; `own.rs`: for whom a condition of it has the same answer
+//! - `events.rs`: what the policy reads and which events it waits for; `hints.rs`: whether one helps a pod it refused
 
 mod attempt;
+mod clock;
 mod events;
 mod filter;
+mod hints;
+mod own;
 mod permit;
 mod queue;
 mod score;
@@ -20,7 +25,7 @@ pub use attempt::why_left_alone;
 pub use waits::Waits;
 
 use crate::framework::{
-    Concern, EnqueueExtensions, Filter, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
+    Concern, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
     Score, Status,
 };
 use crate::lang::context::{EvalContext, Queued};
@@ -29,7 +34,7 @@ use crate::lang::groups::{GroupIndex, can_be_indexed, index_key};
 use crate::lang::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, Reason};
-use crate::model::{Index, IndexKey, Symbol};
+use crate::model::{Index, IndexKey, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -54,6 +59,8 @@ pub struct PolicyPlugin {
     compiled: Arc<CompiledPolicy>,
     left_alone: LeftAlone,
     events: events::Events,
+    own: own::Owns,
+    clocked: clock::Clocked,
     waits_key: IndexKey,
 }
 
@@ -69,7 +76,9 @@ impl PolicyPlugin {
     pub fn new(compiled: Arc<CompiledPolicy>, left_alone: LeftAlone) -> Self {
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
-        Self { compiled, left_alone, events, waits_key }
+        let own = own::Owns::of(&compiled);
+        let clocked = clock::Clocked::of(&compiled.policy);
+        Self { compiled, left_alone, events, own, clocked, waits_key }
     }
 
     /// The policy.
@@ -77,8 +86,13 @@ impl PolicyPlugin {
         &self.compiled
     }
 
+    /// Where the policy keeps who waits at its permit.
+    pub fn waits_key(&self) -> &IndexKey {
+        &self.waits_key
+    }
+
     fn waits(&self) -> bool {
-        self.compiled.statements.permits.iter().any(|permit| permit.waits.iter().any(|w| w.group.is_some()))
+        !self.compiled.statements.permits.is_empty()
     }
 }
 
@@ -92,6 +106,10 @@ impl Plugin for PolicyPlugin {
         self.compiled.hash.hash(&mut hasher);
         self.left_alone.namespaces.hash(&mut hasher);
         hasher.finish()
+    }
+
+    fn next_change(&self, h: &Handle) -> Option<Time> {
+        self.next_turn(h)
     }
 
     fn reads(&self) -> Reads {

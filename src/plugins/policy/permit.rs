@@ -4,6 +4,7 @@
 //! waiting others along.
 
 use super::attempt::{Absent, Attempt};
+use super::own::Own;
 use super::waits::{WaitKey, Waits};
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Actor, Handle, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
@@ -18,9 +19,16 @@ use crate::model::{Duration, NodeId, PodInfo, PodKey, Snapshot, Time};
 /// What was seen of a `wait`.
 struct Seen {
     satisfied: bool,
-    patience: Duration,
-    /// The group that waits together, and its members without a node.
-    group: Option<(WaitKey, Vec<PodKey>)>,
+    /// The group that waits together.
+    group: Option<WaitKey>,
+}
+
+/// What was seen of a pod at permit.
+enum Look {
+    /// The policy says nothing of it.
+    Nothing,
+    /// Each of its waits.
+    Waits(Vec<Seen>),
 }
 
 impl PolicyPlugin {
@@ -36,61 +44,104 @@ impl PolicyPlugin {
         values.iter().all(|value| !value.0.is_absent()).then_some((at, values))
     }
 
+    /// Judges a condition of a permit for a pod, or takes what was found out at this moment for a pod of which the
+    /// condition reads the same.
+    fn judge(
+        &self,
+        a: &mut Actor,
+        question: &Own,
+        at: usize,
+        pod: &PodInfo,
+        node: Option<NodeId>,
+        condition: impl FnOnce(&mut Env<'_, '_>) -> bool,
+    ) -> Option<bool> {
+        let moment = (a.handle().snapshot.generation(), a.now, self.compiled.hash);
+        let h = a.handle();
+        let context = placed(pod, h.snapshot, h.now, node)?;
+        let question = question.ask(&self.compiled.policy, at, context);
+        let waits = h.snapshot.index::<Waits>(&self.waits_key);
+        let known = question.as_ref().and_then(|question| waits?.judged(moment, question));
+        if known.is_some() {
+            return known;
+        }
+        let answer = condition(&mut Env::new(&self.compiled.policy, context, &[]));
+        if let Some(waits) = a.own::<Waits>(&self.waits_key) {
+            waits.judge(moment, question, answer);
+        }
+        Some(answer)
+    }
+
     /// Looks at checks and waits for the pod of the call.
-    fn look(&self, h: &Handle<'_>, node: NodeId) -> Result<Vec<Seen>, Status> {
-        let Some(context) = placed(h.pod, h.snapshot, h.now, Some(node)) else { return Ok(Vec::new()) };
-        // An attempt that began before the policy was loaded kept nothing: it is judged as it is now.
-        let applies = match h.state::<Attempt>() {
-            Some(attempt) => attempt.applies && attempt.refuses,
-            None => self.applies(context) && !self.never_refuses(h.pod),
-        };
-        if !applies {
-            return Ok(Vec::new());
+    fn look(&self, a: &mut Actor, node: NodeId) -> Result<Look, Status> {
+        let pod = a.pod.clone();
+        {
+            let h = a.handle();
+            let Some(context) = placed(&pod, h.snapshot, h.now, Some(node)) else { return Ok(Look::Nothing) };
+            // An attempt that began before the policy was loaded kept nothing: it is judged as it is now.
+            let applies = match h.state::<Attempt>() {
+                Some(attempt) => attempt.applies && attempt.refuses,
+                None => self.applies(context) && !self.never_refuses(h.pod),
+            };
+            if !applies {
+                return Ok(Look::Nothing);
+            }
+            match self.missing(context) {
+                Absent::Nothing => {}
+                Absent::Skip => return Ok(Look::Nothing),
+                Absent::Refused(status) => return Err(status),
+            }
         }
-        match self.missing(context) {
-            Absent::Nothing => {}
-            Absent::Skip => return Ok(Vec::new()),
-            Absent::Refused(status) => return Err(status),
-        }
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
-        for check in self.compiled.statements.permits.iter().flat_map(|permit| &permit.checks) {
-            if check.refuses(&mut env) {
+        let checks = self.compiled.statements.permits.iter().flat_map(|permit| &permit.checks);
+        for (at, (check, own)) in checks.zip(&self.own.checks).enumerate() {
+            // Checks stand behind the waits in the numbering.
+            let at = self.own.waits.len() + at;
+            if self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env)) == Some(true) {
+                let h = a.handle();
+                let context = placed(&pod, h.snapshot, h.now, Some(node));
+                let context = context.unwrap_or_else(|| EvalContext::new(&pod, h.snapshot, h.now));
                 return Err(refusal(&self.compiled, check.reason(), context));
             }
         }
         let mut seen = Vec::new();
         for (at, wait) in self.all_waits().enumerate() {
-            let satisfied = (wait.until)(&mut env);
-            let patience = Duration((wait.patience)(&mut env).clamp(0, MAX_PERMIT_WAIT.0));
-            let group = wait.group.and_then(|group| {
-                let key = self.group_key(at, group, context)?;
-                let members = wait.members.as_ref().map(|members| members(&mut env))?;
-                Some((key, pending(&members, &context)))
-            });
-            seen.push(Seen { satisfied, patience, group });
+            let Some(own) = self.own.waits.get(at) else { continue };
+            let satisfied = self.judge(a, own, at, &pod, Some(node), |env| (wait.until)(env));
+            let h = a.handle();
+            let context = placed(&pod, h.snapshot, h.now, Some(node));
+            let group =
+                wait.group.zip(context).and_then(|(group, context)| self.group_key(at, group, context));
+            seen.push(Seen { satisfied: satisfied == Some(true), group });
         }
-        Ok(seen)
+        Ok(Look::Waits(seen))
     }
 
     /// Whether a pod that waits may go on.
-    fn may_go_on(&self, pod: &PodKey, snapshot: &Snapshot, now: Time) -> bool {
-        let Some(entry) = snapshot.pod(pod) else { return false };
-        let Some(context) = placed(&entry.pod, snapshot, now, None) else { return false };
-        match self.missing(context) {
-            Absent::Nothing => {}
-            Absent::Skip => return true,
-            Absent::Refused(_) => return false,
-        }
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
-        self.all_waits().all(|wait| (wait.until)(&mut env))
+    fn may_go_on(&self, a: &mut Actor, pod: &PodKey) -> bool {
+        let pod = {
+            let h = a.handle();
+            let Some(entry) = h.snapshot.pod(pod) else { return false };
+            let Some(context) = placed(&entry.pod, h.snapshot, h.now, None) else { return false };
+            match self.missing(context) {
+                Absent::Nothing => {}
+                Absent::Skip => return true,
+                Absent::Refused(_) => return false,
+            }
+            entry.pod.clone()
+        };
+        self.all_waits().zip(&self.own.waits).enumerate().all(|(at, (wait, own))| {
+            self.judge(a, own, at, &pod, None, |env| (wait.until)(env)) == Some(true)
+        })
     }
 
     /// Answers for the pod of the call, and lets those go on that waited for it.
     fn answer(&self, a: &mut Actor, node: NodeId, known: &[Time]) -> Result<PermitOutcome, Status> {
-        let seen = self.look(&a.handle(), node)?;
-        self.let_others_go(a, &seen);
+        let pod = a.pod.key.clone();
+        if a.own::<Waits>(&self.waits_key).is_some_and(|waits| waits.take_released(&pod)) {
+            return Ok(PermitOutcome::Allow);
+        }
+        let Look::Waits(seen) = self.look(a, node)? else { return Ok(PermitOutcome::Allow) };
         if seen.iter().all(|of| of.satisfied) {
-            let pod = a.pod.key.clone();
+            self.let_others_go(a, &seen);
             if let Some(waits) = a.own::<Waits>(&self.waits_key) {
                 waits.leave(&pod);
             }
@@ -101,7 +152,7 @@ impl PolicyPlugin {
             let before = known.get(at).copied().filter(|deadline| *deadline != FOREVER);
             let deadline = match before {
                 Some(deadline) => deadline,
-                None => self.open(a, of),
+                None => self.open(a, node, at, of),
             };
             if before.is_some() && deadline <= a.now {
                 return Err(self.too_late(&a.handle(), node, at));
@@ -118,34 +169,39 @@ impl PolicyPlugin {
     }
 
     /// The deadline of a wait that begins; a group's members that are not placed are tried at once.
-    fn open(&self, a: &mut Actor, of: &Seen) -> Time {
-        let own = a.now + of.patience;
-        let Some((key, pending)) = &of.group else { return own };
-        let pod = a.pod.key.clone();
-        let entered = a.own::<Waits>(&self.waits_key).map(|waits| waits.enter(key.clone(), pod, own));
-        match entered {
-            Some((deadline, opened)) => {
-                if opened {
-                    for member in pending {
-                        a.activate(member.clone());
-                    }
-                }
+    fn open(&self, a: &mut Actor, node: NodeId, at: usize, of: &Seen) -> Time {
+        let pod = a.pod.clone();
+        let Some(wait) = self.all_waits().nth(at) else { return a.now };
+        let (own, members) = {
+            let h = a.handle();
+            let Some(context) = placed(&pod, h.snapshot, h.now, Some(node)) else { return h.now };
+            let mut env = Env::new(&self.compiled.policy, context, &[]);
+            let patience = Duration((wait.patience)(&mut env).clamp(0, MAX_PERMIT_WAIT.0));
+            let opens = of.group.as_ref().is_some_and(|key| {
+                h.snapshot.index::<Waits>(&self.waits_key).is_some_and(|waits| !waits.is_open(key))
+            });
+            let members = wait.members.as_ref().filter(|_| opens).map(|members| members(&mut env));
+            (h.now + patience, members.map(|members| pending(&members, &context)).unwrap_or_default())
+        };
+        let Some(key) = &of.group else { return own };
+        match a.own::<Waits>(&self.waits_key).map(|waits| waits.enter(key.clone(), pod.key.clone(), own)) {
+            Some(deadline) => {
+                members.into_iter().for_each(|member| a.activate(member));
                 deadline
             }
             None => own,
         }
     }
 
-    /// Lets the waiting members of the groups go on whose waits hold now.
+    /// Lets the waiting members of the groups go on whose waits hold too.
     fn let_others_go(&self, a: &mut Actor, seen: &[Seen]) {
-        for (key, _) in seen.iter().filter_map(|of| of.group.as_ref()) {
+        for key in seen.iter().filter_map(|of| of.group.as_ref()) {
             let me = a.pod.key.clone();
             let waiting = a.own::<Waits>(&self.waits_key).map(|waits| waits.waiting(key)).unwrap_or_default();
             for pod in waiting.into_iter().filter(|pod| *pod != me) {
-                let h = a.handle();
-                if self.may_go_on(&pod, h.snapshot, h.now) {
+                if self.may_go_on(a, &pod) {
                     if let Some(waits) = a.own::<Waits>(&self.waits_key) {
-                        waits.leave(&pod);
+                        waits.release(&pod);
                     }
                     a.allow(pod);
                 }
@@ -198,6 +254,11 @@ fn pending(members: &Value<'_>, context: &EvalContext<'_>) -> Vec<PodKey> {
 
 impl Permit for PolicyPlugin {
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status> {
+        let pod = a.pod.key.clone();
+        if let Some(waits) = a.own::<Waits>(&self.waits_key) {
+            // What held the last time the pod came here says nothing of this time.
+            waits.leave(&pod);
+        }
         self.answer(a, node, &[])
     }
 

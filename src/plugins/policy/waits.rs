@@ -1,7 +1,8 @@
-//! [`Waits`]: the groups that wait at a policy's permit, each with one deadline and the pods that wait for it.
+//! [`Waits`]: the groups that wait at a policy's permit, each with one deadline and the pods that wait for it; and what
+//! was found out of them at this moment, so that a group is judged once and not once for each of its members.
 
 use crate::lang::value::Ordered;
-use crate::model::{Change, Delta, Index, Moves, PodKey, Snapshot, Time};
+use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Time};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,24 @@ pub type WaitKey = (usize, Vec<Ordered<'static>>);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Waits {
     open: BTreeMap<WaitKey, Open>,
+    /// Pods that may go on and have not been asked since.
+    released: BTreeSet<PodKey>,
+    /// What conditions gave at one moment.
+    judged: Judged,
+    /// How often a condition was evaluated.
+    judgments: u64,
+}
+
+/// A moment at which conditions are what they are: the cluster, the instant, the policy.
+pub type Moment = (Generation, Time, u64);
+
+/// A condition of a permit, by its place, with all that it reads of the pod itself.
+pub type Question = (usize, Vec<Ordered<'static>>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Judged {
+    at: Moment,
+    answers: BTreeMap<Question, bool>,
 }
 
 /// A group that waits.
@@ -23,12 +42,16 @@ struct Open {
 }
 
 impl Waits {
-    /// `pod` waits from now on. Returns the deadline of its group and whether `pod` is the one that opened it.
-    pub fn enter(&mut self, key: WaitKey, pod: PodKey, deadline: Time) -> (Time, bool) {
-        let opened = !self.open.contains_key(&key);
+    /// Whether somebody waits in a group.
+    pub fn is_open(&self, key: &WaitKey) -> bool {
+        self.open.contains_key(key)
+    }
+
+    /// `pod` waits from now on. Returns the deadline of its group: that of the member that opened it.
+    pub fn enter(&mut self, key: WaitKey, pod: PodKey, deadline: Time) -> Time {
         let open = self.open.entry(key).or_insert_with(|| Open { deadline, waiting: BTreeSet::new() });
         open.waiting.insert(pod);
-        (open.deadline, opened)
+        open.deadline
     }
 
     /// The pods that wait in a group, in the order of their keys.
@@ -36,8 +59,40 @@ impl Waits {
         self.open.get(key).map(|open| open.waiting.iter().cloned().collect()).unwrap_or_default()
     }
 
+    /// What was found out of a condition at this moment.
+    pub fn judged(&self, at: Moment, question: &Question) -> Option<bool> {
+        if self.judged.at == at { self.judged.answers.get(question).copied() } else { None }
+    }
+
+    /// A condition was evaluated.
+    pub fn judge(&mut self, at: Moment, question: Option<Question>, answer: bool) {
+        self.judgments += 1;
+        let Some(question) = question else { return };
+        if self.judged.at != at {
+            self.judged = Judged { at, answers: BTreeMap::new() };
+        }
+        self.judged.answers.insert(question, answer);
+    }
+
+    /// How often a condition was evaluated.
+    pub fn judgments(&self) -> u64 {
+        self.judgments
+    }
+
+    /// `pod` waits no longer: its waits held.
+    pub fn release(&mut self, pod: &PodKey) {
+        self.leave(pod);
+        self.released.insert(pod.clone());
+    }
+
+    /// Whether `pod` was released and not asked since.
+    pub fn take_released(&mut self, pod: &PodKey) -> bool {
+        self.released.remove(pod)
+    }
+
     /// `pod` waits no longer.
     pub fn leave(&mut self, pod: &PodKey) {
+        self.released.remove(pod);
         for open in self.open.values_mut() {
             open.waiting.remove(pod);
         }

@@ -7,9 +7,12 @@
 use crate::framework::{
     ClusterEvent, CycleState, EventObjects, Framework, Handle, PluginId, QueuedPodInfo, QueueingHint,
 };
-use crate::model::{PodKey, Snapshot, Time};
+use crate::model::{Duration, PodKey, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+/// A plugin that cannot say when the clock matters is asked again after this time.
+const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A profile's framework, as the queue asks it.
 #[derive(Debug)]
@@ -34,9 +37,22 @@ impl Judges {
         Self { framework: framework.clone() }
     }
 
-    /// Whether a plugin's answer may change with time alone.
-    pub(crate) fn reads_clock(&self, plugin: PluginId) -> bool {
-        self.framework.plugin(plugin).is_some_and(|plugin| plugin.reads().clock)
+    /// When time alone may change what those say who keep the pod.
+    pub(crate) fn next_change(&self, info: &QueuedPodInfo, snapshot: &Snapshot, now: Time) -> Option<Time> {
+        let refused_by = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
+        let keepers: Vec<PluginId> = match info.gating_plugin {
+            Some(gate) => vec![gate],
+            None => refused_by.collect(),
+        };
+        let state = CycleState::default();
+        let next = keepers.into_iter().filter_map(|id| {
+            let plugin = self.framework.plugin(id)?;
+            let handle = handle(info, snapshot, now, &state).for_plugin(id);
+            // One that panics is asked again at the next full minute.
+            let next = catch_unwind(AssertUnwindSafe(|| plugin.next_change(&handle)));
+            next.unwrap_or(Some(now + CLOCK_EVERY)).map(|next| next.max(now + Duration(1)))
+        });
+        next.min()
     }
 
     /// Whether a plugin waits for an event of this sort.
@@ -106,6 +122,7 @@ pub(crate) fn handle<'a>(
         now,
         queued_at: Some(info.added),
         attempts: info.attempts,
+        refused_late: info.refused_late && info.gating_plugin.is_none(),
         cycle: state,
         plugin: PluginId::NONE,
     }

@@ -38,8 +38,6 @@ use unschedulable::Unschedulable;
 
 /// Pods older than the limit are looked for this often.
 const FLUSH_EVERY: Duration = Duration::from_seconds(30);
-/// Pods kept by a plugin that reads the clock are looked at again at each full minute.
-const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A pod taken from the queue, with what is needed to put it back.
 #[derive(Clone, Debug)]
@@ -106,7 +104,6 @@ pub(super) struct SchedulingQueue {
     /// How long a pod waits for an event before it is tried anyway; `None`: for ever.
     longest_wait: Option<Duration>,
     next_flush: Time,
-    next_minute: Time,
     /// Up to where keys of the order know the cluster.
     keys_at: Generation,
 }
@@ -123,7 +120,6 @@ impl SchedulingQueue {
             arrivals: 0,
             longest_wait,
             next_flush: Time(i64::MIN),
-            next_minute: Time(i64::MIN),
             keys_at: Generation::default(),
         }
     }
@@ -269,6 +265,8 @@ impl SchedulingQueue {
         let key = queued.info.pod.key.clone();
         if worth == Worth::Skip || !self.gates_open(&mut queued, snapshot, now) {
             self.unschedulable.insert(&queued.judges, &queued.info, queued.number);
+            let next = queued.judges.next_change(&queued.info, snapshot, now);
+            self.unschedulable.set_alarm(queued.number, &key, next);
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable });
             return incoming::UNSCHEDULABLE;
         }
@@ -331,6 +329,11 @@ impl SchedulingQueue {
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable }) = self.entries.get(key) else { return };
         let worth = queued.judges.worth(&queued.info, event, snapshot, now);
+        if worth == Worth::Skip && self.unschedulable.has_alarm(queued.number) {
+            // It does not help now; it may have moved the instant at which time helps.
+            let next = queued.judges.next_change(&queued.info, snapshot, now);
+            self.unschedulable.set_alarm(queued.number, key, next);
+        }
         if worth != Worth::Skip
             && let Some(queued) = self.remove(key)
         {
@@ -371,14 +374,10 @@ impl SchedulingQueue {
             self.entries.insert(key, Entry { queued, place: Place::Active(rank) });
             self.incoming.count("active", "BackoffComplete");
         }
-        if now >= self.next_minute {
-            self.next_minute = Time((now.0.div_euclid(CLOCK_EVERY.0) + 1) * CLOCK_EVERY.0);
-            for key in self.unschedulable.clocked() {
-                if let Some(queued) = self.remove(&key) {
-                    let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
-                    self.incoming.moved(queue, "ClockMinute");
-                }
-            }
+        while let Some(key) = self.unschedulable.first_alarm(now).cloned() {
+            let Some(queued) = self.remove(&key) else { break };
+            let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
+            self.incoming.moved(queue, "Clock");
         }
         let Some(longest) = self.longest_wait else { return };
         if now < self.next_flush {
@@ -398,8 +397,7 @@ impl SchedulingQueue {
     /// When the next [`SchedulingQueue::tick`] may do something.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         let flush = self.longest_wait.filter(|_| self.unschedulable.counts().0 > 0).map(|_| self.next_flush);
-        let minute = self.unschedulable.has_clocked().then_some(self.next_minute);
-        [self.backoff.next_wakeup(), flush, minute].into_iter().flatten().min()
+        [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
     }
 
     /// Other plugins judge the pods of a profile: `judges` is asked for each pod; `None` drops it. Pods whose refusers

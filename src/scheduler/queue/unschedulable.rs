@@ -3,7 +3,7 @@
 
 use super::interest::Judges;
 use crate::framework::{ClusterEvent, PluginId, PluginSet, QueuedPodInfo};
-use crate::model::PodKey;
+use crate::model::{PodKey, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,20 +24,15 @@ impl Group {
         }
         event.is_wildcard() || self.refused_by.iter().any(|plugin| self.judges.waits_for(plugin, event))
     }
-
-    /// Whether time alone may let these pods go on.
-    fn reads_clock(&self) -> bool {
-        match self.gated_by {
-            Some(gate) => self.judges.reads_clock(gate),
-            None => self.refused_by.iter().any(|plugin| self.judges.reads_clock(plugin)),
-        }
-    }
 }
 
 /// Pods waiting for an event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unschedulable {
     groups: Vec<Group>,
+    /// When time alone may help, with the number of arrival.
+    alarms: BTreeMap<(Time, u64), PodKey>,
+    alarm_of: BTreeMap<u64, Time>,
 }
 
 fn refused_by(info: &QueuedPodInfo) -> PluginSet {
@@ -70,6 +65,9 @@ impl Unschedulable {
             group.pods.remove(&number);
         }
         self.groups.retain(|group| !group.pods.is_empty());
+        if let Some(at) = self.alarm_of.remove(&number) {
+            self.alarms.remove(&(at, number));
+        }
     }
 
     /// The pods that are to be asked about an event, by number of arrival.
@@ -80,17 +78,30 @@ impl Unschedulable {
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
     }
 
-    /// The pods that a plugin keeps which reads the clock, by number of arrival.
-    pub(super) fn clocked(&self) -> Vec<PodKey> {
-        let groups = self.groups.iter().filter(|group| group.reads_clock());
-        let mut pods: Vec<(&u64, &PodKey)> = groups.flat_map(|group| &group.pods).collect();
-        pods.sort();
-        pods.into_iter().map(|(_, pod)| pod.clone()).collect()
+    /// Time alone may help the pod of that number then; `None`: never.
+    pub(super) fn set_alarm(&mut self, number: u64, pod: &PodKey, at: Option<Time>) {
+        if let Some(before) = self.alarm_of.remove(&number) {
+            self.alarms.remove(&(before, number));
+        }
+        if let Some(at) = at {
+            self.alarm_of.insert(number, at);
+            self.alarms.insert((at, number), pod.clone());
+        }
     }
 
-    /// Whether there are such pods.
-    pub(super) fn has_clocked(&self) -> bool {
-        self.groups.iter().any(Group::reads_clock)
+    /// Whether time alone may help the pod of that number.
+    pub(super) fn has_alarm(&self, number: u64) -> bool {
+        self.alarm_of.contains_key(&number)
+    }
+
+    /// A pod that time may have helped by now.
+    pub(super) fn first_alarm(&self, now: Time) -> Option<&PodKey> {
+        self.alarms.first_key_value().filter(|((at, _), _)| *at <= now).map(|(_, pod)| pod)
+    }
+
+    /// When that is next.
+    pub(super) fn next_alarm(&self) -> Option<Time> {
+        self.alarms.keys().next().map(|(at, _)| *at)
     }
 
     /// All pods, by number of arrival.

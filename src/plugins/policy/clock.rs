@@ -1,0 +1,88 @@
+//! When time alone may change what the policy says of a pod: the first instant at which a condition that reads the clock
+//! turns over. Asked when a pod begins to wait.
+
+use super::PolicyPlugin;
+use crate::framework::Handle;
+use crate::lang::context::EvalContext;
+use crate::lang::instants::{next_minute, reads_clock};
+use crate::lang::interpret::Evaluator;
+use crate::lang::lower::depends;
+use crate::lang::typed::{Expr, PrefilterStatement};
+use crate::model::Time;
+
+/// Conditions that look at the node are solved for each node, as long as that takes no more evaluations than this; else
+/// the next full minute is taken.
+const EVALUATIONS: usize = 1_000;
+
+/// What a policy asks with the clock in it.
+pub(super) struct Clocked {
+    /// Before a node is chosen, of the pod.
+    pod: Vec<Expr>,
+    /// Before a node is chosen, of each node.
+    nodes: Vec<Expr>,
+    /// At permit.
+    permit: Vec<Expr>,
+}
+
+impl Clocked {
+    pub(super) fn of(policy: &crate::lang::typed::Policy) -> Self {
+        let mut all = Self { pod: Vec::new(), nodes: Vec::new(), permit: Vec::new() };
+        let clocked = |expr: &&Expr| reads_clock(policy, expr);
+        let guards = policy.lets.iter().filter(|of| of.missing.is_some()).map(|of| &of.value);
+        let gates = policy.gates.iter().filter_map(|check| check.condition.as_ref());
+        all.pod.extend(policy.applies.iter().chain(guards).chain(gates).filter(clocked).cloned());
+        for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+            let parts: Vec<&Expr> = match statement {
+                PrefilterStatement::Check(check) => check.condition.iter().collect(),
+                PrefilterStatement::Only(only) => only.when.iter().chain([&only.nodes]).collect(),
+            };
+            all.pod.extend(parts.into_iter().filter(clocked).cloned());
+        }
+        for check in policy.filters.iter().flat_map(|filter| &filter.checks) {
+            let Some(condition) = check.condition.as_ref().filter(clocked) else { continue };
+            let of_node = depends(policy, condition, &mut Vec::new()).node;
+            if of_node { &mut all.nodes } else { &mut all.pod }.push(condition.clone());
+        }
+        for permit in &policy.permits {
+            let checks = permit.checks.iter().filter_map(|check| check.condition.as_ref());
+            let waits = permit.waits.iter().map(|wait| &wait.until);
+            all.permit.extend(checks.chain(waits).filter(clocked).cloned());
+        }
+        all
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pod.is_empty() && self.nodes.is_empty() && self.permit.is_empty()
+    }
+}
+
+impl PolicyPlugin {
+    /// The first instant at which one of the conditions turns over, everything else as it is.
+    pub(super) fn next_turn(&self, h: &Handle<'_>) -> Option<Time> {
+        if self.clocked.is_empty() {
+            return None;
+        }
+        let policy = &self.compiled.policy;
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = super::queued(h);
+        let placed = context.placement(h.pod).and_then(|(node, _)| h.snapshot.node(node));
+        let turns = |context: EvalContext<'_>, all: &[Expr]| {
+            let mut evaluator = Evaluator::new(policy, context);
+            all.iter().filter_map(|condition| evaluator.next_change(condition)).min()
+        };
+        if let Some(node) = placed {
+            return turns(context.on(node), &self.clocked.permit);
+        }
+        let of_pod = turns(context, &self.clocked.pod);
+        // Which node it will be is not known: whatever looks at it is looked at again soon.
+        let of_permit = (!self.clocked.permit.is_empty()).then(|| next_minute(h.now));
+        let of_nodes = match self.clocked.nodes.len().saturating_mul(h.snapshot.node_count()) {
+            0 => None,
+            few if few <= EVALUATIONS => {
+                h.snapshot.nodes().filter_map(|node| turns(context.on(node), &self.clocked.nodes)).min()
+            }
+            _ => Some(next_minute(h.now)),
+        };
+        [of_pod, of_permit, of_nodes].into_iter().flatten().min()
+    }
+}

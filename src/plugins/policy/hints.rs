@@ -1,0 +1,118 @@
+//! Whether an event helps a pod that the policy refused. No event that could help is left out; one that cannot is, where
+//! that can be told:
+//!
+//! - an event of a node, or of a pod on a node, where filters look at nothing else: they are asked about that node;
+//! - an event of a pod, where pods are read as members of groups only: it helps when the pod is or was a member, and in
+//!   the direction in which the members are read. So the members of a group that leave together do not wake each other.
+
+use super::PolicyPlugin;
+use super::attempt::Attempt;
+use super::events::Side;
+use crate::framework::{
+    ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
+    Handle, QueueingHint,
+};
+use crate::lang::context::EvalContext;
+use crate::lang::groups::can_be_indexed;
+use crate::lang::interpret::Evaluator;
+use crate::lang::reads::Polarity;
+use crate::lang::typed::GroupId;
+use crate::model::{NodeId, PodInfo};
+
+impl PolicyPlugin {
+    /// Whether a node lets the pod in as things are, by this policy alone.
+    fn would_pass(&self, h: &Handle, node: NodeId) -> bool {
+        let Some(node) = h.snapshot.node(node) else { return true };
+        let Ok((attempt, only)) = self.begin(h) else { return false };
+        if only.is_some_and(|only| !only.contains(node.id())) {
+            return false;
+        }
+        let mut state = CycleState::default();
+        state.slot_mut(h.plugin).put::<Attempt>(attempt);
+        self.filter(&Handle { cycle: &state, ..*h }, node).is_ok()
+    }
+
+    /// Whether a pod is in a group of the pod of the call, by the group's paths alone.
+    fn is_member(&self, h: &Handle, group: u32, pod: &PodInfo) -> bool {
+        let policy = &self.compiled.policy;
+        let Some(of) = policy.groups.get(group as usize) else { return true };
+        if !can_be_indexed(policy, GroupId(group)) {
+            return true;
+        }
+        let mut evaluator = Evaluator::new(policy, EvalContext::new(h.pod, h.snapshot, h.now));
+        evaluator.bind_pod(of.slot, pod);
+        of.keys.iter().all(|key| evaluator.value(&key.member).equals(&evaluator.value(&key.pod)))
+    }
+
+    /// Whether a pod that came, went or changed helps by the groups it is in.
+    fn helps_by_groups(&self, h: &Handle, side: &Side, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
+        let member = |pod: Option<&PodInfo>| {
+            pod.is_some_and(|pod| side.groups.iter().any(|group| self.is_member(h, *group, pod)))
+        };
+        match side.more {
+            Some(Polarity::Up) => member(new),
+            Some(Polarity::Down) => member(old),
+            _ => member(old) || member(new),
+        }
+    }
+
+    fn node_of(&self, h: &Handle, pod: Option<&PodInfo>) -> Option<NodeId> {
+        h.snapshot.node_by_name(pod?.node_name.as_ref()?)
+    }
+
+    fn helps(&self, h: &Handle, event: &ClusterEvent) -> bool {
+        let side = if h.refused_late { &self.events.late } else { &self.events.early };
+        if side.anything {
+            return true;
+        }
+        // A policy without prefilter or gate refused by a filter; with one of them anything may have been it.
+        let statements = &self.compiled.statements;
+        let asks_nodes = side.local
+            && !h.refused_late
+            && !statements.filters.is_empty()
+            && statements.prefilters.is_empty()
+            && statements.gates.is_empty()
+            && statements.guards.is_empty();
+        match &event.objects {
+            EventObjects::Pod { old, new } => {
+                let (old, new) = (old.as_deref(), new.as_deref());
+                if new.or(old).is_some_and(|pod| pod.key == h.pod.key) {
+                    return true;
+                }
+                let by_groups = !side.groups.is_empty() && self.helps_by_groups(h, side, old, new);
+                if !side.other_pods || by_groups {
+                    return by_groups;
+                }
+                match self.node_of(h, new).or_else(|| self.node_of(h, old)) {
+                    Some(node) if asks_nodes && event.resource == EventResource::AssignedPod => {
+                        self.would_pass(h, node)
+                    }
+                    _ => true,
+                }
+            }
+            EventObjects::Node { new, .. } => {
+                let node = new.as_ref().and_then(|node| h.snapshot.node_by_name(&node.name));
+                match node {
+                    _ if !side.nodes => false,
+                    Some(node) if asks_nodes => self.would_pass(h, node),
+                    _ => true,
+                }
+            }
+            EventObjects::Namespace { old, new } => {
+                let name = new.as_ref().or(old.as_ref()).map(|namespace| &namespace.name);
+                side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
+            }
+            EventObjects::None => true,
+        }
+    }
+}
+
+impl EnqueueExtensions for PolicyPlugin {
+    fn events(&self) -> Vec<EventRegistration> {
+        self.events.registrations.clone()
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        if self.helps(h, event) { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}
