@@ -4,6 +4,7 @@ use crate::plugins::{Reserved, reserved};
 use crate::world::World;
 use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{ApiCall, Cycle, Silent};
+use bayplan::lang::groups::GroupIndex;
 use bayplan::model::{Change, Placement, PodKey, Snapshot, Symbol};
 use bayplan::scheduler::{PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,10 @@ impl World {
         self.the_snapshot_is_what_its_objects_say()?;
         self.what_was_reserved_is_being_bound()?;
         self.promises_and_waits_are_kept()?;
+        if self.options.policies {
+            self.waits_are_known()?;
+            self.indexes_are_what_a_rebuild_makes()?;
+        }
         let s = &self.scheduler;
         hold!(s.in_flight_events() <= 10_000, "8: {} events are kept", s.in_flight_events());
         Ok(())
@@ -177,6 +182,19 @@ impl World {
         Ok(())
     }
 
+    /// Indexes that follow changes agree with their definition: a plain decision over a rebuilt fork is compared at each
+    /// attempt; groups are compared here.
+    fn indexes_are_what_a_rebuild_makes(&self) -> Result<(), String> {
+        let real = self.scheduler.snapshot();
+        let mut fresh = real.clone();
+        fresh.rebuild_indexes();
+        for key in real.index_keys() {
+            let of = |snapshot: &Snapshot| snapshot.index::<GroupIndex>(key).cloned();
+            hold!(of(real) == of(&fresh), "4: index {key:?}: {:?} and rebuilt {:?}", of(real), of(&fresh));
+        }
+        Ok(())
+    }
+
     /// Every Reserve ends in PostBind or Unreserve, in reverse order.
     fn what_was_reserved_is_being_bound(&self) -> Result<(), String> {
         let s = &self.scheduler;
@@ -240,7 +258,9 @@ impl World {
         let mut cycle = Cycle::new(entry.pod.clone(), framework.clone(), self.now);
         let found = Plain::default().filter(&mut cycle, &s.fork(), &mut Silent);
         let fits = found.map(|feasible| feasible.nodes.len()).unwrap_or(0);
-        hold!(fits == 0, "9: {} waits, and {fits} nodes would take it", entry.pod.name);
+        let by: Vec<&str> = queued.unschedulable_plugins.iter().map(|id| framework.plugin_name(id)).collect();
+        let (name, labels) = (&entry.pod.name, &entry.pod.labels);
+        hold!(fits == 0, "9: {name} {labels:?} was refused by {by:?} and waits, {fits} nodes would take it");
         Ok(())
     }
 }

@@ -2,11 +2,16 @@
 //! total: where it cannot be made, nothing happens, so that moves can be left out of a log.
 
 use crate::plugins::{Gang, Labelled, Reserver, Slow, basics, framework};
+use crate::rules::Rules;
 use bayplan::dry_run::{Api, Fault, WatchEvent};
 use bayplan::framework::{ApiCall, CallError, Plugin, Ticket};
-use bayplan::model::{Duration, Kind, Labels, Node, Object, ObjectKey, PodInfo, Symbol, Time};
+use bayplan::model::{
+    Duration, Effect as TaintEffect, Kind, Labels, Namespace, Node, Object, ObjectKey, PodInfo, Symbol,
+    Taint, Time,
+};
+use bayplan::plugins::policy::Mistake;
 use bayplan::scheduler::{self, Effect, Input, Mutant, Profiles, Scheduler};
-use bayplan::testing::{node, pod};
+use bayplan::testing::{namespace, node, pod};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -16,6 +21,9 @@ use std::sync::Arc;
 pub struct Options {
     pub seed: u64,
     pub mutant: Option<Mutant>,
+    /// Policies decide, beside the in-tree plugins, and not the plugins of the tests.
+    pub policies: bool,
+    pub mistake: Option<Mistake>,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
 }
@@ -52,6 +60,11 @@ enum What {
     Kill,
     SecondLeader,
     Reload,
+    TaintNode,
+    CordonNode,
+    AnnotateNode,
+    RelabelPod,
+    RelabelNamespace,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -80,11 +93,23 @@ const WEIGHTS: &[(What, u64)] = &[
     (What::Reload, 2),
 ];
 
+/// What is drawn besides when policies decide.
+const MORE: &[(What, u64)] = &[
+    (What::TaintNode, 3),
+    (What::CordonNode, 2),
+    (What::AnnotateNode, 2),
+    (What::RelabelPod, 8),
+    (What::RelabelNamespace, 2),
+    (What::RelabelNode, 4),
+    (What::Reload, 1),
+];
+
 impl Move {
-    pub fn draw(what: u64, with: u64) -> Self {
-        let all: u64 = WEIGHTS.iter().map(|(_, weight)| weight).sum();
+    pub fn draw(what: u64, with: u64, policies: bool) -> Self {
+        let weights = || WEIGHTS.iter().chain(MORE.iter().filter(|_| policies));
+        let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
-        for (what, weight) in WEIGHTS {
+        for (what, weight) in weights() {
             if at < *weight {
                 return Self { what: *what, with };
             }
@@ -125,8 +150,10 @@ pub struct World {
     /// Nodes that others than us have filled, or that shrank.
     pub not_ours_alone: BTreeSet<Symbol>,
     /// Plugins that stay the same through every reload.
-    reservers: Vec<Arc<dyn Plugin>>,
-    revision: u64,
+    pub others: Vec<Arc<dyn Plugin>>,
+    pub revision: u64,
+    /// What holds with policies.
+    pub rules: Rules,
     pods_made: u64,
     hash: rustc_hash::FxHasher,
     pub broken: Option<String>,
@@ -145,13 +172,18 @@ impl World {
             late: Vec::new(),
             tickets: BTreeSet::new(),
             not_ours_alone: BTreeSet::new(),
-            reservers: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
+            others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
             revision: 0,
+            rules: Rules::default(),
             pods_made: 0,
             hash: rustc_hash::FxHasher::default(),
             broken: None,
         };
-        world.restart(0);
+        if options.policies {
+            world.others.push(Arc::new(Slow));
+            world.api.put(namespace("default").object());
+        }
+        world.restart(options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for at in 0..3 {
             world.play(&Move { what: What::AddNode, with: at });
         }
@@ -160,9 +192,12 @@ impl World {
 
     fn profiles(&mut self, variant: u64) -> Arc<Profiles> {
         self.revision += 1;
+        if self.options.policies {
+            return self.policies(variant);
+        }
         let wait = Duration::from_seconds(if variant % 4 == 1 { 7 } else { 20 });
         let mut plugins = basics();
-        plugins.extend(self.reservers.iter().cloned());
+        plugins.extend(self.others.iter().cloned());
         if variant % 4 != 2 {
             plugins.push(Arc::new(Gang { wait, ..Gang::default() }));
         }
@@ -190,7 +225,7 @@ impl World {
         self.twin = None;
         self.open.clear();
         self.tickets.clear();
-        let profiles = self.profiles(0);
+        let profiles = self.profiles(if self.options.policies { with } else { 0 });
         self.step(Input::Profiles(profiles));
         self.step(Input::Lead(true));
         for at in 0..3 {
@@ -206,7 +241,19 @@ impl World {
     /// One input to the scheduler, and to its twin.
     pub fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
+        let before = self.options.policies.then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
+        if let Some(before) = before {
+            let decided = effects.iter().filter_map(|effect| match effect {
+                Effect::Decided(record) => Some(self.rules.decided(record, &before, self.now)),
+                _ => None,
+            });
+            let decided: Result<(), String> = decided.collect();
+            let held = decided.and_then(|()| self.rules.stepped(&self.scheduler, self.now));
+            if let Err(broken) = held {
+                self.break_(broken);
+            }
+        }
         let text = format!("{effects:?}");
         self.hash.write(text.as_bytes());
         if let Some(twin) = &mut self.twin {
@@ -275,7 +322,21 @@ impl World {
             6 if (with / 128).is_multiple_of(4) => maker = maker.scheduler("other"),
             _ => {}
         }
+        if self.options.policies {
+            maker = maker.created("2001-09-09T01:46:40Z");
+        }
         self.api.put(maker.object());
+        if self.options.policies {
+            let name = name.to_owned();
+            let created = self.now;
+            let labels = labels(with);
+            if let Some(found) = self.api.pod("default", &name) {
+                let mut pod = (**found).clone();
+                pod.created = Some(created);
+                pod.labels = pod.labels.iter().map(|(k, v)| (k.clone(), v.clone())).chain(labels).collect();
+                self.api.put(Object::Pod(Arc::new(pod)));
+            }
+        }
     }
 
     pub fn play(&mut self, one: &Move) {
@@ -300,6 +361,43 @@ impl World {
                     self.not_ours_alone.insert(key.name.clone());
                     self.api.delete(&key);
                 }
+            }
+            What::RelabelNode if self.options.policies => self.change_node(with, |node| {
+                let tier = ["gold", "silver", "ice", "gold"][(with % 4) as usize];
+                let rank = ["1", "2", "3"][(with / 4 % 3) as usize];
+                node.labels = [("tier", tier), ("rank", rank)]
+                    .iter()
+                    .filter(|(key, _)| *key == "tier" || with / 64 % 2 == 0)
+                    .map(|(key, value)| (Symbol::new(key), Symbol::new(value)))
+                    .collect();
+            }),
+            What::TaintNode => self.change_node(with, |node| {
+                let effect =
+                    [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule][(with / 2 % 2) as usize];
+                let taint = Taint { key: Symbol::new("dirty"), value: Symbol::default(), effect };
+                node.taints = if with % 3 == 0 { Arc::from([taint]) } else { Arc::from([]) };
+            }),
+            What::CordonNode => self.change_node(with, |node| node.unschedulable = with % 3 == 0),
+            What::AnnotateNode => {
+                let seconds = [5, 30, 90][(with % 3) as usize];
+                let opens = jiff::Timestamp::from_microsecond(self.now.0 + seconds * 1_000_000).unwrap();
+                self.change_node(with, |node| {
+                    let opens = (Symbol::new("opens"), Arc::from(opens.to_string()));
+                    node.annotations = std::iter::once(opens).filter(|_| with / 8 % 3 != 0).collect();
+                });
+            }
+            What::RelabelPod => self.change_pod(with, |pod| {
+                let kept = pod.labels.iter().filter(|(key, _)| !LABELS.contains(&key.as_str()));
+                pod.labels = kept.map(|(k, v)| (k.clone(), v.clone())).chain(labels(with / 64)).collect();
+            }),
+            What::RelabelNamespace => {
+                let closed = (Symbol::new("closed"), Symbol::new("yes"));
+                self.api.put(Object::Namespace(Arc::new(Namespace {
+                    name: Symbol::new("default"),
+                    labels: std::iter::once(closed).filter(|_| with % 3 == 0).collect(),
+                    annotations: Default::default(),
+                    raw: None,
+                })));
             }
             What::RelabelNode => self.change_node(with, |node| {
                 let label =
@@ -500,6 +598,9 @@ impl World {
     /// Nothing goes wrong any more: everything is shown and answered, and time passes until nothing moves.
     pub fn come_to_rest(&mut self) -> Result<(), String> {
         self.late.clear();
+        if self.options.policies {
+            return self.come_to_rest_with_policies();
+        }
         if self.names(&Kind::Node).is_empty() {
             // Without any node pods are tried for ever.
             self.api.put(node("n0").cpu("1").object());
@@ -516,8 +617,69 @@ impl World {
         self.rest()
     }
 
+    /// One change of one kind after the other, so that nothing else wakes those whom it helps.
+    fn come_to_rest_with_policies(&mut self) -> Result<(), String> {
+        if self.names(&Kind::Node).is_empty() {
+            self.api.put(node("n0").cpu("1").object());
+        }
+        self.rest()?;
+        self.nobody_is_forgotten()?;
+        let seed = self.options.seed;
+        for turn in 0..4u64 {
+            let with = seed.wrapping_add(turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7;
+            let what = [
+                What::RelabelNode,
+                What::TaintNode,
+                What::CordonNode,
+                What::AnnotateNode,
+                What::DeletePod,
+                What::RelabelPod,
+                What::RelabelNamespace,
+                What::AddNode,
+                What::ResizeNode,
+                What::Reload,
+                What::DeleteNode,
+                What::ForeignBind,
+            ][(with % 12) as usize];
+            self.play(&Move { what, with: with / 16 });
+            if self.names(&Kind::Node).is_empty() {
+                self.api.put(node("n0").cpu("1").object());
+            }
+            self.rest()?;
+            self.nobody_is_forgotten().map_err(|broken| format!("after {what:?} at rest: {broken}"))?;
+        }
+        Ok(())
+    }
+
+    /// Crews that hold each other up for ever: a user gives one up.
+    fn give_up_a_crew(&mut self) -> bool {
+        let crew = |pod: &PodInfo| pod.labels.get(&Symbol::new("crew")).cloned();
+        let moving = |pod: &&Arc<PodInfo>| pod.node_name.is_none() && crew(pod).is_some();
+        let Some(first) = self.api.pods().find(moving).and_then(|pod| crew(pod)) else { return false };
+        let all: Vec<ObjectKey> = self
+            .api
+            .pods()
+            .filter(moving)
+            .filter(|pod| crew(pod).as_ref() == Some(&first))
+            .map(|pod| Object::Pod(pod.clone()).key())
+            .collect();
+        all.iter().for_each(|key| {
+            self.api.delete(key);
+        });
+        true
+    }
+
     fn rest(&mut self) -> Result<(), String> {
+        let begun = self.now;
+        let mut given_up = 0;
         for _ in 0..20_000 {
+            if self.options.policies
+                && self.now - begun > Duration::from_seconds(600 * (1 + given_up))
+                && given_up < 5
+            {
+                given_up += 1;
+                self.give_up_a_crew();
+            }
             self.deliver_all();
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
                 let answer = self.api.answer(&open.call, self.now, None);
@@ -540,4 +702,37 @@ impl World {
     pub fn effects_hash(&self) -> u64 {
         self.hash.finish()
     }
+}
+
+/// Labels that policies read of pods.
+const LABELS: [&str; 8] = ["wants", "crew", "crew-size", "team", "hold", "shy", "pin", "follows"];
+
+/// Some of them, drawn.
+fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
+    let pick = |of: &[&str], by: u64| of[(with / by) as usize % of.len()].to_owned();
+    let mut all: Vec<(&str, String)> = Vec::new();
+    match with / 7 % 10 {
+        0 | 1 => all.push(("wants", pick(&["gold", "silver"], 80))),
+        2..=4 => {
+            all.push(("crew", pick(&["red", "blue"], 80)));
+            all.push(("crew-size", pick(&["2", "3", "2"], 160)));
+        }
+        5 | 6 => all.push(("team", pick(&["x", "y"], 80))),
+        7 => all.push(("follows", pick(&["x", "y"], 80))),
+        8 => all.push(("pin", pick(&["n0", "n1", "n2"], 80))),
+        _ => {}
+    }
+    if with / 1_000 % 8 == 0 {
+        all.push(("hold", "yes".to_owned()));
+    }
+    if with / 3_000 % 8 == 0 {
+        all.push(("shy", "yes".to_owned()));
+    }
+    all.into_iter().map(|(key, value)| (Symbol::new(key), Symbol::from(value))).collect()
+}
+
+/// What the condition of a pod says.
+pub fn refused_text(api: &Api, pod: &ObjectKey) -> Option<String> {
+    let pod = api.pod(&pod.namespace, &pod.name)?;
+    pod.scheduled_condition.as_ref().map(|condition| condition.2.to_string())
 }

@@ -15,6 +15,8 @@ pub struct Waits {
     open: BTreeMap<WaitKey, Open>,
     /// Pods that may go on and have not been asked since.
     released: BTreeSet<PodKey>,
+    /// What the waits of those who wait ask.
+    asked: BTreeMap<PodKey, Vec<Option<Question>>>,
     /// What conditions gave at one moment.
     judged: Judged,
     /// How often a condition was evaluated.
@@ -79,10 +81,30 @@ impl Waits {
         self.judgments
     }
 
-    /// `pod` waits no longer: its waits held.
-    pub fn release(&mut self, pod: &PodKey) {
-        self.leave(pod);
-        self.released.insert(pod.clone());
+    /// All who wait, group after group.
+    pub fn everybody(&self) -> impl Iterator<Item = &PodKey> {
+        self.open.values().flat_map(|open| &open.waiting)
+    }
+
+    /// What all the waits of a waiting pod ask; `None` for one that nobody else asks.
+    pub fn asks(&mut self, pod: &PodKey, questions: Vec<Option<Question>>) {
+        self.asked.insert(pod.clone(), questions);
+    }
+
+    /// Those who wait in a group and of whom it is known at this moment that all their waits hold wait no longer.
+    pub fn release(&mut self, at: Moment, key: &WaitKey) -> Vec<PodKey> {
+        let holds = |pod: &PodKey| {
+            let questions = self.asked.get(pod)?;
+            let all = |of: &Option<Question>| of.as_ref().and_then(|of| self.judged(at, of)) == Some(true);
+            Some(questions.iter().all(all))
+        };
+        let mut released = self.waiting(key);
+        released.retain(|pod| holds(pod) == Some(true));
+        for pod in &released {
+            self.leave(pod);
+            self.released.insert(pod.clone());
+        }
+        released
     }
 
     /// Whether `pod` was released and not asked since.
@@ -93,6 +115,7 @@ impl Waits {
     /// `pod` waits no longer.
     pub fn leave(&mut self, pod: &PodKey) {
         self.released.remove(pod);
+        self.asked.remove(pod);
         for open in self.open.values_mut() {
             open.waiting.remove(pod);
         }
@@ -101,7 +124,12 @@ impl Waits {
 
     /// The whole group waits no longer. Returns who did.
     pub fn close(&mut self, key: &WaitKey) -> Vec<PodKey> {
-        self.open.remove(key).map(|open| open.waiting.into_iter().collect()).unwrap_or_default()
+        let open = self.open.remove(key);
+        let waiting: Vec<PodKey> = open.map(|open| open.waiting.into_iter().collect()).unwrap_or_default();
+        waiting.iter().for_each(|pod| {
+            self.asked.remove(pod);
+        });
+        waiting
     }
 }
 

@@ -1,0 +1,364 @@
+//! The policies of a run and what must hold with them: the set in force is asked of the reference evaluator over the
+//! cluster as it was when a pod was decided on, and a scheduler that starts from nothing is asked at rest.
+
+use crate::world::{World, refused_text};
+use bayplan::diag::SourceMap;
+use bayplan::framework::{ApiCall, Framework, Instances, Named, Plugin, Profile};
+use bayplan::lang::context::EvalContext;
+use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::typed::{Check, PrefilterStatement};
+use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
+use bayplan::plugins::policy::{LeftAlone, Mistake, PolicyPlugin};
+use bayplan::scheduler::{
+    self, Decision, DecisionRecord, Effect, Input, Profiles, QueuePlace, Scheduler, Stage,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+/// Every policy a set may have; of two with one name a set has one.
+const POOL: &[&str] = &[
+    r#"policy tier { param least = 1
+        applies when has(pod.labels["wants"])
+        filter tiered { require node.labels["tier"] == pod.labels["wants"] else "wrong tier" }
+        filter ranked { require (int(node.labels["rank"]) ?? 1) >= least else "rank is too low" } }"#,
+    r#"policy tier { param least = 2
+        applies when has(pod.labels["wants"])
+        filter ranked { require (int(node.labels["rank"]) ?? 1) >= least else "rank is too low" } }"#,
+    r#"policy crew {
+        group mates = p in pods where p.namespace == pod.namespace && p.labels["crew"] == pod.labels["crew"]
+        let wanted = int(pod.labels["crew-size"]) ?? 1
+        applies when has(pod.labels["crew"])
+        permit { wait 20s for mates until mates.count(m, m.placed) >= wanted else "crew is not whole" } }"#,
+    r#"policy crew {
+        group mates = p in pods where p.namespace == pod.namespace && p.labels["crew"] == pod.labels["crew"]
+        applies when has(pod.labels["crew"])
+        prefilter { reject "not all of the crew exist" when mates.count() < (int(pod.labels["crew-size"]) ?? 1) }
+        permit { wait 7s for mates until mates.count(m, m.placed) >= (int(pod.labels["crew-size"]) ?? 1)
+                 else "crew is not whole" } }"#,
+    r#"policy few { param most = 2
+        group team = p in pods where p.labels["team"] == pod.labels["team"]
+        applies when has(pod.labels["team"])
+        prefilter { reject "team is full" when team.count(m, m.placed) >= most } }"#,
+    r#"policy even {
+        group team = p in pods where p.labels["team"] == pod.labels["team"]
+        applies when has(pod.labels["team"])
+        filter even { require team.count(m, m.placed && m.node.labels["tier"] == node.labels["tier"]) <= 1
+                      else "the tier has enough of the team" } }"#,
+    r#"policy held { gate "held" when pod.labels["hold"] == "yes"
+        gate "the namespace is closed" when ns.labels["closed"] == "yes" }"#,
+    r#"policy young { applies when pod.labels["shy"] == "yes"
+        gate "too young" when now() - pod.created < 30s }"#,
+    r#"policy opening { filter open {
+        let opens = time(node.annotations["opens"])
+        reject "opens later" when opens != none && now() < opens } }"#,
+    r#"policy best { prefer 3 when node.labels["tier"] == "gold"
+        score roomy weight 2 normalize max { give node.free.cpu } }"#,
+    r#"policy order { queue by desc pod.priority, asc pod.labels["team"] ?? "", asc pod.created }"#,
+    r#"policy pinned { prefilter { only nodes [pod.labels["pin"]] when has(pod.labels["pin"]) } }"#,
+    r#"policy leader {
+        group leaders = p in pods where p.namespace == pod.namespace && p.labels["team"] == pod.labels["follows"]
+        applies when has(pod.labels["follows"])
+        prefilter { reject "no leader" when !leaders.exists(l, l.placed) }
+        filter near { require leaders.exists(l, l.node.name == node.name) else "far from the leaders" } }"#,
+    r#"policy clean { filter clean { reject "is dirty" when node.taints.exists(t, t.key == "dirty") } }"#,
+    r#"policy room { filter room { require node.free.cpu >= pod.requests.cpu + 100m else "keeps some room" } }"#,
+    r#"policy alone { applies when has(pod.labels["team"])
+        filter alone { reject "a neighbour is of the team"
+                       when node.pods.exists(p, p.labels["team"] == pod.labels["team"]) } }"#,
+    r#"policy golden { applies when pod.labels["wants"] == "gold"
+        prefilter { reject "too little gold" when nodes.count(n, n.labels["tier"] == "gold") < 2 } }"#,
+    r#"policy frozen { applies when ns.labels["closed"] != "yes"
+        filter frozen { reject "is frozen" when node.labels["tier"] == "ice" } }"#,
+];
+
+static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
+    let compiled = POOL.iter().map(|text| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("pool.bay", *text);
+        let (mut policies, said) = bayplan::lang::compile(sources.get(id).unwrap());
+        assert!(!said.iter().any(|said| said.is_error()), "{text}: {said:?}");
+        Arc::new(CompiledPolicy::new(policies.remove(0), &sources))
+    });
+    compiled.collect()
+});
+
+/// A set of policies by bits; about half of the pool.
+pub fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {
+    let mut set: Vec<Arc<CompiledPolicy>> = Vec::new();
+    for (at, compiled) in COMPILED.iter().enumerate() {
+        if bits >> (at + 8) & 1 == 1 && !set.iter().any(|known| known.name() == compiled.name()) {
+            set.push(compiled.clone());
+        }
+    }
+    set
+}
+
+/// The profiles that serve with a set: the in-tree plugins, `others`, and the policies; the second profile has one of
+/// them disabled.
+pub fn frameworks(
+    set: &[Arc<CompiledPolicy>],
+    others: &[Arc<dyn Plugin>],
+    mistake: Option<Mistake>,
+    second: bool,
+) -> Vec<Arc<Framework>> {
+    let mut registry = bayplan::plugins::registry();
+    for plugin in others {
+        registry.add_plugin(plugin.clone()).unwrap();
+    }
+    for compiled in set {
+        let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default()).mistaken(mistake);
+        registry.add_plugin(Arc::new(plugin)).unwrap();
+    }
+    let mut profiles = vec![Profile::new("default-scheduler")];
+    if second {
+        let mut labelled = Profile::new("labelled");
+        let name = String::from("clean");
+        labelled.multi_point.disabled.push(Named { name, weight: 0, at: Default::default() });
+        profiles.push(labelled);
+    }
+    let mut instances = Instances::default();
+    let made = profiles.iter().map(|profile| profile.build(&registry, &mut instances).map(Arc::new));
+    made.collect::<Result<_, _>>().unwrap()
+}
+
+/// Why the policies of a set do not let a pod onto a node, by the reference evaluator; gates are asked elsewhere.
+fn refusal(
+    set: &[Arc<CompiledPolicy>],
+    snapshot: &Snapshot,
+    pod: &PodInfo,
+    node: NodeInfo<'_>,
+    now: Time,
+) -> Option<String> {
+    set.iter().find_map(|compiled| {
+        let context = EvalContext::new(pod, snapshot, now);
+        let mut of_pod = compiled.evaluator(context);
+        if !compiled.policy.applies.iter().all(|condition| of_pod.holds(condition)) {
+            return None;
+        }
+        let mut of_node = compiled.evaluator(context.on(node));
+        let mut refuses = |check: &Check, on_node: bool| {
+            let evaluator = if on_node { &mut of_node } else { &mut of_pod };
+            let holds = check.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
+            (holds == check.refuses_when)
+                .then(|| format!("{}: {}", compiled.name(), evaluator.reason(&check.reason)))
+        };
+        for statement in compiled.policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+            match statement {
+                PrefilterStatement::Check(check) => {
+                    if let Some(reason) = refuses(check, false) {
+                        return Some(reason);
+                    }
+                }
+                PrefilterStatement::Only(only) => {
+                    let mut evaluator = compiled.evaluator(context);
+                    let narrows = only.when.as_ref().is_none_or(|when| evaluator.holds(when));
+                    let names = evaluator.value(&only.nodes);
+                    let named =
+                        |name: &bayplan::lang::value::Value<'_>| name.as_str() == Some(node.name().as_str());
+                    if narrows && !names.elements().unwrap_or_default().iter().any(named) {
+                        return Some(format!("{}: other nodes only", compiled.name()));
+                    }
+                }
+            }
+        }
+        compiled
+            .policy
+            .filters
+            .iter()
+            .flat_map(|filter| &filter.checks)
+            .find_map(|check| refuses(check, true))
+    })
+}
+
+/// Whether every wait of the policies holds for a pod that has a node.
+fn waits_hold(
+    set: &[Arc<CompiledPolicy>],
+    snapshot: &Snapshot,
+    pod: &PodInfo,
+    now: Time,
+) -> Result<(), String> {
+    for compiled in set {
+        let context = EvalContext::new(pod, snapshot, now);
+        let Some(node) = context.placement(pod).and_then(|(node, _)| snapshot.node(node)) else { continue };
+        let mut evaluator = compiled.evaluator(context.on(node));
+        if !compiled.policy.applies.iter().all(|condition| evaluator.holds(condition)) {
+            continue;
+        }
+        for wait in compiled.policy.permits.iter().flat_map(|permit| &permit.waits) {
+            if !evaluator.holds(&wait.until) {
+                return Err(format!("{} went on though {} did not hold", pod.name, compiled.name()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is kept of a run with policies.
+#[derive(Default)]
+pub struct Rules {
+    /// The set of each revision.
+    pub sets: BTreeMap<u64, Vec<Arc<CompiledPolicy>>>,
+    /// The revision in force.
+    pub revision: u64,
+    /// Pods that have passed permit.
+    went_on: BTreeMap<PodKey, ()>,
+    /// Each pod as it was when its last attempt began.
+    attempted: BTreeMap<PodKey, Arc<PodInfo>>,
+    /// Whether the second profile serves.
+    pub second: bool,
+}
+
+impl Rules {
+    /// The policies that judge a pod under a revision.
+    fn set_for(&self, revision: u64, profile: &str) -> Result<Vec<Arc<CompiledPolicy>>, String> {
+        let set = self.sets.get(&revision).ok_or_else(|| format!("12: no revision {revision}"))?;
+        Ok(set.iter().filter(|of| profile != "labelled" || of.name() != "clean").cloned().collect())
+    }
+
+    /// A decision was made on the cluster as it was `before`.
+    pub fn decided(&mut self, record: &DecisionRecord, before: &Snapshot, now: Time) -> Result<(), String> {
+        if record.revision != self.revision {
+            return Err(format!(
+                "12: decided by revision {}, {} is in force",
+                record.revision, self.revision
+            ));
+        }
+        let set = self.set_for(record.revision, &record.profile)?;
+        let here = |name: &str| {
+            set.iter().any(|of| of.name() == name) || !COMPILED.iter().any(|of| of.name() == name)
+        };
+        if let Some(other) = record.unschedulable_plugins.iter().find(|name| !here(name)) {
+            return Err(format!("12: {other} judged {}, which is not in force", record.pod.name));
+        }
+        let (Decision::Placed { node, .. }, Some(entry)) = (&record.decision, before.pod(&record.key)) else {
+            return match &record.decision {
+                Decision::Error { message } if message.contains("disagree") => Err(message.clone()),
+                _ => Ok(()),
+            };
+        };
+        self.attempted.insert(record.key.clone(), entry.pod.clone());
+        let node = before.node_by_name(node).and_then(|node| before.node(node));
+        let node = node.ok_or_else(|| format!("13: {} was placed on no node", record.pod.name))?;
+        match refusal(&set, before, &entry.pod, node, now) {
+            Some(reason) => {
+                Err(format!("13: {} was placed on {} though {reason}", record.pod.name, node.name()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// After a step: whoever has left Permit towards its bind did so because its waits held.
+    pub fn stepped(&mut self, scheduler: &Scheduler, now: Time) -> Result<(), String> {
+        let mut went_on = BTreeMap::new();
+        for binding in scheduler.bindings() {
+            if !matches!(binding.stage, Stage::PreBind | Stage::Bind(_) | Stage::Resolve) {
+                continue;
+            }
+            if !self.went_on.contains_key(&binding.pod)
+                && let Some(pod) = self.attempted.get(&binding.pod)
+            {
+                // A profile that left keeps nobody waiting.
+                let served = scheduler.profiles().get(&pod.scheduler_name).is_some();
+                let set = if served { self.set_for(self.revision, &pod.scheduler_name)? } else { Vec::new() };
+                waits_hold(&set, scheduler.snapshot(), pod, now).map_err(|text| format!("14: {text}"))?;
+            }
+            went_on.insert(binding.pod, ());
+        }
+        self.went_on = went_on;
+        Ok(())
+    }
+}
+
+impl World {
+    /// Whoever waits at Permit for a crew is known to the policy as waiting: a crew is released whole.
+    pub fn waits_are_known(&self) -> Result<(), String> {
+        let snapshot = self.scheduler.snapshot();
+        let Some(framework) = self.scheduler.profiles().frameworks.first() else { return Ok(()) };
+        for plugin in framework.plugins().iter().filter(|plugin| plugin.name() == "crew") {
+            let Some((key, _)) = plugin.indexes().into_iter().last() else { continue };
+            let waits = snapshot.index::<bayplan::plugins::policy::Waits>(&key);
+            let known: Vec<&PodKey> = waits.map(|waits| waits.everybody().collect()).unwrap_or_default();
+            for binding in self.scheduler.bindings() {
+                if let Stage::Permit(waits) = &binding.stage
+                    && waits.iter().any(|(name, _)| name.as_str() == "crew")
+                    && !known.contains(&&binding.pod)
+                {
+                    return Err(format!("15: {:?} waits for a crew that was released", binding.pod));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A scheduler that starts from nothing at this moment, with every answer at once: it places nobody.
+    pub fn nobody_is_forgotten(&self) -> Result<(), String> {
+        let mut api = self.api.clone();
+        let mut scheduler =
+            Scheduler::new(scheduler::Options { longest_wait: None, ..scheduler::Options::default() });
+        let mut inputs = vec![Input::Profiles(self.scheduler.profiles().clone()), Input::Lead(true)];
+        inputs.extend(
+            [Kind::Node, Kind::Namespace, Kind::Pod]
+                .map(|kind| Input::Relisted(kind.clone(), api.list(&kind))),
+        );
+        inputs.push(Input::Synced);
+        let mut cycles = 0;
+        let mut now = self.now;
+        loop {
+            let input = match inputs.is_empty() {
+                false => inputs.remove(0),
+                true if scheduler.wants_cycle() && cycles < 400 => {
+                    cycles += 1;
+                    Input::Cycle
+                }
+                true => match scheduler.next_wakeup() {
+                    // Work before the bind takes its time.
+                    Some(next) if next <= self.now + Duration::from_seconds(3) && now < next => {
+                        now = next;
+                        Input::Tick
+                    }
+                    _ => break,
+                },
+            };
+            let mut effects = Vec::new();
+            scheduler.step(input, now, &mut effects);
+            for effect in effects {
+                let Effect::Call(ticket, call) = effect else { continue };
+                if let ApiCall::Bind { pod, node, .. } = &call {
+                    let key = PodKey(pod.uid.clone());
+                    let place = self.scheduler.queue_place(&key);
+                    let why = refused_text(&self.api, pod);
+                    let by: Vec<String> = self
+                        .scheduler
+                        .queued(&key)
+                        .map(|queued| {
+                            let framework = self.scheduler.profiles().frameworks.first();
+                            let name =
+                                |id| framework.map_or("", |framework| framework.plugin_name(id)).to_owned();
+                            queued.unschedulable_plugins.iter().map(name).collect()
+                        })
+                        .unwrap_or_default();
+                    let gate =
+                        (place == Some(QueuePlace::Gated)).then(|| self.scheduler.gate(&key)).flatten();
+                    return Err(format!(
+                        "9: {} stands in {place:?} (gate {gate:?}, by {by:?}, {why:?}), and would be placed on {node}",
+                        pod.name
+                    ));
+                }
+                let answer = api.answer(&call, self.now, None);
+                inputs.push(Input::Reply(ticket, answer));
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles of a set by bits, as a reload brings them.
+    pub fn policies(&mut self, bits: u64) -> Arc<Profiles> {
+        let set = set(bits);
+        let second = !bits.is_multiple_of(4);
+        let frameworks = frameworks(&set, &self.others, self.options.mistake, second);
+        self.rules.revision = self.revision;
+        self.rules.second = second;
+        self.rules.sets.insert(self.revision, set);
+        Arc::new(Profiles { frameworks, revision: self.revision })
+    }
+}
