@@ -1,8 +1,9 @@
 //! The scheduler in a world where everything goes wrong that may: calls lost, late and refused, watches that lag, jump
-//! and break, kills and second leaders, objects that change at every stage, profiles replaced. One loop, one seed; a
-//! seed that fails prints the shortest log of moves found by leaving moves out.
+//! and break, kills and second leaders, objects that change at every stage, profiles and sets of policies replaced. One
+//! loop, one seed; a seed that fails prints the shortest log of moves found by leaving moves out.
 //!
-//! `BAYPLAN_SEEDS=5000 cargo test --test simulation` runs more seeds, `BAYPLAN_SEED=17` one alone.
+//! `BAYPLAN_SEEDS=5000 cargo test --test simulation` runs more seeds, `BAYPLAN_SEEDS=2000..5000` those alone,
+//! `BAYPLAN_SEED=17` one; with `BAYPLAN_TRACE=1` every input and effect is printed too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "support/plugins.rs"]
@@ -14,6 +15,7 @@ mod rules;
 #[path = "simulation/world.rs"]
 mod world;
 
+use bayplan::plugins::policy::Mistake;
 use bayplan::scheduler::Mutant;
 use world::{Move, Options, World};
 
@@ -82,7 +84,11 @@ fn number(name: &str) -> Option<u64> {
 fn seeds() -> std::ops::Range<u64> {
     match number("BAYPLAN_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("BAYPLAN_SEEDS").unwrap_or(200),
+        None => {
+            let text = std::env::var("BAYPLAN_SEEDS").unwrap_or_else(|_| "200".into());
+            let (from, to) = text.split_once("..").unwrap_or(("0", &text));
+            from.parse().expect("a number")..to.parse().expect("a number")
+        }
     }
 }
 
@@ -109,30 +115,59 @@ fn the_same_seed_gives_the_same_effects() {
     }
 }
 
-/// Tests of the tests: a core with a mistake is caught.
-fn catches(mutant: Mutant) {
+/// Tests of the tests: a scheduler with a mistake is caught.
+fn catches(with: Options) {
+    assert!(!rules::set(u64::MAX).is_empty(), "the policies are made before panics count");
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let caught = (0..100).find_map(|seed| {
-        let options = Options { seed, mutant: Some(mutant), ..Options::default() };
+    let caught = (0..200).find_map(|seed| {
+        let options = Options { seed, ..with.clone() };
         run(&moves(&options), &options).err()
     });
     std::panic::set_hook(hook);
-    let caught = caught.unwrap_or_else(|| panic!("no seed of 100 noticed {mutant:?}"));
-    eprintln!("{mutant:?}: {caught}");
+    let caught = caught.unwrap_or_else(|| panic!("no seed of 200 noticed {with:?}"));
+    eprintln!("{:?} {:?}: {caught}", with.mutant, with.mistake);
+}
+
+fn catches_core(mutant: Mutant) {
+    catches(Options { mutant: Some(mutant), ..Options::default() });
+}
+
+fn catches_policies(mistake: Mistake) {
+    catches(Options { mistake: Some(mistake), policies: true, ..Options::default() });
 }
 
 #[test]
 fn a_core_that_forgets_a_kind_of_change_is_caught() {
-    catches(Mutant::ForgetNodeLabels);
+    catches_core(Mutant::ForgetNodeLabels);
 }
 
 #[test]
 fn a_core_that_skips_unreserve_is_caught() {
-    catches(Mutant::SkipUnreserve);
+    catches_core(Mutant::SkipUnreserve);
 }
 
 #[test]
 fn a_core_that_gives_room_back_while_a_bind_is_open_is_caught() {
-    catches(Mutant::ForgetUnknown);
+    catches_core(Mutant::ForgetUnknown);
+}
+
+#[test]
+fn policies_that_think_deletions_help_nobody_are_caught() {
+    catches_policies(Mistake::SkipDeletions);
+}
+
+#[test]
+fn a_gang_that_leaves_one_behind_is_caught() {
+    catches_policies(Mistake::LeaveOneBehind);
+}
+
+#[test]
+fn a_gang_that_is_judged_once_and_for_all_is_caught() {
+    catches_policies(Mistake::JudgeOnce);
+}
+
+#[test]
+fn policies_that_forget_the_clock_are_caught() {
+    catches_policies(Mistake::ForgetClock);
 }

@@ -34,7 +34,7 @@ impl Decider for Plain {
         let s = &rebuilt(s);
         let framework = c.framework.clone();
         let left = framework.run_pre_filter(c, s, rec)?;
-        if let Some(node) = nominated_node_fits(c, s) {
+        if let Some(node) = nominated_node_fits(c, s, left.as_ref()) {
             let nodes: NodeSet = [node].into_iter().collect();
             c.diagnosis.evaluated = 1;
             rec.filtered(&nodes, &c.diagnosis.nodes);
@@ -111,9 +111,13 @@ impl Decider for Plain {
     }
 }
 
-/// The node that `status.nominatedNodeName` names, when the pod fits there: then no other is asked.
-pub(super) fn nominated_node_fits(c: &Cycle, s: &Snapshot) -> Option<NodeId> {
+/// The node that `status.nominatedNodeName` names, when it is among the nodes that PreFilter `left` and the pod fits
+/// there: then no other is asked. Upstream does not look at what PreFilter left: its plugins' filters say the same.
+pub(super) fn nominated_node_fits(c: &Cycle, s: &Snapshot, left: Option<&NodeSet>) -> Option<NodeId> {
     let id = s.node_by_name(c.pod.nominated_node.as_ref()?)?;
+    if left.is_some_and(|left| !left.contains(id)) {
+        return None;
+    }
     let node = s.node(id)?;
     c.framework.filter_with_nominated(c.handle(s), node).is_ok().then_some(id)
 }

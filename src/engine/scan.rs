@@ -120,7 +120,7 @@ impl Decider for Scan {
         self.totals.forget();
         let framework = c.framework.clone();
         let left = framework.run_pre_filter(c, s, rec)?;
-        if let Some(node) = nominated_node_fits(c, s) {
+        if let Some(node) = nominated_node_fits(c, s, left.as_ref()) {
             let nodes: NodeSet = [node].into_iter().collect();
             c.diagnosis.evaluated = 1;
             rec.filtered(&nodes, &c.diagnosis.nodes);

@@ -6,6 +6,7 @@
 use super::functions::Prepared;
 use super::typed::{ArithmeticOp, Expr, ExprKind, Policy};
 use super::value::Value;
+use super::walk::parts;
 use crate::model::Time;
 
 /// How often the clock is looked at where no instant can be computed.
@@ -121,6 +122,6 @@ pub fn reads_clock(policy: &Policy, expr: &Expr) -> bool {
             args.iter().any(|arg| reads_clock(policy, arg))
                 || policy.defs.get(def.0 as usize).is_some_and(|def| reads_clock(policy, &def.body))
         }
-        _ => expr.children().any(|child| reads_clock(policy, child)),
+        _ => parts(expr).into_iter().any(|child| reads_clock(policy, child)),
     }
 }

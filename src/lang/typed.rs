@@ -383,55 +383,6 @@ pub struct Expr {
     pub span: Span,
 }
 
-impl Expr {
-    /// The expressions that it is made of directly, in the order of the text. What a let, a def or a group stands for
-    /// is not among them.
-    pub fn children(&self) -> impl Iterator<Item = &Expr> {
-        let mut children: Vec<&Expr> = Vec::new();
-        match &self.kind {
-            ExprKind::Constant(_)
-            | ExprKind::Param(_)
-            | ExprKind::Let(_)
-            | ExprKind::Slot(_)
-            | ExprKind::Root(_)
-            | ExprKind::Group(_)
-            | ExprKind::Now => {}
-            ExprKind::Field(inner, _)
-            | ExprKind::ApiField(inner, _)
-            | ExprKind::RecordField(inner, _)
-            | ExprKind::Present(inner)
-            | ExprKind::Widen(inner)
-            | ExprKind::Has(inner)
-            | ExprKind::Not(inner)
-            | ExprKind::Negate(inner) => children.push(inner),
-            ExprKind::Index(left, right)
-            | ExprKind::Resource(left, right)
-            | ExprKind::And(left, right)
-            | ExprKind::Or(left, right)
-            | ExprKind::Equal(left, right)
-            | ExprKind::Compare(_, left, right)
-            | ExprKind::In(left, right)
-            | ExprKind::Arithmetic(_, left, right)
-            | ExprKind::Coalesce(left, right) => children.extend([&**left, &**right]),
-            ExprKind::Conditional(condition, then, otherwise) => {
-                children.extend([&**condition, &**then, &**otherwise]);
-            }
-            ExprKind::List(items) => children.extend(items.iter().map(|(item, _)| item)),
-            ExprKind::Map(entries) => {
-                children.extend(entries.iter().flat_map(|(key, value, _)| [key, value]));
-            }
-            ExprKind::Record(values) | ExprKind::Call(_, values, _) | ExprKind::CallDef(_, values) => {
-                children.extend(values);
-            }
-            ExprKind::Macro(of) => {
-                children.push(&of.over);
-                children.extend(of.condition.iter().chain(&of.body));
-            }
-        }
-        children.into_iter()
-    }
-}
-
 /// Names that are always there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Root {

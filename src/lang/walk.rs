@@ -63,7 +63,14 @@ pub fn each_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     for_each_part!(&expr.kind, iter, f);
 }
 
-/// The same, for parts that are changed on the way.
+/// The parts of an expression, in the order of evaluation.
+pub fn parts(expr: &Expr) -> Vec<&Expr> {
+    let mut parts = Vec::new();
+    each_part(expr, &mut |part| parts.push(part));
+    parts
+}
+
+/// [`each_part`] for parts that are changed on the way.
 pub fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     for_each_part!(&mut expr.kind, iter_mut, f, mut);
 }

@@ -214,7 +214,10 @@ impl Scheduler {
                 .and_then(|()| guard(&framework, || framework.run_permit(cycle, node, acting)))
         });
         match done {
-            Ok(waits) => Ok(waits),
+            Ok(waits) => {
+                self.promise_ended(&cycle.pod.clone(), promised, Some(node), now);
+                Ok(waits)
+            }
             Err(status) => {
                 self.unreserve(cycle, node, now);
                 self.cache.forget(&key);

@@ -6,7 +6,7 @@ use super::cache::{PodState, Seen};
 use super::calls::object_key;
 use super::queue::Scope;
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use crate::model::{Kind, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use crate::model::{Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -154,7 +154,10 @@ impl Scheduler {
 
     /// A pod was seen on its node.
     fn bound_seen(&mut self, pod: &Arc<PodInfo>, seen: &Seen, node: &Symbol, now: Time) {
+        let promised = self.cache.nominator.get(&pod.key).cloned();
         self.cache.nominator.set(pod, None, &mut self.cache.snapshot);
+        let placed = self.cache.snapshot.node_by_name(node);
+        self.promise_ended(pod, promised, placed, now);
         if let Some(queued) = self.queue.remove(&pod.key) {
             self.queue.done(&queued.info.pod.key);
         }
@@ -206,6 +209,24 @@ impl Scheduler {
             }
         }
         self.settled(key);
+    }
+
+    /// A pod that was promised a node went elsewhere: others need not leave it room there. Upstream tells nobody, and
+    /// they wait for its flush.
+    pub(super) fn promise_ended(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        promised: Option<Symbol>,
+        placed: Option<NodeId>,
+        now: Time,
+    ) {
+        let Some(promised) = promised else { return };
+        let at = self.cache.snapshot.node_by_name(&promised);
+        if at.is_some() && at != placed {
+            let scope = Scope { except: Some(pod.key.clone()), up_to_priority: Some(pod.priority) };
+            let old = PodInfo { node_name: None, nominated_node: Some(promised), ..(**pod).clone() };
+            self.freed(&Arc::new(old), &scope, now);
+        }
     }
 
     /// Room on a node is free that `pod` had, or was promised.

@@ -71,7 +71,11 @@ impl Scheduler {
                         self.queue.add(pod, judges, &self.cache.snapshot, now);
                     }
                 }
-                None => self.cache.nominator.set(&pod, None, &mut self.cache.snapshot),
+                None => {
+                    let promised = self.cache.nominator.get(&pod.key).cloned();
+                    self.cache.nominator.set(&pod, None, &mut self.cache.snapshot);
+                    self.promise_ended(&pod, promised, None, now);
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ mod bounds;
 mod concerns;
 mod evaluators;
 mod group_index;
+mod hints;
 mod lookups;
 mod programs;
 mod soundness;

@@ -5,6 +5,7 @@ use crate::world::{World, refused_text};
 use bayplan::diag::SourceMap;
 use bayplan::framework::{ApiCall, Framework, Instances, Named, Plugin, Profile};
 use bayplan::lang::context::EvalContext;
+use bayplan::lang::cost::Size;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
@@ -72,10 +73,12 @@ const POOL: &[&str] = &[
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
+    let size = Size { nodes: 20, pods: 40 };
     let compiled = POOL.iter().map(|text| {
         let mut sources = SourceMap::new();
         let id = sources.add("pool.bay", *text);
-        let (mut policies, said) = bayplan::lang::compile(sources.get(id).unwrap());
+        let (mut policies, said) =
+            bayplan::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
         assert!(!said.iter().any(|said| said.is_error()), "{text}: {said:?}");
         Arc::new(CompiledPolicy::new(policies.remove(0), &sources))
     });

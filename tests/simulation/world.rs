@@ -133,6 +133,8 @@ struct Late {
     until: Time,
 }
 
+/// When a world begins.
+const BEGIN: Time = Time(1_000_000_000_000_000);
 const TIMEOUT: Duration = Duration::from_seconds(5);
 const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
 
@@ -155,6 +157,8 @@ pub struct World {
     /// What holds with policies.
     pub rules: Rules,
     pods_made: u64,
+    /// Inputs and effects are printed.
+    trace: bool,
     hash: rustc_hash::FxHasher,
     pub broken: Option<String>,
 }
@@ -163,7 +167,7 @@ impl World {
     pub fn new(options: &Options) -> Self {
         let mut world = Self {
             options: options.clone(),
-            now: Time(1_000_000_000_000_000),
+            now: BEGIN,
             api: Api::new(),
             scheduler: Scheduler::new(scheduler::Options::default()),
             twin: None,
@@ -176,6 +180,7 @@ impl World {
             revision: 0,
             rules: Rules::default(),
             pods_made: 0,
+            trace: std::env::var("BAYPLAN_TRACE").is_ok(),
             hash: rustc_hash::FxHasher::default(),
             broken: None,
         };
@@ -241,6 +246,10 @@ impl World {
     /// One input to the scheduler, and to its twin.
     pub fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
+        if self.trace && !matches!(input, Input::Profiles(_)) {
+            let seconds = (self.now - BEGIN).0 as f64 / 1e6;
+            eprintln!("{seconds} > {input:?}");
+        }
         let before = self.options.policies.then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
         if let Some(before) = before {
@@ -255,6 +264,9 @@ impl World {
             }
         }
         let text = format!("{effects:?}");
+        if self.trace {
+            effects.iter().for_each(|effect| eprintln!("    < {effect:?}"));
+        }
         self.hash.write(text.as_bytes());
         if let Some(twin) = &mut self.twin {
             let mut same = Vec::new();
@@ -367,7 +379,7 @@ impl World {
                 let rank = ["1", "2", "3"][(with / 4 % 3) as usize];
                 node.labels = [("tier", tier), ("rank", rank)]
                     .iter()
-                    .filter(|(key, _)| *key == "tier" || with / 64 % 2 == 0)
+                    .filter(|(key, _)| *key == "tier" || (with / 64).is_multiple_of(2))
                     .map(|(key, value)| (Symbol::new(key), Symbol::new(value)))
                     .collect();
             }),
@@ -375,15 +387,16 @@ impl World {
                 let effect =
                     [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule][(with / 2 % 2) as usize];
                 let taint = Taint { key: Symbol::new("dirty"), value: Symbol::default(), effect };
-                node.taints = if with % 3 == 0 { Arc::from([taint]) } else { Arc::from([]) };
+                node.taints = if with.is_multiple_of(3) { Arc::from([taint]) } else { Arc::from([]) };
             }),
-            What::CordonNode => self.change_node(with, |node| node.unschedulable = with % 3 == 0),
+            What::CordonNode => self.change_node(with, |node| node.unschedulable = with.is_multiple_of(3)),
             What::AnnotateNode => {
                 let seconds = [5, 30, 90][(with % 3) as usize];
                 let opens = jiff::Timestamp::from_microsecond(self.now.0 + seconds * 1_000_000).unwrap();
                 self.change_node(with, |node| {
                     let opens = (Symbol::new("opens"), Arc::from(opens.to_string()));
-                    node.annotations = std::iter::once(opens).filter(|_| with / 8 % 3 != 0).collect();
+                    node.annotations =
+                        std::iter::once(opens).filter(|_| !(with / 8).is_multiple_of(3)).collect();
                 });
             }
             What::RelabelPod => self.change_pod(with, |pod| {
@@ -394,7 +407,7 @@ impl World {
                 let closed = (Symbol::new("closed"), Symbol::new("yes"));
                 self.api.put(Object::Namespace(Arc::new(Namespace {
                     name: Symbol::new("default"),
-                    labels: std::iter::once(closed).filter(|_| with % 3 == 0).collect(),
+                    labels: std::iter::once(closed).filter(|_| with.is_multiple_of(3)).collect(),
                     annotations: Default::default(),
                     raw: None,
                 })));
@@ -633,6 +646,8 @@ impl World {
                 What::CordonNode,
                 What::AnnotateNode,
                 What::DeletePod,
+                What::DeletePod,
+                What::DeletePod,
                 What::RelabelPod,
                 What::RelabelNamespace,
                 What::AddNode,
@@ -640,7 +655,7 @@ impl World {
                 What::Reload,
                 What::DeleteNode,
                 What::ForeignBind,
-            ][(with % 12) as usize];
+            ][(with % 14) as usize];
             self.play(&Move { what, with: with / 16 });
             if self.names(&Kind::Node).is_empty() {
                 self.api.put(node("n0").cpu("1").object());
@@ -722,10 +737,10 @@ fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
         8 => all.push(("pin", pick(&["n0", "n1", "n2"], 80))),
         _ => {}
     }
-    if with / 1_000 % 8 == 0 {
+    if (with / 1_000).is_multiple_of(8) {
         all.push(("hold", "yes".to_owned()));
     }
-    if with / 3_000 % 8 == 0 {
+    if (with / 3_000).is_multiple_of(8) {
         all.push(("shy", "yes".to_owned()));
     }
     all.into_iter().map(|(key, value)| (Symbol::new(key), Symbol::from(value))).collect()

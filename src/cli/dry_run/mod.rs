@@ -8,8 +8,9 @@ pub mod why;
 use super::{ExitStatus, Output, setup};
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
 use crate::engine::TieBreak;
+use crate::framework::EventRecord;
 use crate::model::Time;
-use crate::scheduler::RecordLevel;
+use crate::scheduler::{Decision, RecordLevel};
 
 /// Schedules the pending pods of a cluster, live or given as files, and binds nothing.
 #[derive(clap::Args, Debug)]
@@ -104,13 +105,23 @@ fn waits(standing: &Standing) -> bool {
 }
 
 /// Where a pod stands. One that was refused at Permit is tried again for ever, as in a cluster: it waits, wherever the
-/// clock stopped.
+/// clock stopped, and for what it waited in vain when it had a node.
 pub fn standing(pod: &PodReport) -> Standing {
     let refused = pod.events.iter().rev().find(|event| event.reason == "FailedScheduling");
-    match (&pod.standing, refused) {
-        (Standing::AtPermit { .. }, Some(event)) => Standing::Waiting { message: event.note.clone() },
-        (standing, _) => standing.clone(),
+    match (&pod.standing, refused_late(pod), refused) {
+        (Standing::AtPermit { .. } | Standing::Waiting { .. }, Some(event), _)
+        | (Standing::AtPermit { .. }, None, Some(event)) => Standing::Waiting { message: event.note.clone() },
+        (standing, ..) => standing.clone(),
     }
+}
+
+/// How the last attempt ended that gave the pod a node, if it waited there: each attempt ends in one event.
+fn refused_late(pod: &PodReport) -> Option<&EventRecord> {
+    pod.waited.as_ref()?;
+    let ends = pod.events.iter().filter(|event| ["FailedScheduling", "Scheduled"].contains(&event.reason));
+    let placed = pod.decisions.iter().zip(ends);
+    let placed = placed.filter(|(record, _)| matches!(record.decision, Decision::Placed { .. }));
+    placed.map(|(_, end)| end).last().filter(|end| end.reason == "FailedScheduling")
 }
 
 /// The decisions of a report in the order in which pods were first tried; every attempt of a pod stands behind its

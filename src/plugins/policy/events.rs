@@ -52,7 +52,9 @@ impl Side {
         Self {
             local: reads.groups.is_empty()
                 && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group]),
-            nodes: named || of(&[ReadOf::Node, ReadOf::Nodes]) || reads.paths.keys().any(is_node_of_pod),
+            nodes: named
+                || of(&[ReadOf::Node, ReadOf::NodePods, ReadOf::Nodes])
+                || reads.paths.keys().any(is_node_of_pod),
             namespace: of(&[ReadOf::Namespace]),
             other_pods: of(&[ReadOf::NodePods, ReadOf::Pods, ReadOf::Nominated])
                 || reads
@@ -189,7 +191,11 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                 }
             }
         }
-        ReadOf::NodePods => register(all, EventResource::AssignedPod, ActionType::ALL),
+        ReadOf::NodePods => {
+            register(all, EventResource::AssignedPod, ActionType::ALL);
+            // One that comes has other pods, or none.
+            register(all, EventResource::Node, ActionType::ADD);
+        }
         ReadOf::Pods | ReadOf::Nominated => register(all, EventResource::Pod, ActionType::ALL),
         // By the side's direction, when all paths are known.
         ReadOf::Group => {}
@@ -212,7 +218,9 @@ fn framework_reads(of: &reads::Reads) -> Reads {
         match path.of {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
-            ReadOf::NodePods => reads.kinds |= Kinds::PODS_OTHER.with(Kinds::PODS_REQUESTS),
+            ReadOf::NodePods => {
+                reads.kinds |= Kinds::LIFE.with(Kinds::PODS_OTHER).with(Kinds::PODS_REQUESTS);
+            }
             ReadOf::Pods | ReadOf::Group => {
                 reads.other_pods = true;
                 reads.kinds |= Kinds::PODS_OTHER.with(Kinds::PENDING_PODS);

@@ -25,8 +25,8 @@ pub use attempt::why_left_alone;
 pub use waits::Waits;
 
 use crate::framework::{
-    Concern, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
-    Score, Status,
+    Concern, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort,
+    Reads, Score, Status,
 };
 use crate::lang::context::{EvalContext, Queued};
 use crate::lang::filing::Must;

@@ -8,6 +8,7 @@ use crate::lang::interpret::Evaluator;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::value::Ordered;
+use crate::lang::walk;
 
 /// For each condition of a policy's permits what it reads of the pod itself.
 pub(super) struct Owns {
@@ -75,7 +76,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
             .lets
             .get(id.0 as usize)
             .map_or(Reads { pod: false, other: true }, |of| reads(policy, &of.value)),
-        _ => expr.children().fold(Reads::default(), |all, child| {
+        _ => walk::parts(expr).into_iter().fold(Reads::default(), |all, child| {
             let of = reads(policy, child);
             Reads { pod: all.pod || of.pod, other: all.other || of.other }
         }),
@@ -107,6 +108,6 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
             args.iter().all(|arg| collect(policy, arg, parts))
                 && policy.defs.get(def.0 as usize).is_some_and(|def| collect(policy, &def.body, parts))
         }
-        _ => expr.children().all(|child| collect(policy, child, parts)),
+        _ => walk::parts(expr).into_iter().all(|child| collect(policy, child, parts)),
     }
 }

@@ -29,8 +29,8 @@ struct Seen {
 enum Look {
     /// The policy says nothing of it.
     Nothing,
-    /// Each of its waits.
-    Waits(Vec<Seen>),
+    /// Each of its waits, and what its checks ask.
+    Waits(Vec<Seen>, Vec<Option<Question>>),
 }
 
 impl PolicyPlugin {
@@ -103,10 +103,14 @@ impl PolicyPlugin {
             }
         }
         let checks = self.compiled.statements.permits.iter().flat_map(|permit| &permit.checks);
+        let mut checked = Vec::new();
         for (at, (check, own)) in checks.zip(&self.own.checks).enumerate() {
             // Checks stand behind the waits in the numbering.
             let at = self.own.waits.len() + at;
-            if let Some((_, true)) = self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env)) {
+            let judged = self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env));
+            let refused = judged.as_ref().is_some_and(|(_, refused)| *refused);
+            checked.push(judged.and_then(|(question, _)| question));
+            if refused {
                 let h = a.handle();
                 let context = placed(&pod, h.snapshot, h.now, Some(node));
                 let context = context.unwrap_or_else(|| EvalContext::new(&pod, h.snapshot, h.now));
@@ -124,7 +128,7 @@ impl PolicyPlugin {
             let (question, satisfied) = judged.unwrap_or((None, false));
             seen.push(Seen { satisfied, question, group });
         }
-        Ok(Look::Waits(seen))
+        Ok(Look::Waits(seen, checked))
     }
 
     /// Answers for the pod of the call, and lets those go on that waited for it.
@@ -133,7 +137,7 @@ impl PolicyPlugin {
         if a.own::<Waits>(&self.waits_key).is_some_and(|waits| waits.take_released(&pod)) {
             return Ok(PermitOutcome::Allow);
         }
-        let Look::Waits(seen) = self.look(a, node)? else { return Ok(PermitOutcome::Allow) };
+        let Look::Waits(seen, checked) = self.look(a, node)? else { return Ok(PermitOutcome::Allow) };
         if seen.iter().all(|of| of.satisfied) {
             self.let_others_go(a, &seen);
             if let Some(waits) = a.own::<Waits>(&self.waits_key) {
@@ -141,7 +145,9 @@ impl PolicyPlugin {
             }
             return Ok(PermitOutcome::Allow);
         }
-        let questions: Vec<Option<Question>> = seen.iter().map(|of| of.question.clone()).collect();
+        // It goes on when each wait holds and no check refuses.
+        let waits = seen.iter().map(|of| (of.question.clone(), true));
+        let questions = waits.chain(checked.into_iter().map(|question| (question, false))).collect();
         let mut deadlines = vec![FOREVER; seen.len()];
         for (at, of) in seen.iter().enumerate().filter(|(_, of)| !of.satisfied) {
             let before = known.get(at).copied().filter(|deadline| *deadline != FOREVER);
@@ -191,8 +197,8 @@ impl PolicyPlugin {
         }
     }
 
-    /// Lets the waiting members of the groups go on of whom it is known at this moment that their waits hold too: those
-    /// that ask the same. The others are asked on their own.
+    /// Lets the waiting members of the groups go on of whom it is known at this moment that they may, too: those that
+    /// ask the same. The others are asked on their own.
     fn let_others_go(&self, a: &mut Actor, seen: &[Seen]) {
         if !self.compiled.statements.guards.is_empty() {
             return;

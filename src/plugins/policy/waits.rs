@@ -15,8 +15,8 @@ pub struct Waits {
     open: BTreeMap<WaitKey, Open>,
     /// Pods that may go on and have not been asked since.
     released: BTreeSet<PodKey>,
-    /// What the waits of those who wait ask.
-    asked: BTreeMap<PodKey, Vec<Option<Question>>>,
+    /// What is asked of those who wait, each with the answer by which they go on; `None`: nobody else asks it.
+    asked: BTreeMap<PodKey, Vec<(Option<Question>, bool)>>,
     /// What conditions gave at one moment.
     judged: Judged,
     /// How often a condition was evaluated.
@@ -86,17 +86,17 @@ impl Waits {
         self.open.values().flat_map(|open| &open.waiting)
     }
 
-    /// What all the waits of a waiting pod ask; `None` for one that nobody else asks.
-    pub fn asks(&mut self, pod: &PodKey, questions: Vec<Option<Question>>) {
+    /// What is asked of a waiting pod, each with the answer by which it goes on; `None`: nobody else asks it.
+    pub fn asks(&mut self, pod: &PodKey, questions: Vec<(Option<Question>, bool)>) {
         self.asked.insert(pod.clone(), questions);
     }
 
-    /// Those who wait in a group and of whom it is known at this moment that all their waits hold wait no longer.
+    /// Those who wait in a group and of whom it is known at this moment that they may go on wait no longer.
     pub fn release(&mut self, at: Moment, key: &WaitKey) -> Vec<PodKey> {
         let holds = |pod: &PodKey| {
             let questions = self.asked.get(pod)?;
-            let all = |of: &Option<Question>| of.as_ref().and_then(|of| self.judged(at, of)) == Some(true);
-            Some(questions.iter().all(all))
+            let known = |of: &Option<Question>| of.as_ref().and_then(|of| self.judged(at, of));
+            Some(questions.iter().all(|(question, wanted)| known(question) == Some(*wanted)))
         };
         let mut released = self.waiting(key);
         released.retain(|pod| holds(pod) == Some(true));
