@@ -3,7 +3,7 @@
 # One folder per machine for what is expensive to build, outside the checkout, so that a fresh clone starts warm.
 CACHE := $(or $(BAYPLAN_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bayplan)
 
-.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz
+.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz deny
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -53,3 +53,7 @@ fuzz: ## Fuzzes every parser, a minute each (BAYPLAN_FUZZ_SECONDS)
 	@# The compiler's sanitizers count as unstable; RUSTC_BOOTSTRAP has the toolchain of the checkout take them.
 	export RUSTC_BOOTSTRAP=1; for target in $$(cargo fuzz list); do \
 	    cargo fuzz run $$target -- -max_total_time=$${BAYPLAN_FUZZ_SECONDS:-60} -timeout=10 || exit 1; done
+
+deny: ## Checks licences, sources and advisories of the dependencies
+	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	cargo deny check
