@@ -1,6 +1,7 @@
 //! [`Node`]: a node object parsed once. What is placed on it is in the snapshot, not here.
 
 use super::labels::{Annotations, Labels};
+use super::requests::Amounts;
 use super::resource::Resource;
 use super::symbol::Symbol;
 use super::taints::Taint;
@@ -41,6 +42,9 @@ pub struct Node {
     pub taints: Arc<[Taint]>,
     /// `status.allocatable`.
     pub allocatable: Resource,
+    /// `status.allocatable` as it is written: exact, also names that no pod can ask for. A change of it is an event
+    /// although nothing counts otherwise, as upstream.
+    pub allocatable_written: Amounts,
     /// `status.capacity`.
     pub capacity: Resource,
     /// `status.images`.
@@ -68,6 +72,7 @@ impl Node {
             unschedulable: false,
             taints: Arc::from([]),
             allocatable: Resource::default(),
+            allocatable_written: Amounts::default(),
             capacity: Resource::default(),
             images: Arc::from([]),
             conditions: Box::default(),

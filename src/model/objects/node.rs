@@ -96,6 +96,7 @@ impl node::Node {
             Some(allocatable) => (allocatable, "status.allocatable"),
             None => (&status.capacity, "status.capacity"),
         };
+        let allocatable = requests::read(allocatable, path)?;
         let mut conditions: Vec<_> = status
             .conditions
             .iter()
@@ -113,7 +114,8 @@ impl node::Node {
             deleted: metadata.deleted()?,
             unschedulable: spec.unschedulable,
             taints: taints.collect::<Result<_, ObjectError>>()?,
-            allocatable: requests::read(allocatable, path)?.to_resource(),
+            allocatable: allocatable.to_resource(),
+            allocatable_written: allocatable,
             capacity: requests::read(&status.capacity, "status.capacity")?.to_resource(),
             images: status
                 .images
