@@ -108,7 +108,10 @@ impl Checker<'_> {
             }
             ExprKind::Present(inner) | ExprKind::Widen(inner) => self.write_key(inner, key),
             ExprKind::Field(object, field) => {
-                self.write_key(object, key) && write!(key, ".{}", field.def().name).is_ok()
+                let known = self.write_key(object, key);
+                key.push('.');
+                key.push_str(field.def().name);
+                known
             }
             ExprKind::ApiField(object, name) => self.write_key(object, key) && write!(key, ".{name}").is_ok(),
             ExprKind::RecordField(object, at) => self.write_key(object, key) && write!(key, ".#{at}").is_ok(),

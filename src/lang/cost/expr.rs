@@ -8,7 +8,7 @@ use super::{MOST_BYTES, MOST_ELEMENTS, Size, TooLarge};
 use crate::diag::Span;
 use crate::lang::convert::can_be_kept;
 use crate::lang::functions::Grows;
-use crate::lang::lower::{depends, index, shape};
+use crate::lang::lower::{begins_at_node, depends, index, shape};
 use crate::lang::schema::{ANNOTATION_SIZE, ObjectType, field};
 use crate::lang::typed::{
     ArithmeticOp, DefId, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId,
@@ -187,7 +187,8 @@ impl<'p> Walk<'p> {
 
     /// Whether the closures compute it once per pod.
     fn is_register(&self, expr: &Expr) -> bool {
-        if matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_)) || !can_be_kept(&expr.ty) {
+        let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
+        if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
             return false;
         }
         let of = depends(self.policy, expr, &mut Vec::new());

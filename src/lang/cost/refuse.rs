@@ -51,6 +51,9 @@ fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut V
             diagnostics.push(found);
         }
     }
+    if cost.steps <= MOST_STEPS && !cost.quadratic {
+        return;
+    }
     let place = |diagnostic: Diagnostic, label: &str| match cost.heaviest {
         Some(part) if part == diagnostic.span => diagnostic.with_label(label),
         Some(part) => diagnostic.with_place(part, label),

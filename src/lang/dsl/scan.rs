@@ -200,12 +200,18 @@ fn string(bytes: &[u8], at: usize, raw: bool, open: &mut Vec<Open>, start: usize
 
 /// The length of the mark at `at`; a letter beyond ASCII is a mark of its own.
 fn mark(text: &str, at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or("");
-    const TWO: [&str; 9] = ["==", "!=", "<=", ">=", "&&", "||", "??", "..", "->"];
-    if TWO.iter().any(|two| rest.starts_with(two)) {
-        return 2;
+    let bytes = text.as_bytes();
+    let (first, second) = (bytes.get(at).copied(), bytes.get(at + 1).copied());
+    match (first, second) {
+        (Some(b'=' | b'!' | b'<' | b'>'), Some(b'='))
+        | (Some(b'&'), Some(b'&'))
+        | (Some(b'|'), Some(b'|'))
+        | (Some(b'?'), Some(b'?'))
+        | (Some(b'.'), Some(b'.'))
+        | (Some(b'-'), Some(b'>')) => 2,
+        (Some(0..=0x7f), _) => 1,
+        _ => text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8),
     }
-    rest.chars().next().map_or(1, char::len_utf8)
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
     CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
 };
-use stage::begins_at_node;
-pub use stage::{Depends, Stage, depends, stage};
+pub use stage::{Depends, Stage, begins_at_node, depends, stage};
 
 use crate::lang::context::EvalContext;
 use crate::lang::convert;
