@@ -7,7 +7,7 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, TieBreak};
 use bayplan::framework::{
-    ClusterEvent, Cycle, Feasible, FitError, Framework, PluginId, QueueingHint, Recorder, Status,
+    ClusterEvent, Cycle, Feasible, FitError, Framework, PluginId, QueueingHint, Recorder, Scale, Status,
 };
 use bayplan::model::{Change, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time};
 use bayplan::plugins::{self, IN_TREE};
@@ -26,8 +26,8 @@ impl Recorder for Scores {
     fn wants_scores(&self) -> bool {
         true
     }
-    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, _: &[i64], normalized: &[i64]) {
-        let scores = on.iter().map(|node| (node, normalized[node.row()] * weight)).collect();
+    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, raw: &[i64], scale: Scale) {
+        let scores = on.iter().map(|node| (node, scale.apply(raw[node.row()]) * weight)).collect();
         self.by_plugin.push((plugin, scores));
     }
     fn totals(&mut self, on: &NodeSet, totals: &[i64]) {

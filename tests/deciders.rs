@@ -4,7 +4,7 @@
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
-use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Status, Verdicts};
+use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Scale, Status, Verdicts};
 use bayplan::model::{
     Change, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
 };
@@ -233,8 +233,9 @@ impl Recorder for Seen {
     fn wants_scores(&self) -> bool {
         self.wants_scores
     }
-    fn scored(&mut self, plugin: PluginId, _: i64, on: &NodeSet, raw: &[i64], normalized: &[i64]) {
-        let scores = on.iter().map(|node| (node, raw[node.row()], normalized[node.row()])).collect();
+    fn scored(&mut self, plugin: PluginId, _: i64, on: &NodeSet, raw: &[i64], scale: Scale) {
+        let score = |node: NodeId| (node, raw[node.row()], scale.apply(raw[node.row()]));
+        let scores = on.iter().map(score).collect();
         self.scores.push((plugin, scores));
     }
     fn totals(&mut self, on: &NodeSet, totals: &[i64]) {

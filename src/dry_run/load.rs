@@ -7,7 +7,8 @@ use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::lang::sources::{bad_yaml, policies_in};
 use crate::model::objects::ObjectError;
-use crate::model::{Labels, Namespace, Node, Object, PodInfo, Symbol};
+use crate::model::{Labels, Namespace, Node, Object, PodInfo, PodKey, Symbol};
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,13 +63,15 @@ pub fn load(sources: &mut SourceMap, files: &[SourceId]) -> Loaded {
 pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World) -> Vec<Diagnostic> {
     let loaded = load(sources, files);
     let mut diagnostics = loaded.diagnostics;
+    let given = world.objects.iter().filter_map(|object| match object {
+        Object::Pod(pod) => Some(&pod.key),
+        _ => None,
+    });
+    let given: FxHashSet<PodKey> = given.chain(world.pending.iter().map(|pod| &pod.key)).cloned().collect();
     for pod in &loaded.world.pending {
-        let known = world.pending.iter().any(|other| other.key == pod.key)
-            || world
-                .objects
-                .iter()
-                .any(|object| matches!(object, Object::Pod(other) if other.key == pod.key));
-        if known && let Some(file) = files.first() {
+        if given.contains(&pod.key)
+            && let Some(file) = files.first()
+        {
             let text = format!("pod `{}` is in the cluster already", pod.full_name());
             diagnostics.push(Diagnostic::new(&codes::BAD_OBJECT, Span::new(*file, 0, 0), text));
         }

@@ -18,7 +18,8 @@ use crate::engine::TieBreak;
 use crate::framework::EventRecord;
 use crate::model::{Duration, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{
-    self, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel, Scheduler, Stage,
+    self, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel,
+    Scheduler, Stage,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -327,10 +328,14 @@ impl<'w> Run<'w> {
     }
 
     fn report(mut self, world: &World) -> Report {
-        let pods: Vec<PodReport> = world.pending.iter().map(|pod| self.pod_report(pod)).collect();
-        let place = |key: &PodKey| world.pending.iter().position(|pod| pod.key == *key);
+        let bindings = self.scheduler.bindings().into_iter().map(|binding| (binding.pod.clone(), binding));
+        let mut bindings: FxHashMap<PodKey, BindingView> = bindings.collect();
+        let pods: Vec<PodReport> =
+            world.pending.iter().map(|pod| self.pod_report(pod, bindings.remove(&pod.key))).collect();
+        let places: FxHashMap<&PodKey, usize> =
+            world.pending.iter().enumerate().rev().map(|(at, pod)| (&pod.key, at)).collect();
         Report {
-            tried: self.tried.iter().filter_map(place).collect(),
+            tried: self.tried.iter().filter_map(|key| places.get(key).copied()).collect(),
             pods,
             elapsed: self.now - self.options.start,
             stopped: self.stopped,
@@ -338,10 +343,9 @@ impl<'w> Run<'w> {
         }
     }
 
-    fn pod_report(&mut self, pod: &Arc<PodInfo>) -> PodReport {
+    fn pod_report(&mut self, pod: &Arc<PodInfo>, binding: Option<BindingView>) -> PodReport {
         let events = self.events.remove(&pod.key).unwrap_or_default();
         let bound = self.server.pod(&pod.namespace, &pod.name).and_then(|pod| pod.node_name.clone());
-        let binding = self.scheduler.bindings().into_iter().find(|binding| binding.pod == pod.key);
         let standing = match (bound, binding) {
             (Some(node), _) => Standing::Bound(node),
             (None, Some(binding)) => Standing::AtPermit {

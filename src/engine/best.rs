@@ -2,12 +2,9 @@
 
 use super::{Selected, TieBreak};
 use crate::framework::{
-    Cycle, Feasible, Framework, Normalize, PluginId, Recorder, Score, ScorePlugin, Status,
+    Cycle, Feasible, Framework, MAX_SCORE, Normalize, PluginId, Recorder, Scale, Score, ScorePlugin, Status,
 };
 use crate::model::{NodeId, NodeSet, Snapshot, bits, block, blocks_mut, rows_where};
-
-/// The highest score of a plugin after normalisation.
-const MAX_SCORE: i64 = 100;
 
 /// Totals by row, and scratch for one plugin's scores. Kept between pods.
 #[derive(Debug, Default)]
@@ -16,7 +13,6 @@ pub(super) struct Totals {
     pub(super) known: bool,
     pub(super) totals: Vec<i64>,
     pub(super) raw: Vec<i64>,
-    normalized: Vec<i64>,
     /// Weighted normalised scores by raw score, where that saves divisions; else empty.
     table: Vec<i64>,
     /// No total is further from 0 than this; at the end of the numbers sums have to stop there.
@@ -77,11 +73,7 @@ impl Totals {
             }
         }
         if rec.wants_scores() {
-            self.normalized.resize(self.raw.len(), 0);
-            for node in on.iter() {
-                self.normalized[node.row()] = scale.apply(self.raw[node.row()]);
-            }
-            rec.scored(scorer.plugin, scorer.weight, on, &self.raw, &self.normalized);
+            rec.scored(scorer.plugin, scorer.weight, on, &self.raw, scale);
         }
         Ok(())
     }
@@ -201,74 +193,6 @@ fn out_of_range(framework: &Framework, plugin: PluginId, score: i64) -> Status {
          in the range of [0, {MAX_SCORE}] after normalizing"
     );
     Status::error(text).by(plugin)
-}
-
-/// A normalisation with the extremes that it needs.
-#[derive(Clone, Copy, Debug)]
-enum Scale {
-    As,
-    Constant(i64),
-    Max(i64),
-    MaxReversed(i64),
-    MinMax(i64, i64),
-}
-
-impl Scale {
-    fn of(normalize: Normalize, low: i64, high: i64) -> Self {
-        match normalize {
-            Normalize::None => Self::As,
-            Normalize::Max if high <= 0 => Self::As,
-            Normalize::Max => Self::Max(high),
-            Normalize::MaxReversed if high <= 0 => Self::Constant(MAX_SCORE),
-            Normalize::MaxReversed => Self::MaxReversed(high),
-            Normalize::MinMax if low < high => Self::MinMax(low, high),
-            Normalize::MinMax => Self::Constant(0),
-        }
-    }
-
-    /// Writes the weighted normalised score of each raw score from 0 to the highest, when there are few.
-    fn fill(self, weight: i64, low: i64, table: &mut Vec<i64>) {
-        const FEW: i64 = 1024;
-        table.clear();
-        if let Self::Max(max) | Self::MaxReversed(max) = self
-            && max < FEW
-            && low >= 0
-        {
-            table.extend((0..=max).map(|score| self.apply(score).saturating_mul(weight)));
-        }
-    }
-
-    /// Adds the weighted scores of a block, where no sum goes beyond the numbers.
-    fn add(self, weight: i64, table: &[i64], raw: &[i64; 64], totals: &mut [i64; 64]) {
-        let rows = totals.iter_mut().zip(raw);
-        match self {
-            Self::As if weight == 1 => rows.for_each(|(total, raw)| *total += raw),
-            Self::As => rows.for_each(|(total, raw)| *total += raw * weight),
-            Self::Constant(score) => {
-                let weighted = score * weight;
-                rows.for_each(|(total, _)| *total += weighted);
-            }
-            _ if !table.is_empty() => {
-                rows.for_each(|(total, raw)| *total += table.get(*raw as usize).copied().unwrap_or(0));
-            }
-            _ => rows.for_each(|(total, raw)| *total += self.apply(*raw) * weight),
-        }
-    }
-
-    #[inline]
-    fn apply(self, score: i64) -> i64 {
-        match self {
-            Self::As => score,
-            Self::Constant(score) => score,
-            Self::Max(max) => MAX_SCORE.saturating_mul(score) / max,
-            Self::MaxReversed(max) => MAX_SCORE - MAX_SCORE.saturating_mul(score) / max,
-            // As upstream: in floating point, then cut.
-            Self::MinMax(min, max) => {
-                (MAX_SCORE as f64 * (score.saturating_sub(min) as f64 / max.saturating_sub(min) as f64))
-                    as i64
-            }
-        }
-    }
 }
 
 /// Whether nodes are scored at all: one feasible node is taken as it is, unless the recorder wants to see scores.

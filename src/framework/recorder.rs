@@ -3,6 +3,7 @@
 use super::diagnosis::NodeToStatus;
 use super::plugin::PluginId;
 use super::points::PreFilterOutcome;
+use super::scale::Scale;
 use super::status::Status;
 use crate::model::{NodeId, NodeSet};
 
@@ -20,10 +21,10 @@ pub trait Recorder {
     fn filtered(&mut self, feasible: &NodeSet, refused: &NodeToStatus) {
         let _ = (feasible, refused);
     }
-    /// A scorer answered for all feasible nodes: raw scores and scores after normalisation, both by row, and the
-    /// weight that is still to be applied.
-    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, raw: &[i64], normalized: &[i64]) {
-        let _ = (plugin, weight, on, raw, normalized);
+    /// A scorer answered for all feasible nodes: raw scores by row, how they are normalised, and the weight that is to be
+    /// applied then.
+    fn scored(&mut self, plugin: PluginId, weight: i64, on: &NodeSet, raw: &[i64], scale: Scale) {
+        let _ = (plugin, weight, on, raw, scale);
     }
     /// The totals, by row.
     fn totals(&mut self, on: &NodeSet, totals: &[i64]) {

@@ -25,6 +25,7 @@ pub(super) struct Chosen {
     node: NodeId,
     total: Option<i64>,
     best: Vec<Symbol>,
+    equal: usize,
     feasible: usize,
 }
 
@@ -77,6 +78,7 @@ impl Scheduler {
                     node: node.clone(),
                     total: chosen.total,
                     best: chosen.best,
+                    equal: chosen.equal,
                     feasible: chosen.feasible,
                 };
                 out.push(Effect::Decided(Box::new(record)));
@@ -109,7 +111,7 @@ impl Scheduler {
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
         // Thousands of nodes may share the highest total: they are named only where somebody reads the names.
-        let name_all = self.options.records_of(&cycle.pod.key) != RecordLevel::Outcome;
+        let name_all = self.options.records_of(&cycle.pod.key) >= RecordLevel::Names;
         let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
             let feasible = decider.filter(cycle, snapshot, detail)?;
             if feasible.nodes.is_empty() {
@@ -117,7 +119,8 @@ impl Scheduler {
             }
             decider.score(cycle, &feasible, snapshot, detail)?;
             let selected = decider.select(cycle, &feasible, snapshot, &[], tie, draw, detail);
-            detail.read_parts(cycle, &feasible, snapshot, selected.as_ref().map(|selected| selected.node));
+            let node = selected.as_ref().map(|selected| selected.node);
+            detail.read_parts(cycle, &feasible, snapshot, node, decider.best());
             Ok(selected.map(|selected| Chosen {
                 node: selected.node,
                 total: selected.total,
@@ -125,6 +128,7 @@ impl Scheduler {
                     true => names(decider.best(), snapshot),
                     false => names(&NodeSet::from_iter([selected.node]), snapshot),
                 },
+                equal: selected.of as usize,
                 feasible: feasible.nodes.len(),
             }))
         }));

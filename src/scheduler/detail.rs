@@ -2,8 +2,8 @@
 //! plugins; only when decisions shall be recorded in full.
 
 use super::io::{DecisionDetail, NodeDetail, PluginScore, RecordLevel};
-use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder};
-use crate::model::{NodeId, NodeSet, Snapshot, Symbol};
+use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
+use crate::model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
 
 /// What was seen of an attempt.
 #[derive(Default)]
@@ -12,7 +12,8 @@ pub(super) struct Detail {
     /// The nodes that are told of: all, or the chosen one and the best of the others.
     told: NodeSet,
     feasible: NodeSet,
-    scores: Vec<(PluginId, i64, Vec<i64>)>,
+    /// Raw scores of a plugin by row, how they are normalised, and its weight.
+    scores: Vec<(PluginId, i64, Scale, Vec<i64>)>,
     totals: Vec<i64>,
     parts: Vec<(PluginId, NodeId, Vec<PartialScore>)>,
 }
@@ -26,23 +27,27 @@ impl Detail {
         self.level != RecordLevel::Outcome
     }
 
-    /// Asks scorers that are made of statements for the score of each, for the nodes that are told of.
+    /// Asks scorers that are made of statements for the score of each, for the nodes that are told of. `equal` are those that
+    /// share the highest total.
     pub(super) fn read_parts(
         &mut self,
         cycle: &Cycle,
         on: &Feasible,
         snapshot: &Snapshot,
         chosen: Option<NodeId>,
+        equal: &NodeSet,
     ) {
         if !self.wanted() {
             return;
         }
         self.told.copy_from(snapshot.columns().alive());
-        if self.level == RecordLevel::Best {
-            let total = |id: &NodeId| self.totals.get(id.row()).copied().unwrap_or(i64::MIN);
-            let others = on.nodes.iter().filter(|id| Some(*id) != chosen);
+        if self.level != RecordLevel::Nodes {
             // The first in row order among equals.
-            let second = others.reduce(|best, id| if total(&id) > total(&best) { id } else { best });
+            let second = equal.iter().find(|id| Some(*id) != chosen).or_else(|| {
+                let mut others = on.nodes.clone();
+                chosen.into_iter().for_each(|chosen| others.remove(chosen));
+                first_highest(&others, &self.totals)
+            });
             self.told = chosen.into_iter().chain(second).collect();
         }
         for (entry, scorer) in cycle.framework.scorers(&cycle.state) {
@@ -73,9 +78,9 @@ impl Detail {
             let feasible = self.feasible.contains(id);
             let refused = cycle.diagnosis.nodes.get(id).filter(|_| !feasible);
             let scored = self.scores.iter().filter(|_| feasible);
-            let scores = scored.map(|(plugin, weight, scores)| PluginScore {
+            let scores = scored.map(|(plugin, weight, scale, raw)| PluginScore {
                 plugin: name(*plugin),
-                score: scores.get(id.row()).copied().unwrap_or(0).saturating_mul(*weight),
+                score: raw.get(id.row()).map_or(0, |raw| scale.apply(*raw)).saturating_mul(*weight),
                 parts: self
                     .parts
                     .binary_search_by_key(&(*plugin, id), |(plugin, node, _)| (*plugin, *node))
@@ -98,6 +103,25 @@ impl Detail {
     }
 }
 
+/// The first node with the highest total, looked for by words of 64 rows.
+fn first_highest(nodes: &NodeSet, totals: &[i64]) -> Option<NodeId> {
+    let mut highest: Option<(i64, NodeId)> = None;
+    for (word, rows) in nodes.words().iter().enumerate().filter(|(_, rows)| **rows != 0) {
+        let Some(totals) = block(totals, word) else { continue };
+        let known = highest.map_or(i64::MIN, |(total, _)| total);
+        // Most words have no row that is higher, and say so without a look at which rows count.
+        if highest.is_some() && totals.iter().fold(i64::MIN, |most, total| most.max(*total)) <= known {
+            continue;
+        }
+        for bit in bits(*rows) {
+            if highest.is_none_or(|(most, _)| totals[bit] > most) {
+                highest = Some((totals[bit], NodeId::from_row(word * 64 + bit)));
+            }
+        }
+    }
+    highest.map(|(_, node)| node)
+}
+
 impl Recorder for Detail {
     fn wants_scores(&self) -> bool {
         self.wanted()
@@ -109,9 +133,9 @@ impl Recorder for Detail {
         }
     }
 
-    fn scored(&mut self, plugin: PluginId, weight: i64, _: &NodeSet, _: &[i64], normalized: &[i64]) {
+    fn scored(&mut self, plugin: PluginId, weight: i64, _: &NodeSet, raw: &[i64], scale: Scale) {
         if self.wanted() {
-            self.scores.push((plugin, weight, normalized.to_vec()));
+            self.scores.push((plugin, weight, scale, raw.to_vec()));
         }
     }
 
@@ -119,5 +143,24 @@ impl Recorder for Detail {
         if self.wanted() {
             self.totals = totals.to_vec();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_highest_is_found_as_by_looking_at_each() {
+        for seed in 0..200_u64 {
+            let totals: Vec<i64> =
+                (0..256).map(|row| ((row * 7919 + seed * 104_729) % 23) as i64 - 30).collect();
+            let nodes: NodeSet =
+                (0..250).filter(|row| (row * 31 + seed as usize) % 5 < 2).map(NodeId::from_row).collect();
+            let each =
+                nodes.iter().reduce(|best, id| if totals[id.row()] > totals[best.row()] { id } else { best });
+            assert_eq!(first_highest(&nodes, &totals), each);
+        }
+        assert_eq!(first_highest(&NodeSet::default(), &[]), None);
     }
 }

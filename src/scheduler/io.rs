@@ -62,13 +62,15 @@ pub enum Effect {
 }
 
 /// How much a decision record holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum RecordLevel {
     /// The outcome.
     #[default]
     Outcome,
-    /// Also the chosen node and the best of the others with their scores, and the names of the equal ones.
+    /// Also the chosen node and the best of the others with their scores.
     Best,
+    /// Also the names of the nodes that share the highest total: thousands may.
+    Names,
     /// Also every node with its refusal or scores; costs work per node.
     Nodes,
 }
@@ -82,8 +84,10 @@ pub enum Decision {
         node: Symbol,
         /// Its total; `None` when it was the only feasible node and scores were not wanted.
         total: Option<i64>,
-        /// The nodes that shared the highest total; with `RecordLevel::Outcome` only the chosen one of them.
+        /// The nodes that shared the highest total; below `RecordLevel::Names` only the chosen one of them.
         best: Vec<Symbol>,
+        /// How many nodes shared the highest total.
+        equal: usize,
         /// How many nodes were feasible.
         feasible: usize,
     },

@@ -84,7 +84,11 @@ impl How {
 /// Runs the command.
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
-    let records = if args.all_nodes { RecordLevel::Nodes } else { RecordLevel::Best };
+    let records = match args.output.as_str() {
+        _ if args.all_nodes => RecordLevel::Nodes,
+        "json" | "yaml" => RecordLevel::Names,
+        _ => RecordLevel::Best,
+    };
     let report = schedule(&setup.world, setup.profiles.clone(), &Options { records, ..args.how.options() });
     match args.output.as_str() {
         "json" => writeln!(out.stdout(), "{:#}", json::report(&report, args.all_nodes))?,

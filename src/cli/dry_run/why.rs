@@ -10,23 +10,20 @@ pub fn why(record: &DecisionRecord, how: &How) -> String {
     match &record.decision {
         Decision::Error { message } => format!("error: {message}"),
         Decision::Unschedulable { message, .. } => reasons(message).to_owned(),
-        Decision::Placed { node, best, feasible, .. } => {
+        Decision::Placed { node, equal, feasible, .. } => {
             if *feasible == 1 {
                 return "the only node that fits".to_owned();
             }
             let of = count(*feasible);
-            if best.len() > 1 {
-                let equal = if best.len() == *feasible {
-                    "equal".to_owned()
-                } else {
-                    format!("{} equal", count(best.len()))
-                };
+            if *equal > 1 {
+                let shared =
+                    if equal == feasible { "equal".to_owned() } else { format!("{} equal", count(*equal)) };
                 let how = if how.tie_break == "name" {
                     "taken by name".to_owned()
                 } else {
                     format!("drawn with seed {}", how.seed)
                 };
-                return format!("best of {of}, {equal}: {how}");
+                return format!("best of {of}, {shared}: {how}");
             }
             let nodes = record.detail.as_ref().map_or(&[][..], |detail| &detail.nodes);
             let chosen = nodes.iter().find(|other| other.name == *node);
