@@ -240,7 +240,8 @@ impl ClusterEvent {
                     }
                 };
                 note(old.unschedulable && !new.unschedulable, ActionType::UPDATE_NODE_TAINT);
-                let allocatable = old.allocatable_written != new.allocatable_written;
+                let allocatable = (&old.allocatable, &old.allocatable_written)
+                    != (&new.allocatable, &new.allocatable_written);
                 note(allocatable, ActionType::UPDATE_NODE_ALLOCATABLE);
                 note(old.labels != new.labels, ActionType::UPDATE_NODE_LABEL);
                 note(old.taints != new.taints, ActionType::UPDATE_NODE_TAINT);

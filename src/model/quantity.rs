@@ -26,8 +26,8 @@ pub enum QuantityFormat {
 pub struct Quantity {
     /// Less than 10^38 in size.
     mantissa: i128,
-    /// Amount = mantissa x 10^exponent; -9 or more.
-    exponent: i32,
+    /// Amount = mantissa x 10^exponent; -9 or more. Texts have 32 bits for it; sums and long mantissas go beyond.
+    exponent: i64,
     format: QuantityFormat,
     /// Upstream holds the amount as an arbitrary decimal, not as a 64-bit number: negative amounts round differently.
     decimal: bool,
@@ -50,7 +50,7 @@ pub enum QuantityError {
 /// 10^38, which no mantissa reaches.
 const LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 /// Amounts are kept to the billionth.
-const NANO: i32 = -9;
+const NANO: i64 = -9;
 /// Decimal digits that every 64-bit number holds.
 const SAFE_DIGITS: i64 = 18;
 
@@ -157,7 +157,7 @@ fn divide_up(value: u128, places: i64, rest: bool) -> u128 {
 /// 2^63 - 1, where binary quantities are cut off.
 fn binary_nanos(mantissa: u128, scale: i64, power: i32, rest: bool) -> Option<u128> {
     const CAP: u128 = i64::MAX as u128 * 1_000_000_000;
-    let shift = scale - i64::from(NANO);
+    let shift = scale - NANO;
     let (mut whole, mut part, divisor) = if shift >= 0 {
         (mantissa.checked_mul(10u128.checked_pow(u32::try_from(shift).ok()?)?)?, 0, 1)
     } else {
@@ -218,7 +218,7 @@ impl Quantity {
             true if fraction == 0 => 15 - whole - i64::from(power) * 3 / 10 - 1,
             true => -1,
         };
-        let exponent = if binary { 0 } else { power.wrapping_sub(parts.fraction.len() as i32) };
+        let exponent = if binary { 0 } else { i64::from(power.wrapping_sub(parts.fraction.len() as i32)) };
         let digits = || parts.whole.bytes().chain(parts.fraction.bytes());
         if precision >= 0 && exponent >= NANO {
             let (value, _, _) = leading_digits(digits());
@@ -256,13 +256,12 @@ impl Quantity {
         let scale = i64::from(power) - fraction + dropped;
         let (mantissa, scale) = if mantissa == 0 {
             (0, 0)
-        } else if scale < i64::from(NANO) {
-            (divide_up(mantissa, i64::from(NANO) - scale, rest), i64::from(NANO))
+        } else if scale < NANO {
+            (divide_up(mantissa, NANO - scale, rest), NANO)
         } else {
             (mantissa + u128::from(rest), scale)
         };
-        let exponent = i32::try_from(scale).unwrap_or(i32::MAX);
-        Ok((Self { mantissa: signed(mantissa), exponent, format, decimal: true }, false))
+        Ok((Self { mantissa: signed(mantissa), exponent: scale, format, decimal: true }, false))
     }
 
     /// `amount` whole units.
@@ -336,11 +335,11 @@ impl Quantity {
     }
 
     /// In units of 10^`unit`, rounded up, as far as 64 bits hold it.
-    fn scaled(&self, unit: i32) -> Option<i64> {
+    fn scaled(&self, unit: i64) -> Option<i64> {
         if self.mantissa == 0 {
             return Some(0);
         }
-        let shift = i64::from(self.exponent) - i64::from(unit);
+        let shift = self.exponent - unit;
         let exact = if shift >= 0 {
             let by = 10i128.checked_pow(u32::try_from(shift).ok()?)?;
             i64::try_from(self.mantissa.checked_mul(by)?).ok()?
@@ -362,7 +361,7 @@ impl Quantity {
     /// How many digits stand before the point.
     fn size(&self) -> i64 {
         let digits = self.mantissa.unsigned_abs().checked_ilog10().map_or(0, |log| i64::from(log) + 1);
-        digits + i64::from(self.exponent)
+        digits + self.exponent
     }
 
     /// The exact amount as a plain decimal number without trailing zeros.
@@ -380,7 +379,7 @@ impl Quantity {
     }
 
     /// Mantissa and exponent without trailing zeros in the mantissa.
-    fn reduced(&self) -> (i128, i32) {
+    fn reduced(&self) -> (i128, i64) {
         let (mut mantissa, mut exponent) = (self.mantissa, self.exponent);
         if mantissa == 0 {
             return (0, 0);
@@ -411,9 +410,9 @@ impl std::ops::Add for Quantity {
         }
         // One digit more than the longer of the two; what then lies below the 38th is rounded up.
         let longest = self.size().max(other.size()) + 1;
-        let lowest = i64::from(self.exponent.min(other.exponent)).max(longest - 38);
+        let lowest = self.exponent.min(other.exponent).max(longest - 38);
         let at_lowest = |quantity: &Self| {
-            let shift = i64::from(quantity.exponent) - lowest;
+            let shift = quantity.exponent - lowest;
             let size = quantity.mantissa.unsigned_abs();
             let size = match u32::try_from(shift) {
                 Ok(shift) => size.saturating_mul(10u128.saturating_pow(shift)),
@@ -424,8 +423,7 @@ impl std::ops::Add for Quantity {
         };
         let mantissa = at_lowest(&self).saturating_add(at_lowest(&other));
         let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
-        let exponent = i32::try_from(lowest).unwrap_or(i32::MAX);
-        Self { mantissa, exponent, format: self.format, decimal }
+        Self { mantissa, exponent: lowest, format: self.format, decimal }
     }
 }
 
@@ -493,7 +491,7 @@ impl Ord for Quantity {
             // Equal sizes: the mantissas differ by at most 38 digits.
             let lowest = self.exponent.min(other.exponent);
             let lifted = |quantity: &Self| {
-                let by = u32::try_from(i64::from(quantity.exponent) - i64::from(lowest)).unwrap_or(0);
+                let by = u32::try_from(quantity.exponent - lowest).unwrap_or(0);
                 quantity.mantissa.unsigned_abs().saturating_mul(10u128.saturating_pow(by))
             };
             lifted(self).cmp(&lifted(other))
