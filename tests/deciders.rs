@@ -5,9 +5,11 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
 use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Scale, Status, Verdicts};
+use bayplan::lang::groups::GroupIndex;
 use bayplan::model::{
-    Change, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
+    Change, IndexKey, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
 };
+use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
 use bayplan::plugins::{self, ImageHolders};
 use bayplan::testing::{namespace, node, pod};
 use serde_json::{Value, json};
@@ -115,6 +117,9 @@ fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
     for _ in 0..r.below(3) {
         made = made.prefer_node(1 + r.below(90) as i32, "disk", "In", &[r.pick(&CLASSES)]);
     }
+    if r.one_in(2) {
+        made = made.label("team", r.pick(&["x", "y"]));
+    }
     if r.one_in(9) {
         made = made.nominated(&format!("n{}", r.below(12)));
     }
@@ -157,7 +162,41 @@ fn profiles() -> Vec<Value> {
     ]
 }
 
+/// Policies of which a profile may have any.
+const POLICIES: [&str; 8] = [
+    r#"policy disks { applies when has(pod.labels["team"])
+        filter kind { require node.labels["disk"] in ["ssd", "nvme"] else "{node.name} is too slow"
+                      reject "is tainted" when node.taints.exists(t, t.key == "spot") } }"#,
+    r#"policy few { group team = p in pods where p.labels["team"] == pod.labels["team"]
+        applies when has(pod.labels["team"])
+        prefilter { reject "team is full" when team.count(m, m.placed) > 9 }
+        filter even { require team.count(m, m.placed && m.node.zone == node.zone) <= 2 else "zone has enough" } }"#,
+    r#"policy fast { prefer 5 when node.labels["disk"] == "nvme"
+        score rank weight 3 normalize minmax { give int(node.labels["rank"]) ?? 0 } }"#,
+    r#"policy near { group team = p in pods where p.labels["team"] == pod.labels["team"]
+        score near weight 2 normalize max { give team.count(m, m.node.name == node.name) } }"#,
+    r#"policy narrow { prefilter { only nodes ["n0", "n1", "n2", "n3", "n5"] when pod.priority == 2 } }"#,
+    r#"policy room { filter room { require node.free.cpu > pod.requests.cpu + 500m else "keeps {node.free.cpu}" }
+        score free normalize max reversed { give node.free.memory when !node.unschedulable; give none } }"#,
+    r#"policy alone { filter alone { reject "a neighbour is of the team"
+        when node.pods.exists(p, p.labels["team"] == pod.labels["team"] && p.priority > pod.priority) } }"#,
+    r#"policy zones { filter zones { require nodes.filter(n, n.zone == node.zone).sum(n, n.free.cpu) > 2cpu
+        else "its zone is full" } }"#,
+];
+
 fn framework(profile: &Value) -> Arc<Framework> {
+    framework_with(profile, &[])
+}
+
+/// A profile that has these policies besides.
+fn framework_with(profile: &Value, policies: &[&str]) -> Arc<Framework> {
+    let mut registry = plugins::registry();
+    for text in policies {
+        for policy in crate::support::policies::compile(text).iter() {
+            let plugin = PolicyPlugin::new(policy.clone(), LeftAlone::default());
+            registry.add_plugin(Arc::new(plugin)).unwrap();
+        }
+    }
     let config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
     });
@@ -165,7 +204,7 @@ fn framework(profile: &Value) -> Arc<Framework> {
     let id = sources.add("config.json", config.to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let made = config.frameworks(&plugins::registry(), id);
+    let made = config.frameworks(&registry, id);
     made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks[0].clone()
 }
 
@@ -284,11 +323,12 @@ fn decide(
 #[test]
 fn a_scan_decides_as_the_definition() {
     let profiles = profiles();
-    let frameworks: Vec<Arc<Framework>> = profiles.iter().map(framework).collect();
     let (mut decisions, mut placed) = (0, 0);
-    for seed in 0..54 {
+    for seed in 0..90 {
         let mut r = Random(seed);
-        let framework = &frameworks[(seed as usize) % frameworks.len()];
+        // Half of them with policies.
+        let policies: Vec<&str> = POLICIES.into_iter().filter(|_| seed >= 45 && r.one_in(3)).collect();
+        let framework = &framework_with(&profiles[(seed as usize) % profiles.len()], &policies);
         let sampled = framework.percentage_of_nodes_to_score.is_some();
         let most = if r.one_in(4) { 150 } else { 40 };
         let nodes = if sampled { 160 } else { 3 + r.below(most) };
@@ -309,11 +349,17 @@ fn a_scan_decides_as_the_definition() {
             random_change(&mut r, &mut s, nodes);
         }
         let kept = s.index::<ImageHolders>(&ImageHolders::key()).cloned();
+        let keys: Vec<IndexKey> = s.index_keys().cloned().collect();
+        let groups: Vec<_> =
+            keys.into_iter().map(|key| (key.clone(), s.index::<GroupIndex>(&key).cloned())).collect();
         s.rebuild_indexes();
         assert_eq!(kept.as_ref(), s.index::<ImageHolders>(&ImageHolders::key()), "seed {seed}");
+        for (key, kept) in groups {
+            assert_eq!(kept.as_ref(), s.index::<GroupIndex>(&key), "seed {seed}");
+        }
     }
     println!("deciders: {decisions} decisions, {placed} placed");
-    assert!(placed > 120 && decisions - placed > 40, "{placed} of {decisions}");
+    assert!(placed > 200 && decisions - placed > 80, "{placed} of {decisions}");
 }
 
 /// A plugin's answers for every node of a set: refusal and raw score.

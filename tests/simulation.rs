@@ -171,3 +171,8 @@ fn a_gang_that_is_judged_once_and_for_all_is_caught() {
 fn policies_that_forget_the_clock_are_caught() {
     catches_policies(Mistake::ForgetClock);
 }
+
+#[test]
+fn gangs_that_are_taken_for_one_are_caught() {
+    catches_policies(Mistake::AllAreKin);
+}

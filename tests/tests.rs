@@ -6,6 +6,7 @@ mod configuration;
 mod conformance;
 mod deciders;
 mod fuzz_corpus;
+mod gangs;
 mod language;
 mod objects;
 mod pods;

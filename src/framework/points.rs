@@ -316,6 +316,12 @@ pub trait Permit: Sync {
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
     /// A pod that waits here is asked again after an event that the plugin reads, and when its deadline passes.
     fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
+    /// Pods that wait here and have the same number are kin: when one of them goes on waiting, the others would too, at
+    /// that moment, unless namespaces changed. `None`: the pod has no kin. Asked whenever a pod begins or goes on waiting.
+    fn kin(&self, h: &Handle) -> Option<u64> {
+        let _ = h;
+        None
+    }
     /// The status of a pod whose deadline passed; `None`: upstream's text.
     fn timed_out(&self, h: &Handle) -> Option<Status> {
         let _ = h;

@@ -8,6 +8,7 @@ use super::cycle::guard;
 use super::io::{Effect, Profiles};
 use crate::framework::{Cycle, Framework, Handle, PermitOutcome, PluginId, StateSlot, Status};
 use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A plugin that makes a pod wait.
@@ -20,6 +21,8 @@ pub(super) struct Wait {
     asked: Duration,
     /// When to ask again because time passed.
     again: Option<Time>,
+    /// Who gets the same answer.
+    kin: Option<u64>,
     /// After a reload: the plugin of the same name that judges from now on.
     successor: Option<Box<Cycle>>,
 }
@@ -28,7 +31,8 @@ impl Wait {
     pub(super) fn new(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, until: Time, now: Time) -> Self {
         let name = Symbol::new(cycle.framework.plugin_name(plugin));
         let again = next_change(cycle, snapshot, plugin, now);
-        Self { plugin, name, until, asked: until - now, again, successor: None }
+        let kin = kin(cycle, snapshot, plugin, now);
+        Self { plugin, name, until, asked: until - now, again, kin, successor: None }
     }
 
     pub(super) fn alarm(&self) -> Time {
@@ -89,9 +93,17 @@ impl Scheduler {
         }
         self.reconsidered = newest;
         let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
+        // Of those who are asked the same one is asked, as long as it goes on waiting.
+        let mut go_on_waiting = BTreeSet::new();
         for pod in waiting {
+            let known = |wait: &Wait| {
+                let kin = wait.kin.filter(|_| wait.again.is_none() && !moved.intersects(Kinds::NAMESPACES));
+                kin.is_some_and(|kin| go_on_waiting.contains(&(wait.name.clone(), kin)))
+            };
             let Some(binding) = self.bindings.take(&pod) else { continue };
-            self.ask_waits(binding, |wait, framework| wait.reads(framework, moved), now, out);
+            let concerns = |wait: &Wait, framework: &Framework| wait.reads(framework, moved) && !known(wait);
+            let asked = self.ask_waits(binding, concerns, now, out);
+            go_on_waiting.extend(asked);
         }
         true
     }
@@ -101,17 +113,21 @@ impl Scheduler {
         self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
     }
 
+    /// Asks plugins again about a pod that waits for them; those whose kin goes on waiting as it does.
     fn ask_waits(
         &mut self,
         mut binding: BindingCycle,
         concerns: impl Fn(&Wait, &Framework) -> bool,
         now: Time,
         out: &mut Vec<Effect>,
-    ) {
-        let BindingStage::Permit(waits) = &mut binding.stage else { return self.bindings.put(binding) };
+    ) -> Vec<(Symbol, u64)> {
+        let BindingStage::Permit(waits) = &mut binding.stage else {
+            self.bindings.put(binding);
+            return Vec::new();
+        };
         let mut waits = std::mem::take(waits);
         let mut refused = None;
-        let mut still = Vec::new();
+        let (mut still, mut kin_waits) = (Vec::new(), Vec::new());
         for mut wait in waits.drain(..) {
             if refused.is_some() || !concerns(&wait, &binding.cycle.framework) {
                 still.push(wait);
@@ -126,6 +142,8 @@ impl Scheduler {
                         wait.until = wait.until.min(until.max(now));
                         let cycle = wait.successor.as_deref().unwrap_or(&binding.cycle);
                         wait.again = next_change(cycle, &self.cache.snapshot, wait.plugin, now);
+                        wait.kin = kin(cycle, &self.cache.snapshot, wait.plugin, now);
+                        kin_waits.extend(wait.kin.map(|kin| (wait.name.clone(), kin)));
                     }
                     still.push(wait);
                 }
@@ -140,8 +158,12 @@ impl Scheduler {
         match refused {
             Some(status) => self.binding_failed(binding, status, now, out),
             None if goes_on => self.goes_on(binding, now, out),
-            None => self.bindings.put(binding),
+            None => {
+                self.bindings.put(binding);
+                return kin_waits;
+            }
         }
+        Vec::new()
     }
 
     fn timed_out(&self, binding: &BindingCycle, wait: &Wait) -> Status {
@@ -248,6 +270,13 @@ fn next_change(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) 
     asked.ok().flatten().map(|next| next.max(now + Duration(1)))
 }
 
+/// Who waits for the same answer of a plugin.
+fn kin(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<u64> {
+    let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
+    let point = cycle.framework.plugin(plugin).and_then(|plugin| plugin.permit())?;
+    guard(&cycle.framework, || Ok(point.kin(&handle))).ok().flatten()
+}
+
 /// Gives a wait to the plugin of the same name; `false` when there is none.
 fn succeed(
     wait: &mut Wait,
@@ -271,6 +300,7 @@ fn succeed(
         *successor.state.slot_mut(*id) = slot;
     }
     wait.again = next_change(&successor, snapshot, *id, now);
+    wait.kin = None;
     wait.plugin = *id;
     wait.successor = Some(Box::new(successor));
     true

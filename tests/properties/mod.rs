@@ -5,6 +5,7 @@ mod concerns;
 mod evaluators;
 mod group_index;
 mod hints;
+mod instants;
 mod lookups;
 mod programs;
 mod soundness;

@@ -288,6 +288,16 @@ impl World {
                 {
                     return Err(format!("15: {:?} waits for a crew that was released", binding.pod));
                 }
+                if let Stage::Permit(waits) = &binding.stage
+                    && !waits.is_empty()
+                    && waits.iter().all(|(name, _)| name.as_str() == "crew")
+                    && let Some(pod) = self.rules.attempted.get(&binding.pod)
+                {
+                    let set = self.rules.set_for(self.rules.revision, &pod.scheduler_name)?;
+                    if waits_hold(&set, snapshot, pod, self.now).is_ok() {
+                        return Err(format!("15: {} waits though its crew is whole", pod.name));
+                    }
+                }
             }
         }
         Ok(())

@@ -25,6 +25,8 @@ pub(super) struct Attempt {
     pub(super) moved: Moved,
     /// The scores of the feasible nodes.
     pub(super) scores: Option<Arc<super::score::Scores>>,
+    /// The number of what is asked of the pod while it waits, when others may be asked the same.
+    pub(super) kin: Option<u64>,
     /// When each `wait` of the permit ends, once the pod has arrived there.
     pub(super) deadlines: Vec<crate::model::Time>,
 }
@@ -37,6 +39,7 @@ impl Attempt {
             registers: Arc::from([]),
             moved: Moved::default(),
             scores: None,
+            kin: None,
             deadlines: Vec::new(),
         }
     }

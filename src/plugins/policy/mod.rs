@@ -63,6 +63,8 @@ pub enum Mistake {
     JudgeOnce,
     /// The clock is said never to matter.
     ForgetClock,
+    /// Whoever waits is said to wait for the same.
+    AllAreKin,
 }
 
 /// Pods of this priority and above are left alone: the cluster's own.

@@ -137,6 +137,9 @@ impl PolicyPlugin {
         if a.own::<Waits>(&self.waits_key).is_some_and(|waits| waits.take_released(&pod)) {
             return Ok(PermitOutcome::Allow);
         }
+        if let Some(waits) = a.own::<Waits>(&self.waits_key) {
+            waits.look();
+        }
         let Look::Waits(seen, checked) = self.look(a, node)? else { return Ok(PermitOutcome::Allow) };
         if seen.iter().all(|of| of.satisfied) {
             self.let_others_go(a, &seen);
@@ -162,12 +165,11 @@ impl PolicyPlugin {
                 *place = deadline;
             }
         }
-        if let Some(waits) = a.own::<Waits>(&self.waits_key) {
-            waits.asks(&pod, questions);
-        }
+        let kin = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.asks(&pod, questions));
         let until = deadlines.iter().copied().min().unwrap_or(a.now);
         if let Some(attempt) = a.slot().get_mut::<Attempt>() {
             attempt.deadlines = deadlines;
+            attempt.kin = kin;
         }
         Ok(PermitOutcome::Wait { until })
     }
@@ -269,6 +271,14 @@ impl Permit for PolicyPlugin {
     fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status> {
         let known = a.handle().state::<Attempt>().map(|attempt| attempt.deadlines.clone());
         self.answer(a, node, &known.unwrap_or_default())
+    }
+
+    fn kin(&self, h: &Handle) -> Option<u64> {
+        #[cfg(any(test, feature = "testing"))]
+        if self.mistake == Some(super::Mistake::AllAreKin) {
+            return Some(0);
+        }
+        h.state::<Attempt>()?.kin.filter(|_| self.compiled.statements.guards.is_empty())
     }
 
     fn timed_out(&self, h: &Handle) -> Option<Status> {

@@ -17,10 +17,15 @@ pub struct Waits {
     released: BTreeSet<PodKey>,
     /// What is asked of those who wait, each with the answer by which they go on; `None`: nobody else asks it.
     asked: BTreeMap<PodKey, Vec<(Option<Question>, bool)>>,
+    /// A number for each list of questions that somebody who waits is asked.
+    kin: BTreeMap<Vec<(Option<Question>, bool)>, u64>,
+    next_kin: u64,
     /// What conditions gave at one moment.
     judged: Judged,
     /// How often a condition was evaluated.
     judgments: u64,
+    /// How often a pod was looked at.
+    looks: u64,
 }
 
 /// A moment at which conditions are what they are: the cluster, the instant, the policy.
@@ -86,9 +91,26 @@ impl Waits {
         self.open.values().flat_map(|open| &open.waiting)
     }
 
-    /// What is asked of a waiting pod, each with the answer by which it goes on; `None`: nobody else asks it.
-    pub fn asks(&mut self, pod: &PodKey, questions: Vec<(Option<Question>, bool)>) {
+    /// What is asked of a waiting pod, each with the answer by which it goes on; `None`: nobody else asks it. A number
+    /// that pods have in common who are asked the same; `None` where no other can be.
+    pub fn asks(&mut self, pod: &PodKey, questions: Vec<(Option<Question>, bool)>) -> Option<u64> {
+        let shared = questions.iter().all(|(question, _)| question.is_some());
+        let number = shared.then(|| {
+            self.next_kin += 1;
+            *self.kin.entry(questions.clone()).or_insert(self.next_kin)
+        });
         self.asked.insert(pod.clone(), questions);
+        number
+    }
+
+    /// A pod that waits, or comes to wait, is looked at.
+    pub fn look(&mut self) {
+        self.looks += 1;
+    }
+
+    /// How often pods were looked at.
+    pub fn looks(&self) -> u64 {
+        self.looks
     }
 
     /// Those who wait in a group and of whom it is known at this moment that they may go on wait no longer.
@@ -120,6 +142,7 @@ impl Waits {
             open.waiting.remove(pod);
         }
         self.open.retain(|_, open| !open.waiting.is_empty());
+        self.forget_kin();
     }
 
     /// The whole group waits no longer. Returns who did.
@@ -129,7 +152,15 @@ impl Waits {
         waiting.iter().for_each(|pod| {
             self.asked.remove(pod);
         });
+        self.forget_kin();
         waiting
+    }
+
+    /// Numbers nobody has are given up when nobody waits; they are never given again.
+    fn forget_kin(&mut self) {
+        if self.asked.is_empty() {
+            self.kin.clear();
+        }
     }
 }
 

@@ -1,0 +1,145 @@
+//! Gangs in the scheduler itself: what many waiting members cost, and what becomes of a gang that timed out.
+
+use crate::support::policies::{NOW, compile};
+use bayplan::framework::{Answer, Instances, Named, Profile};
+use bayplan::model::{Duration, IndexKey, Symbol, Time};
+use bayplan::plugins::policy::{LeftAlone, Waits, plugins};
+use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
+use bayplan::testing::{node, pod};
+use std::sync::Arc;
+
+const GANG: &str = r#"
+    policy gang {
+      group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
+      applies when has(pod.labels["job"])
+      permit {
+        wait 60s for members until members.count(m, m.placed) >= (int(pod.labels["size"]) ?? 1)
+          else "not whole in time"
+      }
+    }"#;
+
+/// A scheduler whose calls are all done at once, and its clock.
+struct Run {
+    scheduler: Scheduler,
+    now: Time,
+    attempts: usize,
+    bound: usize,
+}
+
+impl Run {
+    fn new(cpu: &str) -> Self {
+        let mut registry = bayplan::plugins::registry();
+        for plugin in plugins(&compile(GANG), &LeftAlone::default()) {
+            registry.add_plugin(plugin).unwrap();
+        }
+        let mut profile = Profile::new("default-scheduler");
+        let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
+        profile.multi_point.disabled.push(named("*"));
+        let enabled = ["PrioritySort", "NodeResourcesFit", "DefaultBinder", "gang"].map(named);
+        profile.multi_point.enabled.extend(enabled);
+        let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
+        let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
+        let mut run = Self { scheduler: Scheduler::new(options), now: NOW, attempts: 0, bound: 0 };
+        let profiles = Profiles { frameworks: vec![framework], revision: 1 };
+        run.step(Input::Profiles(Arc::new(profiles)));
+        run.step(Input::Lead(true));
+        run.step(Input::Upserted(node("a").cpu(cpu).pods(9_999).object()));
+        run.step(Input::Synced);
+        run
+    }
+
+    fn add(&mut self, name: &str, job: &str, size: usize) {
+        let member = pod(name).cpu("1").label("job", job).label("size", &size.to_string());
+        self.step(Input::Upserted(member.object()));
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut out = Vec::new();
+            self.scheduler.step(input, self.now, &mut out);
+            for effect in out {
+                match effect {
+                    Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
+                    Effect::Decided(_) => self.attempts += 1,
+                    Effect::Event(event) => self.bound += usize::from(event.reason == "Scheduled"),
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        while self.scheduler.wants_cycle() {
+            self.step(Input::Cycle);
+        }
+    }
+
+    /// Lets that many seconds pass.
+    fn pass(&mut self, seconds: i64) {
+        let end = self.now + Duration::from_seconds(seconds);
+        self.settle();
+        while let Some(next) = self.scheduler.next_wakeup().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.step(Input::Tick);
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    fn waits(&self) -> &Waits {
+        self.scheduler.snapshot().index::<Waits>(&IndexKey(Symbol::new("gang/waits"))).unwrap()
+    }
+}
+
+#[test]
+fn many_that_wait_are_judged_once() {
+    for (members, jobs) in [(50, 1), (400, 1), (200, 4)] {
+        let mut run = Run::new("9999");
+        for at in 0..members {
+            for job in 0..jobs {
+                run.add(&format!("m{job}-{at}"), &format!("j{job}"), members);
+            }
+        }
+        run.settle();
+        let (looks, judgments) = (run.waits().looks(), run.waits().judgments());
+        assert_eq!(run.bound, members * jobs, "all go on");
+        // Each that comes is looked at, and for each that comes and goes on one of each job that waits.
+        let most = (members * jobs * (2 + 2 * jobs)) as u64;
+        assert!(
+            looks <= most && judgments <= most,
+            "{members} x {jobs}: {looks} looks, {judgments} judgments"
+        );
+    }
+}
+
+#[test]
+fn a_gang_that_timed_out_waits_for_what_it_lacks() {
+    let mut run = Run::new("9");
+    run.add("one", "train", 3);
+    run.add("two", "train", 3);
+    run.pass(600);
+    assert_eq!((run.attempts, run.bound), (2, 0), "nothing came that could help");
+    for name in ["one", "two"] {
+        let key = pod(name).build().key.clone();
+        assert_eq!(run.scheduler.queue_place(&key), Some(QueuePlace::Unschedulable), "{name}");
+    }
+    run.add("three", "train", 3);
+    run.pass(30);
+    assert_eq!(run.bound, 3);
+}
+
+#[test]
+fn a_gang_without_room_takes_turns_no_faster_than_it_waits() {
+    let mut run = Run::new("2");
+    for name in ["one", "two", "three"] {
+        run.add(name, "train", 3);
+    }
+    run.pass(600);
+    // At each end of a wait all three may be tried, and those whose places were taken once more.
+    assert!(run.bound == 0 && run.attempts <= 11 * 6, "{} attempts in ten minutes", run.attempts);
+    // Another pod has its turn.
+    let small = pod("small").cpu("1").priority(9);
+    run.step(Input::Upserted(small.object()));
+    run.pass(120);
+    assert_eq!(run.bound, 1);
+}
