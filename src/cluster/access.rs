@@ -2,6 +2,7 @@
 //! as for kube-scheduler. Answers are kept for a short time.
 
 use super::client::{Api, ApiError, JSON, Request};
+use super::watch::rule;
 use http::{HeaderMap, Method, StatusCode, header};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -128,7 +129,19 @@ impl Access {
 async fn review_of(api: &Api, path: &str, review: &Value) -> Result<Value, Refusal> {
     let request = Request::with_body(Method::POST, path, JSON, review);
     api.call(request).await.map_err(|error: ApiError| {
-        tracing::warn!(%error, "cannot ask the API server who may see our pages");
+        let help = match error.code() {
+            Some(403) => {
+                let [authentication, authorization] = [
+                    ("authentication.k8s.io", "tokenreviews"),
+                    ("authorization.k8s.io", "subjectaccessreviews"),
+                ]
+                .map(|(group, resource)| rule(group, &[resource], &["create"]));
+                let rule = if path.ends_with("tokenreviews") { authentication } else { authorization };
+                format!("; add this rule to the role: {rule}")
+            }
+            _ => String::new(),
+        };
+        tracing::warn!(%error, "cannot ask the API server who may see our pages{help}");
         Refusal {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             message: format!("cannot ask the API server who you are: {error}"),

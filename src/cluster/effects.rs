@@ -6,6 +6,7 @@
 use super::calls::{self, Outcome};
 use super::client::Api;
 use super::term::Term;
+use super::watch::rule;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
 use crate::model::{ObjectKey, Symbol};
 use rustc_hash::FxHashMap;
@@ -211,6 +212,17 @@ impl Window {
     }
 }
 
+/// The rule of a role that allows a call.
+fn right_of(call: &ApiCall) -> String {
+    let (resource, verb) = match call {
+        ApiCall::Bind { .. } => ("pods/binding", "create"),
+        ApiCall::PatchStatus { .. } => ("pods/status", "patch"),
+        ApiCall::Delete { .. } => ("pods", "delete"),
+        ApiCall::Read(_) => ("pods", "get"),
+    };
+    rule("", &[resource], &[verb])
+}
+
 /// The lane of a call: the pod it is about.
 fn lane_of(call: &ApiCall) -> Symbol {
     let key = match call {
@@ -269,7 +281,8 @@ impl Maker {
             match error {
                 // Nobody sees what we may not do but by this line: not even the pod's condition can be written then.
                 CallError::Refused { code: 403, message, .. } => {
-                    tracing::error!(call = kind, pod = %what, error = %message, "call forbidden");
+                    let rule = right_of(&job.call);
+                    tracing::error!(call = kind, pod = %what, error = %message, "call forbidden; add this rule to the role: {rule}");
                 }
                 CallError::Refused { code, message, .. } => {
                     tracing::info!(call = kind, pod = %what, code, error = %message, "call refused");

@@ -5,13 +5,14 @@
 use super::calls::micro;
 use super::client::{Api, ApiError, JSON, MERGE_PATCH, Request};
 use super::random::Backoff;
+use super::watch::rule;
 use crate::framework::{EventRecord, EventType};
 use crate::model::Time;
 use http::Method;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -39,7 +40,7 @@ pub struct EventSink {
 impl EventSink {
     /// Starts the workers; they end with the last clone. `host` names this instance.
     pub fn start(api: &Api, host: &str) -> Self {
-        let open = Arc::new(AtomicUsize::new(0));
+        let (open, forbidden) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let workers = (0..WORKERS).map(|_| {
             let (send, inbox) = mpsc::channel(QUEUE);
             let worker = Worker {
@@ -48,6 +49,7 @@ impl EventSink {
                 series: FxHashMap::default(),
                 open: Arc::clone(&open),
                 sequence: 0,
+                forbidden: Arc::clone(&forbidden),
             };
             tokio::spawn(worker.run(inbox));
             send
@@ -101,6 +103,8 @@ struct Worker {
     open: Arc<AtomicUsize>,
     /// Tells apart events of one microsecond.
     sequence: i64,
+    /// That no event may be written is said once.
+    forbidden: Arc<AtomicBool>,
 }
 
 impl Worker {
@@ -136,7 +140,7 @@ impl Worker {
                 Ok(()) => return,
                 // The event is gone from the server: begin anew.
                 Err(error) if error.code() == Some(404) => drop(self.series.remove(&key)),
-                Err(error) => return not_written(event, &error),
+                Err(error) => return self.not_written(event, &error),
             }
         }
         self.sequence = (self.sequence + 1) % 1_000;
@@ -146,7 +150,7 @@ impl Worker {
         let created =
             send(&self.api, || Request::with_body(Method::POST, collection.clone(), JSON, &body)).await;
         if let Err(error) = created {
-            return not_written(event, &error);
+            return self.not_written(event, &error);
         }
         // A pod is bound once: nothing to remember.
         if event.reason == "Scheduled" {
@@ -162,6 +166,17 @@ impl Worker {
         let series =
             Series { path, first: now, last: now, last_seen: at, count: 1, written: 1, written_at: now };
         self.series.insert(key, series);
+    }
+
+    fn not_written(&self, event: &EventRecord, error: &ApiError) {
+        if error.code() != Some(403) {
+            tracing::warn!(pod = %event.pod.name, reason = event.reason, %error, "cannot write an event");
+            return;
+        }
+        if !self.forbidden.swap(true, Ordering::Relaxed) {
+            let rule = rule("events.k8s.io", &["events"], &["create", "patch"]);
+            tracing::error!(pod = %event.pod.name, %error, "events are forbidden; add this rule to the role: {rule}");
+        }
     }
 
     /// Writes what series have counted: when they are finished, and now and then before.
@@ -180,10 +195,6 @@ impl Worker {
             self.series.remove(&key);
         }
     }
-}
-
-fn not_written(event: &EventRecord, error: &ApiError) {
-    tracing::warn!(pod = %event.pod.name, reason = event.reason, %error, "cannot write an event");
 }
 
 async fn write_series(api: &Api, series: &mut Series) -> Result<(), ApiError> {

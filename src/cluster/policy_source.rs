@@ -495,7 +495,14 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                 Err(error) => {
                     if !self.complained {
                         self.complained = true;
-                        tracing::warn!(policy = %name, %error, "cannot write what became of a policy");
+                        let help = match error.code() {
+                            Some(403) => {
+                                let rule = watch::rule("", &["configmaps"], &["create", "patch", "delete"]);
+                                format!("; add this rule to the role in its namespace: {rule}")
+                            }
+                            _ => String::new(),
+                        };
+                        tracing::warn!(policy = %name, %error, "cannot write what became of a policy{help}");
                     }
                     if error.is_passing() {
                         self.unwritten.push(name);

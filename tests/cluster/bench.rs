@@ -17,17 +17,23 @@ struct Figures {
     seconds: f64,
     cpu: f64,
     peak_mib: f64,
+    /// POST and PATCH requests: a binding and an event for each pod, and little else.
+    writes: f64,
+    /// Seconds from the last binding to the last event, about.
+    behind: f64,
 }
 
 impl Figures {
     fn print(&self, pods: usize) {
         let thousands = pods as f64 / 1_000.0;
         println!(
-            "{:>16}: {:7.1} pods/s  {:5.2} CPU s per 1,000 pods  {:6.1} MiB at most",
+            "{:>16}: {:7.1} pods/s  {:5.2} CPU s per 1,000 pods  {:6.1} MiB at most  {:4.2} writes a pod, events {:.0} s behind",
             self.who,
             pods as f64 / self.seconds,
             self.cpu / thousands,
-            self.peak_mib
+            self.peak_mib,
+            self.writes / pods as f64,
+            self.behind
         );
     }
 }
@@ -42,27 +48,37 @@ fn measure(
     count: usize,
 ) -> Figures {
     let hands = Hands::of(&plane.kubeconfig_for(url));
-    let scheduled = || -> usize {
+    let sum = |metric: &str, labels: &[&str]| -> f64 {
         // Not by kubectl: starting it ten times a second would take a good part of the machine.
         let metrics = hands.text("/metrics").unwrap_or_default();
         metrics
             .lines()
-            .filter(|line| {
-                line.starts_with("scheduler_schedule_attempts_total{")
-                    && line.contains("result=\"scheduled\"")
-            })
+            .filter(|line| line.starts_with(metric) && labels.iter().any(|label| line.contains(label)))
             .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-            .sum::<f64>() as usize
+            .sum()
     };
+    let scheduled = || sum("scheduler_schedule_attempts_total{", &["result=\"scheduled\""]) as usize;
     let limit = Instant::now() + Duration::from_secs(300);
     while scheduled() < count {
         assert!(Instant::now() < limit, "{who}: {} of {count} pods after 300 s", scheduled());
         std::thread::sleep(Duration::from_millis(100));
     }
     let seconds = since.0.elapsed().as_secs_f64();
+    let made = || sum("rest_client_requests_total{", &["method=\"POST\"", "method=\"PATCH\""]);
+    // Events are written behind the bindings: their cost belongs to the pods too.
+    let mut writes = made();
+    loop {
+        std::thread::sleep(Duration::from_secs(2));
+        let more = made();
+        if more - writes < 20.0 || Instant::now() > limit {
+            break;
+        }
+        writes = more;
+    }
+    let behind = since.0.elapsed().as_secs_f64() - seconds - 2.0;
     let cpu = daemon.cpu_seconds().unwrap_or(0.0) - since.1;
     let peak_mib = daemon.memory_kib().map_or(0.0, |(_, peak)| peak as f64 / 1024.0);
-    Figures { who, seconds, cpu, peak_mib }
+    Figures { who, seconds, cpu, peak_mib, writes, behind }
 }
 
 #[test]

@@ -122,8 +122,11 @@ fn rights_that_are_missed_only_later_name_verb_and_resource() {
     // Without bindings.
     let mut ours = Ours::start(plane, &setup);
     load.create_pods(1, "10m");
-    wait_until("it says what it may not", SOON, || {
-        ours.said().contains("cannot create resource \\\"pods/binding\\\"")
+    wait_until("it says what it may not, and the rule to add", SOON, || {
+        let said = ours.said();
+        said.contains("cannot create resource \\\"pods/binding\\\"")
+            && said.contains("resources: [\\\"pods/binding\\\"], verbs: [\\\"create\\\"]")
+            && said.contains("resources: [\\\"events\\\"], verbs: [\\\"create\\\", \\\"patch\\\"]")
     });
     assert_eq!(load.bound(), 0);
     assert!(ours.daemon.is_running(), "{}", ours.daemon.log_tail(20));
