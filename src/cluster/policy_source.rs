@@ -23,6 +23,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::block_in_place;
 
 /// The label of ConfigMaps that hold policies.
 pub const LABEL: &str = "bayplan.dev/policy";
@@ -227,7 +228,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
     /// serves; an error before that ends it.
     pub async fn run(mut self, ready: tokio::sync::oneshot::Sender<Result<(), SourceError>>) {
         let (send, mut inbox) = mpsc::unbounded_channel();
-        if let Err(error) = self.read_files(true) {
+        if let Err(error) = block_in_place(|| self.read_files(true)) {
             let _ = ready.send(Err(error));
             return;
         }
@@ -237,7 +238,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
         }
         while !self.listed.iter().all(|listed| *listed) {
             let Some(came) = inbox.recv().await else { return };
-            self.take(came);
+            block_in_place(|| self.take(came));
         }
         let first = self.serve().await.map_err(SourceError::Set);
         let failed = first.is_err();
@@ -251,16 +252,16 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
             let changed = tokio::select! {
                 came = inbox.recv() => match came {
                     Some(came) => {
-                        let mut changed = self.take(came);
+                        let mut changed = block_in_place(|| self.take(came));
                         tokio::time::sleep(TOGETHER).await;
                         while let Ok(came) = inbox.try_recv() {
-                            changed |= self.take(came);
+                            changed |= block_in_place(|| self.take(came));
                         }
                         changed
                     }
                     None => return,
                 },
-                _ = look.tick() => match self.read_files(false) {
+                _ = look.tick() => match block_in_place(|| self.read_files(false)) {
                     Ok(changed) => changed,
                     Err(error) => {
                         tracing::warn!(%error, "keeping the policies that serve");

@@ -117,16 +117,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long open bindings may take at the end, and events after them.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// Threads beside the scheduling thread: a thousand pods a second take a fifth of one, and a policy that is compiled
-/// holds up neither the lease nor the health pages. More only wake each other.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
-}
-
 /// Runs the scheduler until it is told to stop, or cannot go on.
 pub fn run(options: Options) -> Result<(), RunError> {
+    // One thread for the connections, beside this one (the lease) and the scheduling thread: a thousand pods a second
+    // take a fifth of it, and more threads mostly wake each other. What computes for long says so (`block_in_place`),
+    // and another thread takes over meanwhile.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers())
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(RunError::System)?;
@@ -338,7 +335,7 @@ fn source(
         let (profiles, informers, mailbox) = (Arc::clone(&profiles), informers.clone(), mailbox.clone());
         Box::pin(async move {
             let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
-            let made = profiles(&policies)?;
+            let made = tokio::task::block_in_place(|| profiles(&policies))?;
             informers.need(policies::needs(&policies)).await;
             mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
             Ok(())
@@ -500,7 +497,8 @@ fn resources_page(driver: &Driver<Scheduler>, status: &Arc<Status>) -> serve::Pa
             }
             // The text is made of a fork, beside the scheduling.
             let fork = driver.ask(|scheduler: &mut Scheduler| scheduler.fork()).await;
-            fork.map(|snapshot| resources::page(&snapshot)).unwrap_or_default()
+            let page = |snapshot| resources::page(&snapshot);
+            tokio::task::block_in_place(|| fork.map(page)).unwrap_or_default()
         })
     })
 }
