@@ -159,7 +159,10 @@ fn change(random: &mut Random, nodes: &mut Vec<Arc<Node>>, pods: &mut Vec<Arc<Po
             match random.below(8) {
                 0 => node.labels = fresh.labels.clone(),
                 1 => node.unschedulable = !node.unschedulable,
-                2 => node.allocatable = fresh.allocatable.clone(),
+                2 => {
+                    node.allocatable = fresh.allocatable.clone();
+                    node.allocatable_written = fresh.allocatable_written.clone();
+                }
                 3 => node.conditions = fresh.conditions.clone(),
                 4 => node.taints = if node.taints.is_empty() { dirty() } else { Arc::from([]) },
                 5 => node.capacity = fresh.capacity.clone(),

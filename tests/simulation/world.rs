@@ -427,6 +427,9 @@ impl World {
                 self.change_node(with, |node| {
                     node.allocatable.milli_cpu =
                         if with.is_multiple_of(3) { 500 } else { node.allocatable.milli_cpu + 500 };
+                    let written =
+                        bayplan::testing::node("written").cpu(&format!("{}m", node.allocatable.milli_cpu));
+                    node.allocatable_written = written.build().allocatable_written.clone();
                 });
             }
             What::AddPod => {
