@@ -7,6 +7,7 @@ mod conformance;
 mod deciders;
 mod fuzz_corpus;
 mod gangs;
+mod hostile;
 mod language;
 mod objects;
 mod pods;

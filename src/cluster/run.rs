@@ -124,6 +124,7 @@ pub fn run(options: Options) -> Result<(), RunError> {
     // and another thread takes over meanwhile.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .thread_stack_size(crate::lang::STACK)
         .enable_all()
         .build()
         .map_err(RunError::System)?;
@@ -205,6 +206,7 @@ async fn start(options: Options) -> Result<(), RunError> {
     let (died, mut dead) = tokio::sync::oneshot::channel::<()>();
     std::thread::Builder::new()
         .name("scheduler".into())
+        .stack_size(crate::lang::STACK)
         .spawn(move || {
             // Dropped at the end, however it comes.
             let _died = died;

@@ -84,8 +84,10 @@ codes! {
 
     TOO_LARGE "BP0005" "too-large" Error
         "a limit of the language is passed"
-        "A policy file has at most 1 MiB, 100 levels of brackets, and 1,000 operators in one expression. The \
-         limits are checked before the text is parsed."
+        "A policy file has at most 1 MiB, 100 levels of brackets, and 1,000 operators in one expression: these \
+         limits are checked before the text is parsed. An expression has at most 20,000 parts and 1,000 levels, a \
+         policy 1,000,000 parts, where each let, def, group and type counts wherever it is named. A policy has at most \
+         100 groups."
 
     BAD_ESCAPE "BP0006" "bad-escape" Error
         "an unknown escape in a string"
@@ -223,7 +225,8 @@ codes! {
     TOO_COSTLY "BP0121" "too-costly" Error
         "a rule that may take too many steps"
         "Every rule has a bound: how many steps it takes for one pod at most, on a cluster of 5,000 nodes and 100,000 \
-         pods unless `--size` says else. More than 10,000,000 are refused. An equality between something of a \
+         pods unless `--size` says else. More than 10,000,000 are refused, and \
+         more than 100,000,000 of the rules of a policy together. An equality between something of a \
          collection's elements and something of the node is a lookup and costs as much as the collection is large, \
          once; a `group` keeps pods by a value. Above a rule, `// bayplan: allow(too-costly) because …` lifts the \
          limit for it."

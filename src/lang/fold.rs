@@ -3,10 +3,11 @@
 //! [`constant`] is asked by the checker wherever the language wants a constant (names of resources, patterns,
 //! weights, params); [`fold`] puts constants in the place of whole expressions afterwards. How operations
 //! behave is in `arith.rs` and `interpret.rs`, so that a folded expression has the value that it would have
-//! had.
+//! had. What would be larger than a computed text or list may be stays as it is; `cost` says so.
 
+use super::cost;
 use super::interpret;
-use super::typed::{Expr, ExprKind, Let, Param, Policy, PrefilterStatement, ReasonPart};
+use super::typed::{ArithmeticOp, Expr, ExprKind, Let, Param, Policy, PrefilterStatement, ReasonPart};
 use super::value::{Constant, Value};
 use super::walk;
 
@@ -56,7 +57,11 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         }
         ExprKind::In(left, right) => Value::Bool(value(left)?.is_in(&value(right)?)),
         ExprKind::Arithmetic(op, left, right) => {
-            interpret::arithmetic(*op, &left.ty, &right.ty, value(left)?, value(right)?)
+            let (a, b) = (value(left)?, value(right)?);
+            if *op == ArithmeticOp::Add && !cost::fits_together(&a, &b) {
+                return None;
+            }
+            interpret::arithmetic(*op, &left.ty, &right.ty, a, b)
         }
         ExprKind::Conditional(condition, then, otherwise) => {
             if value(condition)?.holds() {
@@ -104,6 +109,9 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         },
         ExprKind::Call(function, args, prepared) => {
             let args = args.iter().map(value).collect::<Option<Vec<_>>>()?;
+            if !cost::fits(function.def(), &args) {
+                return None;
+            }
             (function.def().body)(&args, prepared)
         }
         ExprKind::CallDef(id, args) if args.is_empty() => {

@@ -18,16 +18,20 @@ use super::types::Type;
 use super::value::{Ordered, Resources, Value, named_resources};
 use crate::diag::Span;
 use crate::model::{Resource, Time};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
+
+/// Most bytes of a value in a reason: each node may have a reason of its own.
+const LONGEST_HOLE: usize = 256;
 
 /// Evaluates expressions of one policy in one context.
 pub struct Evaluator<'p, 'a> {
     policy: &'p Policy,
     context: EvalContext<'a>,
     /// Values of macro variables and parameters, by slot.
-    slots: Vec<Value<'a>>,
+    slots: FxHashMap<SlotId, Value<'a>>,
     /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
     lets: Vec<Option<Value<'a>>>,
     watch: Option<Watch>,
@@ -58,7 +62,8 @@ pub struct Shown {
 impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
-        let slots = vec![Value::Absent; policy.slots.len()];
+        // An evaluator is made for each pod of a group: a policy with many variables has few at a time.
+        let slots = FxHashMap::default();
         let lets = vec![None; policy.lets.len()];
         Self { policy, context, slots, lets, watch: None, clock: None, steps: 0 }
     }
@@ -140,7 +145,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 }
                 value
             }
-            ExprKind::Slot(slot) => self.slots.get(slot.0 as usize).cloned().unwrap_or(Value::Absent),
+            ExprKind::Slot(slot) => self.slots.get(slot).cloned().unwrap_or(Value::Absent),
             ExprKind::Root(root) => {
                 let value = root_value(&self.context, *root);
                 self.step(length(&value));
@@ -298,9 +303,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     }
 
     fn bind(&mut self, slot: SlotId, value: Value<'a>) {
-        if let Some(place) = self.slots.get_mut(slot.0 as usize) {
-            *place = value;
-        }
+        self.slots.insert(slot, value);
     }
 
     fn macro_value(&mut self, of: &Macro, ty: &Type) -> Value<'a> {
@@ -356,7 +359,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
     }
 
-    /// The text of a reason, its holes filled; absent values are `none`.
+    /// The text of a reason, its holes filled; absent values are `none`, long ones are cut.
     pub fn reason(&mut self, reason: &Reason) -> String {
         let mut text = String::new();
         for part in &reason.parts {
@@ -364,7 +367,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 ReasonPart::Text(constant) => text.push_str(constant),
                 ReasonPart::Hole(expr) => {
                     let value = self.value(expr);
-                    text.push_str(&convert::plain_text(&value, &expr.ty));
+                    let value = convert::plain_text(&value, &expr.ty);
+                    let end = value.floor_char_boundary(LONGEST_HOLE);
+                    text.push_str(value.get(..end).unwrap_or_default());
+                    if end < value.len() {
+                        text.push('…');
+                    }
                 }
             }
         }

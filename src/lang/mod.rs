@@ -38,6 +38,9 @@ use check::Argument;
 use cost::Size;
 use typed::Policy;
 
+/// The stack in bytes that is enough to compile and to evaluate the deepest expression that compiles.
+pub const STACK: usize = 64 << 20;
+
 /// The policies of a text, ready to be lowered, and everything that is to be said about it.
 ///
 /// A policy with a mistake is left out; the others of the text are there. The caller decides whether a text

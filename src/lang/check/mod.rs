@@ -2,7 +2,7 @@
 //!
 //! Checking never fails: a part with a mistake has the type `Unknown`, which is silent from then on, and a
 //! policy with a mistake is left out of the result. One file a task: `scope.rs` what names mean and what a
-//! statement sees, `statements.rs`, `scores.rs` and `waits.rs` what each statement wants, `expr.rs`, `fields.rs`, `operators.rs`, `calls.rs` and `macros.rs` the
+//! statement sees, `unfold.rs` how large a policy is with everything written out, `statements.rs`, `scores.rs` and `waits.rs` what each statement wants, `expr.rs`, `fields.rs`, `operators.rs`, `calls.rs` and `macros.rs` the
 //! expressions, `facts.rs` narrowing, `reads.rs` what is looked at.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
@@ -20,6 +20,7 @@ mod scope;
 mod scores;
 mod statements;
 mod types;
+mod unfold;
 mod waits;
 
 pub use arguments::Argument;
@@ -63,6 +64,11 @@ pub fn check_with(
                     .with_place(first, "the first one")
                     .with_help("a policy is a plugin of its own name: rename one of them"),
             );
+        }
+        let too_large = unfold::check(policy, &file_items);
+        if !too_large.is_empty() {
+            diagnostics.extend(too_large);
+            continue;
         }
         let mut checker = Checker::new(text, Vec::new());
         let mut checked = checker.policy(item, policy, &file_items);

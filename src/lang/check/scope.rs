@@ -10,6 +10,7 @@ use crate::lang::range::Range;
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
 use crate::lang::value::Value;
+use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +199,7 @@ pub(super) struct FileItems<'a> {
 impl<'a> FileItems<'a> {
     pub fn new(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut items: Vec<(&'a ast::Name, DeclKind<'a>, Option<Text>)> = Vec::new();
+        let mut known: FxHashMap<&str, Span> = FxHashMap::default();
         for item in &file.items {
             let doc = item.doc.as_ref().map(|doc| doc.text.clone());
             let declared = match &item.kind {
@@ -215,9 +217,10 @@ impl<'a> FileItems<'a> {
                 ast::ItemKind::Policy(_) => None,
             };
             let Some((name, kind)) = declared else { continue };
-            if let Some((first, ..)) = items.iter().find(|(other, ..)| other.text == name.text) {
-                diagnostics.push(twice(name, first.span));
+            if let Some(first) = known.get(&*name.text) {
+                diagnostics.push(twice(name, *first));
             } else {
+                known.insert(&name.text, name.span);
                 items.push((name, kind, doc));
             }
         }

@@ -4,7 +4,7 @@
 use super::calls;
 use super::extent::{ENTRIES_PER_STEP, Extent};
 use super::steps::{Each, Parts, Share, ShareId, Steps};
-use super::{MOST_BYTES, MOST_ELEMENTS, Size, TooLarge};
+use super::{LEAST_KEPT, Large, MOST_BYTES, MOST_ELEMENTS, MOST_KEPT_EACH, Size, TooLarge};
 use crate::diag::Span;
 use crate::lang::convert::can_be_kept;
 use crate::lang::functions::Grows;
@@ -174,6 +174,9 @@ impl<'p> Walk<'p> {
             self.remembering = true;
             let (cost, extent) = self.inner(expr);
             self.remembering = false;
+            // An answer for each value that nodes have; parts of one whole add up.
+            let answers = extent.kept().for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &self.shares);
+            self.check_kept(expr, &answers);
             let mut asked = Cost::plain(2);
             for key in keys {
                 let (key, _) = self.expr(key);
@@ -287,7 +290,7 @@ impl<'p> Walk<'p> {
                 if !matches!(object.ty.present(), Type::List(_)) {
                     cost.steps.add(&lookup(&of, self.size, &self.shares));
                 }
-                (cost, of.element())
+                (cost, of.element().alone())
             }
             ExprKind::Resource(object, name) => {
                 let (cost, _) = self.parts([&**object, &**name]);
@@ -345,6 +348,8 @@ impl<'p> Walk<'p> {
             }
             ExprKind::List(elements) => {
                 let (cost, extents) = self.parts(elements.iter().map(|(element, _)| element));
+                let kept = extents.iter().fold(Steps::default(), |all, one| all.plus(&one.kept()));
+                self.check_kept(expr, &kept);
                 let of = extents.iter().fold(Extent::Plain, |all, one| all.or(one));
                 (cost, Extent::list(Steps::new(elements.len() as u128), of))
             }
@@ -378,14 +383,18 @@ impl<'p> Walk<'p> {
     fn grown(&mut self, expr: &Expr, grows: Grows, args: &[Expr], of: &[Extent], extent: Extent) -> Extent {
         let extent = match grows {
             Grows::Joins | Grows::Replaces | Grows::Escapes | Grows::Formats => {
-                let list = if grows == Grows::Formats { of.get(1) } else { of.first() };
-                let count = list.map_or(0, |list| list.count().at(self.size, &self.shares));
-                let bytes = calls::bytes_made(self.policy, grows, args, of, count);
-                Extent::text(u64::try_from(bytes).unwrap_or(u64::MAX))
+                let number = |steps: &Steps| steps.at(self.size, &self.shares);
+                let bytes = calls::bytes_made(grows, calls::replaced(self.policy, args), of, &number);
+                Extent::made(u64::try_from(bytes).unwrap_or(u64::MAX))
             }
             // Parts of a text of the cluster are part of the cluster.
             Grows::Parts if of.first().is_some_and(|text| text.bytes() <= u64::from(ANNOTATION_SIZE)) => {
                 return extent;
+            }
+            Grows::Takes(at) => {
+                let most =
+                    args.get(at).and_then(|arg| arg.range.ends()).map(|(_, most)| most.max(0.0) as u64);
+                return most.map_or(extent.clone(), |most| self.cut(extent, most));
             }
             Grows::Never | Grows::Counts => return extent,
             Grows::Adds | Grows::Parts | Grows::Flattens => extent,
@@ -394,13 +403,40 @@ impl<'p> Walk<'p> {
         extent
     }
 
+    /// A text of so many letters, or a list of so many elements, at most.
+    fn cut(&self, extent: Extent, letters: u64) -> Extent {
+        match extent {
+            Extent::Text { most, share, made } => {
+                let bytes = letters.saturating_mul(4);
+                Extent::Text { most: most.min(bytes), share: share.min(bytes), made }
+            }
+            Extent::Many { count, of, key, nodes } => {
+                let fewer = u128::from(letters) < count.at(self.size, &self.shares);
+                let count = if fewer { Steps::new(u128::from(letters)) } else { count };
+                Extent::Many { count, of, key, nodes }
+            }
+            Extent::Plain => Extent::Plain,
+        }
+    }
+
     /// Says it where a computed text or list is beyond its limit.
     fn check_size(&mut self, expr: &Expr, extent: &Extent) {
         let (number, limit, what) = match extent {
-            Extent::Text { most, .. } => (u128::from(*most), MOST_BYTES, "bytes"),
-            Extent::Many { count, .. } => (count.at(self.size, &self.shares), MOST_ELEMENTS, "elements"),
+            Extent::Text { most, .. } => (u128::from(*most), MOST_BYTES, Large::Text),
+            Extent::Many { count, .. } => (count.at(self.size, &self.shares), MOST_ELEMENTS, Large::List),
             Extent::Plain => return,
         };
+        self.limit(expr, number, limit, what);
+    }
+
+    /// Says it where something keeps more texts and places than there is room for.
+    fn check_kept(&mut self, expr: &Expr, kept: &Steps) {
+        let each = u128::from(self.size.nodes) + u128::from(self.size.pods);
+        let limit = LEAST_KEPT.max(MOST_KEPT_EACH * each);
+        self.limit(expr, kept.at(self.size, &self.shares), limit, Large::Kept);
+    }
+
+    fn limit(&mut self, expr: &Expr, number: u128, limit: u128, what: Large) {
         if number > limit && !self.too_large.iter().any(|known| known.span == expr.span) {
             self.too_large.push(TooLarge { span: expr.span, number, limit, what });
         }
@@ -579,6 +615,7 @@ impl<'p> Walk<'p> {
                     let (mine_cost, size) = self.expr(mine);
                     self.sum(&mut kept, mine_cost);
                     kept.steps.add(&size.walk());
+                    self.check_kept(expr, &total.times(&size.kept()));
                     let (other, _) = self.expr(other);
                     self.sum(&mut cost, other);
                     unique |= distinct && is_name(self.policy, mine, of.slot);
@@ -631,6 +668,9 @@ impl<'p> Walk<'p> {
         }
         let own: Vec<SlotId> = std::iter::once(of.slot).chain(of.second).collect();
         let body_extent = self.settled(body_extent, &own);
+        if of.kind == MacroKind::SortBy {
+            self.check_kept(expr, &visited.times(&body_extent.kept()));
+        }
         let result = match of.kind {
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne | MacroKind::Count => Extent::Plain,
             MacroKind::Filter | MacroKind::SortBy => {
@@ -649,8 +689,11 @@ impl<'p> Walk<'p> {
             | MacroKind::Max
             | MacroKind::First
             | MacroKind::OptMap
-            | MacroKind::OptFlatMap => body_extent,
+            | MacroKind::OptFlatMap => body_extent.alone(),
         };
+        if matches!(of.kind, MacroKind::Map | MacroKind::TransformMap) {
+            self.check_kept(expr, &result.kept());
+        }
         (self.weighed(expr, cost), result)
     }
 }

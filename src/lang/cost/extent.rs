@@ -12,6 +12,8 @@ pub const BYTES_PER_STEP: u64 = 1024;
 pub const ENTRIES_PER_STEP: u128 = 64;
 /// Names of resources of one object: what its map of amounts has.
 const RESOURCES: u128 = 64;
+/// Bytes of a place in a list.
+const PLACE: u128 = 32;
 /// Bytes that a number, an amount or an instant has as a text.
 pub const NUMBER_TEXT: u64 = 64;
 
@@ -26,6 +28,8 @@ pub enum Extent {
         most: u64,
         /// Bytes that count for time: of parts of one text each may be long, and not all.
         share: u64,
+        /// It is put together from others, and no part of the cluster or of the policy.
+        made: bool,
     },
     /// A list, a set, or a map (of its values, with keys).
     Many {
@@ -43,7 +47,12 @@ pub enum Extent {
 impl Extent {
     /// A text of so many bytes.
     pub fn text(most: u64) -> Self {
-        Extent::Text { most, share: most }
+        Extent::Text { most, share: most, made: false }
+    }
+
+    /// A text of so many bytes that is put together from others.
+    pub fn made(most: u64) -> Self {
+        Extent::Text { most, share: most, made: true }
     }
 
     /// A list of so many.
@@ -88,6 +97,7 @@ impl Extent {
         }
         match value {
             Value::Blob(bytes) => Extent::text(bytes.len() as u64),
+            Value::Optional(Some(of)) => Extent::of_constant(of),
             Value::Record(fields) => {
                 fields.iter().map(Extent::of_constant).reduce(|a, b| a.or(&b)).unwrap_or(Extent::Plain)
             }
@@ -117,9 +127,10 @@ impl Extent {
     pub fn or(&self, other: &Extent) -> Self {
         match (self, other) {
             (Extent::Plain, other) | (other, Extent::Plain) => other.clone(),
-            (Extent::Text { most: a, share: c }, Extent::Text { most: b, share: d }) => {
-                Extent::Text { most: *a.max(b), share: *c.max(d) }
-            }
+            (
+                Extent::Text { most: a, share: c, made },
+                Extent::Text { most: b, share: d, made: other_made },
+            ) => Extent::Text { most: *a.max(b), share: *c.max(d), made: *made || *other_made },
             (
                 Extent::Many { count: a, of, key, nodes },
                 Extent::Many { count: b, of: other, key: other_key, nodes: other_nodes },
@@ -135,6 +146,29 @@ impl Extent {
             // JSON, which may be either.
             (Extent::Text { .. }, many) | (many, Extent::Text { .. }) => many.clone(),
         }
+    }
+
+    /// One taken out of several, which may be the longest of them.
+    pub fn alone(self) -> Self {
+        match self {
+            Extent::Text { most, made, .. } => Extent::Text { most, share: most, made },
+            other => other,
+        }
+    }
+
+    /// Whether there are texts in it that were put together.
+    fn is_made(&self) -> bool {
+        match self {
+            Extent::Plain => false,
+            Extent::Text { made, .. } => *made,
+            Extent::Many { of, key, .. } => of.is_made() || key.as_ref().is_some_and(|key| key.is_made()),
+        }
+    }
+
+    /// The text that is an element of it, or it itself; at least as long as a number.
+    pub fn as_text(&self) -> Self {
+        let most = self.bytes().max(NUMBER_TEXT);
+        Extent::Text { most, share: most, made: self.is_made() }
     }
 
     /// How many elements or entries.
@@ -168,6 +202,34 @@ impl Extent {
             Extent::Text { most, .. } => *most,
             Extent::Plain => NUMBER_TEXT,
             Extent::Many { of, .. } => of.bytes(),
+        }
+    }
+
+    /// Bytes of the text that `format` and `strings.quote` make of it: with quotes, escapes (`\\u0000` at most), and what
+    /// stands between elements.
+    pub fn written(&self) -> Steps {
+        match self {
+            Extent::Plain => Steps::new(u128::from(NUMBER_TEXT)),
+            Extent::Text { most, .. } => Steps::new(6 * u128::from(*most) + 2),
+            Extent::Many { count, of, key, .. } => {
+                let each = of.written().plus_number(4);
+                let each = key.as_ref().map_or(each.clone(), |key| each.plus(&key.written()));
+                count.times(&each).plus_number(2)
+            }
+        }
+    }
+
+    /// Bytes that it takes to keep it beside the cluster and the policy: places in lists, and texts that were made. A map
+    /// of an object, and the parts of a text of the cluster, are part of the cluster.
+    pub fn kept(&self) -> Steps {
+        match self {
+            Extent::Plain => Steps::default(),
+            Extent::Text { share, made, .. } => Steps::new(if *made { u128::from(*share) } else { 0 }),
+            Extent::Many { count, of, key, .. } => {
+                let is_part = key.is_some() || matches!(**of, Extent::Text { share: 1, made: false, .. });
+                let each = of.kept().plus_number(if is_part { 0 } else { PLACE });
+                count.times(&key.as_ref().map_or(each.clone(), |key| each.plus(&key.kept())))
+            }
         }
     }
 

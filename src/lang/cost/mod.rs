@@ -13,6 +13,7 @@ mod extent;
 mod refuse;
 mod steps;
 
+pub use calls::{fits, fits_together};
 pub use expr::Manner;
 pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
 pub use refuse::check;
@@ -26,6 +27,9 @@ use steps::{Each, Parts, Steps};
 
 /// Most steps of a rule for one pod.
 pub const MOST_STEPS: u128 = 10_000_000;
+/// Most steps of all rules of a policy for one pod together; those above the limit of one rule, which a comment may lift,
+/// are not in it.
+pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
 /// Most bytes of a computed text.
 pub const MOST_BYTES: u128 = 1 << 20;
 /// Most elements of a computed list that is no filtered or mapped collection of the cluster.
@@ -69,6 +73,12 @@ impl std::str::FromStr for Size {
     }
 }
 
+/// Most bytes of made texts and places that a computed list keeps, for each node and pod of the cluster: room for a place
+/// and two names. Never less than [`LEAST_KEPT`].
+pub const MOST_KEPT_EACH: u128 = 640;
+/// What a computed list may keep on the smallest cluster, in bytes.
+pub const LEAST_KEPT: u128 = 64 << 20;
+
 /// A computed text or list that may grow beyond its limit.
 #[derive(Clone, Debug)]
 pub struct TooLarge {
@@ -78,8 +88,19 @@ pub struct TooLarge {
     pub number: u128,
     /// How large it may be.
     pub limit: u128,
-    /// Bytes or elements.
-    pub what: &'static str,
+    /// What is too large.
+    pub what: Large,
+}
+
+/// What may be too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Large {
+    /// A text, in bytes.
+    Text,
+    /// A list, in elements.
+    List,
+    /// The places of a list or table and the texts made for it, in bytes.
+    Kept,
 }
 
 /// What a rule costs.
@@ -162,8 +183,10 @@ impl<'p> Costs<'p> {
         let mut walk = Walk::new(self.policy, self.size, manner);
         let mut here = Cost::default();
         for part in parts {
-            let (cost, _) = walk.expr(part);
+            let (cost, extent) = walk.expr(part);
             here.add(cost, self.size, &walk.shares);
+            // A reason writes it as a text.
+            here.steps.add(&extent.walk());
         }
         let per_node = std::mem::take(&mut walk.per_node);
         here.add(per_node, self.size, &walk.shares);

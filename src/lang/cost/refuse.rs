@@ -1,6 +1,6 @@
 //! What is refused because of its cost, and what is warned of.
 
-use super::{Costs, MOST_STEPS, RuleCost, Size, with_commas};
+use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, with_commas};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::typed::Policy;
 
@@ -8,7 +8,13 @@ use crate::lang::typed::Policy;
 /// large, and which rules grow with the square of the cluster.
 pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
     let costs = Costs::new(policy, size);
-    let mut say = |name: &str, span: Span, cost: RuleCost| judge(name, span, cost, size, diagnostics);
+    let mut together = 0u128;
+    let mut say = |name: &str, span: Span, cost: RuleCost| {
+        if cost.steps <= MOST_STEPS {
+            together = together.saturating_add(cost.steps);
+        }
+        judge(name, span, cost, size, diagnostics);
+    };
     if let (Some(first), Some(last)) = (policy.applies.first(), policy.applies.last()) {
         let span = Span { end: last.span.end, ..first.span };
         say("`applies when`", span, costs.asked_once(&policy.applies));
@@ -34,18 +40,41 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
     for permit in &policy.permits {
         say("the permit", permit.span, costs.permit(permit));
     }
+    if together > MOST_STEPS_TOGETHER {
+        let message = format!(
+            "the rules of `{}` together may take {} steps for one pod on {} nodes with {} pods",
+            policy.name,
+            with_commas(together),
+            with_commas(size.nodes.into()),
+            with_commas(size.pods.into())
+        );
+        let help = format!(
+            "make several policies of it; `// bayplan: allow(too-costly) because …` lifts the limit of {}",
+            with_commas(MOST_STEPS_TOGETHER)
+        );
+        diagnostics.push(Diagnostic::new(&codes::TOO_COSTLY, policy.name_span, message).with_help(help));
+    }
 }
 
 /// What is said of a rule: its place is its own, so that a comment above it speaks of it; the expensive part may stand in
 /// a let or def elsewhere.
 fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut Vec<Diagnostic>) {
     for large in &cost.too_large {
-        let (what, limit) = (large.what, with_commas(large.limit));
-        let text = if what == "bytes" { "text" } else { "list" };
-        let message = format!("this {text} may have {} {what}", with_commas(large.number));
-        let help = format!(
-            "a computed {text} has at most {limit} {what}: compute it of fewer or shorter parts, `take(n)` of a list"
-        );
+        let (number, limit) = (with_commas(large.number), with_commas(large.limit));
+        let (message, help) = match large.what {
+            Large::Text => (
+                format!("this text may have {number} bytes"),
+                format!("a computed text has at most {limit} bytes: `substring(0, n)` of its parts"),
+            ),
+            Large::List => (
+                format!("this list may have {number} elements"),
+                format!("a computed list has at most {limit} elements: `take(n)` of its parts"),
+            ),
+            Large::Kept => (
+                format!("this may keep {number} bytes of texts and lists"),
+                format!("at most {limit} bytes: `substring(0, n)` of the texts, or fewer of them"),
+            ),
+        };
         let found = Diagnostic::new(&codes::VALUE_TOO_LARGE, large.span, message).with_help(help);
         if !diagnostics.contains(&found) {
             diagnostics.push(found);

@@ -78,6 +78,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "take",
+        grows: Grows::Takes(1),
         params: &[L, Ty::Int],
         names: &["list", "n"],
         result: L,
@@ -110,6 +111,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "slice",
+        grows: Grows::Takes(2),
         params: &[L, Ty::Int, Ty::Int],
         names: &["list", "from", "to"],
         result: L,

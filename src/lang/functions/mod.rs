@@ -123,6 +123,8 @@ pub enum Work {
 pub enum Grows {
     /// No larger than its largest argument.
     Never,
+    /// The same, and no more letters or elements than the argument at this place says.
+    Takes(usize),
     /// As large as all arguments together.
     Adds,
     /// Parts of a text: as many as it has bytes, and one.

@@ -361,6 +361,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "substring",
+        grows: Grows::Takes(2),
         params: &[S, Ty::Int, Ty::Int],
         names: &["text", "from", "to"],
         result: S,

@@ -11,6 +11,9 @@ use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStat
 use crate::lang::types::Type;
 use std::cmp::Ordering;
 
+/// How many statements before it a statement is compared with, so that a long policy is read in time.
+const NEAR: usize = 200;
+
 /// Parts that must all hold, or (`false`) not hold.
 type Parts<'p> = Vec<(&'p Expr, bool)>;
 
@@ -30,7 +33,8 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         gives(policy, score, diagnostics);
     }
     for (at, score) in policy.scores.iter().enumerate() {
-        let earlier = policy.scores.iter().take(at).find(|earlier| same_score(policy, earlier, score));
+        let mut before = policy.scores.iter().take(at).skip(at.saturating_sub(NEAR));
+        let earlier = before.find(|earlier| same_score(policy, earlier, score));
         if let Some(earlier) = earlier {
             diagnostics.push(
                 Diagnostic::new(
@@ -58,7 +62,7 @@ fn refusals(policy: &Policy, checks: &[&Check], diagnostics: &mut Vec<Diagnostic
         })
         .collect();
     for (at, (check, later)) in checks.iter().zip(&parts).enumerate() {
-        let mut before = checks.iter().zip(&parts).take(at);
+        let mut before = checks.iter().zip(&parts).take(at).skip(at.saturating_sub(NEAR));
         let Some((earlier, theirs)) = before.find(|(_, earlier)| covers(policy, earlier, later)) else {
             continue;
         };
@@ -96,7 +100,8 @@ fn gives(policy: &Policy, score: &Score, diagnostics: &mut Vec<Diagnostic>) {
         })
         .collect();
     for (at, (span, later)) in parts.iter().enumerate() {
-        let earlier = parts.iter().take(at).find(|(_, earlier)| covers(policy, earlier, later));
+        let mut before = parts.iter().take(at).skip(at.saturating_sub(NEAR));
+        let earlier = before.find(|(_, earlier)| covers(policy, earlier, later));
         if let Some((earlier, _)) = earlier {
             diagnostics.push(said(
                 &codes::SHADOWED_RULE,
