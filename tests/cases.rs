@@ -36,7 +36,8 @@ fn mistake(text: &str) -> (String, String) {
     let mut sources = SourceMap::new();
     let file = sources.add("some.test.yaml", text);
     let said = *cases::read(&sources, file).unwrap_err();
-    (said.message.clone(), sources.text(said.span).to_owned())
+    let help = said.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    (format!("{}{help}", said.message), sources.text(said.span).to_owned())
 }
 
 #[test]
@@ -77,7 +78,7 @@ cases:
 #[test]
 fn a_typing_error_is_a_mistake_and_has_a_place() {
     let (message, _) = mistake("cluster: c\ncases:\n- name: a\n  pod: {name: x}\n  expcet: {}\n");
-    assert!(message.contains("expcet"), "{message}");
+    assert!(message.contains("expcet") && message.ends_with("; did you mean `expect`?"), "{message}");
     let (message, place) = mistake("cluster: c\ncases:\n- name: first\n  pod: {}\n  expect: {nodde: n1}\n");
     assert!(message.contains("nodde") && place.starts_with('{'), "{message} at {place:?}");
     let (message, place) = mistake("cluster: c\ncases:\n- name: first\n  expect: {node: n1}\n");

@@ -683,7 +683,7 @@ fn every_command_ends_with_the_documented_status() {
     let warned = file("warned.bay", b"/// x\npolicy p { filter f { require node.ready } }\n");
     let warned = text(&warned);
     let first = "examples/first/cluster.yaml";
-    let table: [(&[&str], i32); 16] = [
+    let table: [(&[&str], i32); 20] = [
         (&["lint", warned], 0),
         (&["lint", warned, "--deny", "warnings"], 1),
         (&["lint", "--explain", "BP0104"], 0),
@@ -699,6 +699,10 @@ fn every_command_ends_with_the_documented_status() {
         (&["eval", "1 + 1"], 0),
         (&["eval", "node.free.cpu > 1cpu", "--cluster", first, "--node", "nowhere"], 2),
         (&["dry-run", "--cluster", first, "--fail-on", "unschedulable"], 0),
+        (&["eval", "node.free.cpu > 1cpu", "--cluster", first], 2),
+        (&["eval", "pod.priority > 1", "--cluster", first], 2),
+        (&["diff", "old", "new"], 2),
+        (&["lint", warned, "--cluster", first], 2),
         (&["completions", "tcsh"], 2),
     ];
     for (arguments, status) in table {

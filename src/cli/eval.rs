@@ -10,9 +10,10 @@ use crate::diag::{Diagnostic, SourceId, Span, render};
 use crate::dry_run;
 use crate::lang::context::{EvalContext, Moved};
 use crate::lang::interpret::Evaluator;
-use crate::lang::typed::{Expr, Policy};
+use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::Type;
 use crate::lang::value::Value;
+use crate::lang::walk::each_part;
 use crate::model::{Change, NodeInfo, Object, Placement, PodInfo, Snapshot, Symbol, Time};
 use anyhow::Context;
 use serde_json::{Value as Json, json};
@@ -86,6 +87,13 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             return Ok(ExitStatus::Failure);
         }
     };
+    let reads = |root: Root| reads(compiled.expr(), root);
+    if node.is_none() && reads(Root::Node) {
+        anyhow::bail!("the expression reads `node`: say which one with `--node NAME`");
+    }
+    if args.pod.is_none() && (reads(Root::Pod) || reads(Root::Namespace)) {
+        anyhow::bail!("the expression reads `pod` or `ns`: say which pod with `--pod NAME`");
+    }
     let now = Time(jiff::Timestamp::now().as_microsecond());
     // A pod that nobody named stands in for one, and is among no pods.
     let nobody = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
@@ -111,6 +119,13 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         writeln!(out.stdout(), "\n{}", drawn.trim_end())?;
     }
     Ok(ExitStatus::Success)
+}
+
+/// Whether a variable is read somewhere in an expression.
+fn reads(expr: &Expr, root: Root) -> bool {
+    let mut found = matches!(&expr.kind, ExprKind::Root(known) if *known == root);
+    each_part(expr, &mut |part| found |= reads(part, root));
+    found
 }
 
 /// The cluster that is asked about; an empty one when nothing of it is named.

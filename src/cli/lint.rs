@@ -129,7 +129,9 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     } else {
         writeln!(out.stdout(), "{sentence}")?;
     }
-    if let (Some(first), false) = (read.diagnostics.first(), out.quiet) {
+    // What stops the policy is asked about before what is only noted.
+    let first = read.diagnostics.iter().find(|said| said.is_error()).or(read.diagnostics.first());
+    if let (Some(first), false) = (first, out.quiet) {
         let program = out.program;
         writeln!(out.stdout(), "More about one: {program} lint --explain {}", first.code.id)?;
     }

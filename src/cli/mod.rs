@@ -16,6 +16,7 @@ mod dry_run;
 mod explain;
 mod version;
 mod completions;
+mod not_built;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
@@ -126,11 +127,12 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     let arguments: Vec<std::ffi::OsString> = arguments.into_iter().collect();
     let program = program(arguments.first());
     let parsed = command(program)
-        .try_get_matches_from(arguments)
+        .try_get_matches_from(&arguments)
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
+            let error = not_built::refused(&error, &arguments).unwrap_or(error);
             let failed = error.use_stderr();
             #[cfg(feature = "cluster")]
             if let Some(clap::error::ContextValue::String(argument)) =

@@ -186,6 +186,20 @@ pub struct Ended {
     pub account: Vec<(String, Vec<Because>)>,
 }
 
+/// Names the field that was meant, where the message says which fields there are.
+fn with_near_field(said: Diagnostic) -> Diagnostic {
+    let near = said.message.split_once("unknown field `").and_then(|(_, rest)| {
+        let (word, rest) = rest.split_once('`')?;
+        let (_, names) = rest.split_once("expected ")?;
+        let names = names.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`'));
+        crate::diag::suggest::nearest(word, names).map(str::to_owned)
+    });
+    match near {
+        Some(near) => said.with_help(format!("did you mean `{near}`?")),
+        None => said,
+    }
+}
+
 /// Reads a file of tests.
 pub fn read(sources: &SourceMap, file: SourceId) -> Result<CaseFile, Box<Diagnostic>> {
     let text = sources.get(file).map(|source| source.shared_text()).unwrap_or_default();
@@ -194,7 +208,7 @@ pub fn read(sources: &SourceMap, file: SourceId) -> Result<CaseFile, Box<Diagnos
     let mut cases = read.map_err(|error| {
         let said = bad_yaml(file, &text, &error);
         let message = said.message.replace("the file is no YAML: ", "the test cannot be read: ");
-        Box::new(Diagnostic::new(&codes::BAD_TEST, said.span, message))
+        Box::new(with_near_field(Diagnostic::new(&codes::BAD_TEST, said.span, message)))
     })?;
     cases.source = Some(file);
     for (at, case) in cases.cases.iter().enumerate() {
@@ -204,7 +218,7 @@ pub fn read(sources: &SourceMap, file: SourceId) -> Result<CaseFile, Box<Diagnos
             _ => None,
         };
         let bad = |message: String, path: String| {
-            Box::new(Diagnostic::new(&codes::BAD_TEST, span(file, &text, &path), message))
+            Box::new(with_near_field(Diagnostic::new(&codes::BAD_TEST, span(file, &text, &path), message)))
         };
         if let Some(wrong) = wrong {
             return Err(bad(wrong.to_owned(), format!("cases[{at}].name")));
@@ -266,7 +280,7 @@ impl CaseFile {
         let text = bench.sources.get(file).map(|source| source.shared_text()).unwrap_or_default();
         let bad = |message: String, path: &str| {
             let path = format!("cases[{at}].{path}");
-            Box::new(Diagnostic::new(&codes::BAD_TEST, span(file, &text, &path), message))
+            Box::new(with_near_field(Diagnostic::new(&codes::BAD_TEST, span(file, &text, &path), message)))
         };
         let mut world = bench.cluster.clone();
         // Pods of the cluster that wait are no part of the test.

@@ -43,7 +43,7 @@ pub struct Args {
     /// One node, with the values that every part of a rule has there.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Everything: no table is folded; with `--node` also the rules that let the pod in.
+    /// Everything: no table is folded; with `--node` also the rules that let the pod pass.
     #[arg(long)]
     all: bool,
     /// How to print: `text` or `json`.
@@ -247,7 +247,7 @@ impl Said<'_> {
                         plugins.join(", ")
                     })
                 });
-                format!("{pod} {waits}: {fits} of {all} nodes let it in{had}: {}", why::reasons(message))
+                format!("{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}", why::reasons(message))
             }
             _ => text::verdict(self.explanation(), out),
         }

@@ -87,7 +87,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     let of = asked.rules().max(rules.len());
     let pod = &asked.explanation.pod;
     let mut text = if rules.is_empty() {
-        format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it in"))
+        format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it pass"))
     } else {
         let refused = out.paint(Style::Bad, "refused");
         format!("{pod} on {name}: {refused} by {} of {of} rules.\n", rules.len())
@@ -115,7 +115,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     }
     if all {
         for (rule, account) in accounts.iter().filter(|(rule, _)| !rules.contains(&rule.as_str())) {
-            let _ = writeln!(text, "\n  {}   {}   lets it in", out.paint(Style::Name, rule), account.place);
+            let _ = writeln!(text, "\n  {}   {}   lets it pass", out.paint(Style::Name, rule), account.place);
             account_text(asked, account, out, &mut text);
         }
     }
@@ -123,8 +123,8 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     let room = room(asked, info);
     let passed = match (rules.is_empty(), passed) {
         (true, _) | (_, 0) => String::new(),
-        (false, 1) => "The other one lets it in. ".to_owned(),
-        (false, others) => format!("The other {others} let it in. "),
+        (false, 1) => "The other one lets it pass. ".to_owned(),
+        (false, others) => format!("The other {others} let it pass. "),
     };
     if !(passed.is_empty() && room.is_empty()) {
         let _ = writeln!(text, "\n  {passed}{room}");
@@ -180,8 +180,11 @@ fn room(asked: &Asked, info: NodeInfo) -> String {
     if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
 }
 
-/// An amount before the name of its resource: `32` cpu, `500m` cpu, `64Gi` memory.
+/// An amount before the name of its resource: `32` cpu, `1.5` cpu, `500m` cpu, `64Gi` memory.
 fn amount_of(name: &Symbol, amount: i64) -> String {
+    if name.as_str() == "cpu" && amount > 1000 && amount % 1000 != 0 {
+        return (amount as f64 / 1000.0).to_string();
+    }
     let shown = convert::resource(name, amount);
     shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
 }

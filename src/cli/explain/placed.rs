@@ -81,7 +81,7 @@ fn nodes(nodes: &[NodeDetail], out: &Output) -> String {
     rows.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut table = Table::new(&[Column::numbers("NODES"), Column::words("FIRST REFUSED BY")]);
     table.indent = 2;
-    table.row([(Style::Good, count(fit)), (Style::Plain, "none: they let it in".into())]);
+    table.row([(Style::Good, count(fit)), (Style::Plain, "none: they let it pass".into())]);
     for (nodes, reason) in rows {
         table.row([(Style::Plain, count(nodes)), (Style::Plain, reason)]);
     }

@@ -155,16 +155,17 @@ pub fn helps(found: &Found, all: bool, out: &Output) -> String {
         };
         return format!("\nNothing small helps: {tried}; the pod fits after none of them.\n{stopped}");
     }
-    let columns = [Column::numbers(""), Column::words(""), Column::words(""), Column::numbers("")];
+    let columns = [Column::numbers(""), Column::words(""), Column::words(""), Column::words("")];
     let mut table = Table::new(&columns);
     table.indent = 2;
+    let digits = found.helps.iter().map(|change| count(change.nodes.len()).len()).max().unwrap_or(0);
     let shown = if all || found.helps.len() <= LINES { found.helps.len() } else { LINES - 1 };
     for (at, change) in found.helps[..shown].iter().enumerate() {
         let nodes = change.nodes.len();
         let nodes = match nodes {
             many if change.at_least => format!("at least {}", count(many)),
-            1 => "1 node".to_owned(),
-            many => format!("{} nodes", count(many)),
+            1 => format!("{:>digits$} node", 1),
+            many => format!("{:>digits$} nodes", count(many)),
         };
         let wakes = if change.whose == Whose::Wait { "wakes by itself".to_owned() } else { nodes.clone() };
         for (line, step) in change.steps.iter().enumerate() {

@@ -12,6 +12,7 @@ use crate::dry_run::because::Because;
 use crate::dry_run::cases::{self, Bench, CaseFile, Ended};
 use crate::lang::coverage::Coverage;
 use crate::lang::policy_set;
+use anyhow::Context;
 use conditions::Conditions;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -172,7 +173,8 @@ fn run_file(
         declared: args.declared,
         ..setup::From::default()
     };
-    let Some(setup) = setup::read_quietly(&from, out)? else { return Ok(None) };
+    let setup = setup::read_quietly(&from, out).with_context(|| path.display().to_string())?;
+    let Some(setup) = setup else { return Ok(None) };
     let mut pods: Vec<(String, Value)> = Vec::new();
     for name in file.pod_files() {
         let id = read.add(&beside(name))?;

@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diag::{Span, codes};
 use crate::lang::ast::{self, Literal};
 use crate::lang::range::Range;
-use crate::lang::typed::{Expr, ExprKind, Root};
+use crate::lang::typed::{Expr, ExprKind, LetId, Root};
 use crate::lang::types::{Ty, Type};
 use crate::lang::value::{Constant, Value};
 use std::sync::Arc;
@@ -318,12 +318,7 @@ impl Checker<'_> {
         }
         let default = default_text(expr.ty.present());
         let (message, look) = self.absent_message(&expr, &text);
-        let simple = !matches!(strip(&expr.kind), ExprKind::Arithmetic(..));
-        let filled = match default {
-            Some(default) if simple => Some(format!("({text} ?? {default})")),
-            Some(default) => Some(format!("({text} ?? {default})")),
-            None => None,
-        };
+        let filled = default.map(|default| format!("({text} ?? {default})"));
         let help = match (filled, look) {
             (Some(filled), Some(look)) => {
                 let example = example.map_or_else(|| filled.clone(), |example| example(&filled));
@@ -333,12 +328,21 @@ impl Checker<'_> {
                 let example = example.map_or_else(|| filled.clone(), |example| example(&filled));
                 format!("`{example}`")
             }
+            (None, Some(look)) if self.is_of_policy(&expr) => {
+                format!("`{look}` first, or `missing skip` behind the `let`: the policy does not apply then")
+            }
             (None, Some(look)) => format!("`{look}` first"),
             (None, None) => "give a default with `??`".to_owned(),
         };
         self.mistake(&codes::ABSENT_VALUE, expr.span, message, help);
         expr.ty = expr.ty.present().clone();
         expr
+    }
+
+    /// A let of the policy, which may say what is done when it is absent.
+    fn is_of_policy(&self, expr: &Expr) -> bool {
+        let of = |id: &LetId| self.lets.get(id.0 as usize).is_some_and(|of| of.of_policy);
+        matches!(strip(&expr.kind), ExprKind::Let(id) if of(id))
     }
 
     /// Why it may be absent, and how to look first.
@@ -354,19 +358,15 @@ impl Checker<'_> {
             ExprKind::Index(map, key) => {
                 let constant = self.constant_str(key);
                 let map_text = self.excerpt(map.span);
-                let what = match strip(&map.kind) {
-                    ExprKind::Field(_, row) if row.def().name == "labels" => "label",
-                    ExprKind::Field(_, row) if row.def().name == "annotations" => "annotation",
-                    _ if matches!(map.ty.present(), Type::List(_)) => {
-                        let message = format!("`{text}` may be absent: the list may be shorter");
-                        let at = match self.constant(key) {
-                            Some(Value::Int(at)) => at.to_string(),
-                            _ => self.excerpt(key.span).to_owned(),
-                        };
-                        return (message, Some(format!("{verb}size({map_text}) > {at}{tail}")));
-                    }
-                    _ => "key",
-                };
+                if matches!(map.ty.present(), Type::List(_)) {
+                    let message = format!("`{text}` may be absent: the list may be shorter");
+                    let at = match self.constant(key) {
+                        Some(Value::Int(at)) => at.to_string(),
+                        _ => self.excerpt(key.span).to_owned(),
+                    };
+                    return (message, Some(format!("{verb}size({map_text}) > {at}{tail}")));
+                }
+                let what = what_of(map);
                 match constant {
                     Some(key) => (
                         format!("the {what} `{key}` may be absent"),
@@ -391,7 +391,19 @@ impl Checker<'_> {
                 let message = match name {
                     "int" | "float" | "double" | "duration" | "time" | "timestamp" | "as_cpu"
                     | "as_bytes" | "as_count" | "uint" => {
-                        format!("`{text}` has no value where the text is none")
+                        let none = match name {
+                            "duration" => "no duration",
+                            "time" | "timestamp" => "no time",
+                            "as_cpu" | "as_bytes" | "as_count" => "no quantity",
+                            _ => "no number",
+                        };
+                        match args.first().map(|arg| strip(&arg.kind)) {
+                            Some(ExprKind::Index(map, key)) if let Some(key) = self.constant_str(key) => {
+                                let what = what_of(map);
+                                format!("`{text}` is absent where the {what} `{key}` is absent or {none}")
+                            }
+                            _ => format!("`{text}` has no value where the text is {none}"),
+                        }
                     }
                     _ if args.iter().any(|arg| matches!(arg.ty.present(), Type::List(_))) => {
                         format!("`{text}` has no value where the list is empty")
@@ -405,6 +417,15 @@ impl Checker<'_> {
             _ if self.key(expr).is_some() => (format!("`{text}` may be absent"), look(text)),
             _ => (format!("`{text}` may be absent"), None),
         }
+    }
+}
+
+/// What the entries of a map are called.
+fn what_of(map: &Expr) -> &'static str {
+    match strip(&map.kind) {
+        ExprKind::Field(_, row) if row.def().name == "labels" => "label",
+        ExprKind::Field(_, row) if row.def().name == "annotations" => "annotation",
+        _ => "key",
     }
 }
 

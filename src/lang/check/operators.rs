@@ -260,7 +260,13 @@ impl Checker<'_> {
         let mut diagnostic = Diagnostic::new(code, left.span, message)
             .with_label(format!("this is `{a}`"))
             .with_place(right.span, format!("this is `{b}`"));
-        let help = self.mixed_help(left, right, verb);
+        let mut help = self.mixed_help(left, right, verb);
+        if help.is_empty()
+            && verb == "choose between"
+            && let Some(default) = super::expr::default_text(a)
+        {
+            help = format!("both sides have one type: `{default}` is a value of `{a}`");
+        }
         if !help.is_empty() {
             diagnostic = diagnostic.with_help(help);
         }

@@ -6,7 +6,7 @@ use super::scope::{Frame, Place, World};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::ast::{self, BlockKind, Normalize, Text};
 use crate::lang::reads::Reads;
-use crate::lang::typed::{Expr, ExprKind, Give, Root, Score};
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::lang::types::Type;
 use crate::lang::value::Value;
 
@@ -137,9 +137,12 @@ impl<'a> Checker<'a> {
         match normalize {
             Normalize::None => {
                 if !value.range.within(0.0, 100.0) && !value.range.is_empty() {
-                    let help = format!(
-                        "`clamp({text}, 0, 100)`, `percent(a, b)`, `normalize max` or `normalize minmax`"
-                    );
+                    let help = match self.ratio(&value) {
+                        Some((part, whole)) => format!("`give percent({part}, {whole})`"),
+                        None => format!(
+                            "`clamp({text}, 0, 100)`, `percent(a, b)`, `normalize max` or `normalize minmax`"
+                        ),
+                    };
                     let message = format!("a score is 0 to 100, this is {}", range_words(&value));
                     self.mistake(&codes::SCORE_RANGE, value.span, message, help);
                 } else if value.ty == Type::Float
@@ -168,6 +171,26 @@ impl<'a> Checker<'a> {
     }
 
     /// How the part of a node is written as a percentage.
+    /// `a` and `b` of `a / b` of one unit, also as `100 * a / b ?? 0`.
+    fn ratio(&self, value: &Expr) -> Option<(&str, &str)> {
+        match strip(&value.kind) {
+            ExprKind::Coalesce(value, _) => self.ratio(value),
+            ExprKind::Arithmetic(ArithmeticOp::Multiply, by, value) if self.constant(by).is_some() => {
+                self.ratio(value)
+            }
+            ExprKind::Arithmetic(ArithmeticOp::Divide, part, whole) if part.ty.is_numeric() => {
+                let part = match strip(&part.kind) {
+                    ExprKind::Arithmetic(ArithmeticOp::Multiply, by, part) if self.constant(by).is_some() => {
+                        part
+                    }
+                    _ => part,
+                };
+                (part.ty == whole.ty).then(|| (self.excerpt(part.span), self.excerpt(whole.span)))
+            }
+            _ => None,
+        }
+    }
+
     fn percentage_help(&self, value: &Expr, text: &str) -> String {
         if let ExprKind::Resource(resources, _) = strip(&value.kind)
             && let ExprKind::Field(object, _) = strip(&resources.kind)
@@ -271,7 +294,9 @@ fn range_words(value: &Expr) -> String {
         Some(_) if value.range == crate::lang::range::Range::of(&value.ty) => {
             format!("any `{}`", value.ty)
         }
-        Some((low, _)) if value.range.to_string().ends_with("..") => format!("{low} or more"),
+        Some((low, high)) if value.range.to_string().ends_with("..") || high > 9e18 => {
+            format!("{low} or more")
+        }
         Some((_, high)) if value.range.to_string().starts_with("..") => format!("{high} or less"),
         _ => {
             let text = value.range.to_string();

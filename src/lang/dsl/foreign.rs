@@ -156,13 +156,17 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     let token = tokens.get(at)?;
     let span = place(builder, token);
     let next = tokens.get(at + 1).filter(|next| next.start == token.end).map(|next| text(builder, next));
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at)).filter(|before| before.end == token.start);
+    if let (">", Some(before)) = (text(builder, token), before)
+        && text(builder, before) == "<"
+    {
+        let span = builder.span(before.start, token.end);
+        return Some(foreign(span, "`<>` is written `!=` here").with_fix("write `!=`", span, "!="));
+    }
     let (message, fix) = match text(builder, token) {
         "&" => ("`&` is written `&&` here", Some("&&")),
         "|" => ("`|` is written `||` here", Some("||")),
         "~" if next == Some("=") => ("`~=` is written `matches` here", None),
-        ">" if tokens.get(at.wrapping_sub(1)).is_some_and(|before| text(builder, before) == "<") => {
-            ("`<>` is written `!=` here", None)
-        }
         "#" => ("a comment begins with `//`", None),
         "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => {
             ("a curved quote is no quote here", Some("\""))
@@ -303,6 +307,9 @@ fn reserved(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expec
     let token = tokens.get(at)?;
     let word = builder.word(token)?;
     let span = place(builder, token);
+    if word == "if" && expected.all_words().any(|word| word == "when") {
+        return Some(foreign(span, "`if` is written `when` here").with_fix("write `when`", span, "when"));
+    }
     if word == "if" {
         return Some(no_if(span));
     }

@@ -196,7 +196,12 @@ fn zone_at(args: &[Option<Constant>], at: usize) -> Result<TimeZone, (usize, Str
     if let Some(offset) = fixed_offset(name) {
         return Ok(TimeZone::fixed(offset));
     }
-    jiff::tz::db().get(name).map_err(|_| (at, format!("no time zone is called `{name}`")))
+    jiff::tz::db().get(name).map_err(|_| {
+        let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
+        let near = crate::diag::suggest::nearest(name, known.iter().map(String::as_str));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        (at, format!("no time zone is called `{name}`{hint}"))
+    })
 }
 
 fn fixed_offset(name: &str) -> Option<jiff::tz::Offset> {

@@ -130,7 +130,7 @@ pub const ANNOTATION_SIZE: u32 = 262_144;
 /// rules read there are names, phases and messages.
 pub const API_TEXT_SIZE: u32 = 4096;
 /// Elements that a list or map below `spec`, `status` and `metadata` counts with.
-pub const API_LIST_SIZE: u32 = 100;
+pub const API_LIST_SIZE: u32 = 64;
 
 /// The row of a field of an object.
 pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {
