@@ -5,6 +5,7 @@ mod cel;
 mod configuration;
 mod conformance;
 mod deciders;
+mod decoding;
 mod fuzz_corpus;
 mod gangs;
 mod hostile;
