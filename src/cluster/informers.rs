@@ -1,6 +1,7 @@
 //! Watches to Inputs: pods that have not ended, nodes and namespaces, each in watch order, into the driver's one
 //! channel. When all have been listed once, `Synced` follows. A kind that may not be read is said once; until it can
-//! be read, nothing is scheduled, because a decision without it would be a guess.
+//! be read, what needs it is off: without pods and nodes nothing is scheduled, because a decision would be a guess;
+//! without namespaces, policies that read them are not taken into service.
 
 use super::client::Api;
 use super::driver::Mailbox;
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Which kinds are kept whole, because a policy reads beyond their slim fields.
+/// What policies need of the watches: which kinds are kept whole, because a policy reads beyond their slim fields, and
+/// whether there have to be namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
     /// Pods.
@@ -23,6 +25,8 @@ pub struct Needs {
     pub nodes: bool,
     /// Namespaces.
     pub namespaces: bool,
+    /// Whether namespaces are read at all. In-tree plugins do not.
+    pub any_namespace: bool,
 }
 
 impl Needs {
@@ -40,6 +44,7 @@ impl Needs {
             pods: self.pods || other.pods,
             nodes: self.nodes || other.nodes,
             namespaces: self.namespaces || other.namespaces,
+            any_namespace: self.any_namespace || other.any_namespace,
         }
     }
 }
@@ -63,12 +68,12 @@ pub struct WatchState {
 #[derive(Clone)]
 pub struct Informers {
     api: Api,
-    needs: Arc<tokio::sync::watch::Sender<Needs>>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     mailbox: Mailbox,
+    needs: tokio::sync::watch::Sender<Needs>,
     states: Mutex<Vec<WatchState>>,
     changed: tokio::sync::Notify,
     started: AtomicBool,
@@ -91,12 +96,13 @@ impl Informers {
         };
         let shared = Arc::new(Shared {
             mailbox,
+            needs: tokio::sync::watch::Sender::new(Needs::default()),
             states: Mutex::new(RESOURCES.iter().map(|(_, resource)| state(resource)).collect()),
             changed: tokio::sync::Notify::new(),
             started: AtomicBool::new(false),
             synced: AtomicBool::new(false),
         });
-        Self { api: api.clone(), needs: Arc::new(tokio::sync::watch::Sender::new(Needs::default())), shared }
+        Self { api: api.clone(), shared }
     }
 
     /// Starts watching.
@@ -104,7 +110,8 @@ impl Informers {
         self.shared.started.store(true, Ordering::SeqCst);
         for at in 0..RESOURCES.len() {
             let shared = Arc::clone(&self.shared);
-            tokio::spawn(watch_kind(at, self.api.clone(), shared, self.needs.subscribe()));
+            let needs = shared.needs.subscribe();
+            tokio::spawn(watch_kind(at, self.api.clone(), shared, needs));
         }
     }
 
@@ -113,34 +120,49 @@ impl Informers {
         self.shared.states().clone()
     }
 
-    /// Whether every kind has been listed once.
+    /// Whether every kind that is needed has been listed once.
     pub fn is_synced(&self) -> bool {
         self.shared.synced.load(Ordering::SeqCst)
     }
 
     /// Keeps these kinds whole from now on; kinds for which that is new are listed again. Returns when that is done:
     /// policies that read the whole objects may be taken into service then. Before the start it is done at once: the
-    /// first list brings what is needed.
-    pub async fn need(&self, needs: Needs) {
-        self.needs.send_if_modified(|held| std::mem::replace(held, needs) != needs);
-        if !self.shared.started.load(Ordering::SeqCst) {
-            return;
+    /// first list brings what is needed. Fails, and what was needed before goes on being kept, when policies read
+    /// namespaces and these may not be read.
+    pub async fn need(&self, needs: Needs) -> Result<(), String> {
+        let started = self.shared.started.load(Ordering::SeqCst);
+        if started {
+            self.readable(needs)?;
         }
+        self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs) != needs);
+        if !started {
+            return Ok(());
+        }
+        self.shared.settle();
         loop {
             let mut notified = std::pin::pin!(self.shared.changed.notified());
             // From here on no change is missed.
             notified.as_mut().enable();
-            let done = {
-                let states = self.shared.states();
-                RESOURCES
-                    .iter()
-                    .zip(states.iter())
-                    .all(|((kind, _), state)| !needs.of(kind) || state.whole && state.listed)
-            };
+            let done = RESOURCES.iter().zip(self.states()).all(|((kind, _), state)| {
+                let whole = !needs.of(kind) || state.whole && state.listed;
+                whole && (state.listed || *kind != Kind::Namespace || !needs.any_namespace)
+            });
             if done {
-                return;
+                return Ok(());
             }
+            self.readable(needs)?;
             notified.await;
+        }
+    }
+
+    /// Fails when policies read namespaces and these may not be read.
+    fn readable(&self, needs: Needs) -> Result<(), String> {
+        let mut states = RESOURCES.iter().zip(self.states());
+        match states.find(|((kind, _), _)| *kind == Kind::Namespace) {
+            Some((_, WatchState { listed: false, trouble: Some(trouble), .. })) if needs.any_namespace => {
+                Err(format!("a policy reads namespaces, and they cannot be watched: {trouble}"))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -157,14 +179,27 @@ impl Shared {
     }
 
     fn listed(&self, at: usize, whole: bool) {
-        let all = {
-            let mut states = self.states();
-            if let Some(state) = states.get_mut(at) {
-                (state.listed, state.whole, state.trouble) = (true, whole, None);
-                state.seen = Instant::now();
-            }
-            states.iter().all(|state| state.listed)
-        };
+        if let Some(state) = self.states().get_mut(at) {
+            (state.listed, state.whole, state.trouble) = (true, whole, None);
+            state.seen = Instant::now();
+        }
+        self.settle();
+    }
+
+    fn troubled(&self, at: usize, trouble: Trouble) {
+        if let Some(state) = self.states().get_mut(at) {
+            state.trouble = Some(trouble);
+        }
+        self.settle();
+    }
+
+    /// Says so when all that is needed is there for the first time.
+    fn settle(&self) {
+        let any_namespace = self.needs.borrow().any_namespace;
+        let all = RESOURCES.iter().zip(self.states().iter()).all(|((kind, _), state)| {
+            let forbidden = matches!(state.trouble, Some(Trouble::Forbidden { .. }));
+            state.listed || *kind == Kind::Namespace && forbidden && !any_namespace
+        });
         if all && !self.synced.swap(true, Ordering::SeqCst) {
             tracing::info!("caches are synced");
             self.mailbox.input(Input::Synced);
@@ -238,9 +273,7 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
             Seen::Alive => true,
             Seen::Trouble(trouble) => {
                 tracing::error!(resource, "cannot watch: {trouble}");
-                if let Some(state) = shared.states().get_mut(at) {
-                    state.trouble = Some(trouble);
-                }
+                shared.troubled(at, trouble);
                 return true;
             }
         };

@@ -128,7 +128,8 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// Which kinds these policies read beyond the slim fields: by `spec`, `status` or `metadata` of an object.
+/// Which kinds these policies read beyond the slim fields, by `spec`, `status` or `metadata` of an object, and whether
+/// they read namespaces at all.
 pub fn needs(policies: &[Policy]) -> Needs {
     let mut needs = Needs::default();
     for of in policies {
@@ -139,6 +140,7 @@ pub fn needs(policies: &[Policy]) -> Needs {
 }
 
 fn look(expr: &mut Expr, needs: &mut Needs) {
+    needs.any_namespace |= *expr.ty.present() == Type::Object(ObjectType::Namespace);
     if let ExprKind::ApiField(object, _) = &expr.kind {
         let ty = match &object.ty {
             Type::Optional(inner) => inner.as_ref(),

@@ -180,6 +180,8 @@ pub struct Source<P> {
     since: FxHashMap<String, (String, i64)>,
     /// Objects whose verdict may have to be written.
     unwritten: Vec<String>,
+    /// Why what is there is not in service as a set, when it is not: it is tried again at each look.
+    out: Option<String>,
     /// What cannot be written is said once.
     complained: bool,
 }
@@ -215,6 +217,7 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
             revision: 0,
             since: FxHashMap::default(),
             unwritten: Vec::new(),
+            out: None,
             complained: false,
         }
     }
@@ -269,8 +272,14 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
                     }
                 },
             };
-            if changed && let Err(error) = self.serve().await {
-                tracing::error!(%error, "cannot take the policies into service; the older set goes on deciding");
+            if changed || self.out.is_some() {
+                let served = self.serve().await;
+                if let Err(error) = &served
+                    && self.out.as_ref() != Some(error)
+                {
+                    tracing::error!(%error, "cannot take the policies into service; the older set goes on deciding");
+                }
+                self.out = served.err();
             }
             self.write().await;
         }
@@ -474,9 +483,16 @@ impl<P: Clone + Send + Sync + 'static> Source<P> {
         names.sort();
         names.dedup();
         let verdicts = self.store.service().verdicts;
+        let out = self.out.clone().map(|why| Verdict::Waiting { why });
         for name in names {
             let done = match (self.maps.get(&name), verdicts.get(&name)) {
-                (Some(map), Some((verdict, _))) => self.write_one(&name, &map.object, verdict).await,
+                (Some(map), Some((verdict, _))) => {
+                    let verdict = match &out {
+                        Some(waiting) if *verdict == Verdict::Serving => waiting,
+                        _ => verdict,
+                    };
+                    self.write_one(&name, &map.object, verdict).await
+                }
                 // Gone: what served of it serves no more.
                 _ if name.contains('/') && self.history.contains_key(&name) => self.forget(&name).await,
                 _ => Ok(None),

@@ -76,7 +76,8 @@ pub enum Verdict {
         /// The policies whose pods wait, because no text of them is known that compiles.
         holds: Vec<String>,
     },
-    /// It compiles, but another object has a policy of the same name, or orders the queue already.
+    /// It compiles, but another object has a policy of the same name or orders the queue already, or the set of policies
+    /// cannot be taken into service.
     Waiting {
         /// For what.
         why: String,

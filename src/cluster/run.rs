@@ -338,7 +338,7 @@ fn source(
         Box::pin(async move {
             let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
             let made = tokio::task::block_in_place(|| profiles(&policies))?;
-            informers.need(policies::needs(&policies)).await;
+            informers.need(policies::needs(&policies)).await?;
             mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
             Ok(())
         })

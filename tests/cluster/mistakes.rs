@@ -94,6 +94,56 @@ fn a_lease_that_another_program_holds_is_waited_for_and_its_holder_named() {
     load.wait_bound(1, SOON);
 }
 
+#[test]
+fn without_namespaces_only_the_policies_that_read_them_are_off() {
+    let Some(plane) = ControlPlane::shared() else { return };
+    let load = Load::new(plane, "unnamed", 1);
+    let namespace = &load.namespace;
+    plane.kubectl_ok(["create", "serviceaccount", "narrow", "--namespace", namespace]);
+    let account = format!("--serviceaccount={namespace}:narrow");
+    let may = |role: &str, verbs: &str, resources: &str| {
+        let name = format!("{namespace}-{role}");
+        let rule = [format!("--verb={verbs}"), format!("--resource={resources}")];
+        plane.kubectl_ok(["create", "clusterrole", &name, &rule[0], &rule[1]]);
+        plane.kubectl_ok(["create", "clusterrolebinding", &name, &format!("--clusterrole={name}"), &account]);
+    };
+    may("reads", "get,list,watch", "pods,nodes,configmaps");
+    may("writes", "create,patch", "pods/binding,pods/status,configmaps,events,events.events.k8s.io");
+    let kubeconfig = plane.kubeconfig_of_service_account(namespace, "narrow");
+    let verdict = || {
+        let object = plane.get_json(["configmap", "closed", "--namespace", namespace]);
+        object["metadata"]["annotations"]["bayplan.dev/verdict"].as_str().unwrap_or_default().to_owned()
+    };
+    let setup = Setup::new(&load.scheduler).policies_from(namespace).kubeconfig(kubeconfig);
+    let ours = Ours::start(plane, &setup);
+    assert!(ours.said().contains("resources: [\\\"namespaces\\\"], verbs: [\\\"list\\\", \\\"watch\\\"]"));
+    load.create_pods(1, "10m");
+    load.wait_bound(1, SOON);
+    let text = "policy closed {\n  filter open { reject \"the namespace is closed\" when ns.labels[\"closed\"] == \"yes\" }\n}\n";
+    plane.create(&[objects::config_map(
+        namespace,
+        "closed",
+        &[("bayplan.dev/policy", "true")],
+        &[("policy.bay", text)],
+    )]);
+    wait_until("it says what the policy lacks", SOON, || {
+        ours.said().contains("a policy reads namespaces, and they cannot be watched")
+    });
+    wait_until("and on the object", SOON, || verdict() == "Waiting");
+    plane.kubectl_ok(["label", "namespace", namespace, "closed=yes"]);
+    load.create_pods(1, "10m");
+    load.wait_bound(2, SOON);
+    // With the right it is in service, and holds.
+    may("namespaces", "list,watch", "namespaces");
+    wait_until("it serves", Duration::from_secs(60), || verdict() == "Serving");
+    load.create_pods(1, "10m");
+    wait_until("the gate is said", SOON, || {
+        let pods = load.pods();
+        pods.iter().any(|pod| pod.to_string().contains("the namespace is closed"))
+    });
+    assert_eq!(load.bound(), 2);
+}
+
 /// Someone who may read what decisions need, and write nothing.
 fn reader(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
     plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", namespace]);
