@@ -4,6 +4,7 @@ use crate::support::plugins::{Gang, basics, framework};
 use bayplan::diag::SourceMap;
 use bayplan::dry_run::World;
 use bayplan::dry_run::cases::{self, Bench, Mismatch};
+use bayplan::framework::Plugin;
 use bayplan::lang::coverage::Coverage;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::plugins::policy::LeftAlone;
@@ -11,25 +12,30 @@ use bayplan::scheduler::Profiles;
 use bayplan::testing::node;
 use std::sync::Arc;
 
+/// Calls `ask` with a bench that has this cluster, these policies and one profile of these plugins.
+fn at_bench<T>(
+    sources: &SourceMap,
+    cluster: &World,
+    policies: &PolicySet,
+    plugins: Vec<Arc<dyn Plugin>>,
+    ask: impl FnOnce(&Bench) -> T,
+) -> T {
+    let frameworks = vec![framework("default-scheduler", plugins)];
+    let profiles = Arc::new(Profiles { frameworks, revision: 1 });
+    ask(&Bench { sources, cluster, profiles: &profiles, policies, pod_file: &|_| None })
+}
+
 fn results(text: &str) -> Vec<Vec<String>> {
     let mut sources = SourceMap::new();
     let file = sources.add("some.test.yaml", text);
     let read = cases::read(&sources, file).unwrap();
     let world: World = [node("n1").cpu("1").object(), node("n2").cpu("2").object()].into_iter().collect();
     let plugins = basics().into_iter().chain([Arc::new(Gang::default()) as _]).collect();
-    let frameworks = vec![framework("default-scheduler", plugins)];
-    let profiles = Arc::new(Profiles { frameworks, revision: 1 });
-    let policies = PolicySet::default();
-    let bench = Bench {
-        sources: &sources,
-        cluster: &world,
-        profiles: &profiles,
-        policies: &policies,
-        pod_file: &|_| None,
-    };
-    let run = |at| read.run_case(at, &bench, &mut Coverage::default(), false).unwrap().mismatches;
     let words = |of: Mismatch| format!("expected {}; got {}", of.expected, of.got);
-    (0..read.cases.len()).map(|at| run(at).into_iter().map(words).collect()).collect()
+    at_bench(&sources, &world, &PolicySet::default(), plugins, |bench| {
+        let run = |at| read.run_case(at, bench, &mut Coverage::default(), false).unwrap().mismatches;
+        (0..read.cases.len()).map(|at| run(at).into_iter().map(words).collect()).collect()
+    })
 }
 
 fn mistake(text: &str) -> (String, String) {
@@ -119,20 +125,13 @@ fn covered(pods: &str) -> Vec<(String, bool, bool)> {
     .collect();
     let policies = PolicySet::new([compiled.clone()]);
     let own = bayplan::plugins::policy::plugins(&policies, &LeftAlone::default());
-    let frameworks = vec![framework("default-scheduler", basics().into_iter().chain(own).collect())];
-    let profiles = Arc::new(Profiles { frameworks, revision: 1 });
-    let bench = Bench {
-        sources: &sources,
-        cluster: &world,
-        profiles: &profiles,
-        policies: &policies,
-        pod_file: &|_| None,
-    };
     let mut coverage = Coverage::of([&*compiled]);
-    for at in 0..read.cases.len() {
-        let ended = read.run_case(at, &bench, &mut coverage, false).unwrap();
-        assert_eq!(ended.mismatches, [], "{}", read.cases[at].name);
-    }
+    at_bench(&sources, &world, &policies, basics().into_iter().chain(own).collect(), |bench| {
+        for at in 0..read.cases.len() {
+            let ended = read.run_case(at, bench, &mut coverage, false).unwrap();
+            assert_eq!(ended.mismatches, [], "{}", read.cases[at].name);
+        }
+    });
     let seen = coverage.conditions().iter();
     seen.map(|of| (sources.text(of.span).to_owned(), of.seen_true, of.seen_false)).collect()
 }
@@ -196,17 +195,9 @@ fn names_that_nothing_has_are_mistakes_of_the_case() {
         let file = sources.add("some.test.yaml", text);
         let read = cases::read(&sources, file).unwrap();
         let world: World = [node("node-1").cpu("1").object()].into_iter().collect();
-        let frameworks = vec![framework("default-scheduler", basics())];
-        let profiles = Arc::new(Profiles { frameworks, revision: 1 });
-        let policies = PolicySet::default();
-        let bench = Bench {
-            sources: &sources,
-            cluster: &world,
-            profiles: &profiles,
-            policies: &policies,
-            pod_file: &|_| None,
-        };
-        let said = *read.run_case(0, &bench, &mut Coverage::default(), false).unwrap_err();
+        let said = at_bench(&sources, &world, &PolicySet::default(), basics(), |bench| {
+            *read.run_case(0, bench, &mut Coverage::default(), false).unwrap_err()
+        });
         (said.message.clone(), said.help.clone().unwrap_or_default(), sources.text(said.span).to_owned())
     };
     let (message, help, place) = broken("{node: node-2}");

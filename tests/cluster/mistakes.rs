@@ -133,9 +133,21 @@ fn without_namespaces_only_the_policies_that_read_them_are_off() {
     plane.kubectl_ok(["label", "namespace", namespace, "closed=yes"]);
     load.create_pods(1, "10m");
     load.wait_bound(2, SOON);
+    // One that starts with such a policy waits for the right.
+    let late = Ours::spawn(plane, &setup);
+    wait_until("it has read all else", SOON, || {
+        let said = late.said();
+        ["\"pods\" count", "\"nodes\" count", "cannot watch: namespaces"]
+            .iter()
+            .all(|part| said.contains(part))
+    });
+    assert!(plane.get_from(&late.url(), "/readyz").is_none(), "it is not ready");
+    drop(late);
     // With the right it is in service, and holds.
     may("namespaces", "list,watch", "namespaces");
-    wait_until("it serves", Duration::from_secs(60), || verdict() == "Serving");
+    wait_until("it serves", Duration::from_secs(60), || {
+        ours.said().contains("\"policies in service\" revision=2") && verdict() == "Serving"
+    });
     load.create_pods(1, "10m");
     wait_until("the gate is said", SOON, || {
         let pods = load.pods();
