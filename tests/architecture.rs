@@ -46,8 +46,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[("plugins/policy", "lang")];
 
 /// Outside crates that only some places may use.
 const CRATES: &[(&str, &[&str])] = &[
-    ("pest", &["lang/dsl"]),
-    ("pest_derive", &["lang/dsl"]),
+    ("pest", &["lang/syntax"]),
+    ("pest_derive", &["lang/syntax"]),
     ("serde_saphyr", &["lang/sources", "config", "dry_run", "cluster", "cli"]),
     ("kube", &["cluster"]),
     ("k8s_openapi", &["cluster"]),

@@ -5,7 +5,7 @@ use bayplan::diag::SourceMap;
 use bayplan::dry_run::World;
 use bayplan::dry_run::cases::{self, Bench, Mismatch};
 use bayplan::framework::Plugin;
-use bayplan::lang::coverage::Coverage;
+use bayplan::lang::eval::coverage::Coverage;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::plugins::policy::LeftAlone;
 use bayplan::scheduler::Profiles;

@@ -5,11 +5,12 @@
 
 use crate::support::policies::NOW;
 use bayplan::diag::SourceMap;
-use bayplan::lang::context::EvalContext;
-use bayplan::lang::interpret::Evaluator;
-use bayplan::lang::lower::{Env, Lowering};
-use bayplan::lang::value::Value;
-use bayplan::lang::{self, check::Argument};
+use bayplan::lang;
+use bayplan::lang::check::Argument;
+use bayplan::lang::codegen::{Env, Lowering};
+use bayplan::lang::eval::context::EvalContext;
+use bayplan::lang::eval::interpret::Evaluator;
+use bayplan::lang::types::value::Value;
 use bayplan::model::{Change, Snapshot};
 use bayplan::testing::{node, pod};
 use std::path::Path;
@@ -58,7 +59,7 @@ fn is_recorded(value: &Value<'_>, recorded: &serde_json::Value) -> bool {
         }
         ("type", Value::TypeName(name)) => name.as_str() == text,
         ("duration", Value::Int(x)) => {
-            lang::functions::parse_duration(text).is_some_and(|wanted| wanted == *x)
+            lang::language::functions::parse_duration(text).is_some_and(|wanted| wanted == *x)
         }
         ("timestamp", Value::Time(at)) => bayplan::model::Time::parse(text) == Some(*at),
         ("bytes", Value::Blob(bytes)) => {

@@ -5,7 +5,7 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
 use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Scale, Status, Verdicts};
-use bayplan::lang::groups::GroupIndex;
+use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{
     Change, IndexKey, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
 };

@@ -39,7 +39,7 @@ fn said(name: &str, text: &str) -> (Vec<lang::typed::Policy>, Vec<Diagnostic>, S
     let id = sources.add(name, text);
     // A fixture for a cluster of another size says so in its first line.
     let size = text.lines().next().and_then(|line| line.strip_prefix("// --size "));
-    let size = size.map_or_else(lang::cost::Size::default, |size| size.parse().unwrap());
+    let size = size.map_or_else(lang::analysis::cost::Size::default, |size| size.parse().unwrap());
     let (policies, diagnostics) = lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
     let lines = diagnostics.iter().map(|d| line(d, &sources)).collect();
     (policies, diagnostics, lines)
@@ -89,7 +89,7 @@ pub fn golden(name: &str, got: &str) {
 fn expression(text: &str) -> (Option<lang::typed::Expr>, Vec<Diagnostic>, String) {
     let mut sources = SourceMap::new();
     let id = sources.add("expression", text);
-    let (parsed, mut diagnostics) = lang::dsl::parse_expression(sources.get(id).unwrap());
+    let (parsed, mut diagnostics) = lang::syntax::parse_expression(sources.get(id).unwrap());
     let mut checked = None;
     if let Some(parsed) = parsed {
         let (result, found) = lang::check::check_expression(&parsed, text);
@@ -101,22 +101,22 @@ fn expression(text: &str) -> (Option<lang::typed::Expr>, Vec<Diagnostic>, String
 }
 
 /// The value of an expression of constants; `none` too where the compiler says that there is none.
-fn constant(text: &str) -> Result<lang::value::Constant, String> {
+fn constant(text: &str) -> Result<lang::types::value::Constant, String> {
     let (checked, diagnostics, lines) = expression(text);
     if diagnostics.iter().any(|d| d.is_error()) {
         let no_value = diagnostics.iter().all(|d| d.message.ends_with("has no value") || !d.is_error());
-        return if no_value { Ok(lang::value::Value::Absent) } else { Err(lines) };
+        return if no_value { Ok(lang::types::value::Value::Absent) } else { Err(lines) };
     }
     let expr = checked.ok_or("no expression")?;
-    let tables = lang::fold::Tables { params: &[], lets: &[], defs: &[] };
-    lang::fold::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
+    let tables = lang::analysis::fold::Tables { params: &[], lets: &[], defs: &[] };
+    lang::analysis::fold::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
 }
 
 #[test]
 fn examples_of_functions_have_the_values_that_are_written_beside_them() {
     let mut wrong = String::new();
     let mut count = 0;
-    for def in lang::functions::FUNCTIONS.iter().flat_map(|family| family.iter()) {
+    for def in lang::language::functions::FUNCTIONS.iter().flat_map(|family| family.iter()) {
         for (example, expected) in def.examples {
             count += 1;
             match (constant(example), constant(expected)) {
@@ -143,7 +143,7 @@ fn expressions_have_the_types_and_mistakes_that_are_written_below_them() {
             let (checked, _, lines) = expression(written);
             if let Some(expr) = checked {
                 let range = match expr.range {
-                    lang::range::Range::None => String::new(),
+                    lang::types::range::Range::None => String::new(),
                     range => format!(" {range}"),
                 };
                 got.push_str(&format!("    {}{range}\n", expr.ty));

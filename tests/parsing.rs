@@ -3,7 +3,7 @@
 use bayplan::diag::render::{Look, human};
 use bayplan::diag::{Diagnostic, SourceMap};
 use bayplan::lang::sources::policies_in;
-use bayplan::lang::{ast, dsl};
+use bayplan::lang::syntax::{self, ast};
 use std::path::{Path, PathBuf};
 
 fn folder(name: &str) -> PathBuf {
@@ -34,7 +34,7 @@ fn design() -> Vec<(String, String)> {
 fn parse(text: &str) -> (SourceMap, ast::File, Vec<Diagnostic>) {
     let mut sources = SourceMap::new();
     let id = sources.add("test.bay", text);
-    let (file, diagnostics) = dsl::parse(sources.get(id).unwrap());
+    let (file, diagnostics) = syntax::parse(sources.get(id).unwrap());
     (sources, file, diagnostics)
 }
 
@@ -86,7 +86,7 @@ fn report(path: &Path) -> String {
     };
     for policy in policies {
         let source = sources.get(policy).unwrap();
-        let (file, more) = dsl::parse(source);
+        let (file, more) = syntax::parse(source);
         assert_spans(source.text(), &file, &more);
         diagnostics.extend(more);
     }
@@ -348,7 +348,7 @@ fn bytes_that_are_no_text_are_said_with_their_place() {
     assert_eq!(diagnostic.code.slug, "not-utf8");
     let (start, _) = sources.places(diagnostic.span);
     assert_eq!((start.line, start.column, start.offset), (2, 6, 16));
-    assert!(dsl::parse(sources.get(id).unwrap()).1.is_empty());
+    assert!(syntax::parse(sources.get(id).unwrap()).1.is_empty());
 }
 
 /// Literals, precedence and comments of the tree.
@@ -357,7 +357,7 @@ fn the_tree_says_what_was_written() {
     let expr = |text: &str| {
         let mut sources = SourceMap::new();
         let id = sources.add("e", text);
-        let (expr, diagnostics) = dsl::parse_expression(sources.get(id).unwrap());
+        let (expr, diagnostics) = syntax::parse_expression(sources.get(id).unwrap());
         expr.unwrap_or_else(|| panic!("{text}: {diagnostics:?}"))
     };
     let shape = |text: &str| shape(&expr(text));

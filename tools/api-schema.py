@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/lang/schema/api.txt from Kubernetes' OpenAPI description.
+"""Writes src/lang/language/fields/api.txt from Kubernetes' OpenAPI description.
 
 Run as `tools/api-schema.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/swagger.json"` in a
 module that requires k8s.io/kubernetes. One line a structure: its name and its fields; `s` text, `i` int, `I` int of
@@ -61,6 +61,6 @@ while todo:
         for field, schema in sorted(of["properties"].items())
         if field not in LEFT_OUT
     ]
-with open("src/lang/schema/api.txt", "w") as out:
+with open("src/lang/language/fields/api.txt", "w") as out:
     for name in sorted(done):
         out.write(name + " " + " ".join(done[name]) + "\n")

@@ -8,12 +8,12 @@ use super::{ExitStatus, Output, Style};
 use crate::diag::render::Look;
 use crate::diag::{Diagnostic, SourceId, Span, render};
 use crate::dry_run;
-use crate::lang::context::{EvalContext, Moved};
-use crate::lang::interpret::Evaluator;
+use crate::lang::eval::context::{EvalContext, Moved};
+use crate::lang::eval::interpret::Evaluator;
+use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
-use crate::lang::walk::each_part;
+use crate::lang::types::value::Value;
 use crate::model::{Change, NodeInfo, Object, Placement, PodInfo, Snapshot, Symbol, Time};
 use anyhow::Context;
 use serde_json::{Value as Json, json};
@@ -163,7 +163,7 @@ fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec
     let whole = format!("{before}{text}\nrequire true else \"r\" }} }}\n");
     let alone = read.sources.add("expression", text);
     if let Some(source) = read.sources.get(alone) {
-        let (_, mistakes) = crate::lang::dsl::parse_expression(source);
+        let (_, mistakes) = crate::lang::syntax::parse_expression(source);
         if mistakes.iter().any(Diagnostic::is_error) {
             return Err(mistakes);
         }

@@ -2,7 +2,7 @@
 //! A path that cannot be read is an error that names it; what is wrong inside is a diagnostic with a place.
 
 use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
-use crate::lang::cost::Size;
+use crate::lang::analysis::cost::Size;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::sources;
 use anyhow::Context;

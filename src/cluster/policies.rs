@@ -4,11 +4,14 @@
 use super::informers::Needs;
 use super::policy_store::{Compiled, Problem, Texts};
 use crate::diag::{Diagnostic, SourceMap};
+use crate::lang::analysis::fold;
+use crate::lang::compile as compile_text;
+use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::schema::ObjectType;
+use crate::lang::syntax::{self, ast};
+use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
-use crate::lang::{ast, compile as compile_text, dsl, fold, walk};
 use std::sync::Arc;
 
 /// A policy that can be run.
@@ -62,7 +65,7 @@ pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
     for (key, text) in texts {
         let mut sources = SourceMap::new();
         let id = sources.add(key.as_str(), text.as_str());
-        let (file, _) = dsl::parse(sources.get(id)?);
+        let (file, _) = syntax::parse(sources.get(id)?);
         let mut standing = String::new();
         for policy in file.policies() {
             let found = [true, false].into_iter().find_map(|definitions| {

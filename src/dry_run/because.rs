@@ -3,10 +3,10 @@
 
 use super::PodReport;
 use super::coverage::{Moment, named};
-use crate::lang::account::accounts;
-use crate::lang::context::EvalContext;
-use crate::lang::convert;
-use crate::lang::interpret::Shown;
+use crate::lang::eval::account::accounts;
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::eval::interpret::Shown;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::model::{PodInfo, Symbol};
 use crate::scheduler::NodeDetail;

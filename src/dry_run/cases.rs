@@ -23,7 +23,7 @@ use super::because::{Asked, Because};
 use super::coverage::Witness;
 use super::{Options, PodReport, Report, Standing, World, place, run_watched};
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::lang::coverage::Coverage;
+use crate::lang::eval::coverage::Coverage;
 use crate::lang::policy_set::PolicySet;
 use crate::lang::sources::bad_yaml;
 use crate::model::PodInfo;

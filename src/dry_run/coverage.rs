@@ -3,9 +3,9 @@
 //! explained. What is a condition is `lang::coverage`'s to say.
 
 use super::Watcher;
-use crate::lang::context::{EvalContext, Queued};
-use crate::lang::coverage::Coverage;
-use crate::lang::interpret::Evaluator;
+use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::eval::coverage::Coverage;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{Check, PrefilterStatement};
 use crate::model::{Change, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Time};

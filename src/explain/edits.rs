@@ -2,9 +2,9 @@
 //! or to a fork of the cluster, and how it is said. Called by `changes`, which tries them alone and together.
 
 use super::{Explanation, FIT, Whose};
-use crate::lang::convert;
+use crate::lang::eval::convert;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::reads::ReadOf;
+use crate::lang::typed::reads::ReadOf;
 use crate::model::{
     Change, Effect, HostPort, Node, NodeAffinity, NodeId, NodeInfo, PodInfo, Snapshot, Symbol, Taint,
     Toleration, TolerationOperator,

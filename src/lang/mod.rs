@@ -4,38 +4,21 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-pub mod ast;
-pub mod dsl;
-pub mod sources;
 pub mod types;
-pub mod range;
-pub mod schema;
-pub mod value;
-pub mod arith;
-pub mod functions;
-pub mod reads;
+pub mod language;
+pub mod syntax;
 pub mod typed;
-pub mod walk;
-pub mod context;
-pub mod convert;
-pub mod getters;
-pub mod instants;
-pub mod interpret;
-pub mod fold;
+pub mod eval;
 pub mod check;
+pub mod analysis;
 pub mod lint;
-pub mod groups;
-pub mod scores;
-pub mod lower;
-pub mod cost;
-pub mod filing;
+pub mod codegen;
 pub mod policy_set;
-pub mod account;
-pub mod coverage;
+pub mod sources;
 
 use crate::diag::{Diagnostic, Source, codes};
+use analysis::cost::Size;
 use check::Argument;
-use cost::Size;
 use typed::Policy;
 
 /// The stack in bytes that is enough to compile and to evaluate the deepest expression that compiles.
@@ -63,13 +46,13 @@ pub fn compile_for(
     size: Size,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let (file, mut diagnostics) = dsl::parse(source);
+    let (file, mut diagnostics) = syntax::parse(source);
     let (typed, found) = check::check_with(&file, source.text(), arguments);
     diagnostics.extend(found);
-    let mut policies: Vec<Policy> = typed.policies.into_iter().map(fold::fold).collect();
+    let mut policies: Vec<Policy> = typed.policies.into_iter().map(analysis::fold::fold).collect();
     policies.retain(|policy| {
         let before = diagnostics.len();
-        cost::check(policy, size, &mut diagnostics);
+        analysis::cost::check(policy, size, &mut diagnostics);
         lint::shadowed(policy, &mut diagnostics);
         !diagnostics.iter().skip(before).any(|said| said.code == &codes::VALUE_TOO_LARGE)
     });

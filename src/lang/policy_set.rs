@@ -2,13 +2,13 @@
 //!
 //! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
 
-use super::context::EvalContext;
-use super::filing::Filings;
-use super::interpret::Evaluator;
-use super::lower::{self, Statements};
-use super::reads::{ReadOf, Reads};
 use super::typed::Policy;
 use crate::diag::{SourceMap, Span};
+use crate::lang::analysis::preconditions::Filings;
+use crate::lang::codegen::{self, Statements};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::interpret::Evaluator;
+use crate::lang::typed::reads::{ReadOf, Reads};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl std::fmt::Debug for CompiledPolicy {
 impl CompiledPolicy {
     /// Lowers a checked policy.
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
-        let statements = lower::lower(&policy);
-        let deciding = super::check::reads::deciding(&policy);
+        let statements = codegen::lower(&policy);
+        let deciding = crate::lang::analysis::reads::deciding(&policy);
         let reads = all_reads(&policy, &deciding);
         let sees_other_pods = !reads.groups.is_empty()
             || reads.paths.keys().any(|path| {

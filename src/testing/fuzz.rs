@@ -6,7 +6,9 @@
 use crate::config;
 use crate::diag::{Diagnostic, SourceMap, json, render};
 use crate::dry_run::{cases, load};
-use crate::lang::{compile, policy_set::CompiledPolicy, sources::policies_in};
+use crate::lang::compile;
+use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::sources::policies_in;
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
 

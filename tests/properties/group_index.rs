@@ -2,11 +2,11 @@
 
 use super::Random;
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
-use bayplan::lang::context::EvalContext;
-use bayplan::lang::groups::{GroupIndex, Lookup, index_key};
-use bayplan::lang::interpret::Evaluator;
+use bayplan::lang::codegen::groups::{GroupIndex, Lookup, index_key};
+use bayplan::lang::eval::context::EvalContext;
+use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::typed::{Expr, ExprKind, GroupId};
-use bayplan::lang::value::Value;
+use bayplan::lang::types::value::Value;
 use bayplan::model::{Change, Placement};
 use bayplan::testing::{node, pod};
 
@@ -59,7 +59,7 @@ fn a_group_index_is_what_a_rebuild_makes() {
             let expr = Expr {
                 kind: ExprKind::Group(GroupId(0)),
                 ty: bayplan::lang::types::Type::Unknown,
-                range: bayplan::lang::range::Range::None,
+                range: bayplan::lang::types::range::Range::None,
                 span: group.span,
             };
             let mut evaluator = Evaluator::new(&policy.policy, context);

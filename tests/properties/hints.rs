@@ -6,7 +6,7 @@ use super::evaluators::cluster;
 use super::programs::{Programs, Ty};
 use crate::support::policies::{NOW, try_compile};
 use bayplan::framework::{Answer, Framework, Instances, Named, Profile};
-use bayplan::lang::context::EvalContext;
+use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Labels, Namespace, Node, Object, PodInfo, Symbol, Time};

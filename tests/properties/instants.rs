@@ -3,7 +3,7 @@
 
 use super::Random;
 use crate::support::policies::{NOW, compile};
-use bayplan::lang::context::EvalContext;
+use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::typed::Expr;
 use bayplan::model::{Duration, Snapshot, Time};
 use bayplan::testing::pod;

@@ -1,8 +1,9 @@
 //! What a rule looks up by a value of the node costs as much as there are nodes, however many have the same value.
 
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
-use bayplan::lang::context::EvalContext;
-use bayplan::lang::lower::{Pass, Stage, compute, stage};
+use bayplan::lang::analysis::stage::{Stage, stage};
+use bayplan::lang::codegen::{Pass, compute};
+use bayplan::lang::eval::context::EvalContext;
 use bayplan::model::{Node, PodInfo};
 use bayplan::testing::{node, pod};
 use std::sync::Arc;

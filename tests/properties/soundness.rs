@@ -5,12 +5,12 @@ use super::Random;
 use super::evaluators::cluster;
 use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
-use bayplan::lang::context::EvalContext;
-use bayplan::lang::interpret::Evaluator;
-use bayplan::lang::range::Range;
+use bayplan::lang::eval::context::EvalContext;
+use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::typed::Expr;
 use bayplan::lang::types::Type;
-use bayplan::lang::value::Value;
+use bayplan::lang::types::range::Range;
+use bayplan::lang::types::value::Value;
 
 /// Panics when a value is not what the checker said of its expression.
 fn kept(expr: &Expr, value: &Value<'_>) {

@@ -4,7 +4,7 @@ use crate::plugins::{Reserved, reserved};
 use crate::world::World;
 use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{ApiCall, Cycle, Silent};
-use bayplan::lang::groups::GroupIndex;
+use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{Change, Placement, PodKey, Snapshot, Symbol};
 use bayplan::scheduler::{PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};

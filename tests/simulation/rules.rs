@@ -4,8 +4,8 @@
 use crate::world::{World, refused_text};
 use bayplan::diag::SourceMap;
 use bayplan::framework::{ApiCall, Framework, Instances, Named, Plugin, Profile};
-use bayplan::lang::context::EvalContext;
-use bayplan::lang::cost::Size;
+use bayplan::lang::analysis::cost::Size;
+use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
@@ -156,8 +156,9 @@ fn refusal(
                     let mut evaluator = compiled.evaluator(context);
                     let narrows = only.when.as_ref().is_none_or(|when| evaluator.holds(when));
                     let names = evaluator.value(&only.nodes);
-                    let named =
-                        |name: &bayplan::lang::value::Value<'_>| name.as_str() == Some(node.name().as_str());
+                    let named = |name: &bayplan::lang::types::value::Value<'_>| {
+                        name.as_str() == Some(node.name().as_str())
+                    };
                     if narrows && !names.elements().unwrap_or_default().iter().any(named) {
                         return Some(format!("{}: other nodes only", compiled.name()));
                     }

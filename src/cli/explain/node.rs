@@ -5,9 +5,9 @@ use crate::cli::output::{Output, Style};
 use crate::cli::setup::Setup;
 use crate::explain::{Explanation, NodeExplanation};
 use crate::framework::Framework;
-use crate::lang::account::{Account, accounts};
-use crate::lang::context::EvalContext;
-use crate::lang::convert;
+use crate::lang::eval::account::{Account, accounts};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol};
 use serde_json::{Value, json};
@@ -167,7 +167,7 @@ fn values(refusal: &crate::explain::Refusal) -> String {
 
 /// `Room: 2 of 8 nvidia.com/gpu free, 2 needed`
 fn room(asked: &Asked, info: NodeInfo) -> String {
-    let requests = crate::lang::value::named_resources(&asked.pod.requests);
+    let requests = crate::lang::types::value::named_resources(&asked.pod.requests);
     let parts: Vec<String> = requests
         .iter()
         .filter(|(_, needed)| *needed > 0)

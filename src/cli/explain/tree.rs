@@ -3,7 +3,7 @@
 
 use crate::cli::output::{Output, Style};
 use crate::diag::SourceMap;
-use crate::lang::interpret::Shown;
+use crate::lang::eval::interpret::Shown;
 use serde_json::{Value, json};
 
 /// Blanks between the word `false` and the text.

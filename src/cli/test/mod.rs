@@ -10,7 +10,7 @@ use super::{ExitStatus, setup};
 use crate::diag::{Diagnostic, SourceMap, Span};
 use crate::dry_run::because::Because;
 use crate::dry_run::cases::{self, Bench, CaseFile, Ended};
-use crate::lang::coverage::Coverage;
+use crate::lang::eval::coverage::Coverage;
 use crate::lang::policy_set;
 use anyhow::Context;
 use conditions::Conditions;

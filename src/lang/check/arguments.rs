@@ -3,11 +3,11 @@
 use super::Checker;
 use super::scope::{DeclKind, Frame, Place, State, World};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, Literal};
-use crate::lang::range::Range;
+use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{self, ParamId};
 use crate::lang::types::Type;
-use crate::lang::value::{Constant, Value};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
 
 /// An argument of a policy, from `pluginConfig`.
 #[derive(Clone, Debug)]
@@ -251,7 +251,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
                     Json::Number(n) => n.to_string(),
                     other => return Err(format!("`{other}` is no amount")),
                 };
-                crate::lang::functions::set_amount(&mut resource, name, &text)
+                crate::lang::language::functions::set_amount(&mut resource, name, &text)
                     .ok_or_else(|| format!("`{text}` is no amount"))?;
             }
             Ok(Value::resources(resource))
@@ -289,7 +289,7 @@ fn untyped(given: &serde_json::Value) -> Constant {
 
 /// `"500m"`, `"4Gi"`, `"1h30min"`, `"1h30m"`, `"30%"`.
 fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
-    use crate::lang::functions as f;
+    use crate::lang::language::functions as f;
     let made = match ty {
         Type::Cpu => f::parse_cpu(text.strip_suffix("cpu").unwrap_or(text)).map(Value::Int),
         Type::Bytes => f::parse_whole(text.strip_suffix('B').unwrap_or(text)).map(Value::Int),

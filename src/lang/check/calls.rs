@@ -6,12 +6,12 @@ use super::macros::{MACROS, macro_kind, macro_name};
 use super::scope::{State, Uses};
 use super::types::{is_zero, nearest};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, Text};
-use crate::lang::functions::{self, Absence, FunctionId, Prepared};
-use crate::lang::range::Range;
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
-use crate::lang::value::Value;
 use std::sync::Arc;
 
 /// Namespaces of functions: `math.greatest(…)`.

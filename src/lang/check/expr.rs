@@ -2,11 +2,11 @@
 
 use super::Checker;
 use crate::diag::{Span, codes};
-use crate::lang::ast::{self, Literal};
-use crate::lang::range::Range;
+use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{Expr, ExprKind, LetId, Root};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
 use crate::lang::types::{Ty, Type};
-use crate::lang::value::{Constant, Value};
 use std::sync::Arc;
 
 /// The range of a constant.

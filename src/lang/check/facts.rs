@@ -4,12 +4,12 @@
 //! a stack: what was learnt inside a part of an expression or block is forgotten at its end.
 
 use super::Checker;
-use crate::lang::ast::BinaryOp;
-use crate::lang::functions::Absence;
-use crate::lang::range::Range;
+use crate::lang::language::functions::Absence;
+use crate::lang::syntax::ast::BinaryOp;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
-use crate::lang::value::Value;
 use std::fmt::Write;
 
 /// What is known.

@@ -4,12 +4,12 @@ use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::types::nearest;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, Text};
-use crate::lang::range::Range;
-use crate::lang::schema::{self, ObjectType};
+use crate::lang::language::fields::{self, ObjectType};
+use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 use std::sync::Arc;
 
 /// Fields of the language that are not built.
@@ -47,11 +47,11 @@ impl Checker<'_> {
         let optional = object.ty.is_optional();
         match object.ty.present().clone() {
             Type::Object(owner) => self.object_field(object, owner, name, span),
-            Type::Api(api) => match schema::api::field(api, &name.text) {
+            Type::Api(api) => match fields::api::field(api, &name.text) {
                 Some((ty, range)) => self.api_field(object, name, ty, range, span),
                 None => {
-                    let known = schema::api::fields(api);
-                    let what = schema::api::name(api).to_owned();
+                    let known = fields::api::fields(api);
+                    let what = fields::api::name(api).to_owned();
                     self.unknown_field(&what, name, known);
                     self.unknown(span)
                 }
@@ -114,7 +114,7 @@ impl Checker<'_> {
                     (Type::String, "size" | "length") => {
                         Some(format!("`{}.size()`", self.excerpt(object.span)))
                     }
-                    _ if !crate::lang::functions::named(&name.text, true).is_empty() => {
+                    _ if !crate::lang::language::functions::named(&name.text, true).is_empty() => {
                         Some(format!("`{}` is a method: `.{}(…)`", name.text, name.text))
                     }
                     (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
@@ -143,7 +143,7 @@ impl Checker<'_> {
 
     fn object_field(&mut self, object: Expr, owner: ObjectType, name: &ast::Name, span: Span) -> Expr {
         let optional = object.ty.is_optional();
-        if let Some(field) = schema::field(owner, &name.text) {
+        if let Some(field) = fields::field(owner, &name.text) {
             let def = field.def();
             let ty = plain_type(&def.ty);
             let range = match (def.range, &ty) {
@@ -155,16 +155,16 @@ impl Checker<'_> {
             let expr = self.with_range(ExprKind::Field(Box::new(object), field), ty, range, span);
             return self.narrowed(expr);
         }
-        if let Some((ty, range)) = schema::api::root(owner, &name.text) {
+        if let Some((ty, range)) = fields::api::root(owner, &name.text) {
             return self.api_field(object, name, ty, range, span);
         }
         if FIELDS_NOT_BUILT.contains(&(owner, &*name.text)) {
             self.not_built(name.span, format_args!("`{}.{}`", owner.name(), name.text));
             return self.unknown(span);
         }
-        let known: Vec<String> = schema::fields_of(owner)
+        let known: Vec<String> = fields::fields_of(owner)
             .map(|row| row.name.to_owned())
-            .chain(schema::api::roots(owner).map(str::to_owned))
+            .chain(fields::api::roots(owner).map(str::to_owned))
             .collect();
         self.unknown_field(owner.name(), name, known);
         self.unknown(span)
@@ -428,7 +428,7 @@ impl Checker<'_> {
             }
             _ => expr,
         };
-        let name = ast::Name { text: crate::lang::functions::WRAP.into(), span };
+        let name = ast::Name { text: crate::lang::language::functions::WRAP.into(), span };
         self.call_function(&name, false, vec![expr], span, None)
     }
 }

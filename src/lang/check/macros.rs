@@ -3,10 +3,10 @@
 use super::Checker;
 use super::expr::type_range;
 use crate::diag::{Span, codes};
-use crate::lang::ast::{self, Text};
-use crate::lang::range::Range;
+use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, SlotId};
 use crate::lang::types::Type;
+use crate::lang::types::range::Range;
 use std::sync::Arc;
 
 impl Checker<'_> {

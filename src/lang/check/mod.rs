@@ -15,7 +15,6 @@ mod facts;
 mod fields;
 mod macros;
 mod operators;
-pub(in crate::lang) mod reads;
 mod scope;
 mod scores;
 mod statements;
@@ -25,13 +24,13 @@ mod waits;
 
 pub use arguments::Argument;
 
-use super::ast::{self, Text};
-use super::fold;
-use super::range::Range;
 use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
-use super::value::{Constant, Value};
 use crate::diag::{Code, Diagnostic, Span};
+use crate::lang::analysis::fold;
+use crate::lang::syntax::ast::{self, Text};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
 use facts::Facts;
 use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, Frame, Place, Uses, World};
@@ -199,7 +198,7 @@ impl<'a> Checker<'a> {
         result.groups = std::mem::take(&mut self.groups);
         result.slots = std::mem::take(&mut self.slots);
         if !self.incomplete && !self.diagnostics.iter().any(Diagnostic::is_error) {
-            reads::derive(&mut result, &mut self.diagnostics);
+            crate::lang::analysis::reads::derive(&mut result, &mut self.diagnostics);
         }
         result
     }

@@ -4,11 +4,11 @@ use super::Checker;
 use super::expr::strip;
 use super::types::{is_zero, unit_help};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, BinaryOp, UnaryOp};
-use crate::lang::range::Range;
+use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 
 impl Checker<'_> {
     pub(super) fn unary(&mut self, of: &ast::Unary, span: Span) -> Expr {

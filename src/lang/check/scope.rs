@@ -4,12 +4,12 @@
 use super::Checker;
 use super::facts::Facts;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, Text};
-use crate::lang::functions;
-use crate::lang::range::Range;
+use crate::lang::language::functions;
+use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
@@ -264,7 +264,7 @@ const TYPE_NAMES: [&str; 11] =
     ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
 
 fn root(name: &str) -> Option<(Root, Uses, Type)> {
-    use crate::lang::schema::ObjectType::{Namespace, Node, Pod};
+    use crate::lang::language::fields::ObjectType::{Namespace, Node, Pod};
     Some(match name {
         "pod" => (Root::Pod, Uses::POD, Type::Object(Pod)),
         "ns" => (Root::Namespace, Uses::NS, Type::Object(Namespace)),
@@ -498,7 +498,7 @@ impl<'a> Checker<'a> {
                 if !self.allow(Uses::GROUPS, &name, span) {
                     return self.unknown(span);
                 }
-                let ty = Type::Object(crate::lang::schema::ObjectType::Pod).list();
+                let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
                 self.make(ExprKind::Group(id), ty, span)
             }
             State::Def(..) => {

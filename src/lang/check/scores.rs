@@ -4,11 +4,11 @@ use super::Checker;
 use super::expr::strip;
 use super::scope::{Frame, Place, World};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, BlockKind, Normalize, Text};
-use crate::lang::reads::Reads;
+use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
+use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::value::Value;
 
 impl<'a> Checker<'a> {
     pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {
@@ -266,7 +266,7 @@ impl<'a> Checker<'a> {
         let hundred = |value: i64| Expr {
             kind: ExprKind::Constant(Value::Int(value)),
             ty: Type::Int,
-            range: crate::lang::range::Range::int(value),
+            range: crate::lang::types::range::Range::int(value),
             span,
         };
         let gives = vec![
@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
 fn range_words(value: &Expr) -> String {
     match value.range.ends() {
         Some((low, high)) if low == high => format!("{low}"),
-        Some(_) if value.range == crate::lang::range::Range::of(&value.ty) => {
+        Some(_) if value.range == crate::lang::types::range::Range::of(&value.ty) => {
             format!("any `{}`", value.ty)
         }
         Some((low, high)) if value.range.to_string().ends_with("..") || high > 9e18 => {

@@ -5,15 +5,15 @@ use super::expr::strip;
 use super::facts::Facts;
 use super::scope::{Frame, LocalKind, Place, State, World};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, BlockKind, Resolvable, StatementKind, Text};
-use crate::lang::reads::Reads;
-use crate::lang::schema::ObjectType;
+use crate::lang::language::fields::ObjectType;
+use crate::lang::syntax::ast::{self, BlockKind, Resolvable, StatementKind, Text};
+use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
     Check, CompareOp, Expr, ExprKind, Filing, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only,
     Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::value::Value;
 use rustc_hash::FxHashMap;
 
 impl<'a> Checker<'a> {
@@ -360,8 +360,12 @@ impl<'a> Checker<'a> {
         self.frame.world = World::Raw;
         let ((condition, slot), _) = self.in_frame(Place::Group, |this| {
             let ty = Type::Object(ObjectType::Pod);
-            let slot =
-                this.add_variable(&of.variable.text, of.variable.span, ty, crate::lang::range::Range::None);
+            let slot = this.add_variable(
+                &of.variable.text,
+                of.variable.span,
+                ty,
+                crate::lang::types::range::Range::None,
+            );
             (this.condition(&of.condition), slot)
         });
         self.frame.world = world;

@@ -3,12 +3,12 @@
 use super::Checker;
 use super::scope::DeclKind;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast;
-use crate::lang::range::Range;
-use crate::lang::schema::ObjectType;
+use crate::lang::language::fields::ObjectType;
+use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
 use crate::lang::types::{RecordType, Type};
-use crate::lang::value::Value;
 use crate::model::Resource;
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //! any further. Names are taken as they are written: a variable that hides a let counts as the let.
 
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{
+use crate::lang::analysis::cost::with_commas;
+use crate::lang::syntax::ast::{
     self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, TemplatePart, Text, TypeExpr, TypeExprKind,
 };
-use crate::lang::cost::with_commas;
 use rustc_hash::FxHashMap;
 
 /// Most parts of one expression, or of one type, with everything written out that it names.

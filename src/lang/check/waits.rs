@@ -3,11 +3,11 @@
 use super::Checker;
 use super::scope::{DeclKind, Place, State};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::ast::{self, BlockKind};
-use crate::lang::reads::Reads;
+use crate::lang::syntax::ast::{self, BlockKind};
+use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
 use crate::lang::types::Type;
-use crate::lang::value::Value;
+use crate::lang::types::value::Value;
 
 /// A pod waits at most 15 minutes at permit.
 const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;

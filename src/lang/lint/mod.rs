@@ -1,7 +1,7 @@
 //! Lints: what is allowed and probably not meant.
 //!
 //! Those that look at the tree alone are run here; those that need types, ranges and what is known at a place
-//! are found by `lang::check` on its way, or in the typed tree (`shadow.rs`, `lang::cost`). All have a row in [`LINTS`] with an example of each kind, and all can
+//! are found by `lang::check` on its way, or in the typed tree (`shadow.rs`, `lang::analysis::cost`). All have a row in [`LINTS`] with an example of each kind, and all can
 //! be silenced by `// bayplan: allow(slug) because …`; what a comment silences for nothing is a finding too.
 
 mod rules;
@@ -11,8 +11,8 @@ mod shadow;
 pub use rules::LINTS;
 pub use shadow::check as shadowed;
 
-use super::ast::File;
 use crate::diag::{Code, Diagnostic, Severity, codes};
+use crate::lang::syntax::ast::File;
 
 /// A lint. What it means and why are in its row of the table of codes.
 pub struct Lint {
@@ -78,7 +78,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let id = sources.add("lint.bay", text);
         // Small enough for a rule that grows with its square.
-        let size = crate::lang::cost::Size { nodes: 100, pods: 1_000 };
+        let size = crate::lang::analysis::cost::Size { nodes: 100, pods: 1_000 };
         crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Used by `shadow.rs`. Nothing is computed: `a < b` and `b > a` are not the same here.
 
-use crate::lang::lower::shape::peel;
+use crate::lang::analysis::shape::peel;
 use crate::lang::typed::{Expr, ExprKind, Macro, Policy, SlotId};
 
 /// Whether two expressions of a policy say the same.

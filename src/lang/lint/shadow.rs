@@ -6,7 +6,7 @@
 
 use super::same::same;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::lower::shape::{constant, peel};
+use crate::lang::analysis::shape::{constant, peel};
 use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStatement, Score};
 use crate::lang::types::Type;
 use std::cmp::Ordering;

@@ -5,10 +5,10 @@ use super::{PolicyPlugin, SYSTEM_PRIORITY, queued, refusal};
 use crate::framework::{
     Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
-use crate::lang::context::{EvalContext, Moved, NOTHING_MOVED};
-use crate::lang::lower::{CompiledPrefilter, Env, compute};
+use crate::lang::codegen::{CompiledPrefilter, Env, compute};
+use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
 use crate::lang::typed::Missing;
-use crate::lang::value::Constant;
+use crate::lang::types::value::Constant;
 use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
 use std::sync::Arc;
 

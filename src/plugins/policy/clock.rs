@@ -3,10 +3,10 @@
 
 use super::PolicyPlugin;
 use crate::framework::Handle;
-use crate::lang::context::EvalContext;
-use crate::lang::instants::{next_minute, reads_clock};
-use crate::lang::interpret::Evaluator;
-use crate::lang::lower::depends;
+use crate::lang::analysis::clock::{next_minute, reads_clock};
+use crate::lang::analysis::stage::depends;
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::{Expr, PrefilterStatement};
 use crate::model::Time;
 

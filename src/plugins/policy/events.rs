@@ -2,9 +2,9 @@
 //! statements; whether one event helps one pod is in `hints.rs`.
 
 use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
+use crate::lang::language::fields::{Eviction, Moves};
 use crate::lang::policy_set::{CompiledPolicy, merge};
-use crate::lang::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::schema::{Eviction, Moves};
+use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
 use crate::lang::typed::{Check, PrefilterStatement};
 use crate::model::{Kinds, Symbol};
 

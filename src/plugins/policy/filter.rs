@@ -4,10 +4,11 @@
 use super::attempt::Attempt;
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
-use crate::lang::context::EvalContext;
-use crate::lang::convert;
-use crate::lang::interpret::Evaluator;
-use crate::lang::lower::{CompiledCheck, Env, Pass, depends};
+use crate::lang::analysis::stage::depends;
+use crate::lang::codegen::{CompiledCheck, Env, Pass};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::{Check, Expr, ExprKind, Policy};
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 

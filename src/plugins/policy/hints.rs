@@ -12,11 +12,11 @@ use crate::framework::{
     ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
     Handle, QueueingHint,
 };
-use crate::lang::context::EvalContext;
-use crate::lang::groups::can_be_indexed;
-use crate::lang::interpret::Evaluator;
-use crate::lang::reads::Polarity;
+use crate::lang::codegen::groups::can_be_indexed;
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
+use crate::lang::typed::reads::Polarity;
 use crate::model::{NodeId, PodInfo};
 
 impl PolicyPlugin {

@@ -28,10 +28,10 @@ use crate::framework::{
     Concern, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort,
     Reads, Score, Status,
 };
-use crate::lang::context::{EvalContext, Queued};
-use crate::lang::filing::Must;
-use crate::lang::groups::{GroupIndex, can_be_indexed, index_key};
-use crate::lang::interpret::Evaluator;
+use crate::lang::analysis::preconditions::Must;
+use crate::lang::codegen::groups::{GroupIndex, can_be_indexed, index_key};
+use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, Reason};
 use crate::model::{Index, IndexKey, Symbol, Time};

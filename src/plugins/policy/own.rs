@@ -2,13 +2,13 @@
 //! condition at one moment. Made when a policy becomes a plugin; asked by `permit.rs`.
 
 use super::waits::Question;
-use crate::lang::context::EvalContext;
-use crate::lang::convert;
-use crate::lang::interpret::Evaluator;
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
-use crate::lang::value::Ordered;
-use crate::lang::walk;
+use crate::lang::types::value::Ordered;
 
 /// For each condition of a policy's permits what it reads of the pod itself.
 pub(super) struct Owns {
@@ -68,7 +68,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         | ExprKind::Slot(_)
         | ExprKind::CallDef(..) => Reads { pod: false, other: true },
         // Where a pod is placed is no part of the pod.
-        ExprKind::Field(_, field) if field.def().moves == crate::lang::schema::Moves::Placement => {
+        ExprKind::Field(_, field) if field.def().moves == crate::lang::language::fields::Moves::Placement => {
             Reads { pod: false, other: true }
         }
         ExprKind::Macro(_) => Reads { pod: false, other: true },
@@ -93,7 +93,9 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
     match &expr.kind {
         // The pod as a whole, or the node it is on.
         ExprKind::Root(Root::Pod | Root::Namespace | Root::Node) => false,
-        ExprKind::Field(object, field) if field.def().moves == crate::lang::schema::Moves::Placement => {
+        ExprKind::Field(object, field)
+            if field.def().moves == crate::lang::language::fields::Moves::Placement =>
+        {
             // Of a member it is the group's; of the pod itself it is its own.
             !reads(policy, object).pod && collect(policy, object, parts)
         }

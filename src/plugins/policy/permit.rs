@@ -8,12 +8,12 @@ use super::own::Own;
 use super::waits::{Moment, Question, WaitKey, Waits};
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Actor, Handle, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
-use crate::lang::context::EvalContext;
-use crate::lang::convert;
-use crate::lang::interpret::Evaluator;
-use crate::lang::lower::{CompiledWait, Env};
+use crate::lang::codegen::{CompiledWait, Env};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
-use crate::lang::value::{Ordered, Value};
+use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Duration, NodeId, PodInfo, PodKey, Snapshot, Time};
 
 /// What was seen of a `wait`.

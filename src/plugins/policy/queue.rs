@@ -2,9 +2,9 @@
 
 use super::PolicyPlugin;
 use crate::framework::{QueueSort, QueuedPodInfo, SortKey};
-use crate::lang::context::{EvalContext, Queued};
-use crate::lang::lower::Env;
-use crate::lang::value::Value;
+use crate::lang::codegen::Env;
+use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::types::value::Value;
 use crate::model::Snapshot;
 
 impl QueueSort for PolicyPlugin {

@@ -5,7 +5,7 @@
 use super::PolicyPlugin;
 use super::attempt::Attempt;
 use crate::framework::{Feasible, Handle, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status};
-use crate::lang::lower::Pass;
+use crate::lang::codegen::Pass;
 use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
 

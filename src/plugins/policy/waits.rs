@@ -1,7 +1,7 @@
 //! [`Waits`]: the groups that wait at a policy's permit, each with one deadline and the pods that wait for it; and what
 //! was found out of them at this moment, so that a group is judged once and not once for each of its members.
 
-use crate::lang::value::Ordered;
+use crate::lang::types::value::Ordered;
 use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Time};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

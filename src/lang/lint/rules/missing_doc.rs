@@ -1,8 +1,8 @@
 //! The lint `missing-doc`: a policy without a doc comment.
 
 use crate::diag::{Diagnostic, codes};
-use crate::lang::ast::{File, ItemKind};
 use crate::lang::lint::Lint;
+use crate::lang::syntax::ast::{File, ItemKind};
 
 /// The row of the table.
 pub static LINT: Lint = Lint {

@@ -1,4 +1,4 @@
-//! The lint `quadratic-rule`: a rule that grows with the square of the cluster; found by `lang::cost`.
+//! The lint `quadratic-rule`: a rule that grows with the square of the cluster; found by `lang::analysis::cost`.
 
 use crate::diag::codes;
 use crate::lang::lint::Lint;

@@ -1,0 +1,220 @@
+//! Constants: what an expression is when it needs no pod, node or clock.
+//!
+//! [`constant`] is asked by the checker wherever the language wants a constant (names of resources, patterns,
+//! weights, params); [`fold`] puts constants in the place of whole expressions afterwards. How operations
+//! behave is in `arith.rs` and `interpret.rs`, so that a folded expression has the value that it would have
+//! had. What would be larger than a computed text or list may be stays as it is; `cost` says so.
+
+use super::cost;
+use crate::lang::eval::interpret;
+use crate::lang::typed::walk;
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Let, Param, Policy, PrefilterStatement, ReasonPart};
+use crate::lang::types::value::{Constant, Value};
+
+/// What constants may refer to.
+#[derive(Clone, Copy)]
+pub struct Tables<'t> {
+    /// Arguments of the policy.
+    pub params: &'t [Param],
+    /// Its lets.
+    pub lets: &'t [Let],
+    /// Its defs.
+    pub defs: &'t [crate::lang::typed::Def],
+}
+
+/// The value of an expression that is made of constants only.
+pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
+    let value = |expr: &Expr| constant(expr, tables);
+    Some(match &expr.kind {
+        ExprKind::Constant(constant) => constant.clone(),
+        ExprKind::Param(id) => tables.params.get(id.0 as usize)?.value.clone(),
+        ExprKind::Let(id) => constant(&tables.lets.get(id.0 as usize)?.value, tables)?,
+        ExprKind::Present(inner) => value(inner)?,
+        ExprKind::Widen(inner) => interpret::widen(value(inner)?),
+        ExprKind::Has(inner) => match &inner.kind {
+            ExprKind::Resource(resources, name) => Value::Bool(value(name)?.is_in(&value(resources)?)),
+            _ => Value::Bool(!value(inner)?.is_absent()),
+        },
+        ExprKind::Not(inner) => Value::Bool(!value(inner)?.holds()),
+        ExprKind::Negate(inner) => interpret::negate(value(inner)?),
+        ExprKind::And(left, right) => match value(left) {
+            Some(Value::Bool(false)) => Value::Bool(false),
+            left => {
+                let right = value(right)?;
+                if right.holds() { left? } else { Value::Bool(false) }
+            }
+        },
+        ExprKind::Or(left, right) => match value(left) {
+            Some(Value::Bool(true)) => Value::Bool(true),
+            left => {
+                let right = value(right)?;
+                if right.holds() { Value::Bool(true) } else { left? }
+            }
+        },
+        ExprKind::Equal(left, right) => Value::Bool(value(left)?.equals(&value(right)?)),
+        ExprKind::Compare(op, left, right) => {
+            Value::Bool(interpret::compare(*op, &value(left)?, &value(right)?))
+        }
+        ExprKind::In(left, right) => Value::Bool(value(left)?.is_in(&value(right)?)),
+        ExprKind::Arithmetic(op, left, right) => {
+            let (a, b) = (value(left)?, value(right)?);
+            if *op == ArithmeticOp::Add && !cost::fits_together(&a, &b) {
+                return None;
+            }
+            interpret::arithmetic(*op, &left.ty, &right.ty, a, b)
+        }
+        ExprKind::Conditional(condition, then, otherwise) => {
+            if value(condition)?.holds() {
+                value(then)?
+            } else {
+                value(otherwise)?
+            }
+        }
+        ExprKind::Coalesce(left, right) => match value(left)? {
+            Value::Absent => value(right)?,
+            left => left,
+        },
+        ExprKind::List(elements) => {
+            let mut items = Vec::with_capacity(elements.len());
+            for (element, optional) in elements {
+                let item = value(element)?;
+                if !(*optional && item.is_absent()) {
+                    items.push(item);
+                }
+            }
+            Value::List(items.into())
+        }
+        ExprKind::Map(entries) => {
+            let mut pairs = Vec::with_capacity(entries.len());
+            for (key, item, optional) in entries {
+                let (key, item) = (value(key)?, value(item)?);
+                if !(*optional && item.is_absent()) {
+                    pairs.push((key, item));
+                }
+            }
+            Value::map(pairs)
+        }
+        ExprKind::Record(values) => Value::Record(values.iter().map(value).collect::<Option<_>>()?),
+        ExprKind::RecordField(object, at) => match value(object)? {
+            Value::Record(fields) => Value::optional(fields.get(*at).cloned()),
+            _ => Value::Absent,
+        },
+        ExprKind::Index(object, index) => {
+            let (object, index) = (value(object)?, value(index)?);
+            if index.is_absent() { Value::Absent } else { object.index(&index) }
+        }
+        ExprKind::Resource(resources, name) => match (value(resources)?, value(name)?) {
+            (resources @ Value::Resources(_), name) => resources.key(name.as_str()?),
+            _ => Value::Absent,
+        },
+        ExprKind::Call(function, args, prepared) => {
+            let args = args.iter().map(value).collect::<Option<Vec<_>>>()?;
+            if !cost::fits(function.def(), &args) {
+                return None;
+            }
+            (function.def().body)(&args, prepared)
+        }
+        ExprKind::CallDef(id, args) if args.is_empty() => {
+            constant(&tables.defs.get(id.0 as usize)?.body, tables)?
+        }
+        ExprKind::CallDef(..)
+        | ExprKind::Macro(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Root(_)
+        | ExprKind::Group(_)
+        | ExprKind::Now
+        | ExprKind::Field(..)
+        | ExprKind::ApiField(..) => return None,
+    })
+}
+
+/// Puts constants in the place of the expressions of a policy that are made of constants only.
+pub fn fold(mut policy: Policy) -> Policy {
+    let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
+    let tables = Tables { params: &params, lets: &lets, defs: &defs };
+    each_expression(&mut policy, &mut |expr| fold_expr(expr, tables));
+    policy
+}
+
+fn fold_expr(expr: &mut Expr, tables: Tables<'_>) {
+    if matches!(expr.kind, ExprKind::Constant(_)) {
+        return;
+    }
+    if let Some(value) = constant(expr, tables) {
+        expr.kind = ExprKind::Constant(value);
+        return;
+    }
+    walk::each_part_mut(expr, &mut |part| fold_expr(part, tables));
+}
+
+/// Calls `f` for every whole expression of a policy.
+pub fn each_expression(policy: &mut Policy, f: &mut impl FnMut(&mut Expr)) {
+    policy.applies.iter_mut().for_each(&mut *f);
+    for of in &mut policy.lets {
+        f(&mut of.value);
+        if let Some(crate::lang::typed::Missing::Reject(reason)) = &mut of.missing {
+            reason_expressions(reason, f);
+        }
+    }
+    policy.defs.iter_mut().for_each(|def| f(&mut def.body));
+    for group in &mut policy.groups {
+        for key in &mut group.keys {
+            f(&mut key.member);
+            f(&mut key.pod);
+        }
+        group.rest.iter_mut().for_each(&mut *f);
+    }
+    let check = |check: &mut crate::lang::typed::Check, f: &mut dyn FnMut(&mut Expr)| {
+        if let Some(condition) = &mut check.condition {
+            f(condition);
+        }
+        reason_expressions(&mut check.reason, &mut |expr| f(expr));
+    };
+    policy.gates.iter_mut().for_each(|gate| check(gate, f));
+    if let Some(queue) = &mut policy.queue {
+        queue.keys.iter_mut().for_each(|key| f(&mut key.value));
+    }
+    for prefilter in &mut policy.prefilters {
+        for statement in &mut prefilter.statements {
+            match statement {
+                PrefilterStatement::Check(of) => check(of, f),
+                PrefilterStatement::Only(only) => {
+                    f(&mut only.nodes);
+                    if let Some(when) = &mut only.when {
+                        f(when);
+                    }
+                }
+            }
+        }
+    }
+    for filter in &mut policy.filters {
+        filter.checks.iter_mut().for_each(|of| check(of, f));
+    }
+    for score in &mut policy.scores {
+        for give in &mut score.gives {
+            if let Some(when) = &mut give.when {
+                f(when);
+            }
+            if let Some(value) = &mut give.value {
+                f(value);
+            }
+        }
+    }
+    for permit in &mut policy.permits {
+        permit.checks.iter_mut().for_each(|of| check(of, f));
+        for wait in &mut permit.waits {
+            f(&mut wait.patience);
+            f(&mut wait.until);
+            reason_expressions(&mut wait.reason, f);
+        }
+    }
+}
+
+fn reason_expressions(reason: &mut crate::lang::typed::Reason, f: &mut impl FnMut(&mut Expr)) {
+    for part in &mut reason.parts {
+        if let ReasonPart::Hole(hole) = part {
+            f(hole);
+        }
+    }
+    reason.details.iter_mut().for_each(|(_, value)| f(value));
+}

@@ -1,0 +1,173 @@
+//! When a sub-expression can be computed: the binding times of the language.
+//!
+//! Read by `expr.rs` and `columns.rs`, which compute what belongs to the pod once per pod, and by `plan`.
+
+use crate::lang::typed::walk;
+use crate::lang::typed::{Expr, ExprKind, Policy, Root};
+
+/// When an expression can be computed, earliest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stage {
+    /// When the policy is compiled.
+    Const,
+    /// Once per pod.
+    Pod,
+    /// Once per change of the node.
+    Node,
+    /// A lookup: something of the pod equals a label of the node, or elements are found by a value of the node.
+    Index,
+    /// Per pod and node.
+    Pair,
+}
+
+impl Stage {
+    /// The word that `plan` prints.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Const => "const",
+            Stage::Pod => "pod",
+            Stage::Node => "node",
+            Stage::Index => "index",
+            Stage::Pair => "pair",
+        }
+    }
+}
+
+/// What an expression depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Depends {
+    /// The pod, its namespace, the cluster as a whole, the clock.
+    pub pod: bool,
+    /// The node that is looked at.
+    pub node: bool,
+    /// Variables of macros that stand outside of it: lowest number of a free slot is all that matters, so a flag.
+    pub free: bool,
+}
+
+impl Depends {
+    fn join(self, other: Self) -> Self {
+        Self { pod: self.pod || other.pod, node: self.node || other.node, free: self.free || other.free }
+    }
+
+    /// The stage of an expression with these dependencies.
+    pub fn stage(self) -> Stage {
+        match (self.pod, self.node) {
+            (false, false) => Stage::Const,
+            (true, false) => Stage::Pod,
+            (false, true) => Stage::Node,
+            (true, true) => Stage::Pair,
+        }
+    }
+}
+
+/// The stage of an expression.
+pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
+    match &expr.kind {
+        ExprKind::Equal(left, right) | ExprKind::In(left, right) => {
+            let of = |side: &Expr| depends(policy, side, &mut Vec::new()).stage();
+            let label = |side: &Expr| super::shape::node_label(policy, side).is_some();
+            if label(left) && of(right) <= Stage::Pod || label(right) && of(left) <= Stage::Pod {
+                return if of(left).max(of(right)) == Stage::Node && of(left).min(of(right)) == Stage::Const {
+                    Stage::Node
+                } else {
+                    Stage::Index
+                };
+            }
+            if let ExprKind::In(element, list) = &expr.kind
+                && crate::lang::codegen::lookups::is_looked_up(policy, element, list)
+                && of(list) <= Stage::Pod
+            {
+                return Stage::Index;
+            }
+            depends(policy, expr, &mut Vec::new()).stage()
+        }
+        ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
+            Some(of) => stage(policy, &of.value),
+            None => Stage::Pod,
+        },
+        _ if crate::lang::codegen::lookups::answer_keys(policy, expr).is_some() => Stage::Index,
+        _ => depends(policy, expr, &mut Vec::new()).stage(),
+    }
+}
+
+/// Whether the first thing that `expr` names is the node: then it depends on it, whatever else it names.
+pub fn begins_at_node(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Root(Root::Node) => true,
+        ExprKind::Field(first, _)
+        | ExprKind::ApiField(first, _)
+        | ExprKind::RecordField(first, _)
+        | ExprKind::Present(first)
+        | ExprKind::Widen(first)
+        | ExprKind::Has(first)
+        | ExprKind::Not(first)
+        | ExprKind::Negate(first)
+        | ExprKind::Index(first, _)
+        | ExprKind::Resource(first, _)
+        | ExprKind::And(first, _)
+        | ExprKind::Or(first, _)
+        | ExprKind::Equal(first, _)
+        | ExprKind::Compare(_, first, _)
+        | ExprKind::In(first, _)
+        | ExprKind::Arithmetic(_, first, _)
+        | ExprKind::Coalesce(first, _)
+        | ExprKind::Conditional(first, _, _) => begins_at_node(first),
+        _ => false,
+    }
+}
+
+/// What `expr` depends on; `bound` are the slots that are bound around it and inside of what is asked about.
+pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
+    let pod = Depends { pod: true, ..Depends::default() };
+    match &expr.kind {
+        ExprKind::Constant(_) | ExprKind::Param(_) => Depends::default(),
+        ExprKind::Let(id) => {
+            // A let sees no slot but its own.
+            policy.lets.get(id.0 as usize).map_or(pod, |of| depends(policy, &of.value, &mut Vec::new()))
+        }
+        ExprKind::Slot(slot) => Depends { free: !bound.contains(&slot.0), ..Depends::default() },
+        ExprKind::Root(Root::Node) => Depends { node: true, ..Depends::default() },
+        ExprKind::Root(_) | ExprKind::Now => pod,
+        ExprKind::Group(group) => match policy.groups.get(group.0 as usize) {
+            Some(group) => {
+                let mut of = pod;
+                let mut inner = vec![group.slot.0];
+                for condition in &group.rest {
+                    of = of.join(depends(policy, condition, &mut inner));
+                }
+                of
+            }
+            None => pod,
+        },
+        // A field of a pod or node that is reached otherwise than by `node` depends on the snapshot.
+        ExprKind::Field(object, _) | ExprKind::ApiField(object, _) => {
+            let of = depends(policy, object, bound);
+            if of.node { of } else { of.join(pod) }
+        }
+        ExprKind::CallDef(def, _) => {
+            let of = policy.defs.get(def.0 as usize).map(|def| {
+                let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
+                depends(policy, &def.body, &mut inner)
+            });
+            parts_depend(policy, expr, bound).join(of.unwrap_or_default())
+        }
+        ExprKind::Macro(of) => {
+            let mut all = depends(policy, &of.over, bound);
+            let depth = bound.len();
+            bound.push(of.slot.0);
+            bound.extend(of.second.map(|slot| slot.0));
+            for part in of.condition.iter().chain(&of.body) {
+                all = all.join(depends(policy, part, bound));
+            }
+            bound.truncate(depth);
+            all
+        }
+        _ => parts_depend(policy, expr, bound),
+    }
+}
+
+fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
+    let mut all = Depends::default();
+    walk::each_part(expr, &mut |part| all = all.join(depends(policy, part, bound)));
+    all
+}

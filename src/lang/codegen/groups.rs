@@ -1,0 +1,207 @@
+//! Groups as an index: the pods of `group NAME = p in pods where p.path == pod.path && …`, kept by the values of the
+//! paths, so that asking for one pod's group does not walk all pods.
+//!
+//! Made by `plugins::policy` for each group, kept by the snapshot, read by the closures. The conjuncts that are no
+//! equality are looked at when the group is asked for.
+
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::eval::interpret::Evaluator;
+use crate::lang::language::fields::Moves as FieldMoves;
+use crate::lang::typed::{Expr, ExprKind, GroupId, Policy};
+use crate::lang::types::value::{Ordered, Value};
+use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
+use rustc_hash::FxHasher;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+type Key = Vec<Ordered<'static>>;
+
+/// The pods of one group's declaration, by the values of its paths.
+#[derive(Clone)]
+pub struct GroupIndex {
+    policy: Arc<Policy>,
+    group: GroupId,
+    /// Members by key, in the order of their keys.
+    members: BTreeMap<Key, BTreeMap<PodKey, Arc<PodInfo>>>,
+    /// Where each pod stands.
+    keys: BTreeMap<PodKey, Key>,
+}
+
+impl std::fmt::Debug for GroupIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupIndex").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for GroupIndex {
+    fn eq(&self, other: &Self) -> bool {
+        self.keys == other.keys
+            && self.members.len() == other.members.len()
+            && self
+                .members
+                .iter()
+                .zip(&other.members)
+                .all(|(left, right)| left.0 == right.0 && left.1.values().eq(right.1.values()))
+    }
+}
+
+/// The key under which the index of a group is kept. It names the declaration and the arguments, so that profiles with
+/// other arguments, and a policy that was changed, have one of their own.
+pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
+    let mut hasher = FxHasher::default();
+    if let Some(of) = policy.groups.get(group.0 as usize) {
+        for key in &of.keys {
+            hasher.write(format!("{:?}", key.member.kind).as_bytes());
+        }
+    }
+    for param in &policy.params {
+        hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
+    }
+    IndexKey(Symbol::from(format!("{}/group/{}/{:016x}", policy.name, group.0, hasher.finish())))
+}
+
+/// Whether the values of a group's paths depend on the pod alone, so that an index can follow them.
+pub fn can_be_indexed(policy: &Policy, group: GroupId) -> bool {
+    policy.groups.get(group.0 as usize).is_some_and(|of| {
+        of.keys.iter().all(|key| is_of_the_pod_alone(&key.member) && convert::can_be_kept(&key.member.ty))
+    })
+}
+
+fn is_of_the_pod_alone(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
+        ExprKind::Field(inner, field) => {
+            !matches!(field.def().moves, FieldMoves::Placement | FieldMoves::Queue)
+                && !matches!(field.def().name, "nominated" | "owner")
+                && is_of_the_pod_alone(inner)
+        }
+        ExprKind::ApiField(inner, _)
+        | ExprKind::Present(inner)
+        | ExprKind::Widen(inner)
+        | ExprKind::RecordField(inner, _) => is_of_the_pod_alone(inner),
+        ExprKind::Index(left, right)
+        | ExprKind::Resource(left, right)
+        | ExprKind::Coalesce(left, right)
+        | ExprKind::Arithmetic(_, left, right) => is_of_the_pod_alone(left) && is_of_the_pod_alone(right),
+        ExprKind::Call(_, args, _) => args.iter().all(is_of_the_pod_alone),
+        _ => false,
+    }
+}
+
+impl GroupIndex {
+    /// An empty index for a group.
+    pub fn new(policy: Arc<Policy>, group: GroupId) -> Self {
+        Self { policy, group, members: BTreeMap::new(), keys: BTreeMap::new() }
+    }
+
+    /// The pods whose paths have these values.
+    pub fn get(&self, key: &Key) -> impl Iterator<Item = &PodInfo> {
+        self.members.get(key).into_iter().flat_map(|members| members.values()).map(|pod| &**pod)
+    }
+
+    fn key_of(&self, pod: &Arc<PodInfo>, snapshot: &Snapshot) -> Option<Key> {
+        if pod.is_finished() {
+            return None;
+        }
+        let group = self.policy.groups.get(self.group.0 as usize)?;
+        let mut evaluator = Evaluator::new(&self.policy, EvalContext::new(pod, snapshot, Time::default()));
+        evaluator.bind_pod(group.slot, pod);
+        let mut values = Vec::with_capacity(group.keys.len());
+        for key in &group.keys {
+            let value = evaluator.value(&key.member);
+            if value.is_absent() {
+                return None;
+            }
+            values.push(Ordered(convert::keep(&value)));
+        }
+        Some(values)
+    }
+
+    fn take(&mut self, pod: &PodKey) {
+        let Some(key) = self.keys.remove(pod) else { return };
+        if let Some(members) = self.members.get_mut(&key) {
+            members.remove(pod);
+            if members.is_empty() {
+                self.members.remove(&key);
+            }
+        }
+    }
+
+    fn put(&mut self, pod: &Arc<PodInfo>, snapshot: &Snapshot) {
+        self.take(&pod.key);
+        if let Some(key) = self.key_of(pod, snapshot) {
+            self.members.entry(key.clone()).or_default().insert(pod.key.clone(), pod.clone());
+            self.keys.insert(pod.key.clone(), key);
+        }
+    }
+}
+
+impl Index for GroupIndex {
+    fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, _moved: &mut Moves) {
+        use crate::model::Change;
+        match delta.change {
+            Change::PodPlaced { pod, .. } | Change::PodPending { pod } => self.put(pod, snapshot),
+            Change::PodRemoved { pod } => self.take(pod),
+            _ => {}
+        }
+    }
+
+    fn rebuild(&mut self, snapshot: &Snapshot) {
+        self.members.clear();
+        self.keys.clear();
+        for entry in snapshot.pods() {
+            self.put(&entry.pod, snapshot);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Index> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// How closures find the candidates of a group: by the index where it is there and says all, else all pods.
+pub struct Lookup {
+    key: Option<IndexKey>,
+}
+
+impl Lookup {
+    /// For a group of a policy.
+    pub fn new(policy: &Policy, group: GroupId) -> Self {
+        Self { key: can_be_indexed(policy, group).then(|| index_key(policy, group)) }
+    }
+
+    /// Pods that may be in the group, ordered by key, and whether their paths are known to have the wanted values.
+    pub fn candidates<'a>(
+        &self,
+        context: &EvalContext<'a>,
+        wanted: &[Value<'_>],
+    ) -> (Vec<&'a PodInfo>, bool) {
+        if wanted.iter().any(Value::is_absent) {
+            return (Vec::new(), true);
+        }
+        let complete = context.moved.added.iter().all(|(pod, _)| context.snapshot.pod(&pod.key).is_some())
+            && context.snapshot.pod(&context.pod.key).is_some();
+        let index = self.key.as_ref().filter(|_| complete).and_then(|key| {
+            let snapshot: &'a Snapshot = context.snapshot;
+            snapshot.index::<GroupIndex>(key)
+        });
+        match index {
+            Some(index) => {
+                let key: Key = wanted.iter().map(|value| Ordered(convert::keep(value))).collect();
+                (index.get(&key).filter(|pod| context.sees(pod)).collect(), true)
+            }
+            None => (context.pods(), false),
+        }
+    }
+}

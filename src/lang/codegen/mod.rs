@@ -1,0 +1,154 @@
+//! Typed expressions to closures and to passes over columns: the fast path.
+//!
+//! [`Lowering`] turns one policy's expressions into closures. What belongs to the pod alone becomes a *register*:
+//! it is computed once per pod, and closures and passes read it. `interpret` defines the meaning; the two must agree on
+//! every program. Statements are put together in `rules.rs`.
+
+mod closures;
+mod columns;
+pub mod groups;
+pub mod lookups;
+mod rules;
+pub mod scores;
+
+pub(super) use closures::is_cheap;
+pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
+pub use columns::{Leaves, Pass, RangeBool, RangeNumber};
+pub use rules::{
+    CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
+    CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
+};
+
+use crate::lang::analysis::stage::{begins_at_node, depends};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::convert;
+use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::lang::types::value::{Constant, Value};
+
+/// What closures run in: the context, the registers of the pod, the variables of macros, and lets already computed.
+pub struct Env<'a, 'e> {
+    /// What may be looked at.
+    pub context: EvalContext<'a>,
+    /// The registers of the pod.
+    pub registers: &'e [Constant],
+    /// Variables of macros and parameters of defs, by slot.
+    pub(super) slots: Vec<Value<'a>>,
+    /// Lets computed for this node, by number.
+    pub(super) lets: Vec<Option<Value<'a>>>,
+    /// What is looked up by value, and answers that are the same for many nodes.
+    pub tables: lookups::Tables<'a>,
+}
+
+impl<'a, 'e> Env<'a, 'e> {
+    /// An environment for closures of `policy`.
+    pub fn new(policy: &Policy, context: EvalContext<'a>, registers: &'e [Constant]) -> Self {
+        Self {
+            context,
+            registers,
+            slots: vec![Value::Absent; policy.slots.len()],
+            lets: vec![None; policy.lets.len()],
+            tables: lookups::Tables::default(),
+        }
+    }
+
+    /// Turns to another node: what was computed for the last one is forgotten.
+    pub fn turn_to(&mut self, node: crate::model::NodeInfo<'a>) {
+        self.context.node = Some(node);
+        self.lets.fill(None);
+        self.tables.turn();
+    }
+}
+
+/// A part of a rule that is computed once per pod.
+pub struct Register {
+    /// Computes it.
+    pub compute: ValueFn,
+    /// Where it was written.
+    pub span: crate::diag::Span,
+}
+
+impl std::fmt::Debug for Register {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "register at {:?}", self.span)
+    }
+}
+
+/// Lowers the expressions of one policy.
+pub struct Lowering<'p> {
+    policy: &'p Policy,
+    registers: Vec<Register>,
+    /// Registers of lets that were hoisted, by number.
+    let_registers: Vec<Option<usize>>,
+    /// Whether what belongs to the pod becomes a register; off for statements that are judged once per pod.
+    hoisting: bool,
+    /// How many tables and remembered answers the closures have.
+    tables: usize,
+    answers: usize,
+    /// Inside of an expression whose answers are remembered.
+    remembering: bool,
+}
+
+impl<'p> Lowering<'p> {
+    /// For the expressions of `policy`.
+    pub fn new(policy: &'p Policy) -> Self {
+        Self {
+            policy,
+            registers: Vec::new(),
+            let_registers: vec![None; policy.lets.len()],
+            hoisting: false,
+            tables: 0,
+            answers: 0,
+            remembering: false,
+        }
+    }
+
+    /// The registers that the lowered expressions read.
+    pub fn finish(self) -> Vec<Register> {
+        self.registers
+    }
+
+    /// The same with or without registers.
+    fn hoist<T>(&mut self, on: bool, lower: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.hoisting, on);
+        let lowered = lower(self);
+        self.hoisting = before;
+        lowered
+    }
+
+    /// The register of an expression that belongs to the pod alone; `None` when it does not, or is a constant.
+    fn register(&mut self, expr: &Expr) -> Option<usize> {
+        if !self.hoisting || matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_)) {
+            return None;
+        }
+        if begins_at_node(expr) {
+            return None;
+        }
+        let depends = depends(self.policy, expr, &mut Vec::new());
+        if depends.node || depends.free || !convert::can_be_kept(&expr.ty) {
+            return None;
+        }
+        let let_id = match &expr.kind {
+            ExprKind::Let(id) => Some(id.0 as usize),
+            _ => None,
+        };
+        if let Some(register) = let_id.and_then(|id| self.let_registers.get(id).copied().flatten()) {
+            return Some(register);
+        }
+        let compute = self.hoist(false, |this| this.value(expr));
+        self.registers.push(Register { compute, span: expr.span });
+        let register = self.registers.len() - 1;
+        if let Some(place) = let_id.and_then(|id| self.let_registers.get_mut(id)) {
+            *place = Some(register);
+        }
+        Some(register)
+    }
+}
+
+/// Computes the registers of a pod.
+pub fn compute(policy: &Policy, registers: &[Register], context: EvalContext<'_>) -> Vec<Constant> {
+    if registers.is_empty() {
+        return Vec::new();
+    }
+    let mut env = Env::new(policy, context, &[]);
+    registers.iter().map(|register| convert::keep(&(register.compute)(&mut env))).collect()
+}

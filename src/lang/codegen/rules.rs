@@ -1,0 +1,346 @@
+//! A policy's statements as closures and passes: what `plugins::policy` runs at each extension point.
+//!
+//! One struct per statement, in the order of the typed tree. The order in which they are asked, and what their answers
+//! mean to the framework, is in `plugins::policy`.
+
+use super::columns::{Leaves, Pass, RangeBool, RangeFloat, RangeNumber};
+use super::{Env, Lowering, Register};
+use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
+use crate::lang::codegen::scores::{Column, Raw};
+use crate::lang::syntax::ast::Normalize;
+use crate::lang::typed::{
+    Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
+};
+use crate::lang::types::value::Value;
+use crate::model::{NodeSet, Symbol};
+
+/// A let with `missing`: decided before the statements of the policy are asked.
+pub struct Guard {
+    /// Which let.
+    pub id: LetId,
+    /// Its value.
+    pub value: ValueFn,
+    /// What its absence means.
+    pub missing: Missing,
+}
+
+/// A condition that refuses.
+pub struct CompiledCheck {
+    /// What was written, for the reason's holes and details.
+    pub check: Check,
+    /// Whether it refuses, asked of one node.
+    refuses: BoolFn,
+    /// The same of 64 nodes.
+    range: RangeBool,
+    /// The reason, when it is constant.
+    pub constant: Option<Symbol>,
+}
+
+impl CompiledCheck {
+    /// Whether it refuses in this environment.
+    pub fn refuses(&self, env: &mut Env<'_, '_>) -> bool {
+        (self.refuses)(env)
+    }
+
+    /// The rows of `word` in `mask` that it refuses.
+    pub fn refused(&self, pass: &mut Pass<'_, '_>, word: usize, mask: u64) -> u64 {
+        self.range.test(pass, word, mask)
+    }
+
+    /// Why.
+    pub fn reason(&self) -> &Reason {
+        &self.check.reason
+    }
+}
+
+/// A `filter`.
+pub struct CompiledFilter {
+    /// Its name.
+    pub name: Symbol,
+    /// In the order of the text.
+    pub checks: Vec<CompiledCheck>,
+}
+
+/// `only nodes E [when C]`
+pub struct CompiledOnly {
+    /// Names of nodes.
+    pub nodes: ValueFn,
+    /// Looked at first.
+    pub when: Option<BoolFn>,
+}
+
+/// A statement of a `prefilter`.
+pub enum CompiledPrefilter {
+    /// `reject`
+    Check(Box<CompiledCheck>),
+    /// `only nodes`
+    Only(CompiledOnly),
+}
+
+/// A key of `queue by`.
+pub struct CompiledKey {
+    /// Larger first.
+    pub descending: bool,
+    /// The key.
+    pub value: ValueFn,
+}
+
+/// `wait D [for G] until E else "r"`
+pub struct CompiledWait {
+    /// What was written.
+    pub wait: Wait,
+    /// At most 15 minutes, in microseconds.
+    pub patience: IntFn,
+    /// What is waited for.
+    pub until: BoolFn,
+    /// The group that waits together.
+    pub group: Option<GroupId>,
+    /// The members of that group, as pods.
+    pub members: Option<ValueFn>,
+}
+
+/// A `permit`.
+pub struct CompiledPermit {
+    /// In the order of the text.
+    pub checks: Vec<CompiledCheck>,
+    /// All must be satisfied.
+    pub waits: Vec<CompiledWait>,
+}
+
+/// `give E [when C]`
+pub struct CompiledGive {
+    value: Option<ValueFn>,
+    range: Option<RangeGive>,
+    when: Option<BoolFn>,
+    range_when: Option<RangeBool>,
+}
+
+enum RangeGive {
+    Whole(RangeNumber),
+    Float(RangeFloat),
+}
+
+/// A `score` or `prefer`.
+pub struct CompiledScore {
+    /// Its name.
+    pub name: Symbol,
+    /// At least 1.
+    pub weight: i64,
+    /// How raw values become 0 to 100.
+    pub normalize: Normalize,
+    /// 100 minus that.
+    pub reversed: bool,
+    /// Whether all values are whole numbers.
+    pub whole: bool,
+    gives: Vec<CompiledGive>,
+}
+
+impl CompiledScore {
+    /// The raw value of the node of `env`; `None` leaves the node out. The definition.
+    pub fn raw(&self, env: &mut Env<'_, '_>) -> Option<Raw> {
+        for give in &self.gives {
+            if give.when.as_ref().is_none_or(|when| when(env)) {
+                let value = give.value.as_ref()?(env);
+                return match (self.whole, value) {
+                    (true, Value::Int(number)) => Some(Raw::Whole(number)),
+                    (_, value) => value.as_float().map(Raw::Float),
+                };
+            }
+        }
+        None
+    }
+
+    /// The raw values of all `nodes`, over columns.
+    pub fn raw_range(&self, pass: &mut Pass<'_, '_>, nodes: &NodeSet) -> Column {
+        let rows = nodes.words().len() * 64;
+        let mut column = Column::new(self.whole, rows);
+        for (word, mask) in nodes.words().iter().copied().enumerate() {
+            let mut open = mask;
+            for give in &self.gives {
+                if open == 0 {
+                    break;
+                }
+                let chosen = match &give.range_when {
+                    Some(when) => when.test(pass, word, open),
+                    None => open,
+                };
+                open &= !chosen;
+                if chosen == 0 {
+                    continue;
+                }
+                match &give.range {
+                    None => {}
+                    Some(RangeGive::Whole(number)) => {
+                        let mut out = [0; 64];
+                        number.fill(pass, word, chosen, &mut out);
+                        column.put_wholes(word, chosen, &out);
+                    }
+                    Some(RangeGive::Float(number)) => {
+                        let mut out = [0.0; 64];
+                        number.fill(pass, word, chosen, &mut out);
+                        column.put_floats(word, chosen, &out);
+                    }
+                }
+            }
+        }
+        column
+    }
+}
+
+/// All statements of a policy, lowered.
+pub struct Statements {
+    /// `applies when`, cut at `&&`.
+    pub applies: Vec<BoolFn>,
+    /// Lets with `missing`, in the order of the text.
+    pub guards: Vec<Guard>,
+    /// `gate`
+    pub gates: Vec<CompiledCheck>,
+    /// `queue by`
+    pub queue: Option<Vec<CompiledKey>>,
+    /// `prefilter`, in the order of the text.
+    pub prefilters: Vec<CompiledPrefilter>,
+    /// `filter`, in the order of the text.
+    pub filters: Vec<CompiledFilter>,
+    /// `score` and `prefer`, in the order of the text.
+    pub scores: Vec<CompiledScore>,
+    /// `permit`
+    pub permits: Vec<CompiledPermit>,
+    /// What filters and scores read of the pod, computed once per pod.
+    pub registers: Vec<Register>,
+    /// What filters and scores read of the nodes by column.
+    pub leaves: Leaves,
+}
+
+/// Lowers all statements of a policy.
+pub fn lower(policy: &Policy) -> Statements {
+    let mut lowering = Lowering::new(policy);
+    let mut leaves = Leaves::default();
+    let applies = policy.applies.iter().map(|condition| lowering.bool(condition)).collect();
+    let guards = policy
+        .lets
+        .iter()
+        .enumerate()
+        .filter_map(|(at, of)| {
+            let missing = of.missing.clone()?;
+            Some(Guard { id: LetId(at as u32), value: lowering.value(&of.value), missing })
+        })
+        .collect();
+    let gates = policy.gates.iter().map(|check| once(&mut lowering, check)).collect();
+    let queue = policy.queue.as_ref().map(|queue| {
+        let keys = queue.keys.iter();
+        keys.map(|key| CompiledKey { descending: key.descending, value: lowering.value(&key.value) })
+            .collect()
+    });
+    let prefilters = policy
+        .prefilters
+        .iter()
+        .flat_map(|prefilter| &prefilter.statements)
+        .map(|statement| match statement {
+            PrefilterStatement::Check(check) => {
+                CompiledPrefilter::Check(Box::new(once(&mut lowering, check)))
+            }
+            PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
+                nodes: lowering.value(&only.nodes),
+                when: only.when.as_ref().map(|when| lowering.bool(when)),
+            }),
+        })
+        .collect();
+    let permits = policy
+        .permits
+        .iter()
+        .map(|permit| CompiledPermit {
+            checks: permit.checks.iter().map(|check| once(&mut lowering, check)).collect(),
+            waits: permit.waits.iter().map(|wait| waiting(&mut lowering, policy, wait)).collect(),
+        })
+        .collect();
+    let filters = lowering.hoist(true, |lowering| {
+        policy
+            .filters
+            .iter()
+            .map(|filter| CompiledFilter {
+                name: Symbol::new(&filter.name),
+                checks: filter.checks.iter().map(|check| of_a_node(lowering, check, &mut leaves)).collect(),
+            })
+            .collect()
+    });
+    let scores = lowering.hoist(true, |lowering| {
+        policy.scores.iter().map(|score| scoring(lowering, score, &mut leaves)).collect()
+    });
+    let registers = lowering.finish();
+    Statements { applies, guards, gates, queue, prefilters, filters, scores, permits, registers, leaves }
+}
+
+/// A check that is asked once per pod.
+fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
+    let refuses = refusal(lowering, check);
+    let constant = check.reason.constant().map(|text| Symbol::new(text));
+    CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant }
+}
+
+/// A check that is asked of nodes.
+fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, leaves: &mut Leaves) -> CompiledCheck {
+    let range = match &check.condition {
+        None => RangeBool::Constant(true),
+        Some(condition) => {
+            let range = lowering.range_bool(condition, leaves);
+            if check.refuses_when { range } else { RangeBool::Not(Box::new(range)) }
+        }
+    };
+    CompiledCheck { range, ..once(lowering, check) }
+}
+
+fn refusal(lowering: &mut Lowering<'_>, check: &Check) -> BoolFn {
+    let Some(condition) = &check.condition else { return Box::new(|_| true) };
+    let holds = lowering.bool(condition);
+    if check.refuses_when { holds } else { Box::new(move |env| !holds(env)) }
+}
+
+fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> CompiledWait {
+    let members = wait.group.and_then(|group| {
+        let of = policy.groups.get(group.0 as usize)?;
+        let expr = Expr {
+            kind: crate::lang::typed::ExprKind::Group(group),
+            ty: crate::lang::types::Type::Object(crate::lang::language::fields::ObjectType::Pod).list(),
+            range: crate::lang::types::range::Range::None,
+            span: of.span,
+        };
+        Some(lowering.value(&expr))
+    });
+    CompiledWait {
+        wait: wait.clone(),
+        patience: lowering.int(&wait.patience),
+        until: lowering.bool(&wait.until),
+        group: wait.group,
+        members,
+    }
+}
+
+fn scoring(lowering: &mut Lowering<'_>, score: &Score, leaves: &mut Leaves) -> CompiledScore {
+    let whole = score.gives.iter().filter_map(|give| give.value.as_ref()).all(|value| value.ty.is_whole());
+    let gives = score
+        .gives
+        .iter()
+        .map(|give| CompiledGive {
+            value: give.value.as_ref().map(|value| lowering.value(value)),
+            range: give.value.as_ref().map(|value| {
+                if whole {
+                    RangeGive::Whole(lowering.range_number(value, leaves))
+                } else if value.ty.is_whole() {
+                    RangeGive::Float(RangeFloat::Widen(lowering.range_number(value, leaves)))
+                } else {
+                    RangeGive::Float(lowering.range_float(value, leaves))
+                }
+            }),
+            when: give.when.as_ref().map(|when| lowering.bool(when)),
+            range_when: give.when.as_ref().map(|when| lowering.range_bool(when, leaves)),
+        })
+        .collect();
+    CompiledScore {
+        name: Symbol::new(&score.name),
+        weight: score.weight,
+        normalize: score.normalize,
+        reversed: score.reversed,
+        whole,
+        gives,
+    }
+}

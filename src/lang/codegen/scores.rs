@@ -1,0 +1,207 @@
+//! Raw values of nodes to scores of 0 to 100: the normalisations of `score`, and their one rounding.
+//!
+//! Called by `plugins::policy` and `explain`. Source: the language reference, "Scores"; on whole values they are
+//! upstream's DefaultNormalizeScore and min-max, bit for bit.
+
+use crate::lang::syntax::ast::Normalize;
+use crate::lang::types::arithmetic;
+use crate::model::{NodeId, NodeSet, bits};
+
+/// A raw value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Raw {
+    /// Of a score whose values are all whole numbers.
+    Whole(i64),
+    /// Of any other.
+    Float(f64),
+}
+
+/// Raw values of nodes, by row. Nodes without a value are left out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    values: Values,
+    given: NodeSet,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Values {
+    Whole(Vec<i64>),
+    Float(Vec<f64>),
+}
+
+impl Column {
+    /// For `rows` rows, no node has a value yet.
+    pub fn new(whole: bool, rows: usize) -> Self {
+        let values = if whole { Values::Whole(vec![0; rows]) } else { Values::Float(vec![0.0; rows]) };
+        Self { values, given: NodeSet::with_rows(rows) }
+    }
+
+    /// Gives a node a value.
+    pub fn put(&mut self, node: NodeId, raw: Raw) {
+        match raw {
+            Raw::Whole(number) => self.put_whole(node, number),
+            Raw::Float(number) => self.put_float(node, number),
+        }
+    }
+
+    /// Gives a node a whole number.
+    pub fn put_whole(&mut self, node: NodeId, number: i64) {
+        match &mut self.values {
+            Values::Whole(values) => write(values, node, number),
+            Values::Float(values) => write(values, node, number as f64),
+        }
+        self.given.insert(node);
+    }
+
+    /// Gives a node a float.
+    pub fn put_float(&mut self, node: NodeId, number: f64) {
+        match &mut self.values {
+            Values::Whole(values) => write(values, node, arithmetic::cut(number)),
+            Values::Float(values) => write(values, node, number),
+        }
+        self.given.insert(node);
+    }
+
+    /// Gives nodes of one word of rows whole numbers.
+    pub fn put_wholes(&mut self, word: usize, rows: u64, numbers: &[i64; 64]) {
+        for bit in bits(rows) {
+            self.put_whole(NodeId::from_row(word * 64 + bit), numbers[bit]);
+        }
+    }
+
+    /// Gives nodes of one word of rows floats.
+    pub fn put_floats(&mut self, word: usize, rows: u64, numbers: &[f64; 64]) {
+        for bit in bits(rows) {
+            self.put_float(NodeId::from_row(word * 64 + bit), numbers[bit]);
+        }
+    }
+
+    /// The raw value of a node; `None` when it is left out.
+    pub fn get(&self, node: NodeId) -> Option<Raw> {
+        if !self.given.contains(node) {
+            return None;
+        }
+        match &self.values {
+            Values::Whole(values) => values.get(node.row()).copied().map(Raw::Whole),
+            Values::Float(values) => values.get(node.row()).copied().map(Raw::Float),
+        }
+    }
+
+    /// Scores of 0 to 100 by row; nodes that are left out have 0 and do not move the extremes.
+    pub fn normalized(&self, normalize: Normalize, reversed: bool) -> Vec<i64> {
+        match &self.values {
+            Values::Whole(values) => {
+                let of = |row: NodeId| values.get(row.row()).copied().unwrap_or(0);
+                let numbers = || self.given.iter().map(of);
+                let (least, most) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+                self.each(values.len(), |row| {
+                    let score = whole(of(row), least, most, normalize);
+                    if reversed { 100 - score } else { score }
+                })
+            }
+            Values::Float(values) => {
+                let of = |row: NodeId| values.get(row.row()).copied().unwrap_or(0.0);
+                let numbers = || self.given.iter().map(of);
+                let least = numbers().fold(f64::INFINITY, f64::min);
+                let most = numbers().fold(f64::NEG_INFINITY, f64::max);
+                self.each(values.len(), |row| {
+                    let score = float(of(row), least, most, normalize);
+                    arithmetic::score(if reversed { 100.0 - score } else { score }).clamp(0, 100)
+                })
+            }
+        }
+    }
+
+    fn each(&self, rows: usize, score: impl Fn(NodeId) -> i64) -> Vec<i64> {
+        let mut scores = vec![0; rows];
+        for node in self.given.iter() {
+            write(&mut scores, node, score(node));
+        }
+        scores
+    }
+}
+
+fn write<T: Copy>(values: &mut [T], node: NodeId, value: T) {
+    if let Some(place) = values.get_mut(node.row()) {
+        *place = value;
+    }
+}
+
+fn whole(value: i64, least: i64, most: i64, normalize: Normalize) -> i64 {
+    // 128 bits are exact and slow; most amounts do not need them.
+    const SMALL: i64 = i64::MAX / 400;
+    if least >= -SMALL && most <= SMALL {
+        let score = match normalize {
+            Normalize::None => value,
+            Normalize::Max if most <= 0 => 0,
+            Normalize::Max => 100 * value / most,
+            Normalize::MinMax if most == least => 0,
+            Normalize::MinMax => 100 * (value - least) / (most - least),
+        };
+        return score.clamp(0, 100);
+    }
+    let (value, least, most) = (i128::from(value), i128::from(least), i128::from(most));
+    let score = match normalize {
+        Normalize::None => value,
+        Normalize::Max if most <= 0 => 0,
+        Normalize::Max => 100 * value / most,
+        Normalize::MinMax if most == least => 0,
+        Normalize::MinMax => 100 * (value - least) / (most - least),
+    };
+    score.clamp(0, 100) as i64
+}
+
+fn float(value: f64, least: f64, most: f64, normalize: Normalize) -> f64 {
+    match normalize {
+        Normalize::None => value,
+        Normalize::Max if most <= 0.0 => 0.0,
+        Normalize::Max => 100.0 * (value / most),
+        Normalize::MinMax if most == least => 0.0,
+        // Halves, because the distance of two floats may lie beyond the largest float.
+        Normalize::MinMax => 100.0 * ((value / 2.0 - least / 2.0) / (most / 2.0 - least / 2.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[Option<i64>]) -> Column {
+        let mut column = Column::new(true, values.len());
+        for (row, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                column.put_whole(NodeId::from_row(row), *value);
+            }
+        }
+        column
+    }
+
+    #[test]
+    fn max_is_upstreams_default_normalizer() {
+        let of = column(&[Some(1), Some(3), None, Some(2)]);
+        assert_eq!(of.normalized(Normalize::Max, false), [33, 100, 0, 66]);
+        assert_eq!(of.normalized(Normalize::Max, true), [67, 0, 0, 34]);
+        assert_eq!(column(&[Some(0), Some(0)]).normalized(Normalize::Max, true), [100, 100]);
+    }
+
+    #[test]
+    fn minmax_spreads_and_equal_nodes_get_nothing() {
+        let of = column(&[Some(-10), Some(0), Some(10), None]);
+        assert_eq!(of.normalized(Normalize::MinMax, false), [0, 50, 100, 0]);
+        assert_eq!(of.normalized(Normalize::MinMax, true), [100, 50, 0, 0]);
+        assert_eq!(column(&[Some(5), Some(5)]).normalized(Normalize::MinMax, false), [0, 0]);
+        assert_eq!(column(&[Some(i64::MIN), Some(i64::MAX)]).normalized(Normalize::MinMax, false), [0, 100]);
+    }
+
+    #[test]
+    fn floats_are_rounded_once() {
+        let mut of = Column::new(false, 2);
+        of.put_float(NodeId::from_row(0), 29.000_000_000_000_004);
+        of.put_float(NodeId::from_row(1), 28.999_999_999_999_996);
+        assert_eq!(of.normalized(Normalize::None, false), [29, 29]);
+        assert_eq!(of.normalized(Normalize::None, true), [71, 71]);
+        of.put_float(NodeId::from_row(0), f64::MIN);
+        of.put_float(NodeId::from_row(1), f64::MAX);
+        assert_eq!(of.normalized(Normalize::MinMax, false), [0, 100]);
+    }
+}

@@ -1,0 +1,662 @@
+//! The reference evaluator: what every typed expression means, one rule for each kind, no speed.
+//!
+//! The closures of `lower` must agree with it on every program (property test). `explain` and `test` run it to show
+//! the value of every sub-expression ([`Evaluator::tree`]). How numbers behave is in `arith.rs`, what fields mean
+//! in `getters.rs`; statements are put together in `plugins::policy` and not here.
+
+use super::context::EvalContext;
+use super::convert;
+use super::getters;
+use crate::diag::Span;
+use crate::lang::analysis::clock::{Clock, reads_clock, slope};
+use crate::lang::language::functions::Prepared;
+use crate::lang::typed::{
+    ArithmeticOp, CompareOp, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Reason, ReasonPart, Root,
+    SlotId,
+};
+use crate::lang::types::Type;
+use crate::lang::types::arithmetic;
+use crate::lang::types::value::{Ordered, Resources, Value, named_resources};
+use crate::model::{Resource, Time};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Most bytes of a value in a reason: each node may have a reason of its own.
+const LONGEST_HOLE: usize = 256;
+
+/// Evaluates expressions of one policy in one context.
+pub struct Evaluator<'p, 'a> {
+    policy: &'p Policy,
+    context: EvalContext<'a>,
+    /// Values of macro variables and parameters, by slot.
+    slots: FxHashMap<SlotId, Value<'a>>,
+    /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
+    lets: Vec<Option<Value<'a>>>,
+    watch: Option<Watch>,
+    /// How many steps it took.
+    steps: u64,
+    /// Notes when time alone changes what was evaluated, where that is wanted.
+    clock: Option<Clock>,
+}
+
+/// Is shown every expression that is evaluated, with its value.
+pub type Watch = fn(&Expr, &Value<'_>);
+
+/// A sub-expression with its value: the truth tree of an explanation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Where the sub-expression was written.
+    pub span: Span,
+    /// Its value as a person writes it, with its unit.
+    pub value: String,
+    /// Whether it holds, where it is a condition.
+    pub truth: Option<bool>,
+    /// Whether its value was needed for the value of the whole: `false` behind a short cut.
+    pub reached: bool,
+    /// Its own parts, in the order of the text; constants are left out.
+    pub parts: Vec<Shown>,
+}
+
+impl<'p, 'a> Evaluator<'p, 'a> {
+    /// An evaluator of `policy`'s expressions in `context`.
+    pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
+        // An evaluator is made for each pod of a group: a policy with many variables has few at a time.
+        let slots = FxHashMap::default();
+        let lets = vec![None; policy.lets.len()];
+        Self { policy, context, slots, lets, watch: None, clock: None, steps: 0 }
+    }
+
+    /// The same, with every expression and its value shown to `watch`: for tests of what the checker promises.
+    pub fn watched(mut self, watch: Watch) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    /// How many steps it took so far, as `lang::analysis::cost` counts them: one for each expression that was computed, one for each
+    /// element of a collection that was made or walked over.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn step(&mut self, number: usize) {
+        self.steps = self.steps.saturating_add(number as u64);
+    }
+
+    /// When time alone may change the value of an expression, everything else as it is. `None`: never.
+    pub fn next_change(&mut self, expr: &Expr) -> Option<Time> {
+        if !reads_clock(self.policy, expr) {
+            return None;
+        }
+        self.clock = Some(Clock::default());
+        self.lets.fill(None);
+        self.value(expr);
+        self.clock.take().and_then(|clock| clock.next())
+    }
+
+    /// Evaluates both sides of a comparison; notes when it turns over.
+    fn sides(&mut self, left: &Expr, right: &Expr) -> (Value<'a>, Value<'a>) {
+        if self.clock.is_some() {
+            let slopes = (slope(self.policy, left), slope(self.policy, right));
+            if let (Some(a), Some(b)) = slopes
+                && (a - b).abs() <= 1
+                && let Some(clock) = &mut self.clock
+            {
+                clock.begin();
+                let (left, right) = (self.value(left), self.value(right));
+                let now = self.context.now;
+                if let Some(clock) = &mut self.clock {
+                    clock.compared(a - b, &left, &right, now);
+                }
+                return (left, right);
+            }
+        }
+        (self.value(left), self.value(right))
+    }
+
+    /// The value of an expression.
+    pub fn value(&mut self, expr: &Expr) -> Value<'a> {
+        self.step(1);
+        let value = self.compute(expr);
+        if let Some(watch) = self.watch {
+            watch(expr, &value);
+        }
+        value
+    }
+
+    fn compute(&mut self, expr: &Expr) -> Value<'a> {
+        match &expr.kind {
+            ExprKind::Constant(constant) => constant.clone(),
+            ExprKind::Param(param) => {
+                self.policy.params.get(param.0 as usize).map_or(Value::Absent, |param| param.value.clone())
+            }
+            ExprKind::Let(id) => {
+                let (policy, at) = (self.policy, id.0 as usize);
+                if let Some(Some(known)) = self.lets.get(at) {
+                    return known.clone();
+                }
+                let value = policy.lets.get(at).map_or(Value::Absent, |of| self.value(&of.value));
+                // While the clock is watched a let counts each time it is used.
+                if self.clock.is_none()
+                    && let Some(place) = self.lets.get_mut(at)
+                {
+                    *place = Some(value.clone());
+                }
+                value
+            }
+            ExprKind::Slot(slot) => self.slots.get(slot).cloned().unwrap_or(Value::Absent),
+            ExprKind::Root(root) => {
+                let value = root_value(&self.context, *root);
+                self.step(length(&value));
+                value
+            }
+            ExprKind::Group(group) => self.group(*group),
+            ExprKind::Now => {
+                let now = self.context.now;
+                if let Some(clock) = &mut self.clock {
+                    clock.read(now);
+                }
+                Value::Time(now)
+            }
+            ExprKind::Field(object, field) => {
+                let object = self.value(object);
+                let value = getters::getter(*field)(&self.context, &object);
+                self.step(length(&value));
+                value
+            }
+            ExprKind::ApiField(object, name) => {
+                let object = self.value(object);
+                convert::field(getters::api_field(&self.context, &object, name), &expr.ty)
+            }
+            ExprKind::RecordField(object, at) => match self.value(object) {
+                Value::Record(fields) => Value::optional(fields.get(*at).cloned()),
+                _ => Value::Absent,
+            },
+            ExprKind::Index(object, index) => {
+                let (object, index) = (self.value(object), self.value(index));
+                if index.is_absent() { Value::Absent } else { convert::fit(object.index(&index), &expr.ty) }
+            }
+            ExprKind::Resource(resources, name) => {
+                let (resources, name) = (self.value(resources), self.value(name));
+                name.as_str().map_or(Value::Absent, |name| resources.key(name))
+            }
+            ExprKind::Present(inner) => self.value(inner),
+            ExprKind::Widen(inner) => widen(self.value(inner)),
+            ExprKind::Has(inner) => Value::Bool(self.has(inner)),
+            ExprKind::Not(inner) => Value::Bool(!self.holds(inner)),
+            ExprKind::Negate(inner) => negate(self.value(inner)),
+            ExprKind::And(left, right) => Value::Bool(self.holds(left) && self.holds(right)),
+            ExprKind::Or(left, right) => Value::Bool(self.holds(left) || self.holds(right)),
+            ExprKind::Equal(left, right) => {
+                let (left, right) = self.sides(left, right);
+                Value::Bool(left.equals(&right))
+            }
+            ExprKind::Compare(op, left, right) => {
+                let (left, right) = self.sides(left, right);
+                Value::Bool(compare(*op, &left, &right))
+            }
+            ExprKind::In(left, right) => {
+                let (left, right) = (self.value(left), self.value(right));
+                self.step(length(&right));
+                Value::Bool(left.is_in(&right))
+            }
+            ExprKind::Arithmetic(op, left, right) => {
+                let (a, b) = (self.value(left), self.value(right));
+                self.step(length(&a) + length(&b));
+                arithmetic(*op, &left.ty, &right.ty, a, b)
+            }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                if self.holds(condition) {
+                    self.value(then)
+                } else {
+                    self.value(otherwise)
+                }
+            }
+            ExprKind::Coalesce(left, right) => match self.value(left) {
+                Value::Absent => self.value(right),
+                value => value,
+            },
+            ExprKind::List(elements) => {
+                let mut items = Vec::with_capacity(elements.len());
+                for (element, optional) in elements {
+                    let value = self.value(element);
+                    if !(*optional && value.is_absent()) {
+                        items.push(value);
+                    }
+                }
+                Value::List(items.into())
+            }
+            ExprKind::Map(entries) => {
+                let mut pairs = Vec::with_capacity(entries.len());
+                for (key, value, optional) in entries {
+                    let (key, value) = (self.value(key), self.value(value));
+                    if !(*optional && value.is_absent()) {
+                        pairs.push((key, value));
+                    }
+                }
+                Value::map(pairs)
+            }
+            ExprKind::Record(values) => Value::Record(values.iter().map(|value| self.value(value)).collect()),
+            ExprKind::Call(function, args, prepared) => {
+                let moves = self.clock.is_some()
+                    && matches!(**prepared, Prepared::Windows(_))
+                    && args.first().is_some_and(|at| slope(self.policy, at) == Some(1));
+                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
+                    clock.begin();
+                }
+                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                self.step(args.iter().map(length).sum());
+                let now = self.context.now;
+                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
+                    clock.called(&args, prepared, now);
+                }
+                (function.def().body)(&args, prepared)
+            }
+            ExprKind::CallDef(def, args) => {
+                let policy = self.policy;
+                let Some(def) = policy.defs.get(def.0 as usize) else { return Value::Absent };
+                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                for (slot, value) in def.parameters.iter().zip(args) {
+                    self.bind(*slot, value);
+                }
+                self.value(&def.body)
+            }
+            ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
+        }
+    }
+
+    /// Whether a condition holds.
+    pub fn holds(&mut self, expr: &Expr) -> bool {
+        self.value(expr).holds()
+    }
+
+    /// The members of a group, for the pod of the context, ordered by key.
+    fn group(&mut self, id: GroupId) -> Value<'a> {
+        let policy = self.policy;
+        let Some(group) = policy.groups.get(id.0 as usize) else { return Value::List(Arc::from([])) };
+        let mut members = Vec::new();
+        for pod in self.context.pods() {
+            self.step(1);
+            self.bind(group.slot, Value::Pod(pod));
+            let same = group.keys.iter().all(|key| self.value(&key.member).equals(&self.value(&key.pod)));
+            if same && group.rest.iter().all(|condition| self.holds(condition)) {
+                members.push(Value::Pod(pod));
+            }
+        }
+        Value::List(members.into())
+    }
+
+    fn has(&mut self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Resource(resources, name) => {
+                let (resources, name) = (self.value(resources), self.value(name));
+                name.is_in(&resources)
+            }
+            _ => !self.value(expr).is_absent(),
+        }
+    }
+
+    /// Gives a group's variable a pod.
+    pub fn bind_pod(&mut self, slot: SlotId, pod: &'a crate::model::PodInfo) {
+        self.bind(slot, Value::Pod(pod));
+    }
+
+    fn bind(&mut self, slot: SlotId, value: Value<'a>) {
+        self.slots.insert(slot, value);
+    }
+
+    fn macro_value(&mut self, of: &Macro, ty: &Type) -> Value<'a> {
+        let over = self.value(&of.over);
+        let items = items(&over, of.second.is_some());
+        // Elements that meet the condition, with what is computed of each.
+        let mut kept: Vec<(Value<'a>, Value<'a>)> = Vec::new();
+        let mut hits = 0usize;
+        let total = items.len();
+        for (item, second) in items {
+            self.step(1);
+            self.bind(of.slot, item.clone());
+            if let Some(slot) = of.second {
+                self.bind(slot, second.clone());
+            }
+            if let Some(condition) = &of.condition
+                && !self.holds(condition)
+            {
+                continue;
+            }
+            hits += 1;
+            let element = if of.second.is_some() && of.body.is_none() { second } else { item };
+            let computed = match &of.body {
+                Some(body) => self.value(body),
+                None => element.clone(),
+            };
+            kept.push((element, computed));
+            if of.kind == MacroKind::First {
+                break;
+            }
+        }
+        match of.kind {
+            MacroKind::All => Value::Bool(hits == total),
+            MacroKind::Exists => Value::Bool(hits > 0),
+            MacroKind::ExistsOne => Value::Bool(hits == 1),
+            MacroKind::Count => Value::Int(hits as i64),
+            MacroKind::Filter | MacroKind::Map => Value::list(kept.into_iter().map(|(_, computed)| computed)),
+            MacroKind::TransformMap => Value::map(kept),
+            MacroKind::Sum => sum(kept.into_iter().map(|(_, computed)| computed), ty),
+            MacroKind::Min => extreme(kept.into_iter().map(|(_, computed)| computed), Ordering::Less),
+            MacroKind::Max => extreme(kept.into_iter().map(|(_, computed)| computed), Ordering::Greater),
+            MacroKind::SortBy => {
+                kept.sort_by(|left, right| left.1.order(&right.1));
+                Value::list(kept.into_iter().map(|(element, _)| element))
+            }
+            MacroKind::First => Value::optional(kept.into_iter().next().map(|(_, computed)| computed)),
+            MacroKind::OptMap => {
+                Value::Optional(kept.into_iter().next().map(|(_, computed)| Arc::new(computed)))
+            }
+            MacroKind::OptFlatMap => {
+                kept.into_iter().next().map_or(Value::Optional(None), |(_, computed)| computed)
+            }
+        }
+    }
+
+    /// The text of a reason, its holes filled; absent values are `none`, long ones are cut.
+    pub fn reason(&mut self, reason: &Reason) -> String {
+        let mut text = String::new();
+        for part in &reason.parts {
+            match part {
+                ReasonPart::Text(constant) => text.push_str(constant),
+                ReasonPart::Hole(expr) => {
+                    let value = self.value(expr);
+                    let value = convert::plain_text(&value, &expr.ty);
+                    let end = value.floor_char_boundary(LONGEST_HOLE);
+                    text.push_str(value.get(..end).unwrap_or_default());
+                    if end < value.len() {
+                        text.push('…');
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// The value of an expression and of all its parts, for explanations.
+    pub fn tree(&mut self, expr: &Expr) -> Shown {
+        self.shown(expr, true)
+    }
+
+    fn shown(&mut self, expr: &Expr, reached: bool) -> Shown {
+        let value = self.value(expr);
+        let mut parts = Vec::new();
+        match &expr.kind {
+            ExprKind::And(left, right) => {
+                let goes_on = self.holds(left);
+                parts.push(self.shown(left, reached));
+                parts.push(self.shown(right, reached && goes_on));
+            }
+            ExprKind::Or(left, right) => {
+                let goes_on = !self.holds(left);
+                parts.push(self.shown(left, reached));
+                parts.push(self.shown(right, reached && goes_on));
+            }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                let truth = self.holds(condition);
+                parts.push(self.shown(condition, reached));
+                parts.push(self.shown(then, reached && truth));
+                parts.push(self.shown(otherwise, reached && !truth));
+            }
+            ExprKind::Coalesce(left, right) => {
+                let absent = self.value(left).is_absent();
+                parts.push(self.shown(left, reached));
+                parts.push(self.shown(right, reached && absent));
+            }
+            ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.shown(inner, reached),
+            ExprKind::Let(id) => {
+                let policy = self.policy;
+                if let Some(of) = policy.lets.get(id.0 as usize)
+                    && of.value.ty == Type::Bool
+                {
+                    parts.push(self.shown(&of.value, reached));
+                }
+            }
+            // `a != b` is `!(a == b)`, at one place: it has the parts of the comparison.
+            ExprKind::Not(inner) if inner.span == expr.span => parts = self.shown(inner, reached).parts,
+            ExprKind::Has(inner) | ExprKind::Not(inner) | ExprKind::Negate(inner) => {
+                parts.push(self.shown(inner, reached));
+            }
+            ExprKind::Equal(left, right)
+            | ExprKind::Compare(_, left, right)
+            | ExprKind::In(left, right)
+            | ExprKind::Arithmetic(_, left, right) => {
+                parts.push(self.shown(left, reached));
+                parts.push(self.shown(right, reached));
+            }
+            ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
+                for arg in args {
+                    parts.push(self.shown(arg, reached));
+                }
+            }
+            ExprKind::Macro(of) => parts.push(self.shown(&of.over, reached)),
+            _ => {}
+        }
+        Shown {
+            span: expr.span,
+            value: convert::show(&value, &expr.ty, &self.context),
+            truth: match value {
+                Value::Bool(truth) => Some(truth),
+                _ => None,
+            },
+            reached,
+            parts,
+        }
+    }
+}
+
+/// How many elements a list has; what is no list has none.
+fn length(value: &Value<'_>) -> usize {
+    match value {
+        Value::List(items) => items.len(),
+        _ => 0,
+    }
+}
+
+/// `pod`, `node` and so on.
+pub fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
+    match root {
+        Root::Pod => Value::Pod(context.pod),
+        Root::Namespace => Value::optional(
+            context.snapshot.namespace(&context.pod.namespace).map(|namespace| Value::Namespace(namespace)),
+        ),
+        Root::Node => Value::optional(context.node.map(|node| Value::Node(node.id()))),
+        Root::Nodes => Value::list(context.nodes().map(Value::Node)),
+        Root::Pods => Value::list(context.pods().into_iter().map(Value::Pod)),
+        Root::Nominated => Value::list(context.nominated().into_iter().map(Value::Pod)),
+    }
+}
+
+/// What a macro goes over: with one variable elements or keys, with two variables index and element, or key and value;
+/// of CEL's optional what it holds.
+pub fn items<'a>(over: &Value<'a>, two: bool) -> Vec<(Value<'a>, Value<'a>)> {
+    if let Some(entries) = over.entries() {
+        return entries.into_owned();
+    }
+    if let Value::Optional(held) = over {
+        return held.iter().map(|held| (Value::clone(held), Value::Absent)).collect();
+    }
+    let elements = over.elements().unwrap_or(Cow::Borrowed(&[]));
+    if two {
+        elements.iter().enumerate().map(|(at, item)| (Value::Int(at as i64), item.clone())).collect()
+    } else {
+        elements.iter().map(|item| (item.clone(), Value::Absent)).collect()
+    }
+}
+
+/// An int as a float.
+pub fn widen(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Int(number) => Value::Float(number as f64),
+        Value::Uint(number) => Value::Float(number as f64),
+        other => other,
+    }
+}
+
+/// `-x`
+pub fn negate(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Int(number) => Value::Int(number.saturating_neg()),
+        Value::Float(number) => Value::Float(-number),
+        _ => Value::Absent,
+    }
+}
+
+/// `<` and so on. Both sides have one type; without a value on one side nothing holds.
+pub fn compare(op: CompareOp, left: &Value<'_>, right: &Value<'_>) -> bool {
+    if left.is_absent() || right.is_absent() {
+        return false;
+    }
+    let order = left.order(right);
+    match op {
+        CompareOp::Less => order == Ordering::Less,
+        CompareOp::LessEqual => order != Ordering::Greater,
+        CompareOp::Greater => order == Ordering::Greater,
+        CompareOp::GreaterEqual => order != Ordering::Less,
+    }
+}
+
+/// The table at [`ArithmeticOp`].
+pub fn arithmetic<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    let (left, right) = (left.present(), right.present());
+    match (a, b) {
+        (Value::Absent, _) | (_, Value::Absent) => Value::Absent,
+        (Value::Int(a), Value::Int(b)) => whole(op, left, right, a, b),
+        (Value::Uint(a), Value::Uint(b)) => match op {
+            ArithmeticOp::Add => Value::Uint(a.saturating_add(b)),
+            ArithmeticOp::Subtract => Value::Uint(a.saturating_sub(b)),
+            ArithmeticOp::Multiply => Value::Uint(a.saturating_mul(b)),
+            ArithmeticOp::Divide => a.checked_div(b).map_or(Value::Absent, Value::Uint),
+            ArithmeticOp::Remainder => a.checked_rem(b).map_or(Value::Absent, Value::Uint),
+        },
+        (Value::Float(a), Value::Float(b)) => float(op, a, b),
+        // A unit times or by a float; a count becomes a float.
+        (Value::Int(a), Value::Float(b)) if is_amount(left) => match op {
+            ArithmeticOp::Multiply => Value::Int(arithmetic::scale(a, b)),
+            ArithmeticOp::Divide => Value::optional(arithmetic::scale_down(a, b).map(Value::Int)),
+            _ => Value::Absent,
+        },
+        (Value::Float(a), Value::Int(b)) if is_amount(right) && op == ArithmeticOp::Multiply => {
+            Value::Int(arithmetic::scale(b, a))
+        }
+        (Value::Int(a), Value::Float(b)) => float(op, a as f64, b),
+        (Value::Float(a), Value::Int(b)) => float(op, a, b as f64),
+        (Value::Time(a), Value::Time(b)) if op == ArithmeticOp::Subtract => Value::Int((a - b).0),
+        (Value::Time(a), Value::Int(b)) => match op {
+            ArithmeticOp::Add => Value::Time(crate::model::Time(a.0.saturating_add(b))),
+            ArithmeticOp::Subtract => Value::Time(crate::model::Time(a.0.saturating_sub(b))),
+            _ => Value::Absent,
+        },
+        (Value::Int(a), Value::Time(b)) if op == ArithmeticOp::Add => {
+            Value::Time(crate::model::Time(b.0.saturating_add(a)))
+        }
+        (Value::Resources(a), Value::Resources(b)) => {
+            let mut result = Resource::clone(&a);
+            match op {
+                ArithmeticOp::Add => result.add(&b),
+                _ => result.sub(&b),
+            }
+            Value::resources(result)
+        }
+        (Value::String(a), Value::String(b)) if op == ArithmeticOp::Add => {
+            Value::text(format!("{}{}", a.as_str(), b.as_str()))
+        }
+        (Value::Blob(a), Value::Blob(b)) if op == ArithmeticOp::Add => {
+            Value::Blob(a.iter().chain(b.iter()).copied().collect())
+        }
+        (a, b) if op == ArithmeticOp::Add => match (a.elements(), b.elements()) {
+            (Some(left), Some(right)) => Value::List(left.iter().chain(right.iter()).cloned().collect()),
+            _ => Value::Absent,
+        },
+        _ => Value::Absent,
+    }
+}
+
+/// Units that stay whole when they meet a float; a count does not.
+pub fn is_amount(ty: &Type) -> bool {
+    matches!(ty.present(), Type::Cpu | Type::Bytes | Type::Duration | Type::Amount(_))
+}
+
+fn whole<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: i64, b: i64) -> Value<'a> {
+    match op {
+        ArithmeticOp::Add => Value::Int(a.saturating_add(b)),
+        ArithmeticOp::Subtract => Value::Int(a.saturating_sub(b)),
+        ArithmeticOp::Multiply => Value::Int(a.saturating_mul(b)),
+        ArithmeticOp::Divide if left.is_unit() && right.is_unit() => {
+            Value::optional(arithmetic::ratio(a, b).map(Value::Float))
+        }
+        ArithmeticOp::Divide => Value::optional(arithmetic::div(a, b).map(Value::Int)),
+        ArithmeticOp::Remainder => Value::optional(arithmetic::rem(a, b).map(Value::Int)),
+    }
+}
+
+fn float<'a>(op: ArithmeticOp, a: f64, b: f64) -> Value<'a> {
+    match op {
+        ArithmeticOp::Add => Value::Float(arithmetic::finite(a + b)),
+        ArithmeticOp::Subtract => Value::Float(arithmetic::finite(a - b)),
+        ArithmeticOp::Multiply => Value::Float(arithmetic::finite(a * b)),
+        ArithmeticOp::Divide => Value::optional(arithmetic::div_float(a, b).map(Value::Float)),
+        ArithmeticOp::Remainder => Value::Absent,
+    }
+}
+
+/// The sum of values of type `ty`, from left to right.
+pub fn sum<'a>(values: impl Iterator<Item = Value<'a>>, ty: &Type) -> Value<'a> {
+    match ty.present() {
+        Type::Float => Value::Float(
+            values
+                .filter_map(|value| value.as_float())
+                .fold(0.0, |sum, value| arithmetic::finite(sum + value)),
+        ),
+        Type::Uint => Value::Uint(values.fold(0, |sum, value| match value {
+            Value::Uint(value) => sum.saturating_add(value),
+            _ => sum,
+        })),
+        Type::Resources => {
+            let mut sum = Resource::default();
+            for value in values {
+                if let Value::Resources(resources) = value {
+                    sum.add(&resources);
+                }
+            }
+            Value::resources(sum)
+        }
+        _ => Value::Int(
+            values.filter_map(|value| value.as_int()).fold(0, |sum, value| sum.saturating_add(value)),
+        ),
+    }
+}
+
+/// The first smallest (`Less`) or largest (`Greater`) value; absent of nothing.
+pub fn extreme<'a>(values: impl Iterator<Item = Value<'a>>, which: Ordering) -> Value<'a> {
+    let mut best: Option<Ordered<'a>> = None;
+    for value in values {
+        if best.as_ref().is_none_or(|best| value.order(&best.0) == which) {
+            best = Some(Ordered(value));
+        }
+    }
+    Value::optional(best.map(|best| best.0))
+}
+
+/// `free`: allocatable less requested, never below 0, for what is allocatable.
+pub fn less(allocatable: &Resource, requested: &Resource) -> Resource {
+    let mut free = allocatable.clone();
+    free.sub(requested);
+    free.scalars.retain(|(name, _)| named_resources(allocatable).iter().any(|(other, _)| other == name));
+    free.max(&Resource::default());
+    for (_, amount) in &mut free.scalars {
+        *amount = (*amount).max(0);
+    }
+    free
+}
+
+/// Amounts as a value.
+pub fn owned_resources<'a>(resources: Resource) -> Value<'a> {
+    Value::Resources(Resources::Shared(Arc::new(resources)))
+}

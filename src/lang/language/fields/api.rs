@@ -1,0 +1,152 @@
+//! The structures of the Kubernetes API below `spec`, `status` and `metadata`: names and types of their
+//! fields.
+//!
+//! The rows are in `api.txt`, which `tools/api-schema.py` writes from Kubernetes' OpenAPI description (1.36);
+//! they are read once, when a policy first asks for one. What the API describes as required has a value; all
+//! else is `T?`.
+
+use super::ObjectType;
+use crate::lang::types::range::Range;
+use crate::lang::types::{ApiType, Type};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+
+/// The rows, as text.
+static ROWS: &str = include_str!("api.txt");
+
+struct Table {
+    names: FxHashMap<&'static str, ApiType>,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    name: &'static str,
+    /// Names and types, ordered by name.
+    fields: Vec<(&'static str, Type, Range)>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let lines: Vec<Vec<&'static str>> = ROWS.lines().map(|line| line.split(' ').collect()).collect();
+        let mut names = FxHashMap::default();
+        for (at, words) in lines.iter().enumerate() {
+            names.insert(words.first().copied().unwrap_or(""), ApiType(at as u16));
+        }
+        let rows = lines
+            .iter()
+            .map(|words| Row {
+                name: words.first().copied().unwrap_or(""),
+                fields: words
+                    .iter()
+                    .skip(1)
+                    .filter_map(|word| word.split_once('='))
+                    .map(|(name, kind)| {
+                        let (ty, range) = read(kind, &names);
+                        (name, ty, range)
+                    })
+                    .collect(),
+            })
+            .collect();
+        Table { names, rows }
+    })
+}
+
+/// A type as the rows write it.
+fn read(kind: &'static str, names: &FxHashMap<&'static str, ApiType>) -> (Type, Range) {
+    if let Some(inner) = kind.strip_suffix('?') {
+        let (ty, range) = read(inner, names);
+        return (ty.optional(), range);
+    }
+    if let Some(inner) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
+        return (read(inner, names).0.list(), Range::None);
+    }
+    if let Some(inner) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
+        let value = read(inner, names).0;
+        return (Type::Map(Arc::new(Type::String), Arc::new(value)), Range::None);
+    }
+    let ty = match kind {
+        "s" => Type::String,
+        "i" => Type::Int,
+        "I" => return (Type::Int, Range::whole(i128::from(i32::MIN), i128::from(i32::MAX))),
+        "b" => Type::Bool,
+        "f" => Type::Float,
+        "t" => Type::Time,
+        name => names.get(name).map_or(Type::Dyn, |api| Type::Api(*api)),
+    };
+    let range = Range::of(&ty);
+    (ty, range)
+}
+
+fn row(of: ApiType) -> Option<&'static Row> {
+    table().rows.get(of.0 as usize)
+}
+
+/// The name of a structure, as messages and hover text write it.
+pub fn name(of: ApiType) -> &'static str {
+    row(of).map_or("object", |row| row.name)
+}
+
+/// `spec`, `status` or `metadata` of an object.
+pub fn root(owner: ObjectType, name: &str) -> Option<(Type, Range)> {
+    let structure = match (owner, name) {
+        (ObjectType::Pod | ObjectType::Node | ObjectType::Namespace, "metadata") => "ObjectMeta",
+        (ObjectType::Pod, "spec") => "PodSpec",
+        (ObjectType::Pod, "status") => "PodStatus",
+        (ObjectType::Node, "spec") => "NodeSpec",
+        (ObjectType::Node, "status") => "NodeStatus",
+        (ObjectType::Namespace, "spec") => "NamespaceSpec",
+        (ObjectType::Namespace, "status") => "NamespaceStatus",
+        _ => return None,
+    };
+    table().names.get(structure).map(|api| (Type::Api(*api), Range::None))
+}
+
+/// The names that [`root`] knows.
+pub fn roots(owner: ObjectType) -> impl Iterator<Item = &'static str> {
+    let has = matches!(owner, ObjectType::Pod | ObjectType::Node | ObjectType::Namespace);
+    ["spec", "status", "metadata"].into_iter().filter(move |_| has)
+}
+
+/// The type and range of a field of a structure; `T?` where the field may be missing.
+pub fn field(of: ApiType, name: &str) -> Option<(Type, Range)> {
+    row(of)?.fields.iter().find(|(field, ..)| *field == name).map(|(_, ty, range)| (ty.clone(), *range))
+}
+
+/// The names of the fields of a structure, as JSON has them.
+pub fn fields(of: ApiType) -> Vec<String> {
+    row(of).map_or_else(Vec::new, |row| row.fields.iter().map(|(name, ..)| (*name).to_owned()).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_that_a_row_names_is_a_row() {
+        for row in &table().rows {
+            for (field, ty, _) in &row.fields {
+                let mut ty = ty.present().clone();
+                while let Type::List(inner) | Type::Map(_, inner) = &ty {
+                    ty = inner.present().clone();
+                }
+                if ty == Type::Dyn {
+                    let written = ["IntOrString", "port", "maxUnavailable"];
+                    let known = ["port", "fieldsV1"].contains(field);
+                    assert!(known || written.contains(field), "{}.{field} has no type", row.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_typed_as_the_api_has_them() {
+        let (Type::Api(spec), _) = root(ObjectType::Pod, "spec").unwrap() else { return };
+        assert_eq!(name(spec), "PodSpec");
+        assert_eq!(field(spec, "hostNetwork").unwrap().0, Type::Bool.optional());
+        assert_eq!(field(spec, "priority").unwrap().1, Range::whole(-2_147_483_648, 2_147_483_647));
+        assert!(matches!(field(spec, "containers").unwrap().0, Type::List(_)));
+        assert!(field(spec, "hostnetwork").is_none());
+    }
+}

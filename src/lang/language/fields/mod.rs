@@ -1,0 +1,143 @@
+//! [`FIELDS`]: every field that a policy may read by a short name, with its type, range, size and meaning.
+//!
+//! Read by the checker, both evaluators (a getter per row), completion, hover text and docs. The structures
+//! below `spec`, `status` and `metadata` are in `api.rs`.
+
+pub mod api;
+mod table;
+
+pub use table::FIELDS;
+
+use crate::lang::types::Ty;
+
+/// The kinds of objects that have rows in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectType {
+    /// A pod, with where it stands in the snapshot.
+    Pod,
+    /// A node, with what is placed on it.
+    Node,
+    /// A namespace.
+    Namespace,
+    /// A container of a pod.
+    Container,
+    /// A taint of a node.
+    Taint,
+    /// A GPU of a node.
+    Gpu,
+    /// The GPUs that a pod asks for.
+    GpuRequest,
+}
+
+impl ObjectType {
+    /// The word it is written with, in messages and after `:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ObjectType::Pod => "pod",
+            ObjectType::Node => "node",
+            ObjectType::Namespace => "ns",
+            ObjectType::Container => "container",
+            ObjectType::Taint => "taint",
+            ObjectType::Gpu => "gpu",
+            ObjectType::GpuRequest => "gpu request",
+        }
+    }
+}
+
+/// A row of [`FIELDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FieldId(pub u16);
+
+impl FieldId {
+    /// Its row.
+    pub fn def(self) -> &'static FieldDef {
+        &FIELDS[self.0 as usize]
+    }
+}
+
+/// A field that a policy may read.
+#[derive(Debug)]
+pub struct FieldDef {
+    /// What has the field.
+    pub owner: ObjectType,
+    /// Its name.
+    pub name: &'static str,
+    /// Its type; `Ty::Optional` when it may be absent.
+    pub ty: Ty,
+    /// Smallest and largest value of a number, in base units.
+    pub range: Option<(i64, i64)>,
+    /// Most bytes of a text, most elements of a collection; 0 where it has none.
+    pub size: u32,
+    /// Most bytes of a text inside a collection; 0 where it has none. All annotations of an object together have no more.
+    pub text: u32,
+    /// Which change of the cluster moves it.
+    pub moves: Moves,
+    /// What evicting a pod from the node does to it.
+    pub eviction: Eviction,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// Which change of the cluster moves a field. For fields of a node these are the kinds of node change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moves {
+    /// Nothing, as long as the object lives.
+    Never,
+    /// Labels; one key where the path names one.
+    Labels,
+    /// Annotations.
+    Annotations,
+    /// Taints of a node.
+    Taints,
+    /// `spec.unschedulable` of a node.
+    Unschedulable,
+    /// Allocatable or capacity of a node.
+    Allocatable,
+    /// Images of a node.
+    Images,
+    /// Conditions of a node.
+    Conditions,
+    /// The requests of the pods on a node.
+    PodsRequests,
+    /// The pods on a node, in any other way.
+    PodsOther,
+    /// A pod is placed, moved or gone.
+    Placement,
+    /// Something else of the object (spec, status, deletion).
+    Object,
+    /// The queue's own account of the pod (attempts, time of entry).
+    Queue,
+}
+
+/// What evicting a pod from a node does to a field of the node, or of the pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// Nothing.
+    None,
+    /// It grows.
+    Raises,
+    /// It shrinks.
+    Lowers,
+    /// Anything may happen.
+    Changes,
+}
+
+/// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of 63, with one to spare.
+pub const KEY_SIZE: u32 = 318;
+/// Bytes of the longest annotation.
+pub const ANNOTATION_SIZE: u32 = 262_144;
+/// Bytes that a text below `spec`, `status` and `metadata` counts with. The API server takes objects of 1.5 MiB; what
+/// rules read there are names, phases and messages.
+pub const API_TEXT_SIZE: u32 = 4096;
+/// Elements that a list or map below `spec`, `status` and `metadata` counts with.
+pub const API_LIST_SIZE: u32 = 64;
+
+/// The row of a field of an object.
+pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {
+    FIELDS.iter().position(|row| row.owner == owner && row.name == name).map(|at| FieldId(at as u16))
+}
+
+/// All rows of an object, in the order of the table.
+pub fn fields_of(owner: ObjectType) -> impl Iterator<Item = &'static FieldDef> {
+    FIELDS.iter().filter(move |row| row.owner == owner)
+}

@@ -1,0 +1,412 @@
+//! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
+
+use super::{Absence, FunctionDef, Grows, Work};
+use crate::lang::eval::interpret;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Ordered, Value};
+use crate::lang::types::{Ty, Type};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const L: Ty = Ty::List(&Ty::Var('t'));
+const ORDERED: Ty = Ty::List(&Ty::Ordered('t'));
+const NUMBERS: Ty = Ty::List(&Ty::Number('t'));
+const M: Ty = Ty::Map(&Ty::Var('k'), &Ty::Var('v'));
+const T: Ty = Ty::Var('t');
+
+/// The longest list that is computed.
+const RANGE: i64 = 100_000;
+
+const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> FunctionDef {
+    FunctionDef {
+        name,
+        method,
+        params,
+        names: &["of"],
+        result: Ty::Int,
+        range: Some(size_range),
+        body: |args, _| match args {
+            [of] => Value::Int(of.size().unwrap_or(0) as i64),
+            _ => Value::Absent,
+        },
+        doc: "how many elements or entries it has",
+        examples: &[],
+        ..BASE
+    }
+}
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[
+    FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
+    FunctionDef { examples: &[("{\"a\": 1}.size()", "1")], ..sized("size", true, &[M]) },
+    sized("size", true, &[Ty::Resources]),
+    FunctionDef { examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
+    FunctionDef { examples: &[("size({\"a\": 1})", "1")], ..sized("size", false, &[M]) },
+    FunctionDef { examples: &[("[1, 2].count()", "2")], ..sized("count", true, &[L]) },
+    FunctionDef {
+        name: "first",
+        params: &[L],
+        names: &["list"],
+        result: T,
+        absent: Absence::Maybe,
+        body: |args, _| items(args, |items| Value::optional(items.first().cloned())),
+        doc: "the first element; absent where there is none",
+        examples: &[("[3, 4].first()", "3"), ("[3].drop(1).first()", "none")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "last",
+        params: &[L],
+        names: &["list"],
+        result: T,
+        absent: Absence::Maybe,
+        body: |args, _| items(args, |items| Value::optional(items.last().cloned())),
+        doc: "the last element; absent where there is none",
+        examples: &[("[3, 4].last()", "4")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "present",
+        params: &[Ty::List(&Ty::Optional(&Ty::Var('t')))],
+        names: &["list"],
+        result: L,
+        body: |args, _| items(args, |items| Value::list(items.iter().filter(|i| !i.is_absent()).cloned())),
+        doc: "the elements that have a value",
+        examples: &[("[int(\"1\"), none].present()", "[1]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "take",
+        grows: Grows::Takes(1),
+        params: &[L, Ty::Int],
+        names: &["list", "n"],
+        result: L,
+        body: |args, _| match args {
+            [list, Value::Int(n)] => {
+                let n = usize::try_from(*n).unwrap_or(0);
+                list.elements().map_or(Value::Absent, |l| Value::list(l.iter().take(n).cloned()))
+            }
+            _ => Value::Absent,
+        },
+        doc: "the first n elements, or as many as there are",
+        examples: &[("[1, 2, 3].take(2)", "[1, 2]"), ("[1].take(5)", "[1]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "drop",
+        params: &[L, Ty::Int],
+        names: &["list", "n"],
+        result: L,
+        body: |args, _| match args {
+            [list, Value::Int(n)] => {
+                let n = usize::try_from(*n).unwrap_or(0);
+                list.elements().map_or(Value::Absent, |l| Value::list(l.iter().skip(n).cloned()))
+            }
+            _ => Value::Absent,
+        },
+        doc: "what follows the first n elements",
+        examples: &[("[1, 2, 3].drop(2)", "[3]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "slice",
+        grows: Grows::Takes(2),
+        params: &[L, Ty::Int, Ty::Int],
+        names: &["list", "from", "to"],
+        result: L,
+        absent: Absence::Maybe,
+        body: |args, _| match args {
+            [list, Value::Int(from), Value::Int(to)] => {
+                let Some(list) = list.elements() else { return Value::Absent };
+                match (usize::try_from(*from), usize::try_from(*to)) {
+                    (Ok(from), Ok(to)) if from <= to && to <= list.len() => {
+                        Value::list(list[from..to].iter().cloned())
+                    }
+                    _ => Value::Absent,
+                }
+            }
+            _ => Value::Absent,
+        },
+        doc: "the elements from a place to before another; absent outside",
+        examples: &[("[1, 2, 3].slice(1, 3)", "[2, 3]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "union",
+        work: Work::Sorts,
+        grows: Grows::Adds,
+        params: &[L, L],
+        names: &["list", "other"],
+        result: L,
+        body: |args, _| two(args, |a, b| Value::set(a.iter().chain(b).cloned())),
+        doc: "what is in either, once, in the order of first appearance",
+        examples: &[("[1, 2].union([2, 3])", "[1, 2, 3]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "minus",
+        work: Work::Sorts,
+        params: &[L, L],
+        names: &["list", "other"],
+        result: L,
+        body: |args, _| {
+            two(args, |a, b| {
+                let other = set(b);
+                Value::list(a.iter().filter(|item| !other.contains(&Ordered((*item).clone()))).cloned())
+            })
+        },
+        doc: "the elements that are not in the other, in their order",
+        examples: &[("[1, 2, 3].minus([2])", "[1, 3]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "intersect",
+        work: Work::Sorts,
+        params: &[L, L],
+        names: &["list", "other"],
+        result: L,
+        body: |args, _| {
+            two(args, |a, b| {
+                let other = set(b);
+                Value::set(a.iter().filter(|item| other.contains(&Ordered((*item).clone()))).cloned())
+            })
+        },
+        doc: "the elements that are in the other too, once, in the order of the left one",
+        examples: &[("[3, 2, 1].intersect([1, 3])", "[3, 1]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "distinct",
+        work: Work::Sorts,
+        params: &[L],
+        names: &["list"],
+        result: L,
+        body: |args, _| items(args, |items| Value::set(items.iter().cloned())),
+        doc: "each element once, in the order of first appearance",
+        examples: &[("[1, 2, 1].distinct()", "[1, 2]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "flatten",
+        grows: Grows::Flattens,
+        params: &[Ty::List(&L)],
+        names: &["lists"],
+        result: L,
+        body: |args, _| {
+            items(args, |items| {
+                let inner = items.iter().filter_map(|item| item.elements());
+                Value::list(inner.flat_map(|list| list.into_owned()))
+            })
+        },
+        doc: "the elements of the lists, one list behind the other",
+        examples: &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "reverse",
+        params: &[L],
+        names: &["list"],
+        result: L,
+        body: |args, _| items(args, |items| Value::list(items.iter().rev().cloned())),
+        doc: "from the end to the beginning",
+        examples: &[("[1, 2].reverse()", "[2, 1]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "sort",
+        work: Work::Sorts,
+        params: &[ORDERED],
+        names: &["list"],
+        result: ORDERED,
+        body: |args, _| {
+            items(args, |items| {
+                let mut sorted = items.to_vec();
+                sorted.sort_by(Value::order);
+                Value::list(sorted)
+            })
+        },
+        doc: "from the smallest to the largest",
+        examples: &[("[2, 1].sort()", "[1, 2]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "isSorted",
+        params: &[ORDERED],
+        names: &["list"],
+        result: Ty::Bool,
+        body: |args, _| {
+            items(args, |items| Value::Bool(items.windows(2).all(|w| w[0].order(&w[1]) != Ordering::Greater)))
+        },
+        doc: "whether no element is smaller than the one before",
+        examples: &[("[1, 2, 2].isSorted()", "true"), ("[2, 1].isSorted()", "false")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "sum",
+        params: &[NUMBERS],
+        names: &["list"],
+        result: Ty::Number('t'),
+        body: |args, _| {
+            items(args, |items| {
+                let float = items.iter().any(|item| matches!(item, Value::Float(_)));
+                let uint = items.iter().any(|item| matches!(item, Value::Uint(_)));
+                let ty = if float {
+                    Type::Float
+                } else if uint {
+                    Type::Uint
+                } else {
+                    Type::Int
+                };
+                interpret::sum(items.iter().cloned(), &ty)
+            })
+        },
+        doc: "the sum of the elements; 0 of none",
+        examples: &[("[1, 2].sum()", "3"), ("[1cpu, 500m].sum()", "1500m"), ("[0.5].sum()", "0.5")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "min",
+        params: &[ORDERED],
+        names: &["list"],
+        result: Ty::Ordered('t'),
+        absent: Absence::Maybe,
+        body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Less)),
+        doc: "the smallest element; absent where there is none",
+        examples: &[("[2, 1].min()", "1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "max",
+        params: &[ORDERED],
+        names: &["list"],
+        result: Ty::Ordered('t'),
+        absent: Absence::Maybe,
+        body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Greater)),
+        doc: "the largest element; absent where there is none",
+        examples: &[("[2, 1].max()", "2")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "indexOf",
+        params: &[L, T],
+        names: &["list", "element"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, i32::MAX as i128)),
+        body: |args, _| match args {
+            [list, wanted] => list.elements().map_or(Value::Absent, |list| {
+                Value::Int(list.iter().position(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
+            }),
+            _ => Value::Absent,
+        },
+        doc: "where it stands first, -1 where it does not",
+        examples: &[("[\"a\", \"b\"].indexOf(\"b\")", "1"), ("[1].indexOf(2)", "-1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lastIndexOf",
+        params: &[L, T],
+        names: &["list", "element"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, i32::MAX as i128)),
+        body: |args, _| match args {
+            [list, wanted] => list.elements().map_or(Value::Absent, |list| {
+                Value::Int(list.iter().rposition(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
+            }),
+            _ => Value::Absent,
+        },
+        doc: "where it stands last, -1 where it does not",
+        examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lists.range",
+        grows: Grows::Counts,
+        method: false,
+        params: &[Ty::Int],
+        names: &["n"],
+        result: Ty::List(&Ty::Int),
+        demand: Some(|ranges| match ranges.first().and_then(|n| n.ends()) {
+            Some((_, most)) if most <= RANGE as f64 => Ok(()),
+            _ => Err((0, "`lists.range` wants a number that is known to be at most 100,000")),
+        }),
+        body: |args, _| match args {
+            [Value::Int(n)] => Value::list((0..(*n).min(RANGE)).map(Value::Int)),
+            _ => Value::Absent,
+        },
+        doc: "the ints from 0 to before n, which is known to be at most 100,000",
+        examples: &[("lists.range(3)", "[0, 1, 2]"), ("lists.range(-1).size()", "0")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "sets.contains",
+        work: Work::Sorts,
+        method: false,
+        params: &[L, L],
+        names: &["list", "part"],
+        result: Ty::Bool,
+        body: |args, _| {
+            two(args, |a, b| {
+                let all = set(a);
+                Value::Bool(b.iter().all(|item| all.contains(&Ordered(item.clone()))))
+            })
+        },
+        doc: "whether every element of part is in the list",
+        examples: &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "sets.intersects",
+        work: Work::Sorts,
+        method: false,
+        params: &[L, L],
+        names: &["list", "other"],
+        result: Ty::Bool,
+        body: |args, _| {
+            two(args, |a, b| {
+                let all = set(a);
+                Value::Bool(b.iter().any(|item| all.contains(&Ordered(item.clone()))))
+            })
+        },
+        doc: "whether they have an element in common",
+        examples: &[("sets.intersects([1, 2], [2])", "true")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "sets.equivalent",
+        work: Work::Sorts,
+        method: false,
+        params: &[L, L],
+        names: &["list", "other"],
+        result: Ty::Bool,
+        body: |args, _| two(args, |a, b| Value::Bool(set(a) == set(b))),
+        doc: "whether they have the same elements, in any order and number",
+        examples: &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
+        ..BASE
+    },
+];
+
+fn size_range(_: &[Range]) -> Range {
+    Range::whole(0, i128::from(i32::MAX))
+}
+
+fn items<'a>(args: &[Value<'a>], f: impl Fn(&[Value<'a>]) -> Value<'a>) -> Value<'a> {
+    match args {
+        [list] => list.elements().map_or(Value::Absent, |items| f(&items)),
+        _ => Value::Absent,
+    }
+}
+
+fn two<'a>(args: &[Value<'a>], f: impl Fn(&[Value<'a>], &[Value<'a>]) -> Value<'a>) -> Value<'a> {
+    match args {
+        [a, b] => match (a.elements(), b.elements()) {
+            (Some(a), Some(b)) => f(&a, &b),
+            _ => Value::Absent,
+        },
+        _ => Value::Absent,
+    }
+}
+
+fn set<'a>(items: &[Value<'a>]) -> BTreeSet<Ordered<'a>> {
+    items.iter().cloned().map(Ordered).collect()
+}

@@ -1,0 +1,617 @@
+//! Conversions: texts to numbers, amounts and times, and back. An absent value stays absent.
+
+use super::{Absence, FunctionDef};
+use crate::lang::types::arithmetic;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Str, Value};
+use crate::lang::types::{Ty, Type};
+use crate::model::{Quantity, Resource, Symbol, Time};
+
+const BASE: FunctionDef = FunctionDef::BASE;
+const TEXT: Ty = Ty::Optional(&Ty::String);
+const INT: Ty = Ty::Optional(&Ty::Int);
+const FLOAT: Ty = Ty::Optional(&Ty::Float);
+const UINT: Ty = Ty::Optional(&Ty::Uint);
+
+/// A row of a conversion from one value.
+const fn from(
+    name: &'static str,
+    param: &'static [Ty],
+    result: Ty,
+    absent: Absence,
+    body: super::Body,
+    doc: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> FunctionDef {
+    FunctionDef { name, params: param, names: &["x"], result, absent, body, doc, examples, ..BASE }
+}
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[
+    FunctionDef {
+        range: Some(same),
+        ..from(
+            "int",
+            &[INT],
+            Ty::Int,
+            Absence::Never,
+            |args, _| args.first().cloned().unwrap_or(Value::Absent),
+            "the same int, or a count as an int",
+            &[("int(3)", "3")],
+        )
+    },
+    FunctionDef {
+        range: Some(|r| r.first().map_or(Range::None, |r| r.cut_to_whole())),
+        ..from(
+            "int",
+            &[FLOAT],
+            Ty::Int,
+            Absence::Never,
+            |args, _| match args {
+                [Value::Float(x)] => Value::Int(arithmetic::cut(*x)),
+                [Value::Int(x)] => Value::Int(*x),
+                _ => Value::Absent,
+            },
+            "a float cut toward 0",
+            &[("int(2.9)", "2"), ("int(-2.9)", "-2"), ("int(1e300)", "9223372036854775807")],
+        )
+    },
+    from(
+        "int",
+        &[UINT],
+        Ty::Int,
+        Absence::Never,
+        |args, _| match args {
+            [Value::Uint(x)] => Value::Int(i64::try_from(*x).unwrap_or(i64::MAX)),
+            _ => Value::Absent,
+        },
+        "a uint as an int",
+        &[("int(7u)", "7")],
+    ),
+    from(
+        "int",
+        &[TEXT],
+        Ty::Int,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| text.parse().ok().map(Value::Int)),
+        "the number that a text is, in decimal digits with an optional sign; absent where it is none",
+        &[("int(\"12\")", "12"), ("int(\"-3\")", "-3"), ("int(none)", "none")],
+    ),
+    from(
+        "int",
+        &[Ty::Optional(&Ty::Time)],
+        Ty::Int,
+        Absence::Never,
+        |args, _| match args {
+            [Value::Time(at)] => Value::Int(at.0.div_euclid(1_000_000)),
+            _ => Value::Absent,
+        },
+        "seconds since 1970",
+        &[("int(time(\"1970-01-01T00:01:00Z\"))", "60")],
+    ),
+    from(
+        "int",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::Int,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => match value.clone().plain() {
+                Value::Int(x) => Value::Int(x),
+                Value::Float(x) => Value::Int(arithmetic::cut(x)),
+                Value::String(text) => Value::optional(text.as_str().parse().ok().map(Value::Int)),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        "JSON as an int; absent where it is none",
+        &[],
+    ),
+    from(
+        "uint",
+        &[INT],
+        Ty::Uint,
+        Absence::Maybe,
+        |args, _| match args {
+            [Value::Int(x)] => Value::optional(u64::try_from(*x).ok().map(Value::Uint)),
+            _ => Value::Absent,
+        },
+        "an int as a uint; absent below 0",
+        &[("uint(7)", "7u")],
+    ),
+    from(
+        "uint",
+        &[TEXT],
+        Ty::Uint,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| text.parse().ok().map(Value::Uint)),
+        "the uint that a text is; absent where it is none",
+        &[("uint(\"7\")", "7u")],
+    ),
+    FunctionDef {
+        range: Some(widened),
+        ..from(
+            "float",
+            &[FLOAT],
+            Ty::Float,
+            Absence::Never,
+            to_float,
+            "an int as a float",
+            &[("float(1)", "1.0")],
+        )
+    },
+    from(
+        "float",
+        &[TEXT],
+        Ty::Float,
+        Absence::Maybe,
+        text_to_float,
+        "the number that a text is; absent where it is none, and where it is infinite",
+        &[("float(\"0.5\")", "0.5"), ("float(none)", "none")],
+    ),
+    from(
+        "float",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::Float,
+        Absence::Maybe,
+        dyn_to_float,
+        "JSON as a float; absent where it is none",
+        &[],
+    ),
+    FunctionDef {
+        range: Some(widened),
+        ..from(
+            "double",
+            &[FLOAT],
+            Ty::Float,
+            Absence::Never,
+            to_float,
+            "CEL's name of `float`",
+            &[("double(1)", "1.0")],
+        )
+    },
+    from(
+        "double",
+        &[TEXT],
+        Ty::Float,
+        Absence::Maybe,
+        text_to_float,
+        "CEL's name of `float`",
+        &[("double(\"0.5\")", "0.5")],
+    ),
+    from(
+        "string",
+        &[TEXT],
+        Ty::String,
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "the same text",
+        &[("string(\"a\")", "\"a\"")],
+    ),
+    from(
+        "string",
+        &[INT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "the digits of a number",
+        &[("string(12)", "\"12\"")],
+    ),
+    from(
+        "string",
+        &[UINT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "the digits of a number",
+        &[("string(7u)", "\"7\"")],
+    ),
+    from(
+        "string",
+        &[FLOAT],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "a float as Go writes it with %g",
+        &[("string(1.5)", "\"1.5\""), ("string(1e21)", "\"1e+21\""), ("string(2.0)", "\"2\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Bool)],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "`true` or `false`",
+        &[("string(true)", "\"true\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Time)],
+        Ty::String,
+        Absence::Never,
+        to_text,
+        "an instant as RFC 3339 in UTC",
+        &[("string(time(\"2026-01-02T03:04:05Z\"))", "\"2026-01-02T03:04:05Z\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Duration)],
+        Ty::String,
+        Absence::Never,
+        |args, _| match args {
+            [Value::Int(us)] => Value::text(seconds(*us)),
+            _ => Value::Absent,
+        },
+        "a duration in seconds, as CEL writes it",
+        &[("string(90s)", "\"90s\""), ("string(1500ms)", "\"1.5s\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Blob)],
+        Ty::String,
+        Absence::Maybe,
+        |args, _| match args {
+            [Value::Blob(bytes)] => Value::optional(std::str::from_utf8(bytes).ok().map(Value::text)),
+            _ => Value::Absent,
+        },
+        "bytes as text; absent where they are no UTF-8",
+        &[("string(b\"abc\")", "\"abc\"")],
+    ),
+    from(
+        "string",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::String,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => match value.clone().plain() {
+                text @ Value::String(_) => text,
+                Value::Int(x) => Value::text(x.to_string()),
+                Value::Float(x) => Value::text(go_float(x)),
+                Value::Bool(x) => Value::text(if x { "true" } else { "false" }),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        "JSON as a text; absent where it is a list or an object",
+        &[],
+    ),
+    from(
+        "bool",
+        &[TEXT],
+        Ty::Bool,
+        Absence::Maybe,
+        |args, _| {
+            parsed(args, |text| match text {
+                "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(Value::Bool(true)),
+                "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(Value::Bool(false)),
+                _ => None,
+            })
+        },
+        "the truth that a text is; absent where it is none",
+        &[("bool(\"true\")", "true"), ("bool(\"0\")", "false")],
+    ),
+    from(
+        "bytes",
+        &[TEXT],
+        Ty::Blob,
+        Absence::Never,
+        |args, _| match args {
+            [Value::String(text)] => Value::Blob(text.as_str().as_bytes().into()),
+            _ => Value::Absent,
+        },
+        "CEL's byte string of a text",
+        &[("bytes(\"a\")", "b\"a\"")],
+    ),
+    from(
+        "dyn",
+        &[Ty::Var('t')],
+        Ty::Var('t'),
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "CEL's mark for the checker: the value itself",
+        &[("dyn(1)", "1")],
+    ),
+    from(
+        "type",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::TypeName,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => type_of(value),
+            _ => Value::Absent,
+        },
+        "CEL's name of the type of a value: `bool int uint double string bytes list map null_type type optional_type`",
+        &[("type(1) == int", "1 < 2"), ("type([1]) == map", "1 > 2"), ("type(1.5)", "double")],
+    ),
+    from(
+        "time",
+        &[TEXT],
+        Ty::Time,
+        Absence::Maybe,
+        text_to_time,
+        "the instant that a text in RFC 3339 is; absent where it is none",
+        &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
+    ),
+    from(
+        "time",
+        &[INT],
+        Ty::Time,
+        Absence::Never,
+        seconds_to_time,
+        "an instant from seconds since 1970",
+        &[("time(60) - time(0)", "1min")],
+    ),
+    from(
+        "timestamp",
+        &[TEXT],
+        Ty::Time,
+        Absence::Maybe,
+        text_to_time,
+        "CEL's name of `time`",
+        &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")],
+    ),
+    from("timestamp", &[INT], Ty::Time, Absence::Never, seconds_to_time, "CEL's name of `time`", &[]),
+    from(
+        "duration",
+        &[TEXT],
+        Ty::Duration,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_duration(text).map(Value::Int)),
+        "the duration that a text is, as Go writes it (`1h30m`, `500ms`); absent where it is none",
+        &[("duration(\"1h30m\")", "1h30min"), ("duration(\"-1.5s\")", "0s - 1500ms")],
+    ),
+    from(
+        "as_cpu",
+        &[TEXT],
+        Ty::Cpu,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_cpu(text).map(Value::Int)),
+        "a Kubernetes quantity as cpu, rounded up to millicores; absent where it is none",
+        &[("as_cpu(\"500m\")", "500m"), ("as_cpu(\"2\")", "2cpu")],
+    ),
+    from(
+        "as_bytes",
+        &[TEXT],
+        Ty::Bytes,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
+        "a Kubernetes quantity as bytes; absent where it is none",
+        &[("as_bytes(\"1Gi\")", "1Gi")],
+    ),
+    from(
+        "as_count",
+        &[TEXT],
+        Ty::Count,
+        Absence::Maybe,
+        |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
+        "a Kubernetes quantity as a count; absent where it is none",
+        &[("as_count(\"8\") + 1", "as_count(\"9\")")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Map(&Ty::String, &Ty::String))],
+        Ty::Resources,
+        Absence::Maybe,
+        |args, _| match args {
+            [value] => {
+                let Some(entries) = value.entries() else { return Value::Absent };
+                let mut resource = Resource::default();
+                for (name, amount) in entries.iter() {
+                    let (Some(name), Some(amount)) = (name.as_str(), amount.as_str()) else {
+                        return Value::Absent;
+                    };
+                    if set_amount(&mut resource, name, amount).is_none() {
+                        return Value::Absent;
+                    }
+                }
+                Value::resources(resource)
+            }
+            _ => Value::Absent,
+        },
+        "amounts by resource name, from texts that are Kubernetes quantities; absent where one is none",
+        &[("resources({\"cpu\": \"500m\"}).cpu", "500m")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Resources)],
+        Ty::Resources,
+        Absence::Never,
+        |args, _| args.first().cloned().unwrap_or(Value::Absent),
+        "the same amounts",
+        &[],
+    ),
+];
+
+fn same(ranges: &[Range]) -> Range {
+    ranges.first().copied().unwrap_or(Range::None)
+}
+
+fn widened(ranges: &[Range]) -> Range {
+    same(ranges).widen()
+}
+
+fn parsed<'a>(args: &[Value<'a>], f: impl Fn(&str) -> Option<Value<'static>>) -> Value<'a> {
+    match args {
+        [Value::String(text)] => Value::optional(f(text.as_str())),
+        _ => Value::Absent,
+    }
+}
+
+fn to_float<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    args.first().and_then(Value::as_float).map_or(Value::Absent, Value::Float)
+}
+
+fn text_to_float<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    parsed(args, |text| text.parse::<f64>().ok().filter(|x| x.is_finite()).map(Value::Float))
+}
+
+fn dyn_to_float<'a>(args: &[Value<'a>], prepared: &super::Prepared) -> Value<'a> {
+    match args {
+        [value] => match value.clone().plain() {
+            text @ Value::String(_) => text_to_float(&[text], prepared),
+            value => value.as_float().map_or(Value::Absent, Value::Float),
+        },
+        _ => Value::Absent,
+    }
+}
+
+fn text_to_time<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    parsed(args, |text| Time::parse(text).map(Value::Time))
+}
+
+fn seconds_to_time<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    match args {
+        [Value::Int(seconds)] => Value::Time(Time(seconds.saturating_mul(1_000_000))),
+        _ => Value::Absent,
+    }
+}
+
+fn to_text<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    match args {
+        [Value::Int(x)] => Value::text(x.to_string()),
+        [Value::Uint(x)] => Value::text(x.to_string()),
+        [Value::Float(x)] => Value::text(go_float(*x)),
+        [Value::Bool(x)] => Value::text(if *x { "true" } else { "false" }),
+        [Value::Time(at)] => Value::text(rfc3339(*at)),
+        _ => Value::Absent,
+    }
+}
+
+/// CEL's name of the type of a value without a known one.
+fn type_of<'a>(value: &Value<'a>) -> Value<'a> {
+    let name = match value.clone().plain() {
+        Value::Null => "null_type",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Uint(_) => "uint",
+        Value::Float(_) => "double",
+        Value::String(_) => "string",
+        Value::Blob(_) => "bytes",
+        value if value.elements().is_some() => "list",
+        value if value.entries().is_some() => "map",
+        _ => return Value::Absent,
+    };
+    Value::TypeName(Symbol::new(name))
+}
+
+/// A time or duration as CEL writes it.
+pub(super) fn written(value: &Value<'_>, ty: &Type) -> String {
+    match (value, ty) {
+        (Value::Time(at), _) => rfc3339(*at),
+        (Value::Int(us), Type::Duration) => seconds(*us),
+        _ => value.to_string(),
+    }
+}
+
+/// An instant in RFC 3339, with as many digits behind the second as it has.
+fn rfc3339(at: Time) -> String {
+    jiff::Timestamp::from_microsecond(at.0).map_or_else(|_| at.to_rfc3339(), |at| at.to_string())
+}
+
+/// Microseconds as seconds with `s`.
+fn seconds(us: i64) -> String {
+    let sign = if us < 0 { "-" } else { "" };
+    let (whole, part) = (us.unsigned_abs() / 1_000_000, us.unsigned_abs() % 1_000_000);
+    if part == 0 {
+        format!("{sign}{whole}s")
+    } else {
+        format!("{sign}{whole}.{}s", format!("{part:06}").trim_end_matches('0'))
+    }
+}
+
+/// A float as Go's `%g` writes it: the shortest digits, an exponent below -4 and from 6 up.
+pub(super) fn go_float(x: f64) -> String {
+    if x == 0.0 {
+        return if x.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
+    }
+    let scientific = format!("{x:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        format!("{x}")
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{digits}e{sign}{:02}", exponent.abs())
+    }
+}
+
+/// A duration as Go's `time.ParseDuration` reads it, in microseconds; what is below is cut.
+pub fn parse_duration(text: &str) -> Option<i64> {
+    let (negative, mut rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut nanoseconds: i128 = 0;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let (unit, used) = [
+            ("ns", 1i128),
+            ("us", 1_000),
+            ("µs", 1_000),
+            ("μs", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+            ("m", 60_000_000_000),
+            ("h", 3_600_000_000_000),
+        ]
+        .iter()
+        .find(|(suffix, _)| tail.starts_with(suffix))
+        .map(|(suffix, unit)| (*unit, suffix.len()))?;
+        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let mut part: i128 = 0;
+        let mut scale: i128 = 1;
+        for digit in fraction.bytes().take(18) {
+            part = part * 10 + i128::from(digit - b'0');
+            scale *= 10;
+        }
+        nanoseconds = nanoseconds.checked_add(whole.checked_mul(unit)?)?.checked_add(part * unit / scale)?;
+        rest = &tail[used..];
+    }
+    // Go's durations have 64 bits of nanoseconds.
+    if nanoseconds > i128::from(i64::MAX) + i128::from(negative) {
+        return None;
+    }
+    let microseconds = (nanoseconds / 1000) as i64;
+    Some(if negative { -microseconds } else { microseconds })
+}
+
+/// A Kubernetes quantity in thousandths, rounded up.
+pub fn parse_cpu(text: &str) -> Option<i64> {
+    Quantity::parse(text).ok()?.checked_milli_value()
+}
+
+/// A Kubernetes quantity in whole units, rounded up.
+pub fn parse_whole(text: &str) -> Option<i64> {
+    Quantity::parse(text).ok()?.checked_value()
+}
+
+/// Sets the amount of a resource from a Kubernetes quantity.
+pub fn set_amount(resource: &mut Resource, name: &str, text: &str) -> Option<()> {
+    match name {
+        "cpu" => resource.milli_cpu = parse_cpu(text)?,
+        "memory" => resource.memory = parse_whole(text)?,
+        "ephemeral-storage" => resource.ephemeral_storage = parse_whole(text)?,
+        "pods" => resource.pods = parse_whole(text)?,
+        other => resource.set_scalar(Symbol::new(other), parse_whole(text)?),
+    }
+    Some(())
+}
+
+/// The text of a value that is one.
+pub(super) fn text<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+    match value {
+        Value::String(Str::Symbol(symbol)) => Some(symbol.as_str()),
+        other => other.as_str(),
+    }
+}

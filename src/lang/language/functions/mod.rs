@@ -1,0 +1,276 @@
+//! [`FUNCTIONS`]: every function and method of expressions, one row an overload.
+//!
+//! A row is read by the checker (parameters, result, range, absence), both evaluators (body), completion,
+//! hover text and docs; its examples run as tests. Macros are not here: they are part of the typed tree, and
+//! so is `now()`. One file a family.
+
+mod beta;
+mod collections;
+mod conversions;
+pub mod format;
+mod math;
+mod optionals;
+mod quantities;
+mod resources;
+mod strings;
+mod times;
+
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::{Ty, Type};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Every row, family by family.
+pub static FUNCTIONS: &[&[FunctionDef]] = &[
+    math::FUNCTIONS,
+    optionals::FUNCTIONS,
+    conversions::FUNCTIONS,
+    strings::FUNCTIONS,
+    format::FUNCTIONS,
+    collections::FUNCTIONS,
+    quantities::FUNCTIONS,
+    resources::FUNCTIONS,
+    times::FUNCTIONS,
+];
+
+/// Functions that CEL in Kubernetes has and this release does not, for the message.
+pub static NOT_BUILT: &[&str] = &[
+    "cidr",
+    "ip",
+    "isCIDR",
+    "isIP",
+    "isSemver",
+    "isURL",
+    "lookup",
+    "metrics",
+    "numa.fits",
+    "numa.zones_needed",
+    "objects",
+    "owner",
+    "semver",
+    "url",
+];
+
+/// A row: family, and row of the family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u8, pub u8);
+
+impl FunctionId {
+    /// Its row.
+    pub fn def(self) -> &'static FunctionDef {
+        &FUNCTIONS[self.0 as usize][self.1 as usize]
+    }
+}
+
+/// One overload of a function or method.
+#[derive(Debug)]
+pub struct FunctionDef {
+    /// Its name; with its namespace in front where it has one (`math.greatest`).
+    pub name: &'static str,
+    /// Called as `x.name(…)`: the object is the first parameter.
+    pub method: bool,
+    /// Types of the parameters.
+    pub params: &'static [Ty],
+    /// Names of the parameters, for docs and hover.
+    pub names: &'static [&'static str],
+    /// The last parameter may be given any number of times, at least once.
+    pub repeats: bool,
+    /// The type of the result, without the `?` that `absent` may add.
+    pub result: Ty,
+    /// The range of a numeric result from those of the arguments; `None` where nothing is known.
+    pub range: Option<fn(&[Range]) -> Range>,
+    /// When it has no value.
+    pub absent: Absence,
+    /// Which arguments must be constants, and what is made of them.
+    pub prepare: Option<Prepare>,
+    /// What the ranges of the arguments must show; the error is the position of an argument and what is wanted.
+    pub demand: Option<Demand>,
+    /// How long it takes, from the sizes of its arguments.
+    pub work: Work,
+    /// How large its result is, from the sizes of its arguments.
+    pub grows: Grows,
+    /// What it means, in a sentence or two.
+    pub doc: &'static str,
+    /// Expressions and their values, as the language writes them; they run as tests.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// The value of given values, which have the parameters' types and are never absent unless the
+    /// parameter is `T?`. Total: where it has no value it is `Value::Absent`.
+    pub body: Body,
+}
+
+/// The function itself.
+pub type Body = for<'a> fn(&[Value<'a>], &Prepared) -> Value<'a>;
+
+/// What must be known of the ranges of arguments.
+pub type Demand = fn(&[Range]) -> Result<(), (usize, &'static str)>;
+
+/// How long a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It walks over each argument once.
+    Walks,
+    /// It puts elements in order, or into a set.
+    Sorts,
+    /// It matches a pattern: text times pattern.
+    Matches,
+    /// It sums up so many steps' worth of terms of a series.
+    Series(u8),
+}
+
+/// How large the text or list is that a function makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grows {
+    /// No larger than its largest argument.
+    Never,
+    /// The same, and no more letters or elements than the argument at this place says.
+    Takes(usize),
+    /// As large as all arguments together.
+    Adds,
+    /// Parts of a text: as many as it has bytes, and one.
+    Parts,
+    /// The texts of a list, with another between them.
+    Joins,
+    /// A text with another in the place of a third.
+    Replaces,
+    /// The elements of all lists of a list.
+    Flattens,
+    /// As many elements as its argument says.
+    Counts,
+    /// A text with escapes in it.
+    Escapes,
+    /// A text with the values of a list in it.
+    Formats,
+}
+
+/// When a function has no value although its arguments have one.
+#[derive(Clone, Copy, Debug)]
+pub enum Absence {
+    /// Never.
+    Never,
+    /// It may have none: the result is `T?`.
+    Maybe,
+    /// Never, an absent argument included: what it makes of one is a value.
+    Taken,
+    /// It may have none unless the ranges of the arguments show that it has one.
+    Unless(fn(&[Range]) -> bool),
+}
+
+/// What is made of constant arguments when the policy is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Prepare {
+    /// Positions of the arguments that must be constants.
+    pub constants: &'static [usize],
+    /// Makes it.
+    pub make: Make,
+}
+
+/// Makes what is prepared of constants; the error is the position of the argument and what is wrong with it.
+pub type Make = fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>;
+
+/// What was made of constant arguments.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    /// Nothing.
+    Nothing,
+    /// A pattern.
+    Pattern(regex::Regex),
+    /// Weekly windows with their time zone.
+    Windows(Arc<Windows>),
+    /// A time zone.
+    Zone(jiff::tz::TimeZone),
+    /// A text with clauses, and the types of the values that stand there.
+    Format(Arc<[format::Piece]>, Arc<[Type]>),
+}
+
+/// Weekly windows: what `within` was given.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    /// Day (0 is Monday), first minute of the day, minutes that it lasts.
+    pub windows: Vec<(u8, u16, u16)>,
+    /// The time zone.
+    pub zone: jiff::tz::TimeZone,
+}
+
+impl FunctionDef {
+    /// A row to take the rest of a row from.
+    const BASE: FunctionDef = FunctionDef {
+        name: "",
+        method: false,
+        params: &[],
+        names: &[],
+        repeats: false,
+        result: Ty::Bool,
+        range: None,
+        absent: Absence::Never,
+        prepare: None,
+        demand: None,
+        work: Work::Walks,
+        grows: Grows::Never,
+        doc: "",
+        examples: &[],
+        body: |_, _| Value::Absent,
+    };
+
+    /// How it is written, as in `clamp(x: T, low: T, high: T): T`.
+    pub fn signature(&self) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        let parameter = |at: usize| {
+            format!("{}: {}", self.names.get(at).copied().unwrap_or("x"), ty_text(&self.params[at]))
+        };
+        let first = usize::from(self.method);
+        if self.method {
+            let _ = write!(text, "{}.", self.params.first().map(ty_text).unwrap_or_default());
+        }
+        let rest: Vec<String> = (first..self.params.len()).map(parameter).collect();
+        let more = if self.repeats { ", …" } else { "" };
+        let absent = if matches!(self.absent, Absence::Never | Absence::Taken) { "" } else { "?" };
+        let _ = write!(text, "{}({}{more}): {}{absent}", self.name, rest.join(", "), ty_text(&self.result));
+        text
+    }
+}
+
+/// A type of a row, as it is written.
+fn ty_text(ty: &Ty) -> String {
+    match ty {
+        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => letter.to_uppercase().to_string(),
+        Ty::List(t) => format!("list<{}>", ty_text(t)),
+        Ty::Map(k, v) => format!("map<{}, {}>", ty_text(k), ty_text(v)),
+        Ty::Optional(t) => format!("{}?", ty_text(t)),
+        Ty::CelOptional(t) => format!("optional<{}>", ty_text(t)),
+        Ty::TypeName => "type".to_owned(),
+        Ty::Object(object) => object.name().to_owned(),
+        Ty::Api(name) => (*name).to_owned(),
+        Ty::Amount => "amount".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+/// The rows of a name, methods or functions.
+pub fn named(name: &str, method: bool) -> &'static [FunctionId] {
+    static INDEX: OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: [FxHashMap<&'static str, Vec<FunctionId>>; 2] = Default::default();
+        for (family, rows) in FUNCTIONS.iter().enumerate() {
+            for (row, def) in rows.iter().enumerate() {
+                let id = FunctionId(family as u8, row as u8);
+                index[usize::from(def.method)].entry(def.name).or_default().push(id);
+            }
+        }
+        index
+    });
+    index[usize::from(method)].get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Every name, for suggestions.
+pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
+    FUNCTIONS
+        .iter()
+        .flat_map(|family| family.iter())
+        .filter(move |row| row.method == method)
+        .map(|row| row.name)
+}
+
+pub use conversions::{parse_cpu, parse_duration, parse_whole, set_amount};
+pub use optionals::WRAP;

@@ -1,0 +1,163 @@
+//! Kubernetes' quantities as CEL has them: exact amounts without a unit. The language's own amounts are `as_cpu`,
+//! `as_bytes` and `as_count`.
+
+use super::{Absence, FunctionDef};
+use crate::lang::types::Ty;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
+use crate::model::Quantity;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const Q: Ty = Ty::Quantity;
+
+const fn compared(name: &'static str, body: super::Body) -> FunctionDef {
+    FunctionDef { name, params: &[Q, Q], names: &["amount", "other"], result: Ty::Bool, body, ..BASE }
+}
+
+const fn combined(name: &'static str, params: &'static [Ty], body: super::Body) -> FunctionDef {
+    FunctionDef { name, params, names: &["amount", "other"], result: Q, body, ..BASE }
+}
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[
+    FunctionDef {
+        name: "quantity",
+        method: false,
+        params: &[Ty::Optional(&Ty::String)],
+        names: &["text"],
+        result: Q,
+        absent: Absence::Maybe,
+        body: |args, _| {
+            let text = args.first().and_then(Value::as_str);
+            Value::optional(text.and_then(|text| Quantity::parse(text).ok()).map(made))
+        },
+        doc: "Kubernetes' quantity that a text is; absent where it is none",
+        examples: &[("quantity(\"1000m\") == quantity(\"1\")", "1 < 2"), ("quantity(\"1Xi\")", "none")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "isQuantity",
+        method: false,
+        params: &[Ty::String],
+        names: &["text"],
+        result: Ty::Bool,
+        body: |args, _| {
+            Value::Bool(args.first().and_then(Value::as_str).is_some_and(|t| Quantity::parse(t).is_ok()))
+        },
+        doc: "whether a text is one of Kubernetes' quantities",
+        examples: &[("isQuantity(\"1.5Gi\")", "1 < 2"), ("isQuantity(\"1,5\")", "1 > 2")],
+        ..BASE
+    },
+    FunctionDef {
+        doc: "whether it is more than the other",
+        examples: &[("quantity(\"1Gi\").isGreaterThan(quantity(\"1G\"))", "1 < 2")],
+        ..compared("isGreaterThan", |args, _| Value::Bool(order(args) == Some(Ordering::Greater)))
+    },
+    FunctionDef {
+        doc: "whether it is less than the other",
+        examples: &[("quantity(\"100m\").isLessThan(quantity(\"1\"))", "1 < 2")],
+        ..compared("isLessThan", |args, _| Value::Bool(order(args) == Some(Ordering::Less)))
+    },
+    FunctionDef {
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, 1)),
+        doc: "-1 where it is less than the other, 1 where it is more, else 0",
+        examples: &[("quantity(\"1\").compareTo(quantity(\"2\"))", "-1")],
+        ..compared("compareTo", |args, _| order(args).map_or(Value::Absent, |order| Value::Int(order as i64)))
+    },
+    FunctionDef {
+        doc: "the sum",
+        examples: &[("quantity(\"1Gi\").add(quantity(\"1Mi\"))", "quantity(\"1025Mi\")")],
+        ..combined("add", &[Q, Q], |args, _| both(args, |a, b| a + b))
+    },
+    FunctionDef {
+        doc: "the sum with a whole number",
+        examples: &[("quantity(\"1k\").add(500)", "quantity(\"1.5k\")")],
+        ..combined("add", &[Q, Ty::Int], |args, _| both(args, |a, b| a + b))
+    },
+    FunctionDef {
+        doc: "the difference",
+        examples: &[("quantity(\"1Gi\").sub(quantity(\"1Mi\"))", "quantity(\"1023Mi\")")],
+        ..combined("sub", &[Q, Q], |args, _| both(args, |a, b| a + -b))
+    },
+    FunctionDef {
+        doc: "the difference to a whole number",
+        examples: &[("quantity(\"1k\").sub(500)", "quantity(\"500\")")],
+        ..combined("sub", &[Q, Ty::Int], |args, _| both(args, |a, b| a + -b))
+    },
+    FunctionDef {
+        name: "sign",
+        method: false,
+        params: &[Q],
+        names: &["amount"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, 1)),
+        body: |args, _| one(args, |amount| Value::Int(i64::from(amount.sign()))),
+        doc: "-1 below 0, 1 above, else 0",
+        examples: &[("sign(quantity(\"-3\"))", "-1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "isInteger",
+        params: &[Q],
+        names: &["amount"],
+        result: Ty::Bool,
+        body: |args, _| one(args, |amount| Value::Bool(amount.as_i64().is_some())),
+        doc: "whether it is a whole number of 64 bits, and written as one: `1000m` is none",
+        examples: &[("quantity(\"50k\").isInteger()", "1 < 2"), ("quantity(\"1.5\").isInteger()", "1 > 2")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "asInteger",
+        params: &[Q],
+        names: &["amount"],
+        result: Ty::Int,
+        absent: Absence::Maybe,
+        body: |args, _| one(args, |amount| Value::optional(amount.as_i64().map(Value::Int))),
+        doc: "the whole number that it is; absent where it is none",
+        examples: &[("quantity(\"50k\").asInteger()", "50000"), ("quantity(\"50m\").asInteger()", "none")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "asApproximateFloat",
+        params: &[Q],
+        names: &["amount"],
+        result: Ty::Float,
+        body: |args, _| one(args, |amount| Value::float(amount.approximate())),
+        doc: "as a float, approximately",
+        examples: &[("quantity(\"50m\").asApproximateFloat()", "0.05")],
+        ..BASE
+    },
+];
+
+fn made(amount: Quantity) -> Value<'static> {
+    Value::Quantity(Arc::new(amount))
+}
+
+fn one<'a>(args: &[Value<'a>], f: impl Fn(&Quantity) -> Value<'static>) -> Value<'a> {
+    match args {
+        [Value::Quantity(amount)] => f(amount),
+        _ => Value::Absent,
+    }
+}
+
+fn both<'a>(args: &[Value<'a>], f: impl Fn(Quantity, Quantity) -> Quantity) -> Value<'a> {
+    let amount = |value: &Value<'_>| match value {
+        Value::Quantity(amount) => Some(**amount),
+        Value::Int(number) => Quantity::parse(&number.to_string()).ok(),
+        _ => None,
+    };
+    match args {
+        [a, b] => Value::optional(amount(a).zip(amount(b)).map(|(a, b)| made(f(a, b)))),
+        _ => Value::Absent,
+    }
+}
+
+fn order(args: &[Value<'_>]) -> Option<Ordering> {
+    match args {
+        [Value::Quantity(a), Value::Quantity(b)] => Some(a.cmp(b)),
+        _ => None,
+    }
+}

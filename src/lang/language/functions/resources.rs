@@ -1,0 +1,63 @@
+//! Amounts of resources.
+
+use super::FunctionDef;
+use crate::lang::types::Ty;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Value, amount, named_resources};
+
+const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const R: Ty = Ty::Resources;
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[
+    FunctionDef {
+        name: "fits",
+        params: &[R, R],
+        names: &["need", "room"],
+        result: Ty::Bool,
+        body: |args, _| match args {
+            [Value::Resources(need), Value::Resources(room)] => Value::Bool(
+                named_resources(need).iter().all(|(name, wanted)| *wanted <= amount(room, name.as_str())),
+            ),
+            _ => Value::Absent,
+        },
+        doc: "whether no amount of it is above that of the other; what the other does not name is 0",
+        examples: &[
+            ("resources({\"cpu\": \"1\"}).fits(resources({\"cpu\": \"2\"}))", "none == none"),
+            ("resources({\"cpu\": \"1\"}).fits(resources({\"memory\": \"1\"}))", "none != none"),
+        ],
+        ..BASE
+    },
+    FunctionDef {
+        name: "within",
+        params: &[R, R],
+        names: &["used", "limit"],
+        result: Ty::Bool,
+        body: |args, _| match args {
+            [Value::Resources(used), Value::Resources(limit)] => Value::Bool(
+                named_resources(limit).iter().all(|(name, most)| amount(used, name.as_str()) <= *most),
+            ),
+            _ => Value::Absent,
+        },
+        doc: "whether no amount of it is above that of the other; what the other does not name is no limit",
+        examples: &[("resources({\"cpu\": \"1\"}).within(resources({\"memory\": \"1\"}))", "none == none")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "value",
+        params: &[Ty::Number('n')],
+        names: &["amount"],
+        result: Ty::Int,
+        range: Some(|r| r.first().copied().unwrap_or(Range::None)),
+        body: |args, _| match args {
+            [Value::Int(x)] => Value::Int(*x),
+            [other] => {
+                other.as_float().map_or(Value::Absent, |x| Value::Int(crate::lang::types::arithmetic::cut(x)))
+            }
+            _ => Value::Absent,
+        },
+        doc: "the number in base units: millicores, bytes, microseconds, pieces",
+        examples: &[("(2cpu).value()", "2000"), ("(1Ki).value()", "1024")],
+        ..BASE
+    },
+];

@@ -1,0 +1,543 @@
+//! Texts: CEL's string functions. Positions count code points.
+
+use super::conversions::text;
+use super::{Absence, FunctionDef, Grows, Prepare, Prepared, Work};
+use crate::lang::types::Ty;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
+
+const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const S: Ty = Ty::String;
+
+/// A pattern that is a constant: argument 1.
+const PATTERN: Option<Prepare> = Some(Prepare { constants: &[1], make: pattern });
+
+/// The family's rows.
+pub static FUNCTIONS: &[FunctionDef] = &[
+    FunctionDef {
+        name: "size",
+        params: &[S],
+        names: &["text"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, 1 << 20)),
+        body: length,
+        doc: "the number of its code points",
+        examples: &[("\"äb\".size()", "2")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "size",
+        method: false,
+        params: &[S],
+        names: &["text"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, 1 << 20)),
+        body: length,
+        doc: "the number of its code points",
+        examples: &[("size(\"abc\")", "3")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "contains",
+        params: &[S, S],
+        names: &["text", "part"],
+        result: Ty::Bool,
+        body: |args, _| both(args, |a, b| Value::Bool(a.contains(b))),
+        doc: "whether part stands in it",
+        examples: &[("\"abc\".contains(\"b\")", "true"), ("\"abc\".contains(\"x\")", "false")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "startsWith",
+        params: &[S, S],
+        names: &["text", "prefix"],
+        result: Ty::Bool,
+        body: |args, _| both(args, |a, b| Value::Bool(a.starts_with(b))),
+        doc: "whether it begins with prefix",
+        examples: &[("\"abc\".startsWith(\"ab\")", "true")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "endsWith",
+        params: &[S, S],
+        names: &["text", "suffix"],
+        result: Ty::Bool,
+        body: |args, _| both(args, |a, b| Value::Bool(a.ends_with(b))),
+        doc: "whether it ends with suffix",
+        examples: &[("\"abc\".endsWith(\"bc\")", "true")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "matches",
+        work: Work::Matches,
+        params: &[S, S],
+        names: &["text", "pattern"],
+        result: Ty::Bool,
+        prepare: PATTERN,
+        body: matches,
+        doc: "whether the pattern (RE2, a constant) is found in it",
+        examples: &[("\"gpu-a-12\".matches(\"^gpu-[a-z]-[0-9]+$\")", "true")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "matches",
+        work: Work::Matches,
+        method: false,
+        params: &[S, S],
+        names: &["text", "pattern"],
+        result: Ty::Bool,
+        prepare: PATTERN,
+        body: matches,
+        doc: "whether the pattern (RE2, a constant) is found in it",
+        examples: &[("matches(\"abc\", \"b\")", "true")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "find",
+        work: Work::Matches,
+        params: &[S, S],
+        names: &["text", "pattern"],
+        result: S,
+        prepare: PATTERN,
+        body: |args, prepared| match (args, prepared) {
+            ([a, _], Prepared::Pattern(pattern)) => {
+                let found = text(a).and_then(|a| pattern.find(a).map(|found| found.as_str().to_owned()));
+                Value::text(found.unwrap_or_default())
+            }
+            _ => Value::Absent,
+        },
+        doc: "the first place that the pattern matches, or the empty text",
+        examples: &[("\"abc 123\".find(\"[0-9]+\")", "\"123\""), ("\"abc\".find(\"[0-9]\")", "\"\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "findAll",
+        work: Work::Matches,
+        grows: Grows::Parts,
+        params: &[S, S],
+        names: &["text", "pattern"],
+        result: Ty::List(&S),
+        prepare: PATTERN,
+        body: |args, prepared| match (args, prepared) {
+            ([a, _], Prepared::Pattern(pattern)) => {
+                Value::list(pattern.find_iter(text(a).unwrap_or("")).map(|found| Value::text(found.as_str())))
+            }
+            _ => Value::Absent,
+        },
+        doc: "all places that the pattern matches",
+        examples: &[("\"a1b22\".findAll(\"[0-9]+\")", "[\"1\", \"22\"]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lowerAscii",
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(a.to_ascii_lowercase())),
+        doc: "with small letters, of ASCII",
+        examples: &[("\"AbÄ\".lowerAscii()", "\"abÄ\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "upperAscii",
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(a.to_ascii_uppercase())),
+        doc: "with capital letters, of ASCII",
+        examples: &[("\"ab\".upperAscii()", "\"AB\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "trim",
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(a.trim())),
+        doc: "without white space at both ends",
+        examples: &[("\" a \".trim()", "\"a\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "reverse",
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(a.chars().rev().collect::<String>())),
+        doc: "from the end to the beginning",
+        examples: &[("\"abc\".reverse()", "\"cba\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "split",
+        grows: Grows::Parts,
+        params: &[S, S],
+        names: &["text", "separator"],
+        result: Ty::List(&S),
+        body: |args, _| both(args, |a, b| Value::list(pieces(a, b).into_iter().map(Value::text))),
+        doc: "the parts between the separators; with an empty separator, the code points",
+        examples: &[("\"a,b\".split(\",\")", "[\"a\", \"b\"]"), ("\"ab\".split(\"\")", "[\"a\", \"b\"]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "split",
+        grows: Grows::Parts,
+        params: &[S, S, Ty::Int],
+        names: &["text", "separator", "most"],
+        result: Ty::List(&S),
+        body: |args, _| match args {
+            [a, b, Value::Int(most)] => match (text(a), text(b)) {
+                (Some(a), Some(b)) => {
+                    let all = pieces(a, b);
+                    let keep = if *most < 0 { all.len() } else { (*most as usize).min(all.len()) };
+                    if keep == 0 {
+                        return Value::list([]);
+                    }
+                    let mut parts: Vec<String> = all[..keep - 1].to_vec();
+                    parts.push(all[keep - 1..].join(b));
+                    Value::list(parts.into_iter().map(Value::text))
+                }
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "at most so many parts, the last with all the rest; below 0 all",
+        examples: &[("\"a,b,c\".split(\",\", 2)", "[\"a\", \"b,c\"]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "join",
+        grows: Grows::Joins,
+        params: &[Ty::List(&S)],
+        names: &["texts"],
+        result: S,
+        body: |args, _| match args {
+            [list] => joined(list, ""),
+            _ => Value::Absent,
+        },
+        doc: "the texts one behind the other",
+        examples: &[("[\"a\", \"b\"].join()", "\"ab\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "join",
+        grows: Grows::Joins,
+        params: &[Ty::List(&S), S],
+        names: &["texts", "separator"],
+        result: S,
+        body: |args, _| match args {
+            [list, separator] => joined(list, text(separator).unwrap_or("")),
+            _ => Value::Absent,
+        },
+        doc: "the texts with the separator between them",
+        examples: &[("[\"a\", \"b\"].join(\"-\")", "\"a-b\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "replace",
+        grows: Grows::Replaces,
+        params: &[S, S, S],
+        names: &["text", "old", "new"],
+        result: S,
+        body: |args, _| match args {
+            [a, b, c] => match (text(a), text(b), text(c)) {
+                (Some(a), Some(b), Some(c)) => Value::text(a.replace(b, c)),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "with new in the place of every old",
+        examples: &[("\"aba\".replace(\"a\", \"x\")", "\"xbx\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "indexOf",
+        params: &[S, S],
+        names: &["text", "part"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, 1 << 20)),
+        body: |args, _| {
+            both(args, |a, b| Value::Int(a.find(b).map_or(-1, |at| a[..at].chars().count() as i64)))
+        },
+        doc: "where part begins first, -1 where it does not stand in it",
+        examples: &[("\"abc\".indexOf(\"c\")", "2"), ("\"abc\".indexOf(\"x\")", "-1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lastIndexOf",
+        params: &[S, S],
+        names: &["text", "part"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(-1, 1 << 20)),
+        body: |args, _| {
+            both(args, |a, b| Value::Int(a.rfind(b).map_or(-1, |at| a[..at].chars().count() as i64)))
+        },
+        doc: "where part begins last, -1 where it does not stand in it",
+        examples: &[("\"abcabc\".lastIndexOf(\"b\")", "4")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "indexOf",
+        params: &[S, S, Ty::Int],
+        names: &["text", "part", "from"],
+        result: Ty::Int,
+        absent: FROM,
+        body: |args, _| match args {
+            [a, b, Value::Int(from)] => match (text(a), text(b)) {
+                (Some(a), Some(b)) => index_of(a, b, *from),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "where part begins first at or behind a place, -1 where it does not; absent for a place below 0",
+        examples: &[("\"abca\".indexOf(\"a\", 1)", "3"), ("\"abc\".indexOf(\"a\", 9)", "-1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "lastIndexOf",
+        params: &[S, S, Ty::Int],
+        names: &["text", "part", "from"],
+        result: Ty::Int,
+        absent: FROM,
+        body: |args, _| match args {
+            [a, b, Value::Int(from)] => match (text(a), text(b)) {
+                (Some(a), Some(b)) => last_index_of(a, b, *from),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "where part begins last at or before a place, -1 where it does not; absent for a place below 0",
+        examples: &[("\"abcabc\".lastIndexOf(\"b\", 3)", "1")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "strings.quote",
+        grows: Grows::Escapes,
+        method: false,
+        params: &[S],
+        names: &["text"],
+        result: S,
+        body: |args, _| one(args, |a| Value::text(quoted(a))),
+        doc: "in double quotes, with escapes for quotes, backslashes and control characters",
+        examples: &[("strings.quote(\"a\\\"b\")", "r'\"a\\\"b\"'")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "charAt",
+        params: &[S, Ty::Int],
+        names: &["text", "at"],
+        result: S,
+        absent: Absence::Maybe,
+        body: |args, _| match args {
+            [a, Value::Int(at)] => {
+                let (Some(a), Ok(at)) = (text(a), usize::try_from(*at)) else { return Value::Absent };
+                if at == a.chars().count() {
+                    return Value::text("");
+                }
+                Value::optional(a.chars().nth(at).map(|c| Value::text(c.to_string())))
+            }
+            _ => Value::Absent,
+        },
+        doc: "the code point at a place; absent outside",
+        examples: &[("\"abc\".charAt(1)", "\"b\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "substring",
+        params: &[S, Ty::Int],
+        names: &["text", "from"],
+        result: S,
+        absent: Absence::Maybe,
+        body: |args, _| match args {
+            [a, Value::Int(from)] => {
+                let Some(a) = text(a) else { return Value::Absent };
+                part(a, *from, a.chars().count() as i64)
+            }
+            _ => Value::Absent,
+        },
+        doc: "from a place to the end; absent outside",
+        examples: &[("\"abc\".substring(1)", "\"bc\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "substring",
+        grows: Grows::Takes(2),
+        params: &[S, Ty::Int, Ty::Int],
+        names: &["text", "from", "to"],
+        result: S,
+        absent: Absence::Maybe,
+        body: |args, _| match args {
+            [a, Value::Int(from), Value::Int(to)] => text(a).map_or(Value::Absent, |a| part(a, *from, *to)),
+            _ => Value::Absent,
+        },
+        doc: "from a place to before another; absent outside",
+        examples: &[("\"abc\".substring(0, 2)", "\"ab\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "replace",
+        grows: Grows::Replaces,
+        params: &[S, S, S, Ty::Int],
+        names: &["text", "old", "new", "most"],
+        result: S,
+        body: |args, _| match args {
+            [a, b, c, Value::Int(most)] => match (text(a), text(b), text(c)) {
+                (Some(a), Some(b), Some(c)) if *most >= 0 => {
+                    Value::text(a.replacen(b, c, usize::try_from(*most).unwrap_or(usize::MAX)))
+                }
+                (Some(a), Some(b), Some(c)) => Value::text(a.replace(b, c)),
+                _ => Value::Absent,
+            },
+            _ => Value::Absent,
+        },
+        doc: "with new in the place of the first so many; below 0 of every old",
+        examples: &[("\"aba\".replace(\"a\", \"x\", 1)", "\"xba\"")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "findAll",
+        work: Work::Matches,
+        grows: Grows::Parts,
+        params: &[S, S, Ty::Int],
+        names: &["text", "pattern", "most"],
+        result: Ty::List(&S),
+        prepare: PATTERN,
+        body: |args, prepared| match (args, prepared) {
+            ([a, _, Value::Int(most)], Prepared::Pattern(pattern)) => {
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let found = pattern.find_iter(text(a).unwrap_or("")).take(most);
+                Value::list(found.map(|found| Value::text(found.as_str())))
+            }
+            _ => Value::Absent,
+        },
+        doc: "the first so many places that the pattern matches; below 0 all",
+        examples: &[("\"a1b22\".findAll(\"[0-9]+\", 1)", "[\"1\"]")],
+        ..BASE
+    },
+    FunctionDef {
+        name: "size",
+        params: &[Ty::Blob],
+        names: &["bytes"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, 1 << 20)),
+        body: |args, _| match args {
+            [Value::Blob(bytes)] => Value::Int(bytes.len() as i64),
+            _ => Value::Absent,
+        },
+        doc: "the number of its bytes",
+        examples: &[("b\"abc\".size()", "3")],
+        ..BASE
+    },
+];
+
+fn one<'a>(args: &[Value<'a>], f: impl Fn(&str) -> Value<'static>) -> Value<'a> {
+    match args {
+        [a] => text(a).map_or(Value::Absent, f),
+        _ => Value::Absent,
+    }
+}
+
+fn both<'a>(args: &[Value<'a>], f: impl Fn(&str, &str) -> Value<'static>) -> Value<'a> {
+    match args {
+        [a, b] => match (text(a), text(b)) {
+            (Some(a), Some(b)) => f(a, b),
+            _ => Value::Absent,
+        },
+        _ => Value::Absent,
+    }
+}
+
+fn length<'a>(args: &[Value<'a>], _: &Prepared) -> Value<'a> {
+    one(args, |a| Value::Int(a.chars().count() as i64))
+}
+
+fn matches<'a>(args: &[Value<'a>], prepared: &Prepared) -> Value<'a> {
+    match (args, prepared) {
+        ([a, _], Prepared::Pattern(pattern)) => Value::Bool(text(a).is_some_and(|a| pattern.is_match(a))),
+        _ => Value::Absent,
+    }
+}
+
+/// A place below 0 is an error in CEL.
+const FROM: Absence = Absence::Unless(|ranges| ranges.last().is_some_and(|from| from.is_positive_or_zero()));
+
+fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
+    if b.is_empty() {
+        return Value::Int(from);
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let found = a.windows(b.len()).enumerate().skip(at).find(|(_, window)| *window == b);
+    Value::Int(found.map_or(-1, |(at, _)| at as i64))
+}
+
+fn last_index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
+    if b.is_empty() {
+        return Value::Int(from);
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if at >= a.len() {
+        return Value::Int(-1);
+    }
+    let found = a.windows(b.len()).enumerate().take(at + 1).rfind(|(_, window)| *window == b);
+    Value::Int(found.map_or(-1, |(at, _)| at as i64))
+}
+
+/// In double quotes, as a literal.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\\' => quoted.push_str("\\\\"),
+            '"' => quoted.push_str("\\\""),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn pattern(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
+    let Some(Some(source)) = args.get(1) else { return Err((1, "the pattern is a constant".to_owned())) };
+    let source = text(source).unwrap_or("");
+    regex::RegexBuilder::new(source).size_limit(1 << 20).build().map(Prepared::Pattern).map_err(|error| {
+        let why = match error {
+            regex::Error::CompiledTooBig(_) => "it grows beyond 1 MiB".to_owned(),
+            other => {
+                let text = other.to_string();
+                text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned()
+            }
+        };
+        (1, format!("the pattern cannot be read: {why}"))
+    })
+}
+
+fn pieces(a: &str, separator: &str) -> Vec<String> {
+    if separator.is_empty() {
+        a.chars().map(|c| c.to_string()).collect()
+    } else {
+        a.split(separator).map(str::to_owned).collect()
+    }
+}
+
+fn joined<'a>(list: &Value<'a>, separator: &str) -> Value<'a> {
+    let Some(items) = list.elements() else { return Value::Absent };
+    let texts: Vec<&str> = items.iter().filter_map(text).collect();
+    Value::text(texts.join(separator))
+}
+
+fn part(a: &str, from: i64, to: i64) -> Value<'static> {
+    let length = a.chars().count() as i64;
+    if from < 0 || to > length || from > to {
+        return Value::Absent;
+    }
+    Value::text(a.chars().skip(from as usize).take((to - from) as usize).collect::<String>())
+}

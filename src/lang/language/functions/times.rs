@@ -1,0 +1,288 @@
+//! Instants, durations, and weekly windows. Time zones and windows are constants.
+
+use super::conversions::text;
+use super::{FunctionDef, Prepare, Prepared, Windows};
+use crate::lang::types::Ty;
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{Constant, Value};
+use crate::model::Time;
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const ZONE: Option<Prepare> = Some(Prepare { constants: &[1], make: zone });
+
+/// A part of an instant, in a zone or in UTC.
+type Part = fn(&jiff::Zoned) -> i64;
+
+/// Two rows for each part of an instant, with a time zone and without, and the other rows.
+macro_rules! rows {
+    ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal $example:expr;)* } $($row:expr;)*) => {
+        /// The family's rows.
+        pub static FUNCTIONS: &[FunctionDef] = &[
+            $(
+                FunctionDef {
+                    name: $name,
+                    params: &[Ty::Time, Ty::String],
+                    names: &["at", "time zone"],
+                    result: Ty::Int,
+                    range: Some(|_| Range::whole($lo, $hi)),
+                    prepare: ZONE,
+                    body: |args, prepared| part_of(args, prepared, $part),
+                    doc: $doc,
+                    examples: &[$example],
+                    ..BASE
+                },
+                FunctionDef {
+                    name: $name,
+                    params: &[Ty::Time],
+                    names: &["at"],
+                    result: Ty::Int,
+                    range: Some(|_| Range::whole($lo, $hi)),
+                    body: |args, prepared| part_of(args, prepared, $part),
+                    doc: $doc,
+                    examples: &[],
+                    ..BASE
+                },
+            )*
+            $($row),*
+        ];
+    };
+}
+
+rows! {
+    {
+    "getFullYear" -9999 9999 (|at| i64::from(at.year()))
+        "the year; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getFullYear(\"UTC\")", "2026");
+    "getMonth" 0 11 (|at| i64::from(at.month()) - 1)
+        "the month from 0; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getMonth(\"UTC\")", "0");
+    "getDayOfMonth" 0 30 (|at| i64::from(at.day()) - 1)
+        "the day of the month from 0; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getDayOfMonth(\"UTC\")", "1");
+    "getDate" 1 31 (|at| i64::from(at.day()))
+        "the day of the month from 1; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getDate(\"UTC\")", "2");
+    "getDayOfWeek" 0 6 (|at| i64::from(at.weekday().to_sunday_zero_offset()))
+        "the day of the week, Sunday is 0; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getDayOfWeek(\"UTC\")", "5");
+    "getDayOfYear" 0 365 (|at| i64::from(at.day_of_year()) - 1)
+        "the day of the year from 0; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getDayOfYear(\"UTC\")", "1");
+    "getHours" 0 23 (|at| i64::from(at.hour()))
+        "the hour of the day; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getHours(\"Europe/Berlin\")", "4");
+    "getMinutes" 0 59 (|at| i64::from(at.minute()))
+        "the minute of the hour; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getMinutes(\"UTC\")", "4");
+    "getSeconds" 0 60 (|at| i64::from(at.second()))
+        "the second of the minute; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05Z\").getSeconds(\"UTC\")", "5");
+    "getMilliseconds" 0 999 (|at| i64::from(at.millisecond()))
+        "the millisecond of the second; in UTC without a time zone"
+        ("time(\"2026-01-02T03:04:05.25Z\").getMilliseconds(\"UTC\")", "250");
+    }
+    FunctionDef {
+        name: "hour",
+        params: &[Ty::Time, Ty::String],
+        names: &["at", "time zone"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, 23)),
+        prepare: ZONE,
+        body: |args, prepared| part_of(args, prepared, |at| i64::from(at.hour())),
+        doc: "the hour of the day in a time zone",
+        examples: &[("time(\"2026-07-02T03:04:05Z\").hour(\"Europe/Berlin\")", "5")],
+        ..BASE
+    };
+    FunctionDef {
+        name: "getHours",
+        params: &[Ty::Duration],
+        names: &["duration"],
+        result: Ty::Int,
+        body: |args, _| whole(args, |us| us / 3_600_000_000),
+        doc: "whole hours",
+        examples: &[("(90min).getHours()", "1")],
+        ..BASE
+    };
+    FunctionDef {
+        name: "getMinutes",
+        params: &[Ty::Duration],
+        names: &["duration"],
+        result: Ty::Int,
+        body: |args, _| whole(args, |us| us / 60_000_000),
+        doc: "whole minutes",
+        examples: &[("(90min).getMinutes()", "90")],
+        ..BASE
+    };
+    FunctionDef {
+        name: "getSeconds",
+        params: &[Ty::Duration],
+        names: &["duration"],
+        result: Ty::Int,
+        body: |args, _| whole(args, |us| us / 1_000_000),
+        doc: "whole seconds",
+        examples: &[("(1500ms).getSeconds()", "1")],
+        ..BASE
+    };
+    FunctionDef {
+        name: "getMilliseconds",
+        params: &[Ty::Duration],
+        names: &["duration"],
+        result: Ty::Int,
+        body: |args, _| whole(args, |us| us / 1000),
+        doc: "whole milliseconds",
+        examples: &[("(1500ms).getMilliseconds()", "1500")],
+        ..BASE
+    };
+    FunctionDef {
+        name: "within",
+        method: false,
+        params: &[Ty::Time, Ty::String, Ty::String],
+        names: &["at", "windows", "time zone"],
+        result: Ty::Bool,
+        prepare: Some(Prepare { constants: &[1, 2], make: windows }),
+        body: |args, prepared| match (args, prepared) {
+            ([Value::Time(at), ..], Prepared::Windows(windows)) => Value::Bool(windows.contains(*at)),
+            _ => Value::Absent,
+        },
+        doc: "whether an instant lies in one of the weekly windows; a window that ends before it begins runs \
+              over midnight, and its day is that of its beginning",
+        examples: &[
+            ("within(time(\"2026-01-02T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "none == none"),
+            ("within(time(\"2026-01-03T02:00:00Z\"), \"Fri 22:00-06:00\", \"UTC\")", "none == none"),
+            ("within(time(\"2026-01-03T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "none != none"),
+        ],
+        ..BASE
+    };
+}
+
+fn whole<'a>(args: &[Value<'a>], part: fn(i64) -> i64) -> Value<'a> {
+    match args {
+        [Value::Int(us)] => Value::Int(part(*us)),
+        _ => Value::Absent,
+    }
+}
+
+fn part_of<'a>(args: &[Value<'a>], prepared: &Prepared, part: Part) -> Value<'a> {
+    let Some(Value::Time(at)) = args.first() else { return Value::Absent };
+    let zone = match prepared {
+        Prepared::Zone(zone) => zone.clone(),
+        _ => TimeZone::UTC,
+    };
+    zoned(*at, zone).map_or(Value::Absent, |at| Value::Int(part(&at)))
+}
+
+/// An instant in a zone; instants outside of the calendar stop at its ends.
+fn zoned(at: Time, zone: TimeZone) -> Option<jiff::Zoned> {
+    let at = jiff::Timestamp::from_microsecond(at.0).unwrap_or(if at.0 < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    });
+    Some(at.to_zoned(zone))
+}
+
+fn zone(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
+    zone_at(args, 1).map(Prepared::Zone)
+}
+
+fn zone_at(args: &[Option<Constant>], at: usize) -> Result<TimeZone, (usize, String)> {
+    let name = args.get(at).and_then(Option::as_ref).and_then(text).unwrap_or("");
+    if name.eq_ignore_ascii_case("utc") || name == "Z" {
+        return Ok(TimeZone::UTC);
+    }
+    // `+02:00`, `-05:30`, as CEL takes them too.
+    if let Some(offset) = fixed_offset(name) {
+        return Ok(TimeZone::fixed(offset));
+    }
+    jiff::tz::db().get(name).map_err(|_| {
+        let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
+        let near = crate::diag::suggest::nearest(name, known.iter().map(String::as_str));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        (at, format!("no time zone is called `{name}`{hint}"))
+    })
+}
+
+fn fixed_offset(name: &str) -> Option<jiff::tz::Offset> {
+    let (sign, digits) = match name.as_bytes().first()? {
+        b'-' => (-1, &name[1..]),
+        b'+' => (1, &name[1..]),
+        b'0'..=b'9' => (1, name),
+        _ => return None,
+    };
+    let (hours, minutes) = digits.split_once(':')?;
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    if minutes > 59 {
+        return None;
+    }
+    jiff::tz::Offset::from_seconds(sign * (hours * 3600 + minutes * 60)).ok()
+}
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
+    let zone = zone_at(args, 2)?;
+    let source = args.get(1).and_then(Option::as_ref).and_then(text).unwrap_or("");
+    let mut windows = Vec::new();
+    for part in source.split(',') {
+        let part = part.trim();
+        let fault = |why: &str| (1, format!("`{part}` is no window: {why}"));
+        let (days, hours) = part.split_once(' ').ok_or_else(|| fault("write it as `Mon-Fri 08:00-18:00`"))?;
+        let (from, to) = hours.trim().split_once('-').ok_or_else(|| fault("the hours are `08:00-18:00`"))?;
+        let (from, to) = match (minute(from), minute(to)) {
+            (Some(from), Some(to)) if from < 1440 => (from, to),
+            _ => return Err(fault("hours go from 00:00 to 24:00")),
+        };
+        let length = if to > from { to - from } else { to + 1440 - from };
+        let day = |name: &str| {
+            DAYS.iter()
+                .position(|known| *known == name.trim())
+                .ok_or_else(|| fault("days are Mon Tue Wed Thu Fri Sat Sun"))
+        };
+        let (first, last) = match days.split_once('-') {
+            Some((first, last)) => (day(first)?, day(last)?),
+            None => (day(days)?, day(days)?),
+        };
+        let mut at = first;
+        loop {
+            windows.push((at as u8, from, length));
+            if at == last {
+                break;
+            }
+            at = (at + 1) % 7;
+        }
+    }
+    Ok(Prepared::Windows(Arc::new(Windows { windows, zone })))
+}
+
+/// `08:30` as a minute of the day; `24:00` is 1440.
+fn minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.trim().split_once(':')?;
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let minute = hours.checked_mul(60)?.checked_add(minutes)?;
+    (minutes < 60 && minute <= 1440).then_some(minute)
+}
+
+impl Windows {
+    /// Whether an instant lies in one of the windows.
+    pub fn contains(&self, at: Time) -> bool {
+        let Some(at) = zoned(at, self.zone.clone()) else { return false };
+        let today = at.weekday().to_monday_zero_offset() as u16;
+        let now = today * 1440 + at.hour() as u16 * 60 + at.minute() as u16;
+        self.windows.iter().any(|(day, from, length)| {
+            let begin = u16::from(*day) * 1440 + from;
+            // Minutes since the window's last beginning, over the end of the week.
+            (now + 10_080 - begin) % 10_080 < *length
+        })
+    }
+
+    /// The next instant after `at` at which [`Windows::contains`] changes; none when it never does.
+    pub fn next_change(&self, at: Time) -> Option<Time> {
+        let inside = self.contains(at);
+        let minute = 60_000_000;
+        let first = at.0.div_euclid(minute) + 1;
+        // Ends lie on whole minutes; a week has all of them, and a day more is for changes of the clock.
+        (first..first + 8 * 1440).map(|m| Time(m * minute)).find(|at| self.contains(*at) != inside)
+    }
+}

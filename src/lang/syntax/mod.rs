@@ -1,0 +1,123 @@
+//! The policy language: text to tree. Never fails and never panics: it gives a tree and what is wrong.
+//!
+//! Called by `lang::compile`, `fmt` and the tools. A text that is right is read in one go by the grammar; a
+//! text that is not is cut into statements by `recovery`, and each is read alone. Types and names
+//! are the business of `lang::check`.
+
+pub mod ast;
+mod build;
+mod comments;
+mod expr;
+mod grammar;
+mod literal;
+mod nodes;
+mod recovery;
+mod tokens;
+
+use crate::diag::{Diagnostic, Source, Span, codes};
+use crate::lang::syntax::ast::{Expr, File};
+use build::Builder;
+use grammar::{Grammar, Rule};
+use nodes::Nodes;
+use pest::Parser as _;
+
+/// Bytes that a policy file may have.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// Operators that one expression may have: those between operands, prefixes, `? :`, `.` and brackets.
+pub const MAX_OPERATORS: usize = 1000;
+
+/// How many diagnostics of one file are kept; what follows is counted in the last one.
+const MAX_DIAGNOSTICS: usize = 200;
+
+/// Reads a policy file. The tree has every statement that could be read, and `Broken` for every one that
+/// could not; then there is at least one error among the diagnostics.
+pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    let text = source.text();
+    let mut file = File { source: source.id(), items: Vec::new(), comments: Vec::new(), allows: Vec::new() };
+    if let Some(diagnostic) = too_long(source) {
+        return (file, vec![diagnostic]);
+    }
+    let found = tokens::scan(text);
+    let mut diagnostics = Vec::new();
+    if let Some(at) = found.too_deep {
+        return (file, vec![too_deep(Span::new(source.id(), at, at + 1))]);
+    }
+    let mut builder = Builder::new(source, &found, &mut diagnostics);
+    let read = || Grammar::parse(Rule::file, text).map(|pairs| Nodes::of(text, pairs));
+    match found.open.is_empty().then(read) {
+        Some(Ok(nodes)) => builder.file(&nodes, &mut file),
+        Some(Err(error)) => recovery::file(&mut builder, &mut file, Some(&error)),
+        None => recovery::file(&mut builder, &mut file, None),
+    }
+    let safe = builder.failed;
+    if safe && !diagnostics.iter().any(Diagnostic::is_error) {
+        // a part was dropped and nothing said why: the file must not be loaded without it
+        diagnostics.push(Diagnostic::new(
+            &codes::SYNTAX,
+            source.span().at_start(),
+            "a part of the file could not be read",
+        ));
+    }
+    comments::comments(source, &found, &mut file, &mut diagnostics);
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+    diagnostics.dedup();
+    limit(&mut diagnostics);
+    (file, diagnostics)
+}
+
+/// Reads one expression, for `eval`. None when it could not be read; then there is an error.
+pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
+    let text = source.text();
+    if let Some(diagnostic) = too_long(source) {
+        return (None, vec![diagnostic]);
+    }
+    let found = tokens::scan(text);
+    if let Some(at) = found.too_deep {
+        return (None, vec![too_deep(Span::new(source.id(), at, at + 1))]);
+    }
+    let mut diagnostics = Vec::new();
+    let mut builder = Builder::new(source, &found, &mut diagnostics);
+    let expr = match Grammar::parse(Rule::hole, text).map(|pairs| Nodes::of(text, pairs)) {
+        Ok(nodes) => builder.whole_expression(&nodes),
+        Err(error) => {
+            let piece = recovery::segments::Piece::whole(&builder, "expression");
+            recovery::explain(&mut builder, &piece, &error);
+            None
+        }
+    };
+    if expr.is_none() && diagnostics.is_empty() {
+        diagnostics.push(Diagnostic::new(&codes::SYNTAX, source.span(), "the expression could not be read"));
+    }
+    limit(&mut diagnostics);
+    (expr, diagnostics)
+}
+
+fn too_long(source: &Source) -> Option<Diagnostic> {
+    let long = source.text().len();
+    (long > MAX_BYTES).then(|| {
+        Diagnostic::new(
+            &codes::TOO_LARGE,
+            Span::new(source.id(), 0, 0),
+            format!("the policy file has {long} bytes, and the limit is {MAX_BYTES}"),
+        )
+        .with_help("split it into several files")
+    })
+}
+
+fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::new(&codes::TOO_LARGE, span, format!("more than {} levels of brackets", tokens::MAX_DEPTH))
+        .with_label("this one is too deep")
+        .with_help("name parts of the expression with `let`")
+}
+
+fn limit(diagnostics: &mut Vec<Diagnostic>) {
+    let more = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
+    if more == 0 {
+        return;
+    }
+    diagnostics.truncate(MAX_DIAGNOSTICS);
+    if let Some(last) = diagnostics.last_mut() {
+        last.help = Some(format!("{more} more mistakes of this file are not shown"));
+    }
+}

@@ -1,0 +1,360 @@
+//! Mistakes that come from other languages, and from what people expect: each with its own words.
+//!
+//! Called by `recover` for a statement that the grammar refuses, before its general message. One check each;
+//! the first that knows the mistake reports it.
+
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::syntax::build::Builder;
+use crate::lang::syntax::literal;
+use crate::lang::syntax::recovery::expected::Expected;
+use crate::lang::syntax::tokens::{Kind, Token};
+
+/// Reports a mistake that is known by name. `tokens` are those of the statement, `at` the one that the
+/// grammar did not take (the number of tokens when it missed something at the end).
+pub(in crate::lang::syntax) fn explain(
+    builder: &mut Builder<'_>,
+    tokens: &[Token],
+    at: usize,
+    expected: &Expected,
+) -> bool {
+    let found = [
+        words,
+        unit,
+        equals,
+        marks,
+        reason_quotes,
+        message_literal,
+        remainder,
+        doubled,
+        otherwise,
+        named,
+        reserved,
+    ]
+    .iter()
+    .find_map(|check| check(builder, tokens, at, expected));
+    match found {
+        Some(diagnostic) => {
+            builder.diagnostics.push(diagnostic);
+            true
+        }
+        None => false,
+    }
+}
+
+fn text<'a>(builder: &Builder<'a>, token: &Token) -> &'a str {
+    builder.text.get(token.start..token.end).unwrap_or("")
+}
+
+fn place(builder: &Builder<'_>, token: &Token) -> Span {
+    builder.span(token.start, token.end)
+}
+
+fn foreign(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(&codes::FOREIGN_WORD, span, message)
+}
+
+/// `and`, `or`, `not`: all of the statement in one diagnostic.
+fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let here = [at.checked_sub(1), Some(at)].into_iter().flatten().filter_map(|at| tokens.get(at));
+    let sign = |token: &Token| match builder.word(token) {
+        Some("and" | "AND") => Some("&&"),
+        Some("or" | "OR") => Some("||"),
+        Some("not" | "NOT") => Some("!"),
+        Some("is") => Some("=="),
+        _ => None,
+    };
+    if !here.into_iter().any(|token| sign(token).is_some()) {
+        return None;
+    }
+    let written = |token: &Token, index: usize| {
+        // a field `.not` or an argument's name is no operator
+        let dotted = index
+            .checked_sub(1)
+            .and_then(|i| tokens.get(i))
+            .is_some_and(|before| text(builder, before) == ".");
+        !dotted && sign(token).is_some()
+    };
+    let all: Vec<&Token> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(index, token)| written(token, *index))
+        .map(|(_, token)| token)
+        .collect();
+    let first = all.first().copied()?;
+    let word = text(builder, first);
+    let mut diagnostic =
+        foreign(place(builder, first), format!("`{word}` is written `{}` here", sign(first)?))
+            .with_help("the operators are `&&`, `||`, `!` and `==`");
+    for other in all.iter().skip(1) {
+        diagnostic = diagnostic.with_place(place(builder, other), format!("`{}`", sign(other)?));
+    }
+    let edits = all.iter().filter_map(|token| {
+        let sign = sign(token)?;
+        let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' ')) && sign == "!";
+        let span = builder.span(token.start, token.end + usize::from(blank));
+        Some(crate::diag::Edit { span, text: sign.to_owned() })
+    });
+    diagnostic.fixes.push(crate::diag::Fix {
+        message: "write the operators as marks".to_owned(),
+        edits: edits.collect(),
+    });
+    Some(diagnostic)
+}
+
+/// `500Mb`, `2GB`, `30sec`
+fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at).filter(|token| token.kind == Kind::Number)?;
+    let number = text(builder, token);
+    if expected.name && !expected.expression {
+        let diagnostic =
+            Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{number}` is no name"));
+        return Some(diagnostic.with_help("a name begins with a letter"));
+    }
+    let lettered = number.chars().any(|c| c.is_ascii_alphabetic() || c == '_');
+    let known = crate::lang::syntax::recovery::segments::is_number(number);
+    if !lettered || known {
+        return None;
+    }
+    let wrong = literal::unknown_unit(number);
+    let mut diagnostic = Diagnostic::new(&codes::BAD_NUMBER, place(builder, token), wrong.message);
+    diagnostic.help = wrong.help;
+    Some(diagnostic)
+}
+
+/// `=` where something is compared, `===`, `:=`
+fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+    let touches = before.is_some_and(|before| before.end == token.start);
+    match (text(builder, token), before.map(|before| text(builder, before))) {
+        ("=", Some(sign @ ("==" | "!="))) if touches => {
+            let start = before.map_or(token.start, |before| before.start);
+            let span = builder.span(start, token.end);
+            let message = format!("`{sign}=` is written `{sign}` here");
+            Some(foreign(span, message).with_fix(format!("write `{sign}`"), span, sign))
+        }
+        ("=", Some(":")) if touches => {
+            let start = before.map_or(token.start, |before| before.start);
+            let span = builder.span(start, token.end);
+            Some(foreign(span, "`:=` is written `=` here").with_fix("write `=`", span, "="))
+        }
+        ("=", Some(_)) if expected.operator && !expected.wants("`=`") => {
+            let span = place(builder, token);
+            Some(foreign(span, "`=` sets, `==` compares").with_fix("write `==`", span, "=="))
+        }
+        ("=>", _) => None,
+        ("==", _) if expected.wants("`=`") => {
+            let span = place(builder, token);
+            Some(foreign(span, "`==` compares, `=` sets").with_fix("write `=`", span, "="))
+        }
+        _ => None,
+    }
+}
+
+/// A mark that begins a statement and is none of the language, if it is known by name.
+pub(in crate::lang::syntax) fn mark_at(builder: &Builder<'_>, token: &Token) -> Option<Diagnostic> {
+    marks(builder, std::slice::from_ref(token), 0, &Expected::default())
+}
+
+/// Marks that the language does not have.
+fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let span = place(builder, token);
+    let next = tokens.get(at + 1).filter(|next| next.start == token.end).map(|next| text(builder, next));
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at)).filter(|before| before.end == token.start);
+    if let (">", Some(before)) = (text(builder, token), before)
+        && text(builder, before) == "<"
+    {
+        let span = builder.span(before.start, token.end);
+        return Some(foreign(span, "`<>` is written `!=` here").with_fix("write `!=`", span, "!="));
+    }
+    let (message, fix) = match text(builder, token) {
+        "&" => ("`&` is written `&&` here", Some("&&")),
+        "|" => ("`|` is written `||` here", Some("||")),
+        "~" if next == Some("=") => ("`~=` is written `matches` here", None),
+        "#" => ("a comment begins with `//`", None),
+        "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => {
+            ("a curved quote is no quote here", Some("\""))
+        }
+        "\u{2018}" | "\u{2019}" | "\u{b4}" => ("a curved quote is no quote here", Some("'")),
+        "\u{2264}" => ("`≤` is written `<=` here", Some("<=")),
+        "\u{2265}" => ("`≥` is written `>=` here", Some(">=")),
+        "\u{2260}" => ("`≠` is written `!=` here", Some("!=")),
+        "\u{a0}" => ("a no-break space is no white space here", Some(" ")),
+        "->" => ("`->` does not occur in the language", None),
+        "\\" => ("`\\` does not occur outside of strings", None),
+        "^" => ("a power is written `pow(a, b)`", None),
+        _ => return None,
+    };
+    let mut diagnostic = foreign(span, message);
+    if let Some(fix) = fix {
+        diagnostic = diagnostic.with_fix(format!("write `{fix}`"), span, fix);
+    }
+    Some(diagnostic)
+}
+
+/// `reject 'text'`
+fn reason_quotes(
+    builder: &Builder<'_>,
+    tokens: &[Token],
+    at: usize,
+    expected: &Expected,
+) -> Option<Diagnostic> {
+    let token = tokens.get(at).filter(|token| token.kind == Kind::String && expected.template)?;
+    let string = text(builder, token);
+    let (_, start, end) = literal::content(string);
+    let body = string.get(start..end).unwrap_or("");
+    let span = place(builder, token);
+    let diagnostic = Diagnostic::new(&codes::SYNTAX, span, "a reason stands in double quotes, on one line");
+    let plain = !body.contains(['"', '\\', '\n', '{']);
+    Some(if plain {
+        diagnostic.with_fix("use double quotes", span, format!("\"{body}\""))
+    } else {
+        diagnostic
+    })
+}
+
+/// `T{f: v}`
+fn message_literal(
+    builder: &Builder<'_>,
+    tokens: &[Token],
+    at: usize,
+    expected: &Expected,
+) -> Option<Diagnostic> {
+    let brace = tokens.get(at).filter(|token| text(builder, token) == "{")?;
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at)).filter(|token| token.kind == Kind::Word)?;
+    let field = tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Word);
+    let colon = tokens.get(at + 2).is_some_and(|token| text(builder, token) == ":");
+    let braces = expected.sentence().is_some_and(|text| text.contains('{'));
+    (field && colon && !braces).then(|| {
+        foreign(place(builder, brace), "there are no message literals")
+            .with_help(format!("a map is written `{{\"key\": value}}`, without `{}`", text(builder, before)))
+    })
+}
+
+/// `7% 3`: the `%` belongs to the number.
+fn remainder(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let percent =
+        at.checked_sub(1).and_then(|at| tokens.get(at)).filter(|token| text(builder, token) == "%")?;
+    let number =
+        at.checked_sub(2).and_then(|at| tokens.get(at)).filter(|token| token.kind == Kind::Number)?;
+    let operand = !matches!(token.kind, Kind::Mark) || matches!(text(builder, token), "(" | "[" | "-" | "!");
+    (operand && number.end == percent.start).then(|| {
+        let share = builder.text.get(number.start..percent.end).unwrap_or("");
+        let first = text(builder, number);
+        foreign(builder.span(number.start, percent.end), format!("`{share}` is a share here"))
+            .with_help(format!("write `{first} % …` for the remainder"))
+    })
+}
+
+/// `give a when C else b`
+fn otherwise(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at).filter(|token| builder.word(token) == Some("else"))?;
+    let first = tokens.first().and_then(|token| builder.word(token));
+    let when = tokens.get(..at)?.iter().any(|token| builder.word(token) == Some("when"));
+    (first == Some("give") && when).then(|| {
+        foreign(place(builder, token), "`give … when` has no `else`")
+            .with_help("write `give C ? a : b`, or a second `give`: the first whose condition holds counts")
+    })
+}
+
+/// A name where a statement has none: `permit whole {`
+fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let statement =
+        at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before))?;
+    let token = tokens.get(at).filter(|token| token.kind == Kind::Word && expected.only("`{`"))?;
+    matches!(statement, "permit" | "prefilter" | "reserve").then(|| {
+        let help = format!("write `{statement} {{ … }}`; it is called after its policy");
+        Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{statement}` has no name"))
+            .with_help(help)
+    })
+}
+
+/// Words that begin a part of a statement.
+const CLAUSES: [&str; 9] =
+    ["weight", "normalize", "reversed", "when", "with", "else", "until", "resolvable", "unresolvable"];
+
+/// A part of a statement that stands there already: `give 1 when a when b`.
+fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let word = builder.word(token).filter(|word| CLAUSES.contains(word))?;
+    let mut depth = 0usize;
+    for earlier in tokens.get(..at)?.iter().rev() {
+        match text(builder, earlier) {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" if depth == 0 => return None,
+            "(" | "[" | "{" => depth -= 1,
+            known if depth == 0 && known == word => {
+                let message = format!("`{word}` stands twice in this statement");
+                let help = match word {
+                    "when" | "until" => "join the conditions with `&&` or `||`",
+                    "with" => "write all values into one `with { … }`",
+                    _ => "keep one of them",
+                };
+                return Some(
+                    Diagnostic::new(&codes::DUPLICATE_CLAUSE, place(builder, token), message)
+                        .with_place(place(builder, earlier), "here already")
+                        .with_help(help),
+                );
+            }
+            // Another statement: what stands before it does not belong to this one.
+            ";" if depth == 0 => return None,
+            known if depth == 0 && crate::lang::syntax::recovery::segments::in_blocks(known) => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A reserved word where a name is declared or used.
+fn reserved(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let word = builder.word(token)?;
+    let span = place(builder, token);
+    if word == "if" && expected.all_words().any(|word| word == "when") {
+        return Some(foreign(span, "`if` is written `when` here").with_fix("write `when`", span, "when"));
+    }
+    if word == "if" {
+        return Some(no_if(span));
+    }
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before));
+    let declared =
+        matches!(before, Some("let" | "def" | "param" | "group" | "type" | "memo" | "ledger" | "source"));
+    (RESERVED.contains(&word) && expected.name && declared).then(|| {
+        Diagnostic::new(&codes::RESERVED_NAME, span, format!("`{word}` is a reserved word"))
+            .with_help("take another name")
+    })
+}
+
+/// `if`, at the beginning of a statement or in one.
+pub(in crate::lang::syntax) fn no_if(span: Span) -> Diagnostic {
+    foreign(span, "there is no `if` here").with_help(
+        "a condition stands behind: `reject \"…\" when E`, `give E when C`; a choice is `C ? a : b`",
+    )
+}
+
+const RESERVED: [&str; 22] = [
+    "true",
+    "false",
+    "null",
+    "none",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];

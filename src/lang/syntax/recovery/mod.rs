@@ -1,0 +1,558 @@
+//! A file that does not parse, cut into pieces that are read alone, so that each mistake is reported once
+//! and on its line.
+//!
+//! Called by `dsl::parse` after the grammar refused the whole. Items begin in the first column, statements
+//! at their words; the rules are in `grammar/README.md`. What is cut is only looked at for diagnostics and
+//! for the names it declares: a file with an error is never loaded.
+
+mod expected;
+mod familiar_mistakes;
+pub(in crate::lang::syntax) mod segments;
+
+use super::build::Builder;
+use super::nodes::Nodes;
+use super::{Grammar, Rule};
+use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::lang::syntax::ast::*;
+use crate::lang::syntax::recovery::expected::Expected;
+use crate::lang::syntax::recovery::segments::{
+    BLOCKS, Body, ITEMS, Piece, STATEMENTS, block_statement_starts, body_of_policy, in_blocks, items, opening,
+};
+use crate::lang::syntax::tokens::Kind;
+use pest::Parser as _;
+use pest::error::Error;
+
+/// Reads what can be read of a file and reports the rest. `error` is what the grammar said of the whole.
+pub(in crate::lang::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Error<Rule>>) {
+    builder.failed = true;
+    for open in &builder.scan.open {
+        let (message, help) = match open.comment {
+            true => ("this comment has no `*/`", None),
+            false => {
+                let text = builder.text.get(open.start..open.end).unwrap_or("");
+                let long = text.contains("\"\"\"") || text.contains("'''");
+                let help = if long {
+                    "a string of several lines ends with the three quotes that it begins with"
+                } else {
+                    "a string ends on its line; `\"\"\"` begins one of several lines"
+                };
+                ("this string has no end", Some(help))
+            }
+        };
+        let span = builder.span(open.start, open.end);
+        let mut diagnostic = Diagnostic::new(&codes::UNCLOSED, span, message);
+        diagnostic.help = help.map(str::to_owned);
+        builder.diagnostics.push(diagnostic);
+    }
+    for piece in items(builder) {
+        let item = item(builder, &piece);
+        file.items.push(item);
+    }
+    if let Some(error) = error.filter(|_| builder.diagnostics.is_empty()) {
+        let whole = Piece::whole(builder, "file");
+        explain(builder, &whole, error);
+    }
+}
+
+// ---- reading pieces
+
+/// Reads a piece by the grammar, with `closing` behind it. Gives the diagnostics' count unchanged on success.
+fn read<T>(
+    builder: &mut Builder<'_>,
+    piece: &Piece,
+    closing: &str,
+    build: impl FnOnce(&mut Builder<'_>, super::build::Node<'_>) -> T,
+) -> Result<T, Box<Error<Rule>>> {
+    let start = builder.token(piece.start).map_or(builder.text.len(), |token| token.start);
+    let end =
+        piece.end.checked_sub(1).and_then(|at| builder.token(at)).map_or(start, |token| token.end.max(start));
+    let slice = builder.text.get(start..end).unwrap_or("");
+    let completed;
+    let text = match closing {
+        "" => slice,
+        _ => {
+            completed = format!("{slice}{closing}");
+            &completed
+        }
+    };
+    let nodes = Nodes::of(text, Grammar::parse(Rule::one, text).map_err(Box::new)?);
+    let kept = (builder.base, builder.limit);
+    (builder.base, builder.limit) = (start, end);
+    let found = nodes.root().and_then(|root| root.parts().next());
+    let built = found.map(|pair| build(builder, pair));
+    (builder.base, builder.limit) = kept;
+    built.ok_or_else(|| {
+        let variant = pest::error::ErrorVariant::CustomError { message: String::new() };
+        Box::new(Error::new_from_pos(variant, pest::Position::from_start("")))
+    })
+}
+
+fn piece_span(builder: &Builder<'_>, piece: &Piece) -> Span {
+    let start = builder.span_of(piece.start);
+    match piece.end.checked_sub(1).filter(|at| *at >= piece.start) {
+        Some(last) => start.to(builder.span_of(last)),
+        None => start,
+    }
+}
+
+fn broken(builder: &Builder<'_>, piece: &Piece) -> Broken {
+    let next = builder.word_at(piece.start + 1);
+    let word = builder.token_text(piece.start);
+    let known = ["let", "def", "param", "group", "type", "memo", "ledger", "source"];
+    let meant = if known.contains(&word) { Some(word) } else { suggest::nearest(word, known) };
+    let declares = next
+        .filter(|_| meant.is_some())
+        .map(|name| Name { text: Text::from(name), span: builder.span_of(piece.start + 1) });
+    Broken { word: Text::from(word), declares }
+}
+
+fn item(builder: &mut Builder<'_>, piece: &Piece) -> Item {
+    let span = piece_span(builder, piece);
+    let word = builder.word_at(piece.start).unwrap_or("");
+    if word == "policy" || (!ITEMS.contains(&word) && suggest::nearest(word, ITEMS) == Some("policy")) {
+        return policy(builder, piece, span);
+    }
+    let result = read(builder, piece, "", |builder, pair| match pair.rule() {
+        Rule::use_ | Rule::typedef | Rule::def | Rule::except_item => Some(builder.item(pair)),
+        _ => None,
+    });
+    match result {
+        Ok(Some(item)) => return item,
+        Ok(None) => misplaced_item(builder, piece),
+        Err(error) if ITEMS.contains(&word) => explain(builder, piece, &error),
+        Err(_) => misplaced_item(builder, piece),
+    }
+    Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span }
+}
+
+/// Something that is no item stands where items stand.
+fn misplaced_item(builder: &mut Builder<'_>, piece: &Piece) {
+    let span = builder.span_of(piece.start);
+    let text = builder.token_text(piece.start);
+    let diagnostic = if builder.word_at(piece.start).is_none() {
+        stray(span, text)
+    } else if STATEMENTS.contains(&text) || in_blocks(text) {
+        Diagnostic::new(&codes::MISPLACED_STATEMENT, span, format!("`{text}` stands outside of a policy"))
+            .with_help("write `policy NAME { … }` around it")
+    } else {
+        unknown(span, text, "a file", &ITEMS)
+    };
+    report(builder, piece, diagnostic);
+}
+
+/// A mark that nothing before it asks for.
+fn stray(span: Span, text: &str) -> Diagnostic {
+    match text {
+        "}" | ")" | "]" => Diagnostic::new(&codes::UNCLOSED, span, format!("this `{text}` closes nothing")),
+        _ => Diagnostic::new(&codes::SYNTAX, span, format!("`{text}` is not expected here"))
+            .with_label("expected `policy`, `def`, `type` or `use`"),
+    }
+}
+
+fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic {
+    if word == "if" {
+        return familiar_mistakes::no_if(span);
+    }
+    let diagnostic =
+        Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, format!("`{word}` begins no statement"));
+    match suggest::nearest(word, allowed.iter().copied()) {
+        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+            format!("write `{near}`"),
+            span,
+            near,
+        ),
+        None if allowed.len() > 10 => diagnostic.with_help(format!(
+            "{place} has statements such as `applies when`, `filter`, `score`, `let` and `param`"
+        )),
+        None => diagnostic.with_help(format!("{place} has {}", list(allowed))),
+    }
+}
+
+fn list(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Reports unless a quote or comment without an end in the piece explains it already.
+fn report(builder: &mut Builder<'_>, piece: &Piece, diagnostic: Diagnostic) {
+    let start = builder.token(piece.start).map_or(builder.text.len(), |token| token.start);
+    let end = builder.token(piece.end).map_or(builder.text.len(), |token| token.start);
+    if !builder.scan.open.iter().any(|open| (start..end.max(start + 1)).contains(&open.start)) {
+        builder.diagnostics.push(diagnostic);
+    }
+}
+
+// ---- policies
+
+fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
+    let body = body_of_policy(builder, piece);
+    let head = Piece { end: body.head, ..piece.clone() };
+    let mut policy = None;
+    if builder.word_at(piece.start) != Some("policy") {
+        let word = builder.token_text(piece.start);
+        let diagnostic = unknown(builder.span_of(piece.start), word, "a file", &ITEMS);
+        report(builder, &head, diagnostic);
+    } else {
+        let result = if body.open {
+            read(builder, &head, "}", |builder, pair| builder.policy(pair).ok())
+        } else {
+            read(builder, &head, "", |builder, pair| builder.policy(pair).ok())
+        };
+        match result {
+            Ok(built) => policy = built,
+            Err(error) => explain(builder, &head, &error),
+        }
+    }
+    let failures = builder.diagnostics.len();
+    let statements = statements(builder, piece, &body);
+    if let Some(close) = body.stray.filter(|_| builder.diagnostics.len() == failures) {
+        let diagnostic =
+            Diagnostic::new(&codes::UNCLOSED, builder.span_of(close), "this `}` closes the policy too early")
+                .with_place(builder.span_of(body.head.saturating_sub(1)), "the policy begins here");
+        report(builder, piece, diagnostic);
+    }
+    if body.open && body.close.is_none() {
+        missing_brace(builder, body.head - 1, piece.end, "policy");
+    }
+    // a block without its `}` has one left over behind the policy
+    let lost = body.unclosed || body.starts.iter().any(|&(_, lost)| lost);
+    let tail = body.tail.clone().take(1).filter(|&at| !lost || builder.token_text(at) != "}");
+    for at in tail.collect::<Vec<_>>() {
+        let diagnostic = stray(builder.span_of(at), builder.token_text(at));
+        report(builder, &Piece { start: at, end: piece.end, word: String::new() }, diagnostic);
+    }
+    match policy {
+        Some(mut policy) => {
+            policy.statements = statements;
+            Item { doc: None, kind: ItemKind::Policy(policy), span }
+        }
+        None => Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span },
+    }
+}
+
+fn statements(builder: &mut Builder<'_>, piece: &Piece, body: &Body) -> Vec<Statement> {
+    let mut out = Vec::new();
+    for (index, &(start, _)) in body.starts.iter().enumerate() {
+        let next = body.starts.get(index + 1);
+        let end = match (next, body.close) {
+            (Some(&(next, _)), _) => next,
+            (None, Some(close)) if close > start => close,
+            (None, _) => piece.end,
+        };
+        // a `}` too many between two statements belongs to neither
+        let end = match body.stray {
+            Some(stray) if (start..end).contains(&stray) => stray,
+            _ => end,
+        };
+        let lost = next.map_or(body.unclosed, |&(_, lost)| lost);
+        let piece = Piece { start, end, word: builder.token_text(start).to_owned() };
+        let statement = statement(builder, &piece, lost);
+        out.push(statement);
+    }
+    out
+}
+
+fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement {
+    let span = piece_span(builder, piece);
+    let word = builder.token_text(piece.start);
+    let fail = |builder: &Builder<'_>| {
+        let kind = StatementKind::Broken(broken(builder, piece));
+        Statement { doc: None, kind, span }
+    };
+    if !STATEMENTS.contains(&word) || word == "policy" {
+        let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
+        let diagnostic = match builder.word_at(piece.start) {
+            None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
+            Some("policy") => {
+                let span = builder.span_of(piece.start);
+                Diagnostic::new(&codes::MISPLACED_STATEMENT, span, "a policy stands inside of another")
+                    .with_help("write it behind the `}` of the other one")
+            }
+            Some(word) if in_blocks(word) => {
+                let homes: Vec<&str> = BLOCKS
+                    .iter()
+                    .filter(|(_, words)| words.contains(&word))
+                    .map(|(block, _)| *block)
+                    .collect();
+                let span = builder.span_of(piece.start);
+                Diagnostic::new(
+                    &codes::MISPLACED_STATEMENT,
+                    span,
+                    format!("`{word}` stands outside of a block"),
+                )
+                .with_help(format!("it belongs into {}", list_or(&homes)))
+            }
+            Some(word) => unknown(builder.span_of(piece.start), word, "a policy", &STATEMENTS),
+            None => Diagnostic::new(
+                &codes::SYNTAX,
+                builder.span_of(piece.start),
+                format!("`{word}` is not expected here"),
+            )
+            .with_label("expected a statement"),
+        };
+        if word == "if" {
+            lone_equals(builder, piece);
+        }
+        report(builder, piece, diagnostic);
+        return fail(builder);
+    }
+    let is_block = BLOCKS.iter().any(|(block, _)| *block == word);
+    if !(is_block && lost) {
+        match read(builder, piece, "", |builder, pair| builder.statement(pair)) {
+            Ok(statement) => return statement,
+            Err(error) if !is_block => {
+                explain(builder, piece, &error);
+                return fail(builder);
+            }
+            Err(error) => return block(builder, piece, false, Some(&error)).unwrap_or_else(|| fail(builder)),
+        }
+    }
+    block(builder, piece, true, None).unwrap_or_else(|| fail(builder))
+}
+
+fn list_or(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The `=` of `if x = "a"`, reported beside the `if`.
+fn lone_equals(builder: &mut Builder<'_>, piece: &Piece) {
+    for at in piece.start..piece.end {
+        if builder.token_text(at) == "=" {
+            let span = builder.span_of(at);
+            let diagnostic = Diagnostic::new(&codes::FOREIGN_WORD, span, "`=` sets, `==` compares").with_fix(
+                "write `==`",
+                span,
+                "==",
+            );
+            report(builder, piece, diagnostic);
+            return;
+        }
+    }
+}
+
+// ---- blocks
+
+/// A statement with a block that does not parse as a whole: its head, then its statements one by one.
+fn block(
+    builder: &mut Builder<'_>,
+    piece: &Piece,
+    lost: bool,
+    error: Option<&Error<Rule>>,
+) -> Option<Statement> {
+    let word = builder.token_text(piece.start);
+    let allowed = BLOCKS.iter().find(|(block, _)| *block == word).map_or(&[] as &[&str], |(_, words)| words);
+    let Some(open) = opening(builder, piece, allowed) else {
+        match error {
+            Some(error) => explain(builder, piece, error),
+            None => {
+                let diagnostic = Diagnostic::new(
+                    &codes::SYNTAX,
+                    builder.span_of(piece.start),
+                    format!("`{word}` has no block"),
+                );
+                report(builder, piece, diagnostic);
+            }
+        }
+        return None;
+    };
+    let before = builder.diagnostics.len();
+    let head = Piece { end: open + 1, ..piece.clone() };
+    let mut built = match read(builder, &head, "}", |builder, pair| builder.statement(pair)) {
+        Ok(statement) => Some(statement),
+        Err(error) => {
+            explain(builder, &head, &error);
+            None
+        }
+    };
+    let mut inner = Vec::new();
+    let mut starts: Vec<usize> = Vec::new();
+    let mut braces = 0usize;
+    let mut close = None;
+    for at in open + 1..piece.end {
+        if block_statement_starts(builder, at, braces) {
+            starts.push(at);
+            braces = 0;
+            close = None;
+        } else if starts.is_empty() && !matches!(builder.token_text(at), "}" | ";") {
+            starts.push(at);
+        }
+        match builder.token_text(at) {
+            "{" => braces += 1,
+            "}" if braces == 0 => close = close.or(Some(at)),
+            "}" => braces -= 1,
+            _ => {}
+        }
+    }
+    let last = close.unwrap_or(piece.end);
+    for (index, &start) in starts.iter().enumerate() {
+        let end = starts.get(index + 1).copied().unwrap_or(last).max(start);
+        let part = Piece { start, end, word: builder.token_text(start).to_owned() };
+        let statement = block_statement(builder, &part, word, allowed);
+        inner.push(statement);
+    }
+    match close {
+        None => missing_brace(builder, open, piece.end, word),
+        Some(_) if lost && builder.diagnostics.len() == before => {
+            missing_brace(builder, open, piece.end, word)
+        }
+        Some(close) if close + 1 < piece.end && builder.diagnostics.len() == before => {
+            let diagnostic = stray(builder.span_of(close + 1), builder.token_text(close + 1));
+            let diagnostic = Diagnostic { label: None, ..diagnostic };
+            report(builder, piece, diagnostic);
+        }
+        Some(_) => {}
+    }
+    if let Some(error) = error.filter(|_| builder.diagnostics.len() == before) {
+        explain(builder, piece, error);
+    }
+    let span = piece_span(builder, piece);
+    if let Some(statement) = &mut built {
+        statement.span = span;
+        if let Some(block) = statement.kind.block_mut() {
+            block.statements = inner;
+            block.span = builder.span_of(open).to(span.at_end());
+        }
+    }
+    built
+}
+
+fn block_statement(
+    builder: &mut Builder<'_>,
+    piece: &Piece,
+    block: &str,
+    allowed: &[&str],
+) -> BlockStatement {
+    let span = piece_span(builder, piece);
+    let word = builder.token_text(piece.start);
+    if allowed.contains(&word) {
+        match read(builder, piece, "", |builder, pair| builder.block_statement(pair)) {
+            Ok(statement) => return statement,
+            Err(error) => explain(builder, piece, &error),
+        }
+    } else {
+        let span = builder.span_of(piece.start);
+        let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
+        let diagnostic = match builder.word_at(piece.start) {
+            None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
+            Some(word) if in_blocks(word) || STATEMENTS.contains(&word) => Diagnostic::new(
+                &codes::MISPLACED_STATEMENT,
+                span,
+                format!("`{word}` has no meaning in `{block}`"),
+            )
+            .with_help(format!("`{block}` has {}", list(allowed))),
+            Some(word) => unknown(span, word, &format!("`{block}`"), allowed),
+            None => Diagnostic::new(&codes::SYNTAX, span, format!("`{word}` is not expected here"))
+                .with_label(format!("expected {}", list_or(allowed))),
+        };
+        if word == "if" {
+            lone_equals(builder, piece);
+        }
+        report(builder, piece, diagnostic);
+    }
+    BlockStatement { doc: None, kind: BlockKind::Broken(broken(builder, piece)), span }
+}
+
+/// A `}` that is missing before token `end`: said where it would stand, with the `{` beside it.
+fn missing_brace(builder: &mut Builder<'_>, open: usize, end: usize, word: &str) {
+    let last = end.checked_sub(1).and_then(|at| builder.token(at));
+    let from = last.map_or(0, |token| token.end);
+    let until = builder.token(end).map_or(builder.text.len(), |token| token.start);
+    let gap = builder.text.get(from..until).unwrap_or("");
+    // an empty line is where it would stand; else behind the last token
+    let at = match gap.match_indices('\n').nth(1) {
+        Some((second, _)) if gap.get(..second).is_some_and(|lines| lines.trim().is_empty()) => {
+            let line = gap.find('\n').map_or(0, |first| first + 1);
+            from + line
+        }
+        _ => from,
+    };
+    let diagnostic =
+        Diagnostic::new(&codes::UNCLOSED, builder.span(at, at), format!("the block of `{word}` has no `}}`"))
+            .with_label("a `}` is missing here")
+            .with_place(builder.span_of(open), "opened here");
+    let piece = Piece { start: open, end, word: String::new() };
+    report(builder, &piece, diagnostic);
+}
+
+// ---- saying what the grammar said
+
+/// Reports what the grammar said of a piece.
+pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, piece: &Piece, error: &Error<Rule>) {
+    builder.failed = true;
+    let expected = Expected::of(error);
+    let start = builder.token(piece.start).map_or(0, |token| token.start);
+    let at = start + expected.at;
+    let last = piece.end.min(builder.scan.tokens.len());
+    let tokens = builder.scan.tokens.get(piece.start.min(last)..last).unwrap_or(&[]);
+    let index = tokens.partition_point(|token| token.end <= at);
+    let known = builder.diagnostics.len();
+    let piece_end = tokens.last().map_or(start, |token| token.end);
+    let in_open = builder.scan.open.iter().any(|open| (start..piece_end).contains(&open.start));
+    let swallowed = index >= tokens.len() && builder.scan.open.iter().any(|open| open.comment);
+    if in_open || swallowed {
+        return;
+    }
+    // a `{` is missed at the end of its line, not at the beginning of the next
+    let before = index.checked_sub(1).and_then(|index| tokens.get(index));
+    if let Some(before) =
+        before.filter(|_| expected.wants("`{`") && tokens.get(index).is_some_and(|token| token.first))
+    {
+        let span = builder.span(before.end, before.end);
+        let mut diagnostic =
+            Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", piece.word));
+        diagnostic.label = expected.sentence();
+        builder.diagnostics.push(diagnostic);
+        return;
+    }
+    if familiar_mistakes::explain(builder, tokens, index, &expected) {
+        // a statement with `=` for `==` behind `and` has two mistakes of one kind: one report is enough
+        debug_assert!(builder.diagnostics.len() > known);
+        return;
+    }
+    let diagnostic = match tokens.get(index) {
+        Some(token) => {
+            let text = builder.text.get(token.start..token.end).unwrap_or("");
+            let shown = if text.chars().count() > 40 {
+                format!("{}…", text.chars().take(39).collect::<String>())
+            } else {
+                text.to_owned()
+            };
+            let span = builder.span(token.start, token.end);
+            let mut diagnostic =
+                Diagnostic::new(&codes::SYNTAX, span, format!("`{shown}` is not expected here"));
+            diagnostic.label = expected.sentence();
+            if expected.only("`{`") && matches!(text, "weight" | "normalize" | "reversed") {
+                diagnostic.help =
+                    Some("the parts stand in the order `weight`, `normalize`, `reversed`".to_owned());
+            }
+            let near =
+                (token.kind == Kind::Word).then(|| suggest::nearest(text, expected.all_words())).flatten();
+            match near {
+                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                    format!("write `{near}`"),
+                    span,
+                    near,
+                ),
+                None => diagnostic,
+            }
+        }
+        None => {
+            let end = tokens.last().map_or(at, |token| token.end);
+            let span = builder.span(end, end);
+            let mut diagnostic =
+                Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", piece.word));
+            diagnostic.label = expected.sentence();
+            diagnostic
+        }
+    };
+    builder.diagnostics.push(diagnostic);
+}

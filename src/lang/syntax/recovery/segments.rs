@@ -1,0 +1,405 @@
+//! Where the pieces of a broken file begin and end, by its tokens alone. Nothing is reported here.
+//!
+//! Called by `recover`. Two things make it work: words of statements begin lines, and two operands never
+//! stand side by side, so a word behind an operand begins something.
+
+use crate::diag::Span;
+use crate::lang::syntax::build::Builder;
+use crate::lang::syntax::tokens::{Kind, Token};
+use crate::lang::syntax::{Grammar, Rule};
+use pest::Parser as _;
+
+/// Words that begin an item of a file.
+pub(in crate::lang::syntax) const ITEMS: [&str; 5] = ["policy", "def", "type", "use", "except"];
+
+/// Words that begin a statement of a policy.
+pub(in crate::lang::syntax) const STATEMENTS: [&str; 23] = [
+    "applies",
+    "gate",
+    "queue",
+    "prefilter",
+    "filter",
+    "score",
+    "prefer",
+    "preempt",
+    "ledger",
+    "memo",
+    "permit",
+    "reserve",
+    "before",
+    "after",
+    "let",
+    "type",
+    "def",
+    "param",
+    "group",
+    "source",
+    "mode",
+    "except",
+    "policy",
+];
+
+/// Blocks and what may stand in them.
+pub(in crate::lang::syntax) const BLOCKS: [(&str, &[&str]); 9] = [
+    ("prefilter", &["let", "reject", "only"]),
+    ("filter", &["let", "require", "reject", "mode", "except"]),
+    ("score", &["let", "give", "mode", "except"]),
+    ("preempt", &["let", "victim", "protect", "never", "guard"]),
+    ("ledger", &["let", "add"]),
+    ("permit", &["let", "reject", "wait", "mode", "except"]),
+    ("reserve", &["let", "reject", "annotate", "label", "patch"]),
+    ("before", &["let", "annotate", "label", "patch"]),
+    ("after", &["let", "annotate", "label", "patch", "event", "remember", "release", "activate"]),
+];
+
+/// Words that continue a statement or an expression, so that none begins at them.
+pub(in crate::lang::syntax) const CONTINUING: [&str; 26] = [
+    "when",
+    "else",
+    "until",
+    "with",
+    "missing",
+    "where",
+    "by",
+    "ttl",
+    "weight",
+    "normalize",
+    "reversed",
+    "for",
+    "in",
+    "matches",
+    "and",
+    "or",
+    "not",
+    "is",
+    "asc",
+    "desc",
+    "resolvable",
+    "unresolvable",
+    "because",
+    "skip",
+    "none",
+    "to",
+];
+
+/// Whether a word begins a statement of some block.
+pub(in crate::lang::syntax) fn in_blocks(word: &str) -> bool {
+    BLOCKS.iter().any(|(_, words)| words.contains(&word))
+}
+
+/// Whether a number with letters is one of the language.
+pub(in crate::lang::syntax) fn is_number(text: &str) -> bool {
+    Grammar::parse(Rule::hole, text).is_ok()
+}
+
+/// A stretch of tokens that is read alone: `tokens[start..end]`.
+#[derive(Clone, Debug)]
+pub(in crate::lang::syntax) struct Piece {
+    pub(in crate::lang::syntax) start: usize,
+    pub(in crate::lang::syntax) end: usize,
+    /// What it is, for messages: the word of a statement.
+    pub(in crate::lang::syntax) word: String,
+}
+
+impl Piece {
+    /// The whole text as one piece.
+    pub(in crate::lang::syntax) fn whole(builder: &Builder<'_>, word: &str) -> Self {
+        Piece { start: 0, end: builder.scan.tokens.len(), word: word.to_owned() }
+    }
+}
+
+// ---- where pieces begin
+
+impl<'a> Builder<'a> {
+    pub(in crate::lang::syntax) fn token(&self, at: usize) -> Option<&'a Token> {
+        self.scan.tokens.get(at)
+    }
+
+    pub(in crate::lang::syntax) fn token_text(&self, at: usize) -> &'a str {
+        self.token(at).and_then(|token| self.text.get(token.start..token.end)).unwrap_or("")
+    }
+
+    pub(in crate::lang::syntax) fn word_at(&self, at: usize) -> Option<&'a str> {
+        self.token(at).and_then(|token| self.word(token))
+    }
+
+    pub(in crate::lang::syntax) fn is_first(&self, at: usize) -> bool {
+        self.token(at).is_some_and(|token| token.first)
+    }
+
+    /// Bytes between the beginning of its line and a token.
+    pub(in crate::lang::syntax) fn column(&self, at: usize) -> usize {
+        let Some(token) = self.token(at) else { return 0 };
+        let before = self.text.get(..token.start).unwrap_or("");
+        before.len() - before.rfind('\n').map_or(0, |end| end + 1)
+    }
+
+    pub(in crate::lang::syntax) fn span_of(&self, at: usize) -> Span {
+        match self.token(at) {
+            Some(token) => self.span(token.start, token.end),
+            None => self.span(self.text.len(), self.text.len()),
+        }
+    }
+
+    /// Whether the token before ends a statement or opens a block.
+    pub(in crate::lang::syntax) fn after_mark(&self, at: usize) -> bool {
+        at.checked_sub(1).is_none_or(|at| matches!(self.token_text(at), "{" | "}" | ";"))
+    }
+
+    /// Whether the token before could be the end of an expression or a reason.
+    pub(in crate::lang::syntax) fn after_operand(&self, at: usize) -> bool {
+        let Some(before) = at.checked_sub(1) else { return true };
+        match self.token(before).map(|token| token.kind) {
+            Some(Kind::Number | Kind::String) => true,
+            Some(Kind::Mark) => matches!(self.token_text(before), ")" | "]" | "}" | "%"),
+            Some(Kind::Word) => {
+                let word = self.token_text(before);
+                let dotted = before.checked_sub(1).is_some_and(|at| self.token_text(at) == ".");
+                let ends = matches!(word, "reversed" | "skip" | "error" | "none" | "max" | "minmax");
+                let keyword = STATEMENTS.contains(&word) || in_blocks(word) || CONTINUING.contains(&word);
+                dotted || ends || !keyword
+            }
+            None => false,
+        }
+    }
+
+    /// Whether what follows a word of a statement does not show that the word is a name here.
+    pub(in crate::lang::syntax) fn starts_here(&self, at: usize, word: &str) -> bool {
+        let next = self.token_text(at + 1);
+        let expression_follows = matches!(word, "require" | "give" | "guard" | "add" | "wait");
+        match self.token(at + 1).map(|token| token.kind) {
+            Some(Kind::Word) => !matches!(next, "in" | "matches" | "and" | "or"),
+            Some(Kind::String | Kind::Number) => true,
+            Some(Kind::Mark) if expression_follows => {
+                !matches!(next, "." | ":" | "," | ")" | "]" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??")
+            }
+            Some(Kind::Mark) => matches!(next, "{" | "}" | "=" | ";" | "\u{201c}"),
+            None => true,
+        }
+    }
+
+    /// Whether a statement of a word that we do not know begins here: two operands never stand side by side.
+    pub(in crate::lang::syntax) fn unknown_starts(&self, at: usize) -> bool {
+        let Some(word) = self.word_at(at) else { return false };
+        if CONTINUING.contains(&word) {
+            return false;
+        }
+        let next = self.token(at + 1);
+        let joined =
+            matches!(
+                self.token_text(at + 1),
+                "." | ":" | "," | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??" | "="
+            ) || matches!(self.token_text(at + 1), "<" | ">" | "+" | "*" | "/" | "%" | "?" | ")" | "]");
+        let follows = next.is_some_and(|next| matches!(next.kind, Kind::Word | Kind::String | Kind::Number))
+            && !matches!(self.token_text(at + 1), "in" | "matches" | "and" | "or" | "when" | "else");
+        let opens = self.token_text(at + 1) == "{";
+        match (self.is_first(at), self.after_mark(at)) {
+            (_, true) => follows || opens || !joined,
+            (true, false) => self.after_operand(at) && (follows || opens || !joined),
+            (false, false) => false,
+        }
+    }
+}
+
+/// Where the items of a file begin: in the first column whatever is open, elsewhere when all is closed.
+pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Piece> {
+    let mut starts = Vec::new();
+    let mut braces = 0usize;
+    let count = builder.scan.tokens.len();
+    for at in 0..count {
+        if let Some(word) = builder.word_at(at).filter(|_| builder.is_first(at)) {
+            let known = ITEMS.contains(&word) && builder.starts_here(at, word);
+            let unindented = builder.column(at) == 0 && word != "except";
+            let closed = braces == 0 && (starts.is_empty() || builder.after_mark(at));
+            // a statement that is indented below a policy is one of it, whatever a `}` too many says
+            let outer = starts.last().map_or(0, |&start| builder.column(start));
+            let inside = (STATEMENTS.contains(&word) || in_blocks(word)) && word != "policy";
+            let below = !starts.is_empty() && builder.column(at) > outer && inside;
+            if known && (unindented || braces == 0 && !below)
+                || closed && !below && builder.unknown_starts(at)
+            {
+                braces = 0;
+                starts.push(at);
+            }
+        }
+        match builder.token_text(at) {
+            "{" => braces += 1,
+            "}" => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+        if at == 0 && starts.is_empty() {
+            starts.push(0);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([count]);
+    let pieces = starts.iter().copied().zip(ends);
+    pieces.map(|(start, end)| Piece { start, end, word: builder.token_text(start).to_owned() }).collect()
+}
+
+/// A policy's body: where its statements begin and end.
+pub(in crate::lang::syntax) struct Body {
+    /// Token behind the head.
+    pub(in crate::lang::syntax) head: usize,
+    /// The head ends with `{`.
+    pub(in crate::lang::syntax) open: bool,
+    /// The `}` of the policy.
+    pub(in crate::lang::syntax) close: Option<usize>,
+    /// A `}` that closes the policy although statements follow.
+    pub(in crate::lang::syntax) stray: Option<usize>,
+    /// Beginnings of statements; the flag says that the statement before lost its `}`.
+    pub(in crate::lang::syntax) starts: Vec<(usize, bool)>,
+    /// Tokens behind the policy's `}`.
+    pub(in crate::lang::syntax) tail: std::ops::Range<usize>,
+    /// The last statement lost its `}`.
+    pub(in crate::lang::syntax) unclosed: bool,
+}
+
+pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
+    let mut at = piece.start + 1;
+    let mut open = false;
+    while at < piece.end {
+        if builder.token_text(at) == "{" {
+            open = true;
+            at += 1;
+            break;
+        }
+        let word = builder.word_at(at).unwrap_or("");
+        if builder.is_first(at) && (STATEMENTS.contains(&word) || in_blocks(word)) {
+            break;
+        }
+        at += 1;
+    }
+    let mut body = Body {
+        head: at,
+        open,
+        close: None,
+        stray: None,
+        starts: Vec::new(),
+        tail: piece.end..piece.end,
+        unclosed: false,
+    };
+    let mut braces = 0usize;
+    let indent = builder.column(piece.start);
+    let mut begun = false;
+    // the `}` of a block without `{` has been passed
+    let mut closed_headless = false;
+    // the statement that was begun last has had a `{`
+    let mut opened = false;
+    while at < piece.end {
+        // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
+        // with their block
+        let head = body.starts.last().map(|&(start, _)| start);
+        let block = head.and_then(|head| BLOCKS.iter().find(|(block, _)| *block == builder.token_text(head)));
+        let headless = block.is_some() && !opened;
+        let inner = builder.word_at(at).filter(|word| block.is_some_and(|(_, words)| words.contains(word)));
+        // a column is counted from the beginning of the line, so only where it is needed
+        let first = inner.is_some() && builder.is_first(at);
+        let deeper = first && head.is_some_and(|head| builder.column(at) > builder.column(head));
+        let stays = inner.is_some() && (headless || deeper);
+        if stays && !headless && braces == 0 {
+            // the `}` before it was one too many
+            braces = 1;
+            body.close = None;
+        }
+        if !stays && statement_starts(builder, at, braces) {
+            if let Some(close) = body.close.take() {
+                body.stray = body.stray.or(Some(close));
+            }
+            body.starts.push((at, braces > 0));
+            closed_headless = false;
+            opened = false;
+            braces = 0;
+            begun = true;
+        } else if !begun || body.close.is_some() && !matches!(builder.token_text(at), "}" | ";") {
+            // what begins no statement is a piece of its own, up to the next one
+            if body.close.is_none() && builder.token_text(at) != "}" && builder.token_text(at) != ";" {
+                body.starts.push((at, false));
+                begun = true;
+            }
+        }
+        match builder.token_text(at) {
+            "{" => {
+                braces += 1;
+                opened = true;
+            }
+            "}" => {
+                let outdented =
+                    builder.is_first(at) && builder.column(at) <= indent && builder.is_first(piece.start);
+                let ends = outdented && braces > 0 && at + 1 >= piece.end;
+                if braces == 0 && headless && !outdented && !closed_headless {
+                    closed_headless = true;
+                    at += 1;
+                    continue;
+                }
+                if braces == 0 || ends {
+                    body.unclosed |=
+                        ends && body.starts.last().is_some_and(|&(start, _)| builder.column(start) > indent);
+                    if body.close.is_none() {
+                        body.close = Some(at);
+                    }
+                    braces = 0;
+                } else {
+                    braces -= 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if let Some(close) = body.close {
+        body.tail = close + 1..piece.end;
+    }
+    body
+}
+
+pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
+    let Some(word) = builder.word_at(at) else { return false };
+    let both = matches!(word, "let" | "mode" | "except");
+    let closed = braces == 0;
+    if STATEMENTS.contains(&word) && word != "policy" {
+        let begins = builder.is_first(at) && (closed || !both) || builder.after_mark(at) && closed;
+        return begins && builder.starts_here(at, word);
+    }
+    if in_blocks(word) && closed && (builder.is_first(at) || builder.after_mark(at)) {
+        return builder.starts_here(at, word);
+    }
+    closed && builder.unknown_starts(at)
+}
+
+/// The `{` that opens the body; the head of a ledger may hold others.
+pub(in crate::lang::syntax) fn opening(
+    builder: &Builder<'_>,
+    piece: &Piece,
+    allowed: &[&str],
+) -> Option<usize> {
+    let mut braces = (piece.start..piece.end).filter(|&at| builder.token_text(at) == "{");
+    let first = braces.next()?;
+    if builder.token_text(piece.start) != "ledger" {
+        // a word of the block before the brace: the brace is one of an expression
+        let early = (piece.start + 1..first).any(|at| {
+            builder.is_first(at) && builder.word_at(at).is_some_and(|word| allowed.contains(&word))
+        });
+        return (!early).then_some(first);
+    }
+    let opens = |at: usize| matches!(builder.token_text(at + 1), "add" | "let" | "}");
+    std::iter::once(first).chain(braces).find(|&at| opens(at)).or(Some(first))
+}
+
+pub(in crate::lang::syntax) fn block_statement_starts(
+    builder: &Builder<'_>,
+    at: usize,
+    braces: usize,
+) -> bool {
+    let Some(word) = builder.word_at(at) else { return false };
+    let first = builder.is_first(at);
+    if word == "let" || in_blocks(word) {
+        let begins =
+            first || builder.after_mark(at) && (braces == 0 || builder.token_text(at.wrapping_sub(1)) != "{");
+        let field = at.checked_sub(1).is_some_and(|at| builder.token_text(at) == ".");
+        return begins
+            && !field
+            && builder.starts_here(at, word)
+            && (braces == 0 || builder.token_text(at + 1) != ":");
+    }
+    braces == 0 && builder.unknown_starts(at)
+}

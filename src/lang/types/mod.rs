@@ -1,0 +1,281 @@
+//! [`Type`]: what an expression can be, with units and absence, and how a type is written.
+//!
+//! Made by `lang::check`, read by the lints, both evaluators, hover text and docs. What values of a type look
+//! like is in `value.rs`; ranges of numbers are in `range.rs`; fields of objects are in `schema.rs`.
+
+pub mod arithmetic;
+pub mod range;
+pub mod value;
+
+use crate::lang::language::fields::ObjectType;
+use std::fmt;
+use std::sync::Arc;
+
+/// The type of an expression.
+///
+/// Amounts with a unit are whole numbers of a base unit, kept in 64 bits: millicores, bytes, microseconds,
+/// pieces. Equality is identity of types; what may stand in for what is [`Type::accepts`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Not known, because of a mistake that has been reported; silences what follows from it.
+    Unknown,
+    /// No value at all: what `none` is an optional of, and the element of `[]`. Fits every type.
+    Never,
+    /// `true` or `false`.
+    Bool,
+    /// 64-bit whole number.
+    Int,
+    /// CEL's unsigned whole number.
+    Uint,
+    /// Finite 64-bit float; shares too.
+    Float,
+    /// Text.
+    String,
+    /// CEL's byte strings.
+    Blob,
+    /// CEL's `null`.
+    Null,
+    /// Millicores.
+    Cpu,
+    /// Bytes.
+    Bytes,
+    /// Microseconds; may be negative.
+    Duration,
+    /// Pieces (GPUs, pods): an int that divides exactly.
+    Count,
+    /// Base units of a resource whose name is not constant: the text of the expression that names it.
+    Amount(Arc<str>),
+    /// An instant, in microseconds since 1970.
+    Time,
+    /// Amounts by resource name.
+    Resources,
+    /// `list<T>`
+    List(Arc<Type>),
+    /// `set<T>`
+    Set(Arc<Type>),
+    /// `map<K, V>`
+    Map(Arc<Type>, Arc<Type>),
+    /// `{f: T, …}`, perhaps named.
+    Record(Arc<RecordType>),
+    /// An object with rows in the field table.
+    Object(ObjectType),
+    /// A structure of the API below `spec`, `status` or `metadata`: a row of `fields::api`.
+    Api(ApiType),
+    /// JSON without a known type.
+    Dyn,
+    /// CEL's name of a type, as `type(x)` gives it.
+    TypeName,
+    /// One of Kubernetes' quantities, as CEL has them: exact, without a unit.
+    Quantity,
+    /// CEL's `optional`: a value of its own that holds a T or nothing. No `T?`: it has `hasValue`, `orValue`, and an
+    /// equality in which nothing equals nothing.
+    CelOptional(Arc<Type>),
+    /// `T?`: T, or absent. Never nested.
+    Optional(Arc<Type>),
+}
+
+/// A structure of the API: an index into `fields::api`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ApiType(pub u16);
+
+/// A record type: its fields in the order of the declaration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecordType {
+    /// The name of its declaration, for messages; records are equal by fields and name.
+    pub name: Option<Arc<str>>,
+    /// Names and types.
+    pub fields: Box<[(Arc<str>, Type)]>,
+}
+
+impl Type {
+    /// `T?`; of a `T?` itself, and of what is unknown, the same.
+    pub fn optional(self) -> Type {
+        match self {
+            Type::Optional(_) | Type::Unknown | Type::Dyn => self,
+            other => Type::Optional(Arc::new(other)),
+        }
+    }
+
+    /// `list<T>`
+    pub fn list(self) -> Type {
+        Type::List(Arc::new(self))
+    }
+
+    /// The type without its `?`.
+    pub fn present(&self) -> &Type {
+        match self {
+            Type::Optional(inner) => inner,
+            other => other,
+        }
+    }
+
+    /// Whether the value may be absent.
+    pub fn is_optional(&self) -> bool {
+        matches!(self, Type::Optional(_))
+    }
+
+    /// Whether it is unknown, or made of something unknown.
+    pub fn is_unknown(&self) -> bool {
+        match self {
+            Type::Unknown => true,
+            Type::List(t) | Type::Set(t) | Type::Optional(t) | Type::CelOptional(t) => t.is_unknown(),
+            Type::Map(k, v) => k.is_unknown() || v.is_unknown(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is an amount with a unit, `count` included.
+    pub fn is_unit(&self) -> bool {
+        matches!(self, Type::Cpu | Type::Bytes | Type::Duration | Type::Count | Type::Amount(_))
+    }
+
+    /// Whether it is a number or an amount with a unit. `time` is neither.
+    pub fn is_numeric(&self) -> bool {
+        self.is_unit() || matches!(self, Type::Int | Type::Uint | Type::Float)
+    }
+
+    /// Whether its values are whole numbers of 64 bits (`Value::Int`).
+    pub fn is_whole(&self) -> bool {
+        self.is_unit() || matches!(self, Type::Int)
+    }
+
+    /// Whether its values have an order for `<`.
+    pub fn is_ordered(&self) -> bool {
+        self.is_numeric() || matches!(self, Type::Bool | Type::String | Type::Blob | Type::Time)
+    }
+
+    /// The element of a list or set, the key of a map, the name in a resource map: what a macro goes over.
+    pub fn element(&self) -> Option<Type> {
+        match self {
+            Type::List(t) | Type::Set(t) => Some((**t).clone()),
+            Type::Map(k, _) => Some((**k).clone()),
+            Type::Resources => Some(Type::String),
+            Type::Unknown => Some(Type::Unknown),
+            _ => None,
+        }
+    }
+
+    /// Whether a value of `given` may stand where `self` is wanted, without or with a conversion that loses
+    /// nothing: `int` for `float` and `count`, `count` for `int` and `float`, `T` for `T?`.
+    pub fn accepts(&self, given: &Type) -> bool {
+        match (self, given) {
+            (Type::Unknown, _) | (_, Type::Unknown | Type::Never) => true,
+            (Type::Optional(want), Type::Optional(given)) => want.accepts(given),
+            (Type::Optional(want), given) => want.accepts(given),
+            (Type::Float, Type::Int | Type::Count) => true,
+            (Type::Count, Type::Int) | (Type::Int, Type::Count) => true,
+            (Type::List(want), Type::List(given))
+            | (Type::Set(want), Type::Set(given))
+            | (Type::CelOptional(want), Type::CelOptional(given)) => {
+                want == given || want.is_unknown() || given.is_unknown() || **given == Type::Never
+            }
+            (Type::Map(k, v), Type::Map(k2, v2)) => {
+                **k2 == Type::Never
+                    || (k == k2 || k.is_unknown() || k2.is_unknown())
+                        && (v == v2 || v.is_unknown() || v2.is_unknown())
+            }
+            (want, given) => want == given,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    /// As the type is written in a policy; what cannot be written is described.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Unknown => f.write_str("unknown"),
+            Type::Never => f.write_str("none"),
+            Type::Bool => f.write_str("bool"),
+            Type::Int => f.write_str("int"),
+            Type::Uint => f.write_str("uint"),
+            Type::Float => f.write_str("float"),
+            Type::String => f.write_str("string"),
+            Type::Blob => f.write_str("blob"),
+            Type::Null => f.write_str("null"),
+            Type::Cpu => f.write_str("cpu"),
+            Type::Bytes => f.write_str("bytes"),
+            Type::Duration => f.write_str("duration"),
+            Type::Count => f.write_str("count"),
+            Type::Amount(name) => write!(f, "amount of {name}"),
+            Type::Time => f.write_str("time"),
+            Type::Resources => f.write_str("resources"),
+            Type::List(t) => write!(f, "list<{t}>"),
+            Type::Set(t) => write!(f, "set<{t}>"),
+            Type::Map(k, v) => write!(f, "map<{k}, {v}>"),
+            Type::Record(record) => match &record.name {
+                Some(name) => f.write_str(name),
+                None => {
+                    f.write_str("{")?;
+                    for (i, (name, t)) in record.fields.iter().enumerate() {
+                        write!(f, "{}{name}: {t}", if i == 0 { "" } else { ", " })?;
+                    }
+                    f.write_str("}")
+                }
+            },
+            Type::Object(object) => f.write_str(object.name()),
+            Type::Api(api) => f.write_str(crate::lang::language::fields::api::name(*api)),
+            Type::Dyn => f.write_str("dyn"),
+            Type::TypeName => f.write_str("type"),
+            Type::Quantity => f.write_str("quantity"),
+            Type::CelOptional(t) => write!(f, "optional<{t}>"),
+            Type::Optional(t) => write!(f, "{t}?"),
+        }
+    }
+}
+
+/// A type as a table row writes it: the constant form of [`Type`], with variables for functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `uint`
+    Uint,
+    /// `float`
+    Float,
+    /// `string`
+    String,
+    /// `blob`
+    Blob,
+    /// `null`
+    Null,
+    /// `cpu`
+    Cpu,
+    /// `bytes`
+    Bytes,
+    /// `duration`
+    Duration,
+    /// `count`
+    Count,
+    /// `amount` of any name
+    Amount,
+    /// `time`
+    Time,
+    /// `resources`
+    Resources,
+    /// `dyn`
+    Dyn,
+    /// CEL's name of a type
+    TypeName,
+    /// CEL's quantity
+    Quantity,
+    /// CEL's `optional`
+    CelOptional(&'static Ty),
+    /// An object with rows in the field table.
+    Object(ObjectType),
+    /// A structure of the API, by its name in `fields::api`.
+    Api(&'static str),
+    /// `list<T>`
+    List(&'static Ty),
+    /// `map<K, V>`
+    Map(&'static Ty, &'static Ty),
+    /// `T?`
+    Optional(&'static Ty),
+    /// Any type, the same wherever the row has this letter.
+    Var(char),
+    /// Any number or amount with a unit, the same wherever the row has this letter.
+    Number(char),
+    /// Any ordered type, the same wherever the row has this letter.
+    Ordered(char),
+}

@@ -1,0 +1,406 @@
+//! [`Range`]: which numbers an expression can be, computed without wrap-around.
+//!
+//! Made by `lang::check` from literals, the field table, params and narrowing; read by the score proof, the
+//! totality rules (division, conversion) and the lints. A range is always right and not always tight: every
+//! value that the evaluators can compute lies in it.
+
+use crate::lang::syntax::ast::BinaryOp;
+use crate::lang::types::Type;
+
+/// Which values a number can have. Ends are included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// Not a number.
+    None,
+    /// Whole numbers and amounts with a unit, in base units.
+    Whole {
+        /// Smallest.
+        lo: i128,
+        /// Largest.
+        hi: i128,
+        /// 0 is left out, though it lies between the ends.
+        nonzero: bool,
+    },
+    /// Floats.
+    Real {
+        /// Smallest.
+        lo: f64,
+        /// Largest.
+        hi: f64,
+        /// 0 is left out, though it lies between the ends.
+        nonzero: bool,
+    },
+}
+
+const MIN: i128 = i64::MIN as i128;
+const MAX: i128 = i64::MAX as i128;
+
+impl Range {
+    /// Every value of a type.
+    pub fn of(ty: &Type) -> Range {
+        match ty.present() {
+            Type::Float => Range::real(f64::MIN, f64::MAX),
+            Type::Uint => Range::whole(0, u64::MAX as i128),
+            Type::Count => Range::whole(MIN, MAX),
+            ty if ty.is_whole() => Range::whole(MIN, MAX),
+            _ => Range::None,
+        }
+    }
+
+    /// `lo..hi` of whole numbers.
+    pub const fn whole(lo: i128, hi: i128) -> Range {
+        Range::Whole { lo, hi, nonzero: false }
+    }
+
+    /// `lo..hi` of floats.
+    pub const fn real(lo: f64, hi: f64) -> Range {
+        Range::Real { lo, hi, nonzero: false }
+    }
+
+    /// One whole number.
+    pub const fn int(value: i64) -> Range {
+        Range::whole(value as i128, value as i128)
+    }
+
+    /// Both ends as floats, never inside of the true ends by more than the rounding that the evaluators do.
+    pub fn ends(self) -> Option<(f64, f64)> {
+        match self {
+            Range::None => None,
+            Range::Whole { lo, hi, .. } => Some((lo as f64, hi as f64)),
+            Range::Real { lo, hi, .. } => Some((lo, hi)),
+        }
+    }
+
+    /// Whether 0 cannot be.
+    pub fn excludes_zero(self) -> bool {
+        match self {
+            Range::None => false,
+            Range::Whole { lo, hi, nonzero } => nonzero || lo > 0 || hi < 0,
+            Range::Real { lo, hi, nonzero } => nonzero || lo > 0.0 || hi < 0.0,
+        }
+    }
+
+    /// Whether nothing can be: narrowing has found a contradiction.
+    pub fn is_empty(self) -> bool {
+        match self {
+            Range::None => false,
+            Range::Whole { lo, hi, nonzero } => lo > hi || nonzero && lo == 0 && hi == 0,
+            Range::Real { lo, hi, nonzero } => lo > hi || nonzero && lo == 0.0 && hi == 0.0,
+        }
+    }
+
+    /// Whether all values lie between `lo` and `hi`.
+    pub fn within(self, lo: f64, hi: f64) -> bool {
+        self.ends().is_some_and(|(a, b)| a >= lo && b <= hi)
+    }
+
+    /// Whether no value is below 0.
+    pub fn is_positive_or_zero(self) -> bool {
+        self.ends().is_some_and(|(lo, _)| lo >= 0.0)
+    }
+
+    /// The same numbers as floats.
+    pub fn widen(self) -> Range {
+        match self {
+            Range::Whole { lo, hi, nonzero } => Range::Real { lo: lo as f64, hi: hi as f64, nonzero },
+            other => other,
+        }
+    }
+
+    /// Values of either; nothing is known of what is no number.
+    pub fn union(self, other: Range) -> Range {
+        match (self, other) {
+            (a, b) if a.is_empty() => b,
+            (a, b) if b.is_empty() => a,
+            (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => Range::Whole {
+                lo: lo.min(lo2),
+                hi: hi.max(hi2),
+                nonzero: self.excludes_zero() && other.excludes_zero(),
+            },
+            (Range::None, _) | (_, Range::None) => Range::None,
+            (a, b) => match (a.widen(), b.widen()) {
+                (Range::Real { lo, hi, .. }, Range::Real { lo: lo2, hi: hi2, .. }) => Range::Real {
+                    lo: lo.min(lo2),
+                    hi: hi.max(hi2),
+                    nonzero: a.excludes_zero() && b.excludes_zero(),
+                },
+                _ => Range::None,
+            },
+        }
+    }
+
+    /// Values of both, in the kind of `self`.
+    pub fn intersect(self, other: Range) -> Range {
+        match (self, other) {
+            (Range::Whole { lo, hi, nonzero }, Range::Whole { lo: lo2, hi: hi2, nonzero: n2 }) => {
+                Range::Whole { lo: lo.max(lo2), hi: hi.min(hi2), nonzero: nonzero || n2 }
+            }
+            (Range::Whole { lo, hi, nonzero }, Range::Real { lo: lo2, hi: hi2, nonzero: n2 }) => {
+                let (lo, hi) = (lo.max(lo2.ceil() as i128), hi.min(hi2.floor() as i128));
+                Range::Whole { lo, hi, nonzero: (nonzero || n2) && lo <= 0 && hi >= 0 }
+            }
+            (Range::Real { lo, hi, nonzero }, other) => match other.widen() {
+                Range::Real { lo: lo2, hi: hi2, nonzero: n2 } => {
+                    Range::Real { lo: lo.max(lo2), hi: hi.min(hi2), nonzero: nonzero || n2 }
+                }
+                _ => self,
+            },
+            (own, _) => own,
+        }
+    }
+
+    /// What `self` can be when `self op bound` holds.
+    pub fn cut(self, op: BinaryOp, bound: Range) -> Range {
+        match (self, bound) {
+            (Range::Whole { .. }, Range::Whole { lo, hi, .. }) => match op {
+                BinaryOp::Lt => self.intersect(Range::whole(i128::MIN, hi - 1)),
+                BinaryOp::Le => self.intersect(Range::whole(i128::MIN, hi)),
+                BinaryOp::Gt => self.intersect(Range::whole(lo + 1, i128::MAX)),
+                BinaryOp::Ge => self.intersect(Range::whole(lo, i128::MAX)),
+                BinaryOp::Eq => self.intersect(bound),
+                BinaryOp::Ne if lo == hi => self.without(lo),
+                _ => self,
+            },
+            (Range::None, _) | (_, Range::None) => self,
+            _ => {
+                let Range::Real { lo, hi, .. } = bound.widen() else { return self };
+                match op {
+                    BinaryOp::Lt => self
+                        .intersect(Range::Real { lo: f64::NEG_INFINITY, hi, nonzero: hi <= 0.0 })
+                        .strict(hi, false),
+                    BinaryOp::Le => self.intersect(Range::real(f64::NEG_INFINITY, hi)),
+                    BinaryOp::Gt => self
+                        .intersect(Range::Real { lo, hi: f64::INFINITY, nonzero: lo >= 0.0 })
+                        .strict(lo, true),
+                    BinaryOp::Ge => self.intersect(Range::real(lo, f64::INFINITY)),
+                    BinaryOp::Eq => self.intersect(bound),
+                    BinaryOp::Ne if lo == 0.0 && hi == 0.0 => {
+                        self.intersect(Range::Real { lo: f64::MIN, hi: f64::MAX, nonzero: true })
+                    }
+                    _ => self,
+                }
+            }
+        }
+    }
+
+    /// Leaves one end out, where the kind of number can say so.
+    fn strict(self, end: f64, low: bool) -> Range {
+        match self {
+            Range::Whole { lo, hi, nonzero } if low && lo as f64 == end => {
+                Range::Whole { lo: lo + 1, hi, nonzero }
+            }
+            Range::Whole { lo, hi, nonzero } if !low && hi as f64 == end => {
+                Range::Whole { lo, hi: hi - 1, nonzero }
+            }
+            other => other,
+        }
+    }
+
+    fn without(self, value: i128) -> Range {
+        match self {
+            Range::Whole { lo, hi, nonzero } if lo == value => Range::Whole { lo: lo + 1, hi, nonzero },
+            Range::Whole { lo, hi, nonzero } if hi == value => Range::Whole { lo, hi: hi - 1, nonzero },
+            Range::Whole { lo, hi, .. } if value == 0 => Range::Whole { lo, hi, nonzero: true },
+            other => other,
+        }
+    }
+
+    /// Whole results stop at the ends of 64 bits.
+    fn stop(lo: i128, hi: i128) -> Range {
+        Range::whole(lo.clamp(MIN, MAX), hi.clamp(MIN, MAX))
+    }
+
+    /// Float results are finite.
+    fn finite(lo: f64, hi: f64) -> Range {
+        let lo = if lo.is_nan() { f64::MIN } else { lo.clamp(f64::MIN, f64::MAX) };
+        let hi = if hi.is_nan() { f64::MAX } else { hi.clamp(f64::MIN, f64::MAX) };
+        Range::real(lo, hi)
+    }
+
+    /// `self + other`
+    pub fn plus(self, other: Range) -> Range {
+        self.pairwise(other, i128::saturating_add, |a, b| a + b)
+    }
+
+    /// `self - other`
+    pub fn minus(self, other: Range) -> Range {
+        self.pairwise(other, i128::saturating_sub, |a, b| a - b)
+    }
+
+    /// `self * other`; whole by float gives floats, which the caller cuts for units.
+    pub fn times(self, other: Range) -> Range {
+        let product = self.pairwise(other, i128::saturating_mul, |a, b| {
+            // 0 * the largest float is 0 here as there.
+            a * b
+        });
+        let nonzero = self.excludes_zero() && other.excludes_zero();
+        match product {
+            Range::Whole { lo, hi, .. } => Range::Whole { lo, hi, nonzero },
+            other => other, // a product of floats may underflow to 0
+        }
+    }
+
+    /// `self / other` where `other` is not 0.
+    pub fn divided(self, other: Range) -> Range {
+        match (self, other) {
+            (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
+                // The divisor is at least 1 away from 0; its ends nearest to 0 give the largest quotients.
+                let mut divisors = Vec::with_capacity(4);
+                for end in [lo2, hi2] {
+                    divisors.push(if end == 0 { if end == lo2 { 1 } else { -1 } } else { end });
+                }
+                if lo2 < 0 && hi2 > 0 {
+                    divisors.extend([-1, 1]);
+                }
+                let quotients: Vec<i128> = divisors
+                    .iter()
+                    .filter(|d| **d != 0)
+                    .flat_map(|d| [lo.saturating_div(*d), hi.saturating_div(*d)])
+                    .collect();
+                let lo = quotients.iter().copied().min().unwrap_or(MIN);
+                let hi = quotients.iter().copied().max().unwrap_or(MAX);
+                Range::stop(lo, hi)
+            }
+            (Range::None, _) | (_, Range::None) => Range::None,
+            (a, b) => {
+                let (Some((lo, hi)), Some((lo2, hi2))) = (a.ends(), b.ends()) else { return Range::None };
+                if lo2 > 0.0 || hi2 < 0.0 {
+                    let ends = [lo / lo2, lo / hi2, hi / lo2, hi / hi2];
+                    let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+                    let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    return Range::finite(low, high);
+                }
+                // The divisor comes as near to 0 as it likes: only signs are known. A whole divisor stays 1 away.
+                let nearest: f64 = if matches!(b, Range::Whole { .. }) { 1.0 } else { 0.0 };
+                let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+                let mut add = |n: f64, d: f64| {
+                    let q = if n == 0.0 { 0.0 } else { n / d };
+                    low = low.min(q);
+                    high = high.max(q);
+                };
+                for n in [lo, hi] {
+                    if hi2 > 0.0 {
+                        add(n, nearest);
+                        add(n, hi2);
+                    }
+                    if lo2 < 0.0 {
+                        add(n, -nearest);
+                        add(n, lo2);
+                    }
+                }
+                if low > high { Range::real(f64::MIN, f64::MAX) } else { Range::finite(low, high) }
+            }
+        }
+    }
+
+    /// `self % other` where `other` is not 0; the sign is that of `self`.
+    pub fn remainder(self, other: Range) -> Range {
+        match (self, other) {
+            (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
+                let most = lo2.saturating_abs().max(hi2.saturating_abs()).saturating_sub(1).max(0);
+                Range::whole(if lo < 0 { lo.max(-most) } else { 0 }, if hi > 0 { hi.min(most) } else { 0 })
+            }
+            _ => Range::None,
+        }
+    }
+
+    /// `-self`
+    pub fn negated(self) -> Range {
+        match self {
+            Range::Whole { lo, hi, nonzero } => {
+                Range::Whole { lo: (-hi).clamp(MIN, MAX), hi: (-lo).clamp(MIN, MAX), nonzero }
+            }
+            Range::Real { lo, hi, nonzero } => Range::Real { lo: -hi, hi: -lo, nonzero },
+            Range::None => Range::None,
+        }
+    }
+
+    /// Floats cut toward 0 to whole numbers.
+    pub fn cut_to_whole(self) -> Range {
+        match self {
+            Range::Real { lo, hi, .. } => Range::stop(lo.trunc() as i128, hi.trunc() as i128),
+            other => other,
+        }
+    }
+
+    /// Applies a function that never falls to both ends.
+    pub fn monotone(self, f: impl Fn(f64) -> f64) -> Range {
+        match self.widen() {
+            Range::Real { lo, hi, .. } => Range::finite(f(lo), f(hi)),
+            _ => Range::None,
+        }
+    }
+
+    fn pairwise(self, other: Range, whole: fn(i128, i128) -> i128, real: impl Fn(f64, f64) -> f64) -> Range {
+        match (self, other) {
+            (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
+                let ends = [whole(lo, lo2), whole(lo, hi2), whole(hi, lo2), whole(hi, hi2)];
+                let low = ends.iter().copied().min().unwrap_or(MIN);
+                let high = ends.iter().copied().max().unwrap_or(MAX);
+                Range::stop(low, high)
+            }
+            (Range::None, _) | (_, Range::None) => Range::None,
+            (a, b) => {
+                let (Some((lo, hi)), Some((lo2, hi2))) = (a.ends(), b.ends()) else { return Range::None };
+                let ends = [real(lo, lo2), real(lo, hi2), real(hi, lo2), real(hi, hi2)];
+                let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+                let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                Range::finite(low, high)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Range {
+    /// `0..100`, with the ends as numbers of the base unit; open ends are left out.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Range::None => f.write_str("no number"),
+            Range::Whole { lo, hi, .. } => {
+                if *lo > MIN {
+                    write!(f, "{lo}")?;
+                }
+                f.write_str("..")?;
+                if *hi < MAX { write!(f, "{hi}") } else { Ok(()) }
+            }
+            Range::Real { lo, hi, .. } => {
+                if *lo > f64::MIN {
+                    write!(f, "{lo}")?;
+                }
+                f.write_str("..")?;
+                if *hi < f64::MAX { write!(f, "{hi}") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_knows_signs_and_the_smallest_whole_divisor() {
+        assert_eq!(Range::int(100).divided(Range::whole(1, 10)), Range::whole(10, 100));
+        assert_eq!(Range::int(100).divided(Range::whole(0, 10)), Range::whole(10, 100));
+        assert_eq!(Range::int(100).divided(Range::whole(-10, 10)), Range::whole(-100, 100));
+        let open = Range::Real { lo: 0.0, hi: 1.0, nonzero: true };
+        assert_eq!(Range::real(1.0, 1.0).divided(open), Range::real(1.0, f64::MAX));
+        assert_eq!(Range::real(0.0, 0.0).divided(open), Range::real(0.0, 0.0));
+    }
+
+    #[test]
+    fn comparisons_cut() {
+        assert_eq!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::int(0)), Range::whole(1, 9));
+        assert!(Range::real(0.0, 9.0).cut(BinaryOp::Gt, Range::real(0.0, 0.0)).excludes_zero());
+        assert_eq!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::real(0.5, 0.5)), Range::whole(1, 9));
+        assert!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::int(9)).is_empty());
+        assert!(Range::whole(-1, 1).cut(BinaryOp::Ne, Range::int(0)).excludes_zero());
+    }
+
+    #[test]
+    fn results_stop_at_64_bits() {
+        let all = Range::whole(MIN, MAX);
+        assert_eq!(all.plus(all), all);
+        assert_eq!(all.times(all), all);
+    }
+}
