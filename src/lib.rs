@@ -3,6 +3,8 @@
 //! The crate is the map: rooms stand in the order of dependency, and a room uses only rooms above it
 //! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 // the parser that pest generates names it
 extern crate alloc;
 

@@ -49,6 +49,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pest", &["lang/syntax"]),
     ("pest_derive", &["lang/syntax"]),
     ("serde_saphyr", &["lang/sources", "config", "dry_run", "cluster", "cli"]),
+    ("miette", &["diag"]),
+    ("owo_colors", &["diag/draw"]),
+    ("textwrap", &["diag/draw"]),
+    ("unicode_width", &["diag/width"]),
+    ("strsim", &["diag/suggest"]),
+    ("terminal_size", &["cli/output"]),
+    ("supports_hyperlinks", &["cli/output"]),
     ("kube", &["cluster"]),
     ("k8s_openapi", &["cluster"]),
     ("tokio", &["cluster", "cli/run"]),
@@ -113,6 +120,28 @@ fn rooms_use_only_rooms_above_them() {
                 if known && used != *room && !may.contains(&used) && !excepted {
                     wrong.push(format!("src/{place}:{line}: `{room}` must not use `{used}`"));
                 }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Everything that is printed goes through the writer that escapes what somebody else wrote.
+#[test]
+fn only_the_output_writes_to_stdout_and_stderr() {
+    const MARKS: [&str; 8] =
+        ["stdout()", "stderr()", "println!", "eprintln!", "print!(", "io::stdout", "io::stderr", "dbg!"];
+    const PLACES: [&str; 3] = ["cli/output/", "cluster/logs.rs", "main.rs"];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.to_string_lossy().replace('\\', "/");
+        if PLACES.iter().any(|writer| place.starts_with(writer)) {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            let code = code.replace("out.stdout()", "").replace("out.stderr()", "");
+            if MARKS.iter().any(|mark| code.contains(mark)) {
+                wrong.push(format!("src/{place}:{line}: print through `cli::Output`"));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The front end of the language from outside: what parses, what is said about what does not, and where.
 
-use bayplan::diag::render::{Look, human};
+use bayplan::diag::Look;
+use bayplan::diag::draw::human;
 use bayplan::diag::{Diagnostic, SourceMap};
 use bayplan::lang::sources::policies_in;
 use bayplan::lang::syntax::{self, ast};
@@ -92,7 +93,7 @@ fn report(path: &Path) -> String {
     }
     let json = bayplan::diag::json::report(&sources, &diagnostics, 1);
     assert_eq!(json["diagnostics"].as_array().unwrap().len(), diagnostics.len());
-    human(&sources, &diagnostics, Look { unicode: true, ..Look::default() })
+    human(&sources, &diagnostics, Look { unicode: true, ..Look::default() }).as_str().to_owned()
 }
 
 /// Every file of `tests/broken` against the drawing beside it; `BAYPLAN_GOLDEN=write` writes the drawings.

@@ -15,6 +15,6 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "bayplan", &mut script);
-    out.stdout().write_all(&script)?;
+    out.trusted(&script)?;
     Ok(ExitStatus::Success)
 }

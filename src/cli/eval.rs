@@ -5,8 +5,7 @@ use super::explain::tree;
 use super::input::Policies;
 use super::setup::{Cluster, named};
 use super::{ExitStatus, Output, Style};
-use crate::diag::render::Look;
-use crate::diag::{Diagnostic, SourceId, Span, render};
+use crate::diag::{Diagnostic, SourceId, Span, draw};
 use crate::dry_run;
 use crate::lang::eval::context::{EvalContext, Moved};
 use crate::lang::eval::interpret::Evaluator;
@@ -81,9 +80,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let compiled = match compile(&mut read, "", text) {
         Ok(compiled) => compiled,
         Err(errors) => {
-            let look = Look { colour: out.stderr_colour, unicode: out.unicode, limit: Some(20) };
-            let drawn = render::human(&read.sources, &errors, look);
-            write!(out.stderr(), "{drawn}")?;
+            let drawn = draw::human(&read.sources, &errors, out.stderr_look(Some(20)));
+            out.draw_on_stderr(&drawn)?;
             return Ok(ExitStatus::Failure);
         }
     };
@@ -109,7 +107,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             "apiVersion": "bayplan.dev/v1", "kind": "Evaluation", "expression": text, "type": ty,
             "value": shown.value, "tree": tree::to_json(&read.sources, &shown),
         });
-        writeln!(out.stdout(), "{json:#}")?;
+        out.json(&json)?;
         return Ok(ExitStatus::Success);
     }
     let value = out.paint(Style::Strong, &shown.value);

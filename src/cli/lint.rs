@@ -3,8 +3,7 @@
 use super::input::Policies;
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, input, setup};
-use crate::diag::render::{Look, Tally};
-use crate::diag::{Severity, codes, fix, formats, json, render};
+use crate::diag::{Severity, Tally, codes, draw, fix, formats, json};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 
@@ -65,19 +64,16 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let tally = Tally::of(&read.diagnostics);
     let status = if tally.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success };
     let (sources, said) = (&read.sources, &read.diagnostics);
-    let printed = match args.format.as_str() {
-        "json" => Some(format!("{:#}\n", json::report(sources, said, read.files))),
-        "sarif" => Some(format!("{:#}\n", formats::sarif(sources, said))),
-        "rdjson" => Some(format!("{:#}\n", formats::rdjson(sources, said))),
-        "junit" => Some(formats::junit(sources, said, &files(&read))),
-        "github" => Some(format!("{}{}\n", formats::github(sources, said), sentence(&read, tally))),
-        _ => None,
-    };
-    if let Some(text) = printed {
-        write!(out.stdout(), "{text}")?;
-        return Ok(status);
+    match args.format.as_str() {
+        "json" => out.json(&json::report(sources, said, read.files))?,
+        "sarif" => out.json(&formats::sarif(sources, said))?,
+        "rdjson" => out.json(&formats::rdjson(sources, said))?,
+        "junit" => write!(out.stdout(), "{}", formats::junit(sources, said, &files(&read)))?,
+        "github" => {
+            writeln!(out.stdout(), "{}{}", formats::github(sources, said), sentence(&read, tally))?;
+        }
+        _ => human(args, &read, fixed, tally, out)?,
     }
-    human(args, &read, fixed, tally, out)?;
     Ok(status)
 }
 
@@ -117,9 +113,9 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
         return Ok(());
     }
     if !out.quiet {
-        let look = Look { colour: out.colour, unicode: out.unicode, limit: (!args.all).then_some(DRAWN) };
-        let drawn = render::human(&read.sources, &read.diagnostics, look);
-        writeln!(out.stdout(), "{drawn}")?;
+        let look = out.look((!args.all).then_some(DRAWN));
+        out.draw(&draw::human(&read.sources, &read.diagnostics, look))?;
+        writeln!(out.stdout())?;
     }
     let can_be = fix::apply(&read.sources, &read.diagnostics).applied;
     if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {

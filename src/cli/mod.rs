@@ -24,6 +24,8 @@ mod run_flags;
 
 pub use output::{Column, Output, Style, Table};
 
+use crate::diag::escape;
+use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// How a command ended.
@@ -58,6 +60,9 @@ pub struct Cli {
     /// Print the first line only.
     #[arg(long, short, global = true)]
     quiet: bool,
+    /// Tell mistakes in sentences instead of drawing them, for screen readers.
+    #[arg(long, global = true)]
+    no_graphics: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -131,23 +136,9 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => {
-            let error = not_built::refused(&error, &arguments).unwrap_or(error);
-            let failed = error.use_stderr();
-            #[cfg(feature = "cluster")]
-            if let Some(clap::error::ContextValue::String(argument)) =
-                error.get(clap::error::ContextKind::InvalidArg)
-                && let Some(refusal) = run_flags::refusal(argument)
-            {
-                eprintln!("error: {refusal}");
-                return ExitStatus::Failure;
-            }
-            // A closed pipe is no reason to fail twice.
-            let _ = error.print();
-            return if failed { ExitStatus::Failure } else { ExitStatus::Success };
-        }
+        Err(error) => return not_understood(&error, &arguments),
     };
-    let mut out = Output::for_process(cli.color, cli.quiet);
+    let mut out = Output::for_process(cli.color, cli.quiet, cli.no_graphics);
     out.program = program;
     let ended = match cli.command {
         #[cfg(feature = "cluster")]
@@ -161,13 +152,61 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
     };
-    match ended {
-        Ok(status) => status,
-        Err(error) if output::is_broken_pipe(&error) => ExitStatus::Success,
+    let ended = ended.and_then(|status| {
+        out.finish().context("cannot write the output")?;
+        Ok(status)
+    });
+    ended.unwrap_or_else(|error| {
+        out.error(&error);
+        ExitStatus::Failure
+    })
+}
+
+/// Prints what clap says of arguments that it does not understand, or the help that was asked for.
+fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> ExitStatus {
+    let refused = not_built::refused(error, arguments);
+    let error = refused.as_ref().unwrap_or(error);
+    let mut out = Output::for_process(ColorChoice::Auto, false, false);
+    #[cfg(feature = "cluster")]
+    if let Some(clap::error::ContextValue::String(argument)) = error.get(clap::error::ContextKind::InvalidArg)
+        && let Some(refusal) = run_flags::refusal(argument)
+    {
+        let _ = writeln!(out.stderr(), "error: {refusal}");
+        return ExitStatus::Failure;
+    }
+    // The text repeats arguments; with its colours it is printed only if these are harmless.
+    let text = error.render();
+    let harmless = |text: &std::ffi::OsString| !text.to_string_lossy().contains(escape::is_unsafe);
+    let harmless = arguments.iter().all(harmless);
+    if error.use_stderr() {
+        let _ = match out.stderr_colour && harmless {
+            true => out.trusted_on_stderr(text.ansi().to_string().as_bytes()),
+            false => write!(out.stderr(), "{text}"),
+        };
+        return ExitStatus::Failure;
+    }
+    let _ = match out.colour && harmless {
+        true => out.trusted(text.ansi().to_string().as_bytes()),
+        false => write!(out.stdout(), "{text}"),
+    };
+    match out.finish() {
+        Ok(()) => ExitStatus::Success,
         Err(error) => {
-            out.error(&error);
+            out.error(&anyhow::Error::new(error).context("cannot write the output"));
             ExitStatus::Failure
         }
+    }
+}
+
+/// Prints the message of a panic, which may hold what somebody else wrote, as every other text.
+pub fn panicked(panic: &std::panic::PanicHookInfo<'_>) {
+    let mut out = Output::for_process(ColorChoice::Never, false, false);
+    let thread = std::thread::current();
+    let _ = writeln!(out.stderr(), "thread `{}` {panic}", thread.name().unwrap_or("unnamed"));
+    let _ = writeln!(out.stderr(), "This is a mistake in bayplan; RUST_BACKTRACE=1 shows where it happened.");
+    let trace = std::backtrace::Backtrace::capture();
+    if trace.status() == std::backtrace::BacktraceStatus::Captured {
+        let _ = writeln!(out.stderr(), "{trace}");
     }
 }
 

@@ -42,7 +42,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if args.output == "json" {
         let policies: Vec<Value> = plans.iter().map(Plan::json).collect();
         let json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Plan", "policies": policies});
-        writeln!(out.stdout(), "{json:#}")?;
+        out.json(&json)?;
         return Ok(ExitStatus::Success);
     }
     for (at, plan) in plans.iter().enumerate() {

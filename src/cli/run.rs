@@ -7,8 +7,7 @@ use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::{access, leader, logs, policy_source, serve};
 use crate::config::{self, SchedulerConfig};
-use crate::diag::render::{self, Look};
-use crate::diag::{Diagnostic, SourceId, SourceMap};
+use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
 use crate::framework::Features;
 use crate::plugins::policy::LeftAlone;
 use crate::scheduler::Profiles;
@@ -268,8 +267,8 @@ struct Configured {
 
 /// Diagnostics as they are drawn.
 fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    let look = Look { colour: false, unicode: false, limit: Some(20) };
-    render::human(sources, diagnostics, look).trim_end().to_owned()
+    let look = Look { limit: Some(20), ..Look::default() };
+    draw::human(sources, diagnostics, look).as_str().trim_end().to_owned()
 }
 
 fn configuration(args: &Args) -> anyhow::Result<Configured> {

@@ -6,8 +6,7 @@ use super::input::Policies;
 #[cfg(feature = "cluster")]
 use super::live;
 use crate::config::{self, SchedulerConfig};
-use crate::diag::render::{Look, Tally};
-use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, render, suggest};
+use crate::diag::{Diagnostic, Severity, Source, SourceId, SourceMap, Span, Tally, draw, suggest};
 use crate::dry_run::{self, World};
 use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::analysis::cost::Size;
@@ -403,9 +402,8 @@ pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
     if worth.is_empty() || (out.quiet && !failed) {
         return Ok(failed);
     }
-    let look = Look { colour: out.stderr_colour, unicode: out.unicode, limit: Some(20) };
-    let drawn = render::human(&policies.sources, &worth, look);
-    write!(out.stderr(), "{drawn}")?;
+    let drawn = draw::human(&policies.sources, &worth, out.stderr_look(Some(20)));
+    out.draw_on_stderr(&drawn)?;
     if failed {
         writeln!(out.stderr(), "\n{}: nothing was decided", Tally::of(&worth).sentence())?;
     }

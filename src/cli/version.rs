@@ -25,7 +25,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             "apiVersion": "bayplan.dev/v1", "kind": "Version",
             "version": version, "language": LANGUAGE, "kubeScheduler": KUBE_SCHEDULER,
         });
-        writeln!(out.stdout(), "{json:#}")?;
+        out.json(&json)?;
     } else {
         writeln!(
             out.stdout(),

@@ -23,6 +23,21 @@ pub struct Code {
     pub explanation: &'static str,
 }
 
+/// Where the documentation is published.
+const SITE: &str = "https://bayplan.dev/";
+
+impl Code {
+    /// The page of the documentation about this code, and the place on it.
+    pub fn page(&self) -> String {
+        format!("docs/codes.md#{}", self.id.to_ascii_lowercase())
+    }
+
+    /// The address of that page.
+    pub fn url(&self) -> String {
+        format!("{SITE}{}", self.page())
+    }
+}
+
 impl std::fmt::Debug for Code {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.id, self.slug)

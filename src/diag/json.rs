@@ -3,8 +3,7 @@
 //! Called by `cli`. Lines and columns count from 1, columns in characters, offsets in bytes of the file on
 //! disk; for a text of a ConfigMap they are places of the YAML file.
 
-use super::render::Tally;
-use super::{Diagnostic, Source, SourceMap, Span};
+use super::{Diagnostic, Source, SourceMap, Span, Tally};
 use serde_json::{Map, Value, json};
 
 /// The whole report on `files` files.

@@ -7,16 +7,24 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod codes;
+pub mod draw;
 mod embed;
+pub mod escape;
+mod excerpt;
 pub mod fix;
 pub mod formats;
 pub mod json;
-pub mod render;
+pub mod report;
 pub mod source;
 pub mod suggest;
+mod tally;
+pub mod width;
 
 pub use codes::Code;
+pub use draw::{Drawn, Look};
+pub use report::Report;
 pub use source::{Origin, Place, Source, SourceId, SourceMap, Span};
+pub use tally::Tally;
 
 /// How much a diagnostic weighs. Ordered from the lightest to the heaviest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

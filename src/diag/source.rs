@@ -85,7 +85,18 @@ pub struct Source {
     text: Arc<str>,
     origin: Option<Origin>,
     lines: Vec<u32>,
+    /// How many characters stand before each block of [`BLOCK`] bytes, so that the column of a place
+    /// in a line of a million characters costs no more than that of any other.
+    letters: Vec<u32>,
     host: Option<Host>,
+}
+
+/// Bytes between two entries of `Source::letters`.
+const BLOCK: usize = 1024;
+
+/// How many characters begin in these bytes.
+fn letters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte & 0b1100_0000 != 0b1000_0000).count()
 }
 
 /// Where an embedded text lies in its file.
@@ -186,8 +197,21 @@ impl Source {
         let offset = offset.min(self.text.len());
         let line = self.lines.partition_point(|&start| start as usize <= offset);
         let start = self.lines.get(line.saturating_sub(1)).map_or(0, |&start| start as usize);
-        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count()) + 1;
+        let column = self.letters_before(offset).saturating_sub(self.letters_before(start)) + 1;
         Place { line: line.max(1), column, offset }
+    }
+
+    /// How many characters begin before a byte.
+    fn letters_before(&self, offset: usize) -> usize {
+        let block = offset / BLOCK;
+        let known = self.letters.get(block).map_or(0, |&count| count as usize);
+        known + self.text.as_bytes().get(block * BLOCK..offset).map_or(0, letters)
+    }
+
+    /// The first byte of a line; lines count from 1.
+    pub fn line_start(&self, line: usize) -> usize {
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        start.map_or(self.text.len(), |&start| start as usize)
     }
 
     /// A line's text without its end; lines count from 1.
@@ -340,7 +364,13 @@ impl SourceMap {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
         let ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
         let lines = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect();
-        self.sources.push(Source { id, name, text, origin, lines, host });
+        let mut before = 0;
+        let blocks = text.as_bytes().chunks(BLOCK).map(|block| {
+            before += letters(block) as u32;
+            before
+        });
+        let letters = std::iter::once(0).chain(blocks).collect();
+        self.sources.push(Source { id, name, text, origin, lines, letters, host });
         id
     }
 }

@@ -2,28 +2,32 @@
 //!
 //! Called wherever a name is unknown: parser, checker, configuration, command line.
 
-/// The candidate that is nearest to a word, if one is near enough to be meant: at most a third of the
-/// letters differ (one of three letters or fewer), where swapped neighbours are one difference and upper and
-/// lower case none. Of equally near ones the first in the order of the alphabet.
+/// The candidate that is nearest to a word, if it is near enough.
+///
+/// At most a third of the letters may differ (one, in a word of three letters or fewer). Two swapped
+/// neighbours count as one difference, upper and lower case as none. Among equally near candidates the
+/// first in the order of the alphabet wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-    // a word this long is no slip of a name
-    if letters.is_empty() || letters.len() > 100 {
+    let lower = word.to_lowercase();
+    let length = lower.chars().count();
+    // Nobody mistypes a name of this length, and the comparison costs its square.
+    if length == 0 || length > 100 {
         return None;
     }
-    let far = (letters.len() / 3).max(1);
+    let far = (length / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         if candidate == word {
             continue;
         }
-        let other: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-        if other.len().abs_diff(letters.len()) > far {
+        let other = candidate.to_lowercase();
+        let other_length = other.chars().count();
+        if other_length.abs_diff(length) > far {
             continue;
         }
-        let distance = distance(&letters, &other);
-        // a word of one or two letters is near to too much
-        if distance > far || (distance > 0 && distance >= letters.len().min(other.len())) {
+        let distance = strsim::osa_distance(&lower, &other);
+        // A word of one or two letters is near to too many others.
+        if distance > far || (distance > 0 && distance >= length.min(other_length)) {
             continue;
         }
         if best.is_none_or(|(least, name)| (distance, candidate) < (least, name)) {
@@ -31,25 +35,6 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
     }
     best.map(|(_, name)| name)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that make one word of the other.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let replace = last[j] + usize::from(x != y);
-            let mut least = replace.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
 
 use crate::config;
-use crate::diag::{Diagnostic, SourceMap, json, render};
+use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::{cases, load};
 use crate::lang::compile;
 use crate::lang::policy_set::CompiledPolicy;
@@ -157,7 +157,7 @@ fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
         let span = diagnostic.span.range();
         assert!(source.text().get(span.clone()).is_some(), "{span:?} is no part of the text: {diagnostic:?}");
     }
-    let look = render::Look { colour: false, unicode: true, limit: Some(20) };
-    assert_eq!(render::human(sources, diagnostics, look).is_empty(), diagnostics.is_empty());
+    let look = Look { unicode: true, limit: Some(20), ..Look::default() };
+    assert_eq!(draw::human(sources, diagnostics, look).is_empty(), diagnostics.is_empty());
     assert!(json::report(sources, diagnostics, 1).is_object());
 }

@@ -91,7 +91,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     };
     let report = schedule(&setup.world, setup.profiles.clone(), &Options { records, ..args.how.options() });
     match args.output.as_str() {
-        "json" => writeln!(out.stdout(), "{:#}", json::report(&report, args.all_nodes))?,
+        "json" => out.json(&json::report(&report, args.all_nodes))?,
         "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json::report(&report, args.all_nodes))?)?,
         _ => {
             let flags = format!("{}{}", args.from.flags(), args.how.flags());

@@ -84,7 +84,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let said = Said { args, found: &found, asked: &asked, helps: helps(&asked, framework, &found) };
     if args.output == "json" {
         let json = said.json()?;
-        writeln!(out.stdout(), "{json:#}")?;
+        out.json(&json)?;
         return Ok(ExitStatus::Success);
     }
     let text = said.text(out)?;
@@ -113,7 +113,7 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
             "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "pod": pod.full_name(),
             "state": "notOurs", "profile": "", "schedulerName": pod.scheduler_name.as_str(), "profiles": names,
         });
-        writeln!(out.stdout(), "{json:#}")?;
+        out.json(&json)?;
     } else {
         let profiles = names.join(", ");
         let name = pod.full_name();

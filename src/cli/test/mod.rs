@@ -119,7 +119,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     match args.output.as_str() {
         "json" => {
             let json = report::json(&ran);
-            writeln!(out.stdout(), "{json:#}")?;
+            out.json(&json)?;
         }
         "junit" => write!(out.stdout(), "{}", report::junit(&ran))?,
         "github" => write!(out.stdout(), "{}", report::github(&ran))?,

@@ -1,0 +1,247 @@
+//! How every command writes: text that is escaped (`screen`), styles that are colours only on terminals,
+//! tables that align, JSON that holds no raw control characters, errors on stderr.
+//!
+//! Nothing else in the program writes to stdout or stderr: clippy refuses `print!` and its like, and
+//! `tests/architecture.rs` the streams themselves.
+
+mod screen;
+mod table;
+
+pub use table::{Column, Table};
+
+use super::ColorChoice;
+use crate::diag::{Drawn, Look, escape};
+use screen::Screen;
+use std::io::{IsTerminal, Write};
+
+/// What a piece of text is; the colour follows from it, and a word always says the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// An error, a refusal, `FAIL`: red, bold.
+    Bad,
+    /// Waits, warnings: yellow.
+    Warn,
+    /// Placed, passed: green.
+    Good,
+    /// Names of rules and places: cyan.
+    Name,
+    /// The answer: bold.
+    Strong,
+    /// Heads and context: dim.
+    Dim,
+}
+
+/// Where a command writes to.
+pub struct Output {
+    stdout: Screen,
+    stderr: Screen,
+    /// Whether stdout takes colours.
+    pub colour: bool,
+    /// Whether stderr takes colours.
+    pub stderr_colour: bool,
+    /// Whether stdout and stderr take links.
+    links: (bool, bool),
+    /// Whether diagnostics are told in sentences, for screen readers.
+    pub narrate: bool,
+    /// Whether stderr is a terminal, so that progress may be shown.
+    pub progress: bool,
+    /// Whether drawn lines may be UTF-8.
+    pub unicode: bool,
+    /// Columns of the terminal; `None` for pipes, which cut nothing.
+    pub width: Option<usize>,
+    /// Columns of the terminal that stderr is.
+    stderr_width: Option<usize>,
+    /// Print the first line only.
+    pub quiet: bool,
+    /// What people type to start us, for commands that are suggested.
+    pub program: &'static str,
+}
+
+/// A variable of the environment that is set to something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Columns of a terminal: `COLUMNS`, what the terminal says, or 100. A pipe has none.
+fn columns(terminal: bool) -> Option<usize> {
+    if !terminal {
+        return None;
+    }
+    let wanted = variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let real = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    wanted.or_else(real).filter(|columns| *columns > 0).or(Some(100))
+}
+
+impl Output {
+    /// Stdout and stderr of this process.
+    pub fn for_process(choice: ColorChoice, quiet: bool, no_graphics: bool) -> Self {
+        let (terminal, stderr_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+        let no_color = variable("NO_COLOR").is_some();
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name));
+        let colour = |terminal: bool| match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => terminal && !no_color,
+        };
+        let links = |stream, terminal| terminal && colour(terminal) && supports_hyperlinks::on(stream);
+        let named = |name| variable(name).is_some_and(|value| value != "0");
+        Self {
+            stdout: Screen::new(Box::new(std::io::BufWriter::new(std::io::stdout()))),
+            stderr: Screen::new(Box::new(std::io::stderr())),
+            colour: colour(terminal),
+            stderr_colour: colour(stderr_terminal),
+            links: (
+                links(supports_hyperlinks::Stream::Stdout, terminal),
+                links(supports_hyperlinks::Stream::Stderr, stderr_terminal),
+            ),
+            narrate: no_graphics || named("BAYPLAN_NO_GRAPHICS") || named("NO_GRAPHICS"),
+            progress: stderr_terminal,
+            unicode: locale.is_none_or(|locale| {
+                let locale = locale.to_ascii_lowercase();
+                locale.contains("utf-8") || locale.contains("utf8") || !terminal
+            }),
+            width: columns(terminal),
+            stderr_width: columns(stderr_terminal),
+            quiet,
+            program: super::PROGRAM,
+        }
+    }
+
+    /// For tests: what is written goes to the two sinks, without colours.
+    pub fn to_sinks(stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> Self {
+        Self {
+            stdout: Screen::new(stdout),
+            stderr: Screen::new(stderr),
+            colour: false,
+            stderr_colour: false,
+            links: (false, false),
+            narrate: false,
+            progress: false,
+            unicode: true,
+            width: None,
+            stderr_width: None,
+            quiet: false,
+            program: super::PROGRAM,
+        }
+    }
+
+    /// Data goes here. What is written is escaped, except line ends, tabs and what [`Output::paint`] made.
+    pub fn stdout(&mut self) -> &mut dyn Write {
+        &mut self.stdout
+    }
+
+    /// Everything else goes here, escaped in the same way.
+    pub fn stderr(&mut self) -> &mut dyn Write {
+        &mut self.stderr
+    }
+
+    /// `text` in a style, for stdout. It is a part of a line: line ends in it are escaped.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        let text = screen::part(text);
+        if !self.colour || style == Style::Plain || text.is_empty() {
+            return text.into_owned();
+        }
+        format!("{}{text}{}", screen::mark(style as usize), screen::mark(0))
+    }
+
+    /// A JSON document on stdout, with JSON's own escapes for what must not be printed.
+    pub fn json(&mut self, value: &serde_json::Value) -> std::io::Result<()> {
+        self.stdout.write_raw(json(value).as_bytes())
+    }
+
+    /// Drawn diagnostics on stdout, without a line end behind them.
+    pub fn draw(&mut self, drawn: &Drawn) -> std::io::Result<()> {
+        self.stdout.write_raw(drawn.as_str().as_bytes())
+    }
+
+    /// Drawn diagnostics on stderr.
+    pub fn draw_on_stderr(&mut self, drawn: &Drawn) -> std::io::Result<()> {
+        self.stderr.write_raw(drawn.as_str().as_bytes())
+    }
+
+    /// A text that consists of our own words only, such as a completion script.
+    pub fn trusted(&mut self, text: &[u8]) -> std::io::Result<()> {
+        self.stdout.write_raw(text)
+    }
+
+    /// The same on stderr.
+    pub fn trusted_on_stderr(&mut self, text: &[u8]) -> std::io::Result<()> {
+        self.stderr.write_raw(text)
+    }
+
+    /// How diagnostics are drawn on stdout.
+    pub fn look(&self, limit: Option<usize>) -> Look {
+        let (colour, unicode, links) = (self.colour, self.unicode, self.links.0);
+        Look { colour, unicode, links, narrate: self.narrate, width: self.width, limit }
+    }
+
+    /// How diagnostics are drawn on stderr.
+    pub fn stderr_look(&self, limit: Option<usize>) -> Look {
+        let (colour, links, width) = (self.stderr_colour, self.links.1, self.stderr_width);
+        Look { colour, links, width, ..self.look(limit) }
+    }
+
+    /// An error of the command itself, with its causes, on stderr.
+    pub fn error(&mut self, error: &anyhow::Error) {
+        let _ = self.stdout.flush();
+        let _ = writeln!(self.stderr, "error: {error:#}");
+    }
+
+    /// Writes out what is held back. An error when any of the data could not be written; not when the
+    /// reader of a pipe went away.
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        self.stdout.finish()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let _ = self.stdout.flush();
+    }
+}
+
+/// A number with a comma for thousands.
+pub fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A JSON document, indented, with a line end.
+fn json(value: &serde_json::Value) -> String {
+    let text = format!("{value:#}\n");
+    match escape::json(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(safe) => safe,
+    }
+}
+
+/// JSON as YAML. A document with characters that must not be printed is written in YAML's JSON form,
+/// which alone can escape them in every place.
+pub fn yaml(value: &serde_json::Value) -> anyhow::Result<String> {
+    let json = json(value);
+    let escapes = json.contains("\\u");
+    Ok(if escapes { json } else { serde_saphyr::to_string(value)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_of_hostile_text_is_its_json() {
+        let value = serde_json::json!({"a": "\u{202e}x\u{1b}"});
+        let text = yaml(&value).unwrap_or_default();
+        assert_eq!(text, "{\n  \"a\": \"\\u202ex\\u001b\"\n}\n");
+        assert_eq!(yaml(&serde_json::json!({"a": "b"})).unwrap_or_default(), "a: b\n");
+    }
+}
