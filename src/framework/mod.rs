@@ -10,7 +10,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod status;
-mod concern;
+mod preconditions;
 mod cycle_state;
 mod calls;
 mod reads;
@@ -32,7 +32,6 @@ mod profile;
 
 pub use args::{ArgsError, At, Field, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
-pub use concern::{Concern, Concerns};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{
@@ -42,6 +41,7 @@ pub use features::Features;
 pub use handle::{Act, Actor, Handle};
 pub use plugin::{Plugin, PluginId, PluginSet};
 pub use points::*;
+pub use preconditions::Preconditions;
 pub use probe::{Mark, Outcome, Probe, Span, Tally};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{QueuedPodInfo, SortKey};

@@ -1,10 +1,9 @@
 //! [`Plugin`]: which extension points it serves, and what it reads.
 
-use super::concern::Concern;
 use super::handle::Handle;
 use super::points::*;
 use super::reads::Reads;
-use crate::model::{Time, bits};
+use crate::model::{PodPrecondition, Time, bits};
 
 /// How often plugins that read the clock are asked again, unless they know better.
 const MINUTE: i64 = 60_000_000;
@@ -93,9 +92,10 @@ pub trait Plugin: Send + Sync {
     fn name(&self) -> &str;
     /// All it may ever read.
     fn reads(&self) -> Reads;
-    /// What a pod must have for the plugin to say anything of it before a node was chosen; `None`: it may speak of any
-    /// pod. For others it is as if its PreFilter and PreScore said Skip and its PreEnqueue let the pod go on.
-    fn concern(&self) -> Option<Concern> {
+    /// What a pod must have before the plugin says anything about it at PreEnqueue, PreFilter, Filter, PreScore or
+    /// Score; `None`: the plugin may say something about any pod. For other pods the framework behaves as if
+    /// PreEnqueue had succeeded and PreFilter and PreScore had returned Skip.
+    fn precondition(&self) -> Option<PodPrecondition> {
         None
     }
     /// A hash of what it was made of beyond its name and the arguments of its profile: the text of a policy.

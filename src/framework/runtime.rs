@@ -4,13 +4,13 @@
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
 use super::args::Tree;
-use super::concern::{Concerns, Places};
 use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
 use super::events::Waits;
 use super::handle::{Act, Actor, Handle};
 use super::plugin::{Plugin, PluginId, PluginSet};
 use super::points::*;
+use super::preconditions::{Places, Preconditions};
 use super::probe::{Span, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::recorder::Recorder;
@@ -65,7 +65,7 @@ pub struct Framework {
     args: Option<Vec<Tree>>,
     points: Points,
     waits: Waits,
-    concerns: Concerns,
+    preconditions: Preconditions,
     order: Order,
     pub(super) watch: Option<Watch>,
 }
@@ -140,7 +140,7 @@ impl Framework {
     /// A framework of `plugins`, each at the points named for it.
     pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
         let waits = Waits::of(&plugins, &points);
-        let concerns = Concerns::of(&plugins);
+        let preconditions = Preconditions::of(&plugins);
         let places = |point: &[PluginId]| Places::of(point.iter().copied());
         let order = Order {
             pre_enqueue: places(&points.pre_enqueue),
@@ -156,7 +156,7 @@ impl Framework {
             args: None,
             points,
             waits,
-            concerns,
+            preconditions,
             order,
             watch: None,
         }
@@ -224,7 +224,7 @@ impl Framework {
         let point = &self.points.pre_enqueue;
         let some = match point[..] {
             [] => None,
-            _ => self.concerns.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
+            _ => self.preconditions.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
         };
         let sampled = self.samples();
         self.timed(Span::PreEnqueue, || {
@@ -266,7 +266,7 @@ impl Framework {
         let mut left: Option<NodeSet> = None;
         let mut narrowed = PluginSet::default();
         let mut refused: Option<Status> = None;
-        let some = self.concerns.with(&cycle.pod).map(|plugins| self.pass_over(cycle, &plugins));
+        let some = self.preconditions.with(&cycle.pod).map(|plugins| self.pass_over(cycle, &plugins));
         for id in some.as_ref().unwrap_or(&self.points.pre_filter) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();

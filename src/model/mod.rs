@@ -15,6 +15,7 @@ mod node_selector;
 mod taints;
 mod node_set;
 mod pod;
+mod precondition;
 mod node;
 mod columns;
 mod changes;
@@ -40,6 +41,7 @@ pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredT
 pub use node_set::{NodeId, NodeSet, bits, block, blocks_mut, pack, rows_where};
 pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
+pub use precondition::PodPrecondition;
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;

@@ -25,8 +25,8 @@ pub use attempt::why_left_alone;
 pub use waits::Waits;
 
 use crate::framework::{
-    Concern, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort,
-    Reads, Score, Status,
+    EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
+    Score, Status,
 };
 use crate::lang::analysis::preconditions::Must;
 use crate::lang::codegen::groups::{GroupIndex, can_be_indexed, index_key};
@@ -34,7 +34,7 @@ use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, Reason};
-use crate::model::{Index, IndexKey, Symbol, Time};
+use crate::model::{Index, IndexKey, PodPrecondition, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -154,13 +154,13 @@ impl Plugin for PolicyPlugin {
         self.events.reads().clone()
     }
 
-    fn concern(&self) -> Option<Concern> {
+    fn precondition(&self) -> Option<PodPrecondition> {
         Some(match self.compiled.filings.narrowest()? {
-            Must::Label(key) => Concern::Label(key.clone()),
-            Must::LabelIn(key, values) => Concern::LabelIn(key.clone(), values.clone()),
-            Must::Annotation(key) => Concern::Annotation(key.clone()),
-            Must::Namespace(names) => Concern::Namespace(names.clone()),
-            Must::Requests(name) => Concern::Requests(name.clone()),
+            Must::Label(key) => PodPrecondition::Label(key.clone()),
+            Must::LabelIn(key, values) => PodPrecondition::LabelIn(key.clone(), values.clone()),
+            Must::Annotation(key) => PodPrecondition::Annotation(key.clone()),
+            Must::Namespace(names) => PodPrecondition::Namespace(names.clone()),
+            Must::Requests(name) => PodPrecondition::Requests(name.clone()),
         })
     }
 

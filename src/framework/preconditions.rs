@@ -1,36 +1,20 @@
-//! [`Concern`]: what a pod must have for a plugin to say anything of it, and [`Concerns`]: the plugins of a profile
-//! filed by it, so that a pod costs nothing in the plugins that pass it over.
+//! [`Preconditions`]: the plugins of a profile, filed under the [`PodPrecondition`] that each states,
+//! so that a pod costs nothing in plugins that ignore it.
 //!
-//! Asked by [`Framework`](super::Framework) when an attempt begins. It may let a pod through that the plugin then has
-//! nothing to say of, never the other way round.
+//! [`Framework`](super::Framework) looks a pod up here when an attempt begins.
 
 use super::plugin::{Plugin, PluginId, PluginSet};
-use crate::model::{PodInfo, Symbol};
+use crate::model::{PodInfo, PodPrecondition, Symbol};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What a pod must have for a plugin to say anything of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Concern {
-    /// A label.
-    Label(Symbol),
-    /// A label with one of these values.
-    LabelIn(Symbol, Vec<Symbol>),
-    /// An annotation.
-    Annotation(Symbol),
-    /// One of these namespaces.
-    Namespace(Vec<Symbol>),
-    /// A request of this resource above 0.
-    Requests(Symbol),
-}
-
-/// Plugins by what they look for.
+/// Plugins by the key of their precondition.
 type Filed<K> = FxHashMap<K, Vec<PluginId>>;
 
-/// The plugins of a profile by their concerns.
+/// The plugins of a profile by their preconditions.
 #[derive(Debug, Default)]
-pub struct Concerns {
-    /// Those with something to say of any pod.
+pub struct Preconditions {
+    /// Plugins without a precondition.
     any: PluginSet,
     namespaces: Filed<Symbol>,
     labels: Filed<(Symbol, Symbol)>,
@@ -40,31 +24,31 @@ pub struct Concerns {
     all_any: bool,
 }
 
-impl Concerns {
-    /// Files plugins.
+impl Preconditions {
+    /// Files the plugins of a profile.
     pub fn of(plugins: &[Arc<dyn Plugin>]) -> Self {
         let mut of = Self { all_any: true, ..Self::default() };
         for (at, plugin) in plugins.iter().enumerate() {
             let id = PluginId(at as u16);
-            let concern = plugin.concern();
-            of.all_any &= concern.is_none();
-            match concern {
+            let precondition = plugin.precondition();
+            of.all_any &= precondition.is_none();
+            match precondition {
                 None => of.any.insert(id),
-                Some(Concern::Label(key)) => file(&mut of.label_keys, key, id),
-                Some(Concern::LabelIn(key, values)) => {
+                Some(PodPrecondition::Label(key)) => file(&mut of.label_keys, key, id),
+                Some(PodPrecondition::LabelIn(key, values)) => {
                     values.into_iter().for_each(|value| file(&mut of.labels, (key.clone(), value), id));
                 }
-                Some(Concern::Annotation(key)) => file(&mut of.annotations, key, id),
-                Some(Concern::Namespace(names)) => {
+                Some(PodPrecondition::Annotation(key)) => file(&mut of.annotations, key, id),
+                Some(PodPrecondition::Namespace(names)) => {
                     names.into_iter().for_each(|name| file(&mut of.namespaces, name, id));
                 }
-                Some(Concern::Requests(name)) => file(&mut of.requests, name, id),
+                Some(PodPrecondition::Requests(name)) => file(&mut of.requests, name, id),
             }
         }
         of
     }
 
-    /// The plugins with something to say of the pod; `None`: all of the profile.
+    /// The plugins that may say something about the pod; `None`: every plugin of the profile.
     pub fn with(&self, pod: &PodInfo) -> Option<PluginSet> {
         if self.all_any {
             return None;
@@ -97,12 +81,12 @@ fn file<K: std::hash::Hash + Eq>(filed: &mut Filed<K>, key: K, plugin: PluginId)
     filed.entry(key).or_default().push(plugin);
 }
 
-/// Where plugins stand in the order of an extension point.
+/// The position of each plugin in the order of an extension point.
 #[derive(Debug, Default)]
 pub(super) struct Places(Vec<Option<u16>>);
 
 impl Places {
-    /// Of the plugins that run at a point, in their order.
+    /// Positions of the plugins that run at a point, given in their order.
     pub(super) fn of(point: impl Iterator<Item = PluginId>) -> Self {
         let mut places = Vec::new();
         for (place, plugin) in point.enumerate() {
@@ -114,7 +98,7 @@ impl Places {
         Self(places)
     }
 
-    /// Those of `plugins` that run at the point, as places in its order.
+    /// The plugins of the set that run at the point, as positions in its order.
     pub(super) fn pick(&self, plugins: &PluginSet) -> Vec<u16> {
         let place = |plugin: PluginId| self.0.get(plugin.index()).copied().flatten();
         let mut places: Vec<u16> = plugins.iter().filter_map(place).collect();
