@@ -2,6 +2,7 @@
 
 use crate::diag::{Diagnostic, codes};
 use crate::lang::language::fields::{Eviction, FieldId};
+use crate::lang::language::functions::Influence;
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
@@ -338,16 +339,11 @@ impl<'p> Walk<'p> {
             }),
             ExprKind::Record(values) => values.iter().for_each(|value| self.expr(value, Polarity::Any)),
             ExprKind::Call(function, args, _) => {
-                let name = function.def().name;
                 for (at, arg) in args.iter().enumerate() {
-                    let p = match name {
-                        "min" | "max" | "clamp" | "math.least" | "math.greatest" | "round" | "floor"
-                        | "ceil" | "sqrt" | "exp" | "ln" | "int" | "float" | "double" | "size" | "count"
-                        | "sum" | "value" => polarity,
-                        "percent" | "share" if at == 0 => polarity,
-                        "percent" | "share" => by_sign(polarity, &args[0]).flip(),
-                        "fits" | "within" if at == 0 => polarity.flip(),
-                        "fits" => polarity,
+                    let p = match (function.def().influence(at), args.first()) {
+                        (Influence::Raises, _) => polarity,
+                        (Influence::Lowers, _) => polarity.flip(),
+                        (Influence::Divides, Some(part)) => by_sign(polarity, part).flip(),
                         _ => Polarity::Any,
                     };
                     self.expr(arg, p);

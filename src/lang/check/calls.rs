@@ -2,11 +2,12 @@
 
 use super::Checker;
 use super::expr::type_range;
-use super::macros::{MACROS, macro_kind, macro_name};
+use super::macros::macro_row;
 use super::scope::{State, Uses};
 use super::types::{is_zero, nearest};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::language::macros::{self, Parts};
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::range::Range;
@@ -251,20 +252,18 @@ impl Checker<'_> {
         if &*name.text == "format" && object.ty == Type::String {
             return self.format(object, call, span);
         }
-        if let Some(kind) = macro_kind(&name.text, &call.args) {
-            return self.macro_call(kind, object, call, span);
+        if let Some(row) = macro_row(&name.text, &call.args) {
+            return self.macro_call(row, object, call, span);
         }
         if functions::named(&name.text, true).is_empty() {
             if object.ty.is_unknown() {
                 return object;
             }
-            if macro_name(&name.text) {
-                let example = match &*name.text {
-                    "map" | "sum" | "min" | "max" | "sort_by" | "sortBy" | "optMap" | "optFlatMap" => {
-                        "a variable and a value"
-                    }
-                    "transformList" | "transformMap" => "two variables and a value",
-                    _ => "a variable and a condition",
+            if let Some(row) = macros::named(&name.text).next() {
+                let example = match (row.parts, row.variables) {
+                    (Parts::Condition, _) => "a variable and a condition",
+                    (_, 1) => "a variable and a value",
+                    _ => "two variables and a value",
                 };
                 self.mistake(
                     &codes::WRONG_ARGUMENTS,
@@ -360,7 +359,7 @@ impl Checker<'_> {
             _ if !method && !functions::named(text, true).is_empty() => {
                 Some(format!("a method: `{}.{text}(…)`", args.first().map_or("x", |a| self.excerpt(a.span))))
             }
-            _ if !method && macro_name(text) => Some(format!(
+            _ if !method && macros::named(text).next().is_some() => Some(format!(
                 "a method of lists: `{}.{text}(x, …)`",
                 args.first().map_or("l", |a| self.excerpt(a.span))
             )),
@@ -371,7 +370,7 @@ impl Checker<'_> {
         } else {
             let known: Vec<String> = functions::names(method)
                 .map(str::to_owned)
-                .chain(method.then_some(MACROS).into_iter().flatten().map(|name| (*name).to_owned()))
+                .chain(macros::names().filter(|_| method).map(str::to_owned))
                 .chain((!method).then(|| "has".to_owned()))
                 .chain(
                     self.decls

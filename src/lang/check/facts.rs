@@ -128,7 +128,7 @@ impl Checker<'_> {
                 done
             }
             ExprKind::Call(function, args, _) => match args.as_slice() {
-                [of] if matches!(function.def().name, "size" | "count") => {
+                [of] if function.def().counts_elements => {
                     key.push_str("size ");
                     self.write_key(of, key)
                 }

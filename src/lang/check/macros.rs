@@ -3,8 +3,9 @@
 use super::Checker;
 use super::expr::type_range;
 use crate::diag::{Span, codes};
+use crate::lang::language::macros::{self, MacroDef, MacroKind, Parts};
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, SlotId};
+use crate::lang::typed::{Expr, ExprKind, Macro, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 impl Checker<'_> {
     pub(super) fn macro_call(
         &mut self,
-        shape: Shape,
+        row: &MacroDef,
         object: Expr,
         call: &ast::MethodCall,
         span: Span,
@@ -24,7 +25,7 @@ impl Checker<'_> {
         } else {
             object
         };
-        let variables: Vec<(Text, Span)> = call.args[..shape.variables]
+        let variables: Vec<(Text, Span)> = call.args[..row.variables]
             .iter()
             .filter_map(|arg| match &arg.value.kind {
                 ast::ExprKind::Name(name) => Some((name.clone(), arg.value.span)),
@@ -33,7 +34,7 @@ impl Checker<'_> {
             .collect();
         let (first_type, second_type) = match object.ty.clone() {
             Type::Unknown => (Type::Unknown, Some(Type::Unknown)),
-            other if shape.is_optional() && !matches!(other, Type::CelOptional(_)) => {
+            other if row.is_optional() && !matches!(other, Type::CelOptional(_)) => {
                 self.mistake(
                     &codes::TYPE_MISMATCH,
                     object.span,
@@ -42,14 +43,14 @@ impl Checker<'_> {
                 );
                 (Type::Unknown, Some(Type::Unknown))
             }
-            Type::List(element) | Type::Set(element) if shape.variables == 2 => {
+            Type::List(element) | Type::Set(element) if row.variables == 2 => {
                 (Type::Int, Some((*element).clone()))
             }
             Type::List(element) | Type::Set(element) => ((*element).clone(), None),
-            Type::Map(key, value) if shape.variables == 2 => ((*key).clone(), Some((*value).clone())),
+            Type::Map(key, value) if row.variables == 2 => ((*key).clone(), Some((*value).clone())),
             Type::Map(key, _) => ((*key).clone(), None),
-            Type::Resources if shape.variables == 1 => (Type::String, None),
-            Type::CelOptional(held) if shape.is_optional() => ((*held).clone(), None),
+            Type::Resources if row.variables == 1 => (Type::String, None),
+            Type::CelOptional(held) if row.is_optional() => ((*held).clone(), None),
             other => {
                 if other == Type::Dyn {
                     self.mistake(
@@ -80,7 +81,7 @@ impl Checker<'_> {
         let mut slots: Vec<SlotId> = Vec::with_capacity(2);
         for (at, (variable, place)) in variables.iter().enumerate() {
             let ty = if at == 0 { first_type.clone() } else { second_type.clone().unwrap_or(Type::Unknown) };
-            let range = if at == 0 && shape.variables == 2 && ty == Type::Int {
+            let range = if at == 0 && row.variables == 2 && ty == Type::Int {
                 Range::whole(0, i128::from(i32::MAX))
             } else {
                 type_range(&ty)
@@ -92,11 +93,11 @@ impl Checker<'_> {
         if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
             self.known_key(&object, *slot);
         }
-        let rest = &call.args[shape.variables..];
-        let (condition, body) = match (shape.parts, rest) {
+        let rest = &call.args[row.variables..];
+        let (condition, body) = match (row.parts, rest) {
             (Parts::Condition, [p]) => (Some(self.condition(&p.value)), None),
             (Parts::Body, [e]) => (None, Some(self.expr(&e.value, None))),
-            (Parts::Body, [p, e]) => {
+            (Parts::ConditionAndBody, [p, e]) => {
                 let condition = self.condition(&p.value);
                 self.assume(&condition, true);
                 (Some(condition), Some(self.expr(&e.value, None)))
@@ -113,7 +114,7 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let positive = Range::whole(0, i128::from(i64::MAX));
-        let kind = shape.kind;
+        let kind = row.kind;
         let element = second_type.clone().filter(|_| matches!(object.ty, Type::List(_) | Type::Set(_)));
         let element = element.unwrap_or_else(|| first_type.clone());
         let mut body = body;
@@ -121,7 +122,7 @@ impl Checker<'_> {
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => (Type::Bool, Range::None),
             MacroKind::Count => (Type::Int, positive),
             MacroKind::Filter => match &object.ty {
-                Type::Map(..) if shape.variables == 2 => (object.ty.clone(), Range::None),
+                Type::Map(..) if row.variables == 2 => (object.ty.clone(), Range::None),
                 _ => (element.list(), Range::None),
             },
             MacroKind::First => {
@@ -213,82 +214,10 @@ pub(super) fn sum_range(of: Range) -> Range {
     }
 }
 
-/// What a macro is given beside its variables.
-#[derive(Clone, Copy)]
-pub(super) enum Parts {
-    Condition,
-    Body,
-}
-
-/// Which macro, and what it is given.
-pub(super) struct Shape {
-    kind: MacroKind,
-    variables: usize,
-    parts: Parts,
-}
-
-impl Shape {
-    /// Goes over what CEL's optional holds.
-    fn is_optional(&self) -> bool {
-        matches!(self.kind, MacroKind::OptMap | MacroKind::OptFlatMap)
-    }
-}
-
-pub(super) const MACROS: &[&str] = &[
-    "all",
-    "exists",
-    "exists_one",
-    "existsOne",
-    "filter",
-    "map",
-    "count",
-    "sum",
-    "min",
-    "max",
-    "sort_by",
-    "sortBy",
-    "first",
-    "transformList",
-    "transformMap",
-    "optMap",
-    "optFlatMap",
-];
-
-pub(super) fn macro_name(name: &str) -> bool {
-    MACROS.contains(&name)
-}
-
 /// The macro that a method call is, by its name and the shape of its arguments.
-pub(super) fn macro_kind(name: &str, args: &[ast::Arg]) -> Option<Shape> {
-    let is_name = |at: usize| {
-        args.get(at).is_some_and(|arg| arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_)))
-    };
-    if !is_name(0) {
-        return None;
-    }
-    let shape = |kind, variables, parts| Some(Shape { kind, variables, parts });
-    let two = args.len() == 3 && is_name(1);
-    match (name, args.len()) {
-        ("all", 2) => shape(MacroKind::All, 1, Parts::Condition),
-        ("all", 3) if two => shape(MacroKind::All, 2, Parts::Condition),
-        ("exists", 2) => shape(MacroKind::Exists, 1, Parts::Condition),
-        ("exists", 3) if two => shape(MacroKind::Exists, 2, Parts::Condition),
-        ("exists_one" | "existsOne", 2) => shape(MacroKind::ExistsOne, 1, Parts::Condition),
-        ("exists_one" | "existsOne", 3) if two => shape(MacroKind::ExistsOne, 2, Parts::Condition),
-        ("filter", 2) => shape(MacroKind::Filter, 1, Parts::Condition),
-        ("count", 2) => shape(MacroKind::Count, 1, Parts::Condition),
-        ("first", 2) => shape(MacroKind::First, 1, Parts::Condition),
-        ("map", 2 | 3) => shape(MacroKind::Map, 1, Parts::Body),
-        ("sum", 2) => shape(MacroKind::Sum, 1, Parts::Body),
-        ("min", 2) => shape(MacroKind::Min, 1, Parts::Body),
-        ("max", 2) => shape(MacroKind::Max, 1, Parts::Body),
-        ("sort_by" | "sortBy", 2) => shape(MacroKind::SortBy, 1, Parts::Body),
-        ("transformList", 3) if two => shape(MacroKind::Map, 2, Parts::Body),
-        ("transformList", 4) if is_name(1) => shape(MacroKind::Map, 2, Parts::Body),
-        ("transformMap", 3) if two => shape(MacroKind::TransformMap, 2, Parts::Body),
-        ("transformMap", 4) if is_name(1) => shape(MacroKind::TransformMap, 2, Parts::Body),
-        ("optMap", 2) => shape(MacroKind::OptMap, 1, Parts::Body),
-        ("optFlatMap", 2) => shape(MacroKind::OptFlatMap, 1, Parts::Body),
-        _ => None,
-    }
+pub(super) fn macro_row(name: &str, args: &[ast::Arg]) -> Option<&'static MacroDef> {
+    let is_variable = |arg: &ast::Arg| arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_));
+    macros::named(name).find(|row| {
+        args.len() == row.variables + row.parts.count() && args.iter().take(row.variables).all(is_variable)
+    })
 }

@@ -8,6 +8,7 @@ use crate::lang::analysis::shape;
 pub use crate::lang::analysis::shape::Part;
 use crate::lang::codegen::closures::{BoolFn, FloatFn, IntFn, is_plain_float, is_plain_whole};
 use crate::lang::eval::context::EvalContext;
+use crate::lang::language::functions::Vector;
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Policy};
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -571,8 +572,8 @@ impl Lowering<'_> {
                 let left = Box::new(self.range_number(left, leaves));
                 make(left, Box::new(self.range_number(right, leaves)))
             }
-            ExprKind::Call(function, args, _) => match (function.def().name, args.as_slice()) {
-                ("percent", [part, of]) if is_plain_whole(part) && is_plain_whole(of) => {
+            ExprKind::Call(function, args, _) => match (function.def().vector, args.as_slice()) {
+                (Some(Vector::Percent), [part, of]) if is_plain_whole(part) && is_plain_whole(of) => {
                     let part = Box::new(self.range_number(part, leaves));
                     RangeNumber::Percent(part, Box::new(self.range_number(of, leaves)))
                 }
@@ -617,8 +618,8 @@ impl Lowering<'_> {
                 let left = Box::new(self.range_float(left, leaves));
                 make(left, Box::new(self.range_float(right, leaves)))
             }
-            ExprKind::Call(function, args, _) => match (function.def().name, args.as_slice()) {
-                ("share", [part, of]) if is_plain_whole(part) && is_plain_whole(of) => {
+            ExprKind::Call(function, args, _) => match (function.def().vector, args.as_slice()) {
+                (Some(Vector::Share), [part, of]) if is_plain_whole(part) && is_plain_whole(of) => {
                     let part = self.range_number(part, leaves);
                     RangeFloat::Share(part, self.range_number(of, leaves))
                 }

@@ -2,3 +2,4 @@
 
 pub mod fields;
 pub mod functions;
+pub mod macros;

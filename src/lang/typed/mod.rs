@@ -12,6 +12,7 @@ use super::types::Type;
 use crate::diag::Span;
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{FunctionId, Prepared};
+pub use crate::lang::language::macros::MacroKind;
 use crate::lang::syntax::ast::{Normalize, Resolvable, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::types::range::Range;
@@ -543,37 +544,4 @@ pub struct Macro {
     pub condition: Option<Expr>,
     /// What is computed of each; missing where the elements themselves are meant.
     pub body: Option<Expr>,
-}
-
-/// Which macro. `condition` and `body` say which of its parts it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MacroKind {
-    /// `l.all(x, p)`; p is the condition.
-    All,
-    /// `l.exists(x, p)`; p is the condition.
-    Exists,
-    /// `l.exists_one(x, p)`; p is the condition.
-    ExistsOne,
-    /// `l.filter(x, p)`; p is the condition.
-    Filter,
-    /// `l.map(x, e)`, `l.map(x, p, e)`, `transformList`
-    Map,
-    /// `transformMap`: the key stays, the body is the value.
-    TransformMap,
-    /// `l.count(x, p)`; p is the condition.
-    Count,
-    /// `l.sum(x, e)`; 0, or empty resources, of nothing.
-    Sum,
-    /// `l.min(x, e)`; absent of nothing.
-    Min,
-    /// `l.max(x, e)`; absent of nothing.
-    Max,
-    /// `l.sort_by(x, e)`; stable, e is the body.
-    SortBy,
-    /// `l.first(x, p)`; p is the condition. Absent where there is none.
-    First,
-    /// `o.optMap(x, e)`: CEL's optional that holds e of what it holds.
-    OptMap,
-    /// `o.optFlatMap(x, e)`: e, itself an optional, of what it holds.
-    OptFlatMap,
 }

@@ -1,9 +1,9 @@
 //! The structures of the Kubernetes API below `spec`, `status` and `metadata`: names and types of their
 //! fields.
 //!
-//! The rows are in `api.txt`, which `tools/api-schema.py` writes from Kubernetes' OpenAPI description (1.36);
-//! they are read once, when a policy first asks for one. What the API describes as required has a value; all
-//! else is `T?`.
+//! `tools/api-schema.py` writes the rows, `api.txt`, from Kubernetes' OpenAPI description (1.36). They are
+//! parsed once, when they are first needed. A field that the API requires has a value; all others are `T?`.
+//! What a field means is not repeated here: [`reference`] names the command that tells it.
 
 use super::ObjectType;
 use crate::lang::types::range::Range;
@@ -21,8 +21,19 @@ struct Table {
 
 struct Row {
     name: &'static str,
-    /// Names and types, ordered by name.
-    fields: Vec<(&'static str, Type, Range)>,
+    /// In the order of their names.
+    fields: Vec<ApiField>,
+}
+
+/// A field of a structure.
+#[derive(Clone, Debug)]
+pub struct ApiField {
+    /// Its name, as JSON has it.
+    pub name: &'static str,
+    /// Its type; `T?` where the field may be missing.
+    pub ty: Type,
+    /// The range of a number.
+    pub range: Range,
 }
 
 fn table() -> &'static Table {
@@ -43,7 +54,7 @@ fn table() -> &'static Table {
                     .filter_map(|word| word.split_once('='))
                     .map(|(name, kind)| {
                         let (ty, range) = read(kind, &names);
-                        (name, ty, range)
+                        ApiField { name, ty, range }
                     })
                     .collect(),
             })
@@ -82,7 +93,7 @@ fn row(of: ApiType) -> Option<&'static Row> {
     table().rows.get(of.0 as usize)
 }
 
-/// The name of a structure, as messages and hover text write it.
+/// The name of a structure, as messages and docs write it.
 pub fn name(of: ApiType) -> &'static str {
     row(of).map_or("object", |row| row.name)
 }
@@ -108,14 +119,42 @@ pub fn roots(owner: ObjectType) -> impl Iterator<Item = &'static str> {
     ["spec", "status", "metadata"].into_iter().filter(move |_| has)
 }
 
-/// The type and range of a field of a structure; `T?` where the field may be missing.
-pub fn field(of: ApiType, name: &str) -> Option<(Type, Range)> {
-    row(of)?.fields.iter().find(|(field, ..)| *field == name).map(|(_, ty, range)| (ty.clone(), *range))
+/// The fields of a structure, in the order of their names.
+pub fn fields(of: ApiType) -> &'static [ApiField] {
+    row(of).map_or(&[], |row| &row.fields)
 }
 
-/// The names of the fields of a structure, as JSON has them.
-pub fn fields(of: ApiType) -> Vec<String> {
-    row(of).map_or_else(Vec::new, |row| row.fields.iter().map(|(name, ..)| (*name).to_owned()).collect())
+/// The type and range of a field of a structure; `T?` where the field may be missing.
+pub fn field(of: ApiType, name: &str) -> Option<(Type, Range)> {
+    fields(of).iter().find(|field| field.name == name).map(|field| (field.ty.clone(), field.range))
+}
+
+/// The type and range of the field at a path such as `spec.tolerations.key`, and the structure that has it.
+/// A path goes through lists and maps to their elements, as `kubectl explain` does.
+pub fn at_path(owner: ObjectType, path: &str) -> Option<(Type, Range, Option<ApiType>)> {
+    let mut words = path.split('.');
+    let (mut ty, mut range) = root(owner, words.next()?)?;
+    let mut structure = None;
+    for word in words {
+        structure = Some(structure_of(&ty)?);
+        (ty, range) = field(structure?, word)?;
+    }
+    Some((ty, range, structure))
+}
+
+/// The structure that a type holds, in a list or map too.
+pub fn structure_of(ty: &Type) -> Option<ApiType> {
+    match ty.present() {
+        Type::Api(api) => Some(*api),
+        Type::List(of) | Type::Map(_, of) => structure_of(of),
+        _ => None,
+    }
+}
+
+/// The command that tells what the field at a path means, in Kubernetes' own words.
+pub fn reference(owner: ObjectType, path: &str) -> String {
+    let kind = if owner == ObjectType::Namespace { "namespace" } else { owner.name() };
+    format!("kubectl explain {kind}.{path}")
 }
 
 #[cfg(test)]
@@ -126,7 +165,7 @@ mod tests {
     #[test]
     fn every_type_that_a_row_names_is_a_row() {
         for row in &table().rows {
-            for (field, ty, _) in &row.fields {
+            for ApiField { name: field, ty, .. } in &row.fields {
                 let mut ty = ty.present().clone();
                 while let Type::List(inner) | Type::Map(_, inner) = &ty {
                     ty = inner.present().clone();
@@ -148,5 +187,14 @@ mod tests {
         assert_eq!(field(spec, "priority").unwrap().1, Range::whole(-2_147_483_648, 2_147_483_647));
         assert!(matches!(field(spec, "containers").unwrap().0, Type::List(_)));
         assert!(field(spec, "hostnetwork").is_none());
+    }
+
+    #[test]
+    fn paths_go_through_lists_and_maps() {
+        let (ty, ..) = at_path(ObjectType::Pod, "spec.tolerations.key").unwrap();
+        assert_eq!(ty, Type::String.optional());
+        assert!(at_path(ObjectType::Pod, "spec.tolerations.nokey").is_none());
+        assert!(at_path(ObjectType::Pod, "spec.hostNetwork.x").is_none());
+        assert_eq!(reference(ObjectType::Namespace, "spec"), "kubectl explain namespace.spec");
     }
 }

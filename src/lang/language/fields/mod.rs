@@ -76,6 +76,31 @@ pub struct FieldDef {
     pub eviction: Eviction,
     /// What it means, in a sentence.
     pub doc: &'static str,
+    /// The unit of its numbers where the type does not tell it; empty otherwise.
+    unit: &'static str,
+    /// Where its value comes from: a field of the Kubernetes object, or a part of the scheduler.
+    pub source: &'static str,
+}
+
+impl FieldDef {
+    /// The unit of its numbers; `None` where they have none.
+    pub fn unit(&self) -> Option<&'static str> {
+        if self.unit.is_empty() { unit_of(&self.ty) } else { Some(self.unit) }
+    }
+}
+
+/// The base unit of the numbers of a type, as `value()` returns them; `None` where they have none.
+pub fn unit_of(ty: &Ty) -> Option<&'static str> {
+    match ty {
+        Ty::Cpu => Some("millicores"),
+        Ty::Bytes => Some("bytes"),
+        Ty::Duration => Some("microseconds"),
+        Ty::Resources => {
+            Some("millicores for cpu; bytes for memory, ephemeral-storage and hugepages-*; pieces for others")
+        }
+        Ty::Optional(of) | Ty::List(of) => unit_of(of),
+        _ => None,
+    }
 }
 
 /// Which change of the cluster moves a field. For fields of a node these are the kinds of node change.

@@ -7,11 +7,13 @@ const MAX: i64 = i64::MAX;
 const LABELS: Ty = Ty::Map(&Ty::String, &Ty::String);
 
 macro_rules! fields {
-    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:literal $(of $text:literal)?, $moves:ident, $eviction:ident, $doc:literal;)*) => {
+    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:literal $(of $text:literal)?, $moves:ident, $eviction:ident,
+        $doc:literal $(in $unit:literal)? from $source:literal;)*) => {
         /// Every field with a short name.
         pub static FIELDS: &[FieldDef] = &[$(FieldDef {
             owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: $size, text: 0 $(+ $text)?,
             moves: Moves::$moves, eviction: Eviction::$eviction, doc: $doc,
+            unit: concat!($($unit)?), source: $source,
         }),*];
     };
 }
@@ -19,76 +21,152 @@ macro_rules! fields {
 #[rustfmt::skip]
 fields! {
     // ---- pods
-    Pod "name" Ty::String, None, 253, Never, None, "the pod's name";
-    Pod "namespace" Ty::String, None, 63, Never, None, "the namespace it lies in";
-    Pod "uid" Ty::String, None, 63, Never, None, "the identity that outlives no deletion";
-    Pod "labels" LABELS, None, 1000 of 63, Labels, None, "its labels";
-    Pod "annotations" LABELS, None, 1000 of 262_144, Annotations, None, "its annotations";
-    Pod "created" Ty::Time, None, 0, Never, None, "when it was created";
-    Pod "priority" Ty::Int, Some((-2_147_483_648, 2_147_483_647)), 0, Object, None, "`spec.priority`, 0 when not given";
-    Pod "priority_class" Ty::Optional(&Ty::String), None, 253, Object, None, "`spec.priorityClassName`";
-    Pod "qos" Ty::String, None, 10, Object, None, "`Guaranteed`, `Burstable` or `BestEffort`";
-    Pod "scheduler" Ty::String, None, 253, Never, None, "`spec.schedulerName`";
-    Pod "phase" Ty::String, None, 9, Object, None, "`status.phase`";
-    Pod "queued_at" Ty::Time, None, 0, Queue, None, "when it was first put into the queue";
-    Pod "attempts" Ty::Int, Some((0, MAX)), 0, Queue, None, "how often it was tried";
-    Pod "terminating" Ty::Bool, None, 0, Object, Changes, "it is being deleted";
-    Pod "gated" Ty::Bool, None, 0, Object, None, "it has scheduling gates";
-    Pod "nominated" Ty::Optional(&Ty::String), None, 253, Object, None, "the node that preemption promised it";
-    Pod "placed" Ty::Bool, None, 0, Placement, Changes, "it has a node: bound, assumed, waiting at permit or binding";
-    Pod "bound" Ty::Bool, None, 0, Placement, Changes, "the API knows its node";
-    Pod "waiting" Ty::Bool, None, 0, Placement, Changes, "it waits at permit";
-    Pod "node" Ty::Optional(&Ty::Object(ObjectType::Node)), None, 0, Placement, Changes, "the node it is placed on";
-    Pod "placed_at" Ty::Optional(&Ty::Time), None, 0, Placement, Changes, "when this scheduler assumed it, else the time of its condition PodScheduled";
-    Pod "requests" Ty::Resources, None, 64 of 316, Object, None, "what it asks for in effect, with init containers and overhead";
-    Pod "limits" Ty::Resources, None, 64 of 316, Object, None, "what it may use, computed as the requests are";
-    Pod "overhead" Ty::Resources, None, 64 of 316, Object, None, "`spec.overhead`";
-    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 50, Object, None, "its containers, init containers first";
-    Pod "images" Ty::List(&Ty::String), None, 50 of 1000, Object, None, "the images of its containers, with `:latest` where no tag is given";
+    Pod "name" Ty::String, None, 253, Never, None,
+        "the name of the pod" from "metadata.name";
+    Pod "namespace" Ty::String, None, 63, Never, None,
+        "the name of the pod's namespace" from "metadata.namespace";
+    Pod "uid" Ty::String, None, 63, Never, None,
+        "the unique id of the pod; a pod that is created again with the same name has another one"
+        from "metadata.uid";
+    Pod "labels" LABELS, None, 1000 of 63, Labels, None,
+        "the labels of the pod" from "metadata.labels";
+    Pod "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+        "the annotations of the pod" from "metadata.annotations";
+    Pod "created" Ty::Time, None, 0, Never, None,
+        "when the pod was created" from "metadata.creationTimestamp";
+    Pod "priority" Ty::Int, Some((-2_147_483_648, 2_147_483_647)), 0, Object, None,
+        "the priority of the pod; 0 if it has none" from "spec.priority";
+    Pod "priority_class" Ty::Optional(&Ty::String), None, 253, Object, None,
+        "the name of the pod's PriorityClass" from "spec.priorityClassName";
+    Pod "qos" Ty::String, None, 10, Object, None,
+        "the QoS class: `Guaranteed`, `Burstable` or `BestEffort`" from "spec.containers[].resources, as the kubelet computes it";
+    Pod "scheduler" Ty::String, None, 253, Never, None,
+        "the name of the scheduler that the pod asks for" from "spec.schedulerName";
+    Pod "phase" Ty::String, None, 9, Object, None,
+        "the phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`" from "status.phase";
+    Pod "queued_at" Ty::Time, None, 0, Queue, None,
+        "when the pod first entered the scheduling queue" from "the scheduler's queue";
+    Pod "attempts" Ty::Int, Some((0, MAX)), 0, Queue, None,
+        "the number of attempts to schedule the pod so far" from "the scheduler's queue";
+    Pod "terminating" Ty::Bool, None, 0, Object, Changes,
+        "true if the pod is being deleted" from "metadata.deletionTimestamp";
+    Pod "gated" Ty::Bool, None, 0, Object, None,
+        "true if the pod has scheduling gates" from "spec.schedulingGates";
+    Pod "nominated" Ty::Optional(&Ty::String), None, 253, Object, None,
+        "the name of the node that preemption reserved for the pod" from "status.nominatedNodeName";
+    Pod "placed" Ty::Bool, None, 0, Placement, Changes,
+        "true if the pod has a node: it is bound, assumed, waiting at permit or being bound"
+        from "spec.nodeName and the scheduler's cache";
+    Pod "bound" Ty::Bool, None, 0, Placement, Changes,
+        "true if the API server has a node for the pod" from "spec.nodeName";
+    Pod "waiting" Ty::Bool, None, 0, Placement, Changes,
+        "true if the pod waits at permit" from "the scheduler's cache";
+    Pod "node" Ty::Optional(&Ty::Object(ObjectType::Node)), None, 0, Placement, Changes,
+        "the node that the pod is placed on" from "spec.nodeName and the scheduler's cache";
+    Pod "placed_at" Ty::Optional(&Ty::Time), None, 0, Placement, Changes,
+        "when this scheduler assumed the pod; for other pods, when PodScheduled became true"
+        from "the scheduler's cache, or the condition PodScheduled in status.conditions";
+    Pod "requests" Ty::Resources, None, 64 of 316, Object, None,
+        "the effective requests of the pod, as kube-scheduler computes them: containers, init \
+         containers, sidecars and overhead"
+        from "spec.containers[].resources.requests, spec.initContainers[].resources.requests, spec.overhead";
+    Pod "limits" Ty::Resources, None, 64 of 316, Object, None,
+        "the effective limits of the pod, computed in the same way as the requests"
+        from "spec.containers[].resources.limits, spec.initContainers[].resources.limits";
+    Pod "overhead" Ty::Resources, None, 64 of 316, Object, None,
+        "the overhead of the pod's RuntimeClass" from "spec.overhead";
+    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 50, Object, None,
+        "the containers of the pod, init containers first" from "spec.initContainers, spec.containers";
+    Pod "images" Ty::List(&Ty::String), None, 50 of 1000, Object, None,
+        "the images of the pod's containers, with `:latest` where no tag is given"
+        from "spec.containers[].image, spec.initContainers[].image";
 
-    Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None, "the GPUs that it asks for: how many, and which share of each";
+    Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None,
+        "the GPUs that the pod requests: how many, and which share of each"
+        from "spec.containers[].resources.requests, metadata.annotations";
 
     // ---- nodes
-    Node "name" Ty::String, None, 253, Never, None, "the node's name";
-    Node "uid" Ty::String, None, 63, Never, None, "the identity that outlives no deletion";
-    Node "labels" LABELS, None, 1000 of 63, Labels, None, "its labels";
-    Node "annotations" LABELS, None, 1000 of 262_144, Annotations, None, "its annotations";
-    Node "created" Ty::Time, None, 0, Never, None, "when it joined";
-    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, 100, Taints, None, "its taints";
-    Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None, "what pods may use of it";
-    Node "capacity" Ty::Resources, None, 64 of 316, Allocatable, None, "what it has";
-    Node "requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers, "the requests of the pods on it";
-    Node "nonzero_requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers, "the same, with upstream's defaults for containers that ask for nothing; cpu and memory only";
-    Node "free" Ty::Resources, None, 64 of 316, PodsRequests, Raises, "allocatable less requested, never below 0";
-    Node "pods" Ty::List(&Ty::Object(ObjectType::Pod)), None, 1000, PodsOther, Lowers, "the pods on it, assumed ones included";
-    Node "zone" Ty::Optional(&Ty::String), None, 63, Labels, None, "its label `topology.kubernetes.io/zone`";
-    Node "region" Ty::Optional(&Ty::String), None, 63, Labels, None, "its label `topology.kubernetes.io/region`";
-    Node "ready" Ty::Bool, None, 0, Conditions, None, "its condition Ready is True";
-    Node "unschedulable" Ty::Bool, None, 0, Unschedulable, None, "`spec.unschedulable`";
-    Node "images" Ty::List(&Ty::String), None, 250 of 1000, Images, None, "all names of the images on it: a kubelet reports five names of fifty images";
-    Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 16, Allocatable, None, "its GPUs one by one, with what is free of each";
+    Node "name" Ty::String, None, 253, Never, None,
+        "the name of the node" from "metadata.name";
+    Node "uid" Ty::String, None, 63, Never, None,
+        "the unique id of the node; a node that is created again with the same name has another \
+         one" from "metadata.uid";
+    Node "labels" LABELS, None, 1000 of 63, Labels, None,
+        "the labels of the node" from "metadata.labels";
+    Node "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+        "the annotations of the node" from "metadata.annotations";
+    Node "created" Ty::Time, None, 0, Never, None,
+        "when the node was created" from "metadata.creationTimestamp";
+    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, 100, Taints, None,
+        "the taints of the node" from "spec.taints";
+    Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None,
+        "the resources of the node that pods may use" from "status.allocatable";
+    Node "capacity" Ty::Resources, None, 64 of 316, Allocatable, None,
+        "all resources of the node" from "status.capacity";
+    Node "requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers,
+        "the sum of the effective requests of the pods on the node" from "the requests of the pods on the node";
+    Node "nonzero_requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers,
+        "the same sum for cpu and memory, with kube-scheduler's defaults (100m, 200Mi) for \
+         containers that request none" from "the requests of the pods on the node";
+    Node "free" Ty::Resources, None, 64 of 316, PodsRequests, Raises,
+        "allocatable minus requested, at least 0" from "status.allocatable and the requests of the pods on the node";
+    Node "pods" Ty::List(&Ty::Object(ObjectType::Pod)), None, 1000, PodsOther, Lowers,
+        "the pods on the node, including assumed pods" from "spec.nodeName of the pods and the scheduler's cache";
+    Node "zone" Ty::Optional(&Ty::String), None, 63, Labels, None,
+        "the zone of the node" from "metadata.labels[\"topology.kubernetes.io/zone\"]";
+    Node "region" Ty::Optional(&Ty::String), None, 63, Labels, None,
+        "the region of the node" from "metadata.labels[\"topology.kubernetes.io/region\"]";
+    Node "ready" Ty::Bool, None, 0, Conditions, None,
+        "true if the node's condition Ready is True" from "the condition Ready in status.conditions";
+    Node "unschedulable" Ty::Bool, None, 0, Unschedulable, None,
+        "true if the node is cordoned" from "spec.unschedulable";
+    Node "images" Ty::List(&Ty::String), None, 250 of 1000, Images, None,
+        "all names of the images on the node; a kubelet reports at most fifty images with five \
+         names each" from "status.images[].names";
+    Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 16, Allocatable, None,
+        "the GPUs of the node, with the free share of each" from "status.allocatable, metadata.labels, annotations of the pods on the node";
 
     // ---- namespaces
-    Namespace "name" Ty::String, None, 63, Never, None, "the namespace's name";
-    Namespace "labels" LABELS, None, 1000 of 63, Labels, None, "its labels";
-    Namespace "annotations" LABELS, None, 1000 of 262_144, Annotations, None, "its annotations";
+    Namespace "name" Ty::String, None, 63, Never, None,
+        "the name of the namespace" from "metadata.name";
+    Namespace "labels" LABELS, None, 1000 of 63, Labels, None,
+        "the labels of the namespace" from "metadata.labels";
+    Namespace "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+        "the annotations of the namespace" from "metadata.annotations";
 
     // ---- containers of a pod
-    Container "name" Ty::String, None, 63, Never, None, "the container's name";
-    Container "image" Ty::String, None, 1000, Object, None, "its image, as written";
-    Container "requests" Ty::Resources, None, 64 of 316, Object, None, "what it requests";
-    Container "limits" Ty::Resources, None, 64 of 316, Object, None, "what it may use";
+    Container "name" Ty::String, None, 63, Never, None,
+        "the name of the container" from "spec.containers[].name";
+    Container "image" Ty::String, None, 1000, Object, None,
+        "the image of the container, as written" from "spec.containers[].image";
+    Container "requests" Ty::Resources, None, 64 of 316, Object, None,
+        "the requests of the container" from "spec.containers[].resources.requests";
+    Container "limits" Ty::Resources, None, 64 of 316, Object, None,
+        "the limits of the container" from "spec.containers[].resources.limits";
 
     // ---- taints of a node
-    Taint "key" Ty::String, None, 316, Taints, None, "the taint's key";
-    Taint "value" Ty::String, None, 63, Taints, None, "its value, empty when none is given";
-    Taint "effect" Ty::String, None, 16, Taints, None, "`NoSchedule`, `PreferNoSchedule` or `NoExecute`";
+    Taint "key" Ty::String, None, 316, Taints, None,
+        "the key of the taint" from "spec.taints[].key";
+    Taint "value" Ty::String, None, 63, Taints, None,
+        "the value of the taint; empty if it has none" from "spec.taints[].value";
+    Taint "effect" Ty::String, None, 16, Taints, None,
+        "the effect of the taint: `NoSchedule`, `PreferNoSchedule` or `NoExecute`"
+        from "spec.taints[].effect";
 
     // ---- GPUs of a node, and what a pod asks for; who has which is told by `model::gpus`
-    Gpu "index" Ty::Int, Some((0, 1023)), 0, Allocatable, None, "its number on the node, from 0";
-    Gpu "model" Ty::Optional(&Ty::String), None, 63, Labels, None, "the node's label `nvidia.com/gpu.product` or `alibabacloud.com/gpu-card-model`";
-    Gpu "capacity" Ty::Int, Some((1000, 1000)), 0, Allocatable, None, "what it has, in thousandths of a GPU";
-    Gpu "free" Ty::Int, Some((0, 1000)), 0, PodsOther, Raises, "what no pod has of it, in thousandths; the pod being scheduled has none yet";
-    GpuRequest "count" Ty::Int, Some((0, MAX)), 0, Object, None, "how many GPUs, 1 where it asks for a share";
-    GpuRequest "milli" Ty::Int, Some((0, 1000)), 0, Object, None, "thousandths of each of them, 1000 where it asks for whole ones";
+    Gpu "index" Ty::Int, Some((0, 1023)), 0, Allocatable, None,
+        "the number of the GPU on its node, from 0" from "status.allocatable[\"nvidia.com/gpu\"]";
+    Gpu "model" Ty::Optional(&Ty::String), None, 63, Labels, None,
+        "the model: the node's label `nvidia.com/gpu.product` or `alibabacloud.com/gpu-card-model`"
+        from "metadata.labels";
+    Gpu "capacity" Ty::Int, Some((1000, 1000)), 0, Allocatable, None,
+        "the capacity of the GPU" in "thousandths of a GPU" from "status.allocatable[\"nvidia.com/gpu\"]";
+    Gpu "free" Ty::Int, Some((0, 1000)), 0, PodsOther, Raises,
+        "the part of the GPU that no pod uses; the pod that is being scheduled counts as using \
+         none" in "thousandths of a GPU" from "annotations and requests of the pods on the node";
+    GpuRequest "count" Ty::Int, Some((0, MAX)), 0, Object, None,
+        "the number of GPUs; 1 if the pod requests a share of one GPU"
+        from "spec.containers[].resources.requests, metadata.annotations";
+    GpuRequest "milli" Ty::Int, Some((0, 1000)), 0, Object, None,
+        "the share of each GPU; 1000 if the pod requests whole GPUs" in "thousandths of a GPU" from "metadata.annotations";
 }

@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, FunctionDef, Grows, Work};
+use super::{Absence, FunctionDef, Grows, Influence, Work};
 use crate::lang::eval::interpret;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Ordered, Value};
@@ -25,12 +25,14 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
         params,
         names: &["of"],
         result: Ty::Int,
+        influence: &[Influence::Raises],
+        counts_elements: true,
         range: Some(size_range),
         body: |args, _| match args {
             [of] => Value::Int(of.size().unwrap_or(0) as i64),
             _ => Value::Absent,
         },
-        doc: "how many elements or entries it has",
+        doc: "the number of elements of a list, or of entries of a map",
         examples: &[],
         ..BASE
     }
@@ -40,7 +42,10 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
 pub static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
     FunctionDef { examples: &[("{\"a\": 1}.size()", "1")], ..sized("size", true, &[M]) },
-    sized("size", true, &[Ty::Resources]),
+    FunctionDef {
+        examples: &[("resources({\"cpu\": \"1\", \"memory\": \"1Gi\"}).size()", "2")],
+        ..sized("size", true, &[Ty::Resources])
+    },
     FunctionDef { examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
     FunctionDef { examples: &[("size({\"a\": 1})", "1")], ..sized("size", false, &[M]) },
     FunctionDef { examples: &[("[1, 2].count()", "2")], ..sized("count", true, &[L]) },
@@ -51,7 +56,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: T,
         absent: Absence::Maybe,
         body: |args, _| items(args, |items| Value::optional(items.first().cloned())),
-        doc: "the first element; absent where there is none",
+        doc: "the first element; absent if the list is empty",
         examples: &[("[3, 4].first()", "3"), ("[3].drop(1).first()", "none")],
         ..BASE
     },
@@ -62,7 +67,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: T,
         absent: Absence::Maybe,
         body: |args, _| items(args, |items| Value::optional(items.last().cloned())),
-        doc: "the last element; absent where there is none",
+        doc: "the last element; absent if the list is empty",
         examples: &[("[3, 4].last()", "4")],
         ..BASE
     },
@@ -72,7 +77,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: L,
         body: |args, _| items(args, |items| Value::list(items.iter().filter(|i| !i.is_absent()).cloned())),
-        doc: "the elements that have a value",
+        doc: "the elements that have a value, in their order",
         examples: &[("[int(\"1\"), none].present()", "[1]")],
         ..BASE
     },
@@ -89,7 +94,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the first n elements, or as many as there are",
+        doc: "the first n elements; the whole list if it is shorter",
         examples: &[("[1, 2, 3].take(2)", "[1, 2]"), ("[1].take(5)", "[1]")],
         ..BASE
     },
@@ -105,7 +110,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "what follows the first n elements",
+        doc: "the list without its first n elements",
         examples: &[("[1, 2, 3].drop(2)", "[3]")],
         ..BASE
     },
@@ -128,7 +133,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the elements from a place to before another; absent outside",
+        doc: "the elements from index `from` up to, but not including, index `to`; absent if an \
+              index is out of bounds",
         examples: &[("[1, 2, 3].slice(1, 3)", "[2, 3]")],
         ..BASE
     },
@@ -140,7 +146,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list", "other"],
         result: L,
         body: |args, _| two(args, |a, b| Value::set(a.iter().chain(b).cloned())),
-        doc: "what is in either, once, in the order of first appearance",
+        doc: "the elements of both lists without duplicates, in the order of first appearance",
         examples: &[("[1, 2].union([2, 3])", "[1, 2, 3]")],
         ..BASE
     },
@@ -156,7 +162,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::list(a.iter().filter(|item| !other.contains(&Ordered((*item).clone()))).cloned())
             })
         },
-        doc: "the elements that are not in the other, in their order",
+        doc: "the elements that are not in the other list, in their order",
         examples: &[("[1, 2, 3].minus([2])", "[1, 3]")],
         ..BASE
     },
@@ -172,7 +178,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::set(a.iter().filter(|item| other.contains(&Ordered((*item).clone()))).cloned())
             })
         },
-        doc: "the elements that are in the other too, once, in the order of the left one",
+        doc: "the elements that both lists have, without duplicates, in the order of the first \
+              list",
         examples: &[("[3, 2, 1].intersect([1, 3])", "[3, 1]")],
         ..BASE
     },
@@ -183,7 +190,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: L,
         body: |args, _| items(args, |items| Value::set(items.iter().cloned())),
-        doc: "each element once, in the order of first appearance",
+        doc: "the elements without duplicates, in the order of first appearance",
         examples: &[("[1, 2, 1].distinct()", "[1, 2]")],
         ..BASE
     },
@@ -199,7 +206,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::list(inner.flat_map(|list| list.into_owned()))
             })
         },
-        doc: "the elements of the lists, one list behind the other",
+        doc: "the elements of all lists, joined into one list",
         examples: &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
         ..BASE
     },
@@ -209,7 +216,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: L,
         body: |args, _| items(args, |items| Value::list(items.iter().rev().cloned())),
-        doc: "from the end to the beginning",
+        doc: "the elements in reverse order",
         examples: &[("[1, 2].reverse()", "[2, 1]")],
         ..BASE
     },
@@ -226,7 +233,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::list(sorted)
             })
         },
-        doc: "from the smallest to the largest",
+        doc: "the elements in ascending order; the sort is stable",
         examples: &[("[2, 1].sort()", "[1, 2]")],
         ..BASE
     },
@@ -238,12 +245,13 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         body: |args, _| {
             items(args, |items| Value::Bool(items.windows(2).all(|w| w[0].order(&w[1]) != Ordering::Greater)))
         },
-        doc: "whether no element is smaller than the one before",
+        doc: "true if the elements are in ascending order",
         examples: &[("[1, 2, 2].isSorted()", "true"), ("[2, 1].isSorted()", "false")],
         ..BASE
     },
     FunctionDef {
         name: "sum",
+        influence: &[Influence::Raises],
         params: &[NUMBERS],
         names: &["list"],
         result: Ty::Number('t'),
@@ -261,29 +269,31 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 interpret::sum(items.iter().cloned(), &ty)
             })
         },
-        doc: "the sum of the elements; 0 of none",
+        doc: "the sum of the elements; 0 for an empty list",
         examples: &[("[1, 2].sum()", "3"), ("[1cpu, 500m].sum()", "1500m"), ("[0.5].sum()", "0.5")],
         ..BASE
     },
     FunctionDef {
         name: "min",
+        influence: &[Influence::Raises],
         params: &[ORDERED],
         names: &["list"],
         result: Ty::Ordered('t'),
         absent: Absence::Maybe,
         body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Less)),
-        doc: "the smallest element; absent where there is none",
+        doc: "the smallest element; absent if the list is empty",
         examples: &[("[2, 1].min()", "1")],
         ..BASE
     },
     FunctionDef {
         name: "max",
+        influence: &[Influence::Raises],
         params: &[ORDERED],
         names: &["list"],
         result: Ty::Ordered('t'),
         absent: Absence::Maybe,
         body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Greater)),
-        doc: "the largest element; absent where there is none",
+        doc: "the largest element; absent if the list is empty",
         examples: &[("[2, 1].max()", "2")],
         ..BASE
     },
@@ -299,7 +309,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }),
             _ => Value::Absent,
         },
-        doc: "where it stands first, -1 where it does not",
+        doc: "the index of the first element that equals the argument; -1 if there is none",
         examples: &[("[\"a\", \"b\"].indexOf(\"b\")", "1"), ("[1].indexOf(2)", "-1")],
         ..BASE
     },
@@ -315,7 +325,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }),
             _ => Value::Absent,
         },
-        doc: "where it stands last, -1 where it does not",
+        doc: "the index of the last element that equals the argument; -1 if there is none",
         examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
         ..BASE
     },
@@ -328,13 +338,14 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::List(&Ty::Int),
         demand: Some(|ranges| match ranges.first().and_then(|n| n.ends()) {
             Some((_, most)) if most <= RANGE as f64 => Ok(()),
-            _ => Err((0, "`lists.range` wants a number that is known to be at most 100,000")),
+            _ => Err((0, "`lists.range` needs a number that is known to be at most 100,000")),
         }),
         body: |args, _| match args {
             [Value::Int(n)] => Value::list((0..(*n).min(RANGE)).map(Value::Int)),
             _ => Value::Absent,
         },
-        doc: "the ints from 0 to before n, which is known to be at most 100,000",
+        doc: "the ints from 0 up to, but not including, n; the compiler must be able to prove that \
+              n is at most 100,000",
         examples: &[("lists.range(3)", "[0, 1, 2]"), ("lists.range(-1).size()", "0")],
         ..BASE
     },
@@ -351,7 +362,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::Bool(b.iter().all(|item| all.contains(&Ordered(item.clone()))))
             })
         },
-        doc: "whether every element of part is in the list",
+        doc: "true if the list has every element of `part`",
         examples: &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
         ..BASE
     },
@@ -368,7 +379,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 Value::Bool(b.iter().any(|item| all.contains(&Ordered(item.clone()))))
             })
         },
-        doc: "whether they have an element in common",
+        doc: "true if the lists have an element in common",
         examples: &[("sets.intersects([1, 2], [2])", "true")],
         ..BASE
     },
@@ -380,7 +391,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list", "other"],
         result: Ty::Bool,
         body: |args, _| two(args, |a, b| Value::Bool(set(a) == set(b))),
-        doc: "whether they have the same elements, in any order and number",
+        doc: "true if the lists have the same elements; order and duplicates do not matter",
         examples: &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
         ..BASE
     },

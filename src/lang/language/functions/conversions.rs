@@ -1,6 +1,6 @@
 //! Conversions: texts to numbers, amounts and times, and back. An absent value stays absent.
 
-use super::{Absence, FunctionDef};
+use super::{Absence, Examples, FunctionDef, Influence};
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Str, Value};
@@ -21,28 +21,42 @@ const fn from(
     absent: Absence,
     body: super::Body,
     doc: &'static str,
-    examples: &'static [(&'static str, &'static str)],
+    examples: Examples,
 ) -> FunctionDef {
     FunctionDef { name, params: param, names: &["x"], result, absent, body, doc, examples, ..BASE }
+}
+
+/// A row of a conversion to a number: more of the argument is more of the result.
+const fn number(
+    name: &'static str,
+    param: &'static [Ty],
+    result: Ty,
+    absent: Absence,
+    body: super::Body,
+    doc: &'static str,
+    examples: Examples,
+) -> FunctionDef {
+    let influence = &[Influence::Raises];
+    FunctionDef { influence, ..from(name, param, result, absent, body, doc, examples) }
 }
 
 /// The family's rows.
 pub static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         range: Some(same),
-        ..from(
+        ..number(
             "int",
             &[INT],
             Ty::Int,
             Absence::Never,
             |args, _| args.first().cloned().unwrap_or(Value::Absent),
-            "the same int, or a count as an int",
+            "the same int; a count becomes an int",
             &[("int(3)", "3")],
         )
     },
     FunctionDef {
         range: Some(|r| r.first().map_or(Range::None, |r| r.cut_to_whole())),
-        ..from(
+        ..number(
             "int",
             &[FLOAT],
             Ty::Int,
@@ -52,11 +66,11 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 [Value::Int(x)] => Value::Int(*x),
                 _ => Value::Absent,
             },
-            "a float cut toward 0",
+            "the whole part of a float: digits after the point are dropped",
             &[("int(2.9)", "2"), ("int(-2.9)", "-2"), ("int(1e300)", "9223372036854775807")],
         )
     },
-    from(
+    number(
         "int",
         &[UINT],
         Ty::Int,
@@ -65,19 +79,20 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Uint(x)] => Value::Int(i64::try_from(*x).unwrap_or(i64::MAX)),
             _ => Value::Absent,
         },
-        "a uint as an int",
+        "a uint as an int; a value above the largest int becomes the largest int",
         &[("int(7u)", "7")],
     ),
-    from(
+    number(
         "int",
         &[TEXT],
         Ty::Int,
         Absence::Maybe,
         |args, _| parsed(args, |text| text.parse().ok().map(Value::Int)),
-        "the number that a text is, in decimal digits with an optional sign; absent where it is none",
+        "the int that a string holds, in decimal digits with an optional sign; absent if it holds \
+         no int",
         &[("int(\"12\")", "12"), ("int(\"-3\")", "-3"), ("int(none)", "none")],
     ),
-    from(
+    number(
         "int",
         &[Ty::Optional(&Ty::Time)],
         Ty::Int,
@@ -86,10 +101,10 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Time(at)] => Value::Int(at.0.div_euclid(1_000_000)),
             _ => Value::Absent,
         },
-        "seconds since 1970",
+        "the seconds from 1970-01-01T00:00:00Z to an instant",
         &[("int(time(\"1970-01-01T00:01:00Z\"))", "60")],
     ),
-    from(
+    number(
         "int",
         &[Ty::Optional(&Ty::Dyn)],
         Ty::Int,
@@ -103,8 +118,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        "JSON as an int; absent where it is none",
-        &[],
+        "the int that an untyped value of the API holds; absent if it holds no number",
+        &[("int(pod.spec.containers[0].livenessProbe.httpGet.port)", "8080")],
     ),
     from(
         "uint",
@@ -115,7 +130,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Int(x)] => Value::optional(u64::try_from(*x).ok().map(Value::Uint)),
             _ => Value::Absent,
         },
-        "an int as a uint; absent below 0",
+        "an int as a uint; absent if it is negative",
         &[("uint(7)", "7u")],
     ),
     from(
@@ -124,58 +139,58 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Uint,
         Absence::Maybe,
         |args, _| parsed(args, |text| text.parse().ok().map(Value::Uint)),
-        "the uint that a text is; absent where it is none",
+        "the uint that a string holds; absent if it holds no uint",
         &[("uint(\"7\")", "7u")],
     ),
     FunctionDef {
         range: Some(widened),
-        ..from(
+        ..number(
             "float",
             &[FLOAT],
             Ty::Float,
             Absence::Never,
             to_float,
-            "an int as a float",
+            "a number as a float",
             &[("float(1)", "1.0")],
         )
     },
-    from(
+    number(
         "float",
         &[TEXT],
         Ty::Float,
         Absence::Maybe,
         text_to_float,
-        "the number that a text is; absent where it is none, and where it is infinite",
+        "the float that a string holds; absent if it holds no number or an infinite one",
         &[("float(\"0.5\")", "0.5"), ("float(none)", "none")],
     ),
-    from(
+    number(
         "float",
         &[Ty::Optional(&Ty::Dyn)],
         Ty::Float,
         Absence::Maybe,
         dyn_to_float,
-        "JSON as a float; absent where it is none",
-        &[],
+        "the float that an untyped value of the API holds; absent if it holds no number",
+        &[("float(pod.spec.containers[0].livenessProbe.httpGet.port)", "8080.0")],
     ),
     FunctionDef {
         range: Some(widened),
-        ..from(
+        ..number(
             "double",
             &[FLOAT],
             Ty::Float,
             Absence::Never,
             to_float,
-            "CEL's name of `float`",
+            "CEL's name for `float`",
             &[("double(1)", "1.0")],
         )
     },
-    from(
+    number(
         "double",
         &[TEXT],
         Ty::Float,
         Absence::Maybe,
         text_to_float,
-        "CEL's name of `float`",
+        "CEL's name for `float`",
         &[("double(\"0.5\")", "0.5")],
     ),
     from(
@@ -184,7 +199,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::String,
         Absence::Never,
         |args, _| args.first().cloned().unwrap_or(Value::Absent),
-        "the same text",
+        "the same string",
         &[("string(\"a\")", "\"a\"")],
     ),
     from(
@@ -193,7 +208,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::String,
         Absence::Never,
         to_text,
-        "the digits of a number",
+        "the decimal digits of a number",
         &[("string(12)", "\"12\"")],
     ),
     from(
@@ -202,7 +217,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::String,
         Absence::Never,
         to_text,
-        "the digits of a number",
+        "the decimal digits of a number",
         &[("string(7u)", "\"7\"")],
     ),
     from(
@@ -211,7 +226,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::String,
         Absence::Never,
         to_text,
-        "a float as Go writes it with %g",
+        "a float as Go prints it with `%g`",
         &[("string(1.5)", "\"1.5\""), ("string(1e21)", "\"1e+21\""), ("string(2.0)", "\"2\"")],
     ),
     from(
@@ -229,7 +244,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::String,
         Absence::Never,
         to_text,
-        "an instant as RFC 3339 in UTC",
+        "an instant in RFC 3339 format, in UTC",
         &[("string(time(\"2026-01-02T03:04:05Z\"))", "\"2026-01-02T03:04:05Z\"")],
     ),
     from(
@@ -241,7 +256,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Int(us)] => Value::text(seconds(*us)),
             _ => Value::Absent,
         },
-        "a duration in seconds, as CEL writes it",
+        "a duration in seconds, as CEL prints it",
         &[("string(90s)", "\"90s\""), ("string(1500ms)", "\"1.5s\"")],
     ),
     from(
@@ -253,7 +268,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Blob(bytes)] => Value::optional(std::str::from_utf8(bytes).ok().map(Value::text)),
             _ => Value::Absent,
         },
-        "bytes as text; absent where they are no UTF-8",
+        "the string that bytes encode; absent if they are not valid UTF-8",
         &[("string(b\"abc\")", "\"abc\"")],
     ),
     from(
@@ -271,8 +286,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        "JSON as a text; absent where it is a list or an object",
-        &[],
+        "an untyped value of the API as a string; absent if it is a list or an object",
+        &[("string(pod.spec.containers[0].livenessProbe.httpGet.port)", "\"8080\"")],
     ),
     from(
         "bool",
@@ -286,7 +301,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
                 _ => None,
             })
         },
-        "the truth that a text is; absent where it is none",
+        "the bool that a string holds, as Go's `strconv.ParseBool` reads it; absent if it holds no \
+         bool",
         &[("bool(\"true\")", "true"), ("bool(\"0\")", "false")],
     ),
     from(
@@ -298,7 +314,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::String(text)] => Value::Blob(text.as_str().as_bytes().into()),
             _ => Value::Absent,
         },
-        "CEL's byte string of a text",
+        "the UTF-8 bytes of a string",
         &[("bytes(\"a\")", "b\"a\"")],
     ),
     from(
@@ -307,7 +323,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Var('t'),
         Absence::Never,
         |args, _| args.first().cloned().unwrap_or(Value::Absent),
-        "CEL's mark for the checker: the value itself",
+        "the value itself; exists so that CEL expressions compile",
         &[("dyn(1)", "1")],
     ),
     from(
@@ -319,8 +335,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [value] => type_of(value),
             _ => Value::Absent,
         },
-        "CEL's name of the type of a value: `bool int uint double string bytes list map null_type type optional_type`",
-        &[("type(1) == int", "1 < 2"), ("type([1]) == map", "1 > 2"), ("type(1.5)", "double")],
+        "CEL's type of a value: `bool`, `int`, `uint`, `double`, `string`, `bytes`, `list`, `map`, \
+         `null_type`, `type` or `optional_type`",
+        &[("type(1) == int", "true"), ("type([1]) == map", "false"), ("type(1.5)", "double")],
     ),
     from(
         "time",
@@ -328,7 +345,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Time,
         Absence::Maybe,
         text_to_time,
-        "the instant that a text in RFC 3339 is; absent where it is none",
+        "the instant that a string in RFC 3339 format holds; absent if it holds no instant",
         &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
     ),
     from(
@@ -337,7 +354,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Time,
         Absence::Never,
         seconds_to_time,
-        "an instant from seconds since 1970",
+        "the instant that is this many seconds after 1970-01-01T00:00:00Z",
         &[("time(60) - time(0)", "1min")],
     ),
     from(
@@ -346,17 +363,26 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Time,
         Absence::Maybe,
         text_to_time,
-        "CEL's name of `time`",
+        "CEL's name for `time`",
         &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")],
     ),
-    from("timestamp", &[INT], Ty::Time, Absence::Never, seconds_to_time, "CEL's name of `time`", &[]),
+    from(
+        "timestamp",
+        &[INT],
+        Ty::Time,
+        Absence::Never,
+        seconds_to_time,
+        "CEL's name for `time`",
+        &[("timestamp(60) - timestamp(0)", "1min")],
+    ),
     from(
         "duration",
         &[TEXT],
         Ty::Duration,
         Absence::Maybe,
         |args, _| parsed(args, |text| parse_duration(text).map(Value::Int)),
-        "the duration that a text is, as Go writes it (`1h30m`, `500ms`); absent where it is none",
+        "the duration that a string holds, in Go's format (`1h30m`, `500ms`); absent if it holds \
+         no duration",
         &[("duration(\"1h30m\")", "1h30min"), ("duration(\"-1.5s\")", "0s - 1500ms")],
     ),
     from(
@@ -365,7 +391,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Cpu,
         Absence::Maybe,
         |args, _| parsed(args, |text| parse_cpu(text).map(Value::Int)),
-        "a Kubernetes quantity as cpu, rounded up to millicores; absent where it is none",
+        "the CPU that a Kubernetes quantity stands for, rounded up to millicores; absent if the \
+         string is not a quantity",
         &[("as_cpu(\"500m\")", "500m"), ("as_cpu(\"2\")", "2cpu")],
     ),
     from(
@@ -374,7 +401,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Bytes,
         Absence::Maybe,
         |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
-        "a Kubernetes quantity as bytes; absent where it is none",
+        "the bytes that a Kubernetes quantity stands for; absent if the string is not a quantity",
         &[("as_bytes(\"1Gi\")", "1Gi")],
     ),
     from(
@@ -383,7 +410,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Ty::Count,
         Absence::Maybe,
         |args, _| parsed(args, |text| parse_whole(text).map(Value::Int)),
-        "a Kubernetes quantity as a count; absent where it is none",
+        "the count that a Kubernetes quantity stands for; absent if the string is not a quantity",
         &[("as_count(\"8\") + 1", "as_count(\"9\")")],
     ),
     from(
@@ -407,7 +434,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        "amounts by resource name, from texts that are Kubernetes quantities; absent where one is none",
+        "amounts by resource name, from Kubernetes quantities; absent if a string is not a \
+         quantity",
         &[("resources({\"cpu\": \"500m\"}).cpu", "500m")],
     ),
     from(
@@ -417,7 +445,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         Absence::Never,
         |args, _| args.first().cloned().unwrap_or(Value::Absent),
         "the same amounts",
-        &[],
+        &[("resources(resources({\"cpu\": \"500m\"})).cpu", "500m")],
     ),
 ];
 

@@ -169,8 +169,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[FunctionDef {
         }
         _ => Value::Absent,
     },
-    doc: "the constant text with the values of a list in the place of `%s` (any value), `%d` (int), `%f` and `%.2f` \
-          (float), `%e`, `%b`, `%o`, `%x` and `%X`; `%%` is a percent sign",
+    doc: "the constant string with the values of the list in place of its verbs, in order: `%s` (any \
+          value), `%d` (int), `%f` and `%.2f` (float), `%e` (scientific notation), `%b` (binary), `%o` \
+          (octal), `%x` and `%X` (hexadecimal); `%%` is a percent sign",
     examples: &[
         ("\"%s is %d\".format([\"x\", 3])", "\"x is 3\""),
         ("\"%.1f%%\".format([12345.678])", "\"12,345.7%\""),

@@ -1,6 +1,6 @@
 //! Numbers: the smallest, rounding, roots, parts of a whole.
 
-use super::{Absence, FunctionDef, Work};
+use super::{Absence, FunctionDef, Influence, Vector, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
@@ -15,54 +15,59 @@ const T: Ty = Ty::Ordered('t');
 pub static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "min",
+        influence: &[Influence::Raises],
         params: &[T, T],
         names: &["a", "b"],
         repeats: true,
         result: T,
         range: Some(|r| least(r, false)),
         body: |args, _| pick(args, Ordering::Less),
-        doc: "the smallest of its arguments",
+        doc: "the smallest argument",
         examples: &[("min(3, 1, 2)", "1"), ("min(2cpu, 500m)", "500m"), ("min(1, 0.5)", "0.5")],
         ..BASE
     },
     FunctionDef {
         name: "max",
+        influence: &[Influence::Raises],
         params: &[T, T],
         names: &["a", "b"],
         repeats: true,
         result: T,
         range: Some(|r| least(r, true)),
         body: |args, _| pick(args, Ordering::Greater),
-        doc: "the largest of its arguments",
+        doc: "the largest argument",
         examples: &[("max(3, 1, 2)", "3"), ("max(1Gi, 0)", "1Gi"), ("max(\"a\", \"b\")", "\"b\"")],
         ..BASE
     },
     FunctionDef {
         name: "math.least",
+        influence: &[Influence::Raises],
         params: &[N, N],
         names: &["a", "b"],
         repeats: true,
         result: N,
         range: Some(|r| least(r, false)),
         body: |args, _| pick(args, Ordering::Less),
-        doc: "CEL's name of `min`",
+        doc: "CEL's name for `min`, for numbers only",
         examples: &[("math.least(3, 1)", "1")],
         ..BASE
     },
     FunctionDef {
         name: "math.greatest",
+        influence: &[Influence::Raises],
         params: &[N, N],
         names: &["a", "b"],
         repeats: true,
         result: N,
         range: Some(|r| least(r, true)),
         body: |args, _| pick(args, Ordering::Greater),
-        doc: "CEL's name of `max`",
+        doc: "CEL's name for `max`, for numbers only",
         examples: &[("math.greatest(3, 1)", "3")],
         ..BASE
     },
     FunctionDef {
         name: "clamp",
+        influence: &[Influence::Raises],
         params: &[N, N, N],
         names: &["x", "low", "high"],
         result: N,
@@ -75,7 +80,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "x, but not below low and not above high",
+        doc: "x, raised to `low` if it is below and lowered to `high` if it is above",
         examples: &[("clamp(7, 0, 5)", "5"), ("clamp(-1, 0, 5)", "0"), ("clamp(0.5, 0, 1)", "0.5")],
         ..BASE
     },
@@ -95,45 +100,49 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Uint(x)] => Value::Uint(*x),
             _ => Value::Absent,
         },
-        doc: "the distance from 0",
+        doc: "the absolute value",
         examples: &[("abs(-3)", "3"), ("abs(0.5 - 1)", "0.5")],
         ..BASE
     },
     FunctionDef {
         name: "round",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Int,
         range: Some(|r| whole(r, f64::round)),
         body: |args, _| real(args, |x| Value::Int(arithmetic::round(x))),
-        doc: "the nearest int; half is rounded away from 0",
+        doc: "the nearest int; a half is rounded away from 0",
         examples: &[("round(2.5)", "3"), ("round(-2.5)", "-3"), ("round(2.4)", "2")],
         ..BASE
     },
     FunctionDef {
         name: "floor",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Int,
         range: Some(|r| whole(r, f64::floor)),
         body: |args, _| real(args, |x| Value::Int(arithmetic::cut(x.floor()))),
-        doc: "the largest int that is not above x",
+        doc: "the largest int that is at most x",
         examples: &[("floor(2.9)", "2"), ("floor(-2.1)", "-3")],
         ..BASE
     },
     FunctionDef {
         name: "ceil",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Int,
         range: Some(|r| whole(r, f64::ceil)),
         body: |args, _| real(args, |x| Value::Int(arithmetic::cut(x.ceil()))),
-        doc: "the smallest int that is not below x",
+        doc: "the smallest int that is at least x",
         examples: &[("ceil(2.1)", "3"), ("ceil(-2.9)", "-2")],
         ..BASE
     },
     FunctionDef {
         name: "sqrt",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Float,
@@ -143,12 +152,13 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         }),
         absent: Absence::Unless(|r| r.first().is_some_and(|x| x.is_positive_or_zero())),
         body: |args, _| real(args, |x| if x < 0.0 { Value::Absent } else { Value::Float(x.sqrt()) }),
-        doc: "the square root; absent below 0",
+        doc: "the square root; absent if x is negative",
         examples: &[("sqrt(9)", "3.0"), ("sqrt(0 - float(\"4\"))", "none")],
         ..BASE
     },
     FunctionDef {
         name: "ln",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Float,
@@ -158,12 +168,13 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         }),
         absent: Absence::Unless(|r| r.first().is_some_and(|x| x.is_positive_or_zero() && x.excludes_zero())),
         body: |args, _| real(args, |x| if x > 0.0 { Value::Float(exact_ln(x)) } else { Value::Absent }),
-        doc: "the natural logarithm; absent unless x is above 0",
+        doc: "the natural logarithm; absent if x is 0 or negative",
         examples: &[("ln(1)", "0.0"), ("ln(float(\"0\") ?? 1)", "none")],
         ..BASE
     },
     FunctionDef {
         name: "exp",
+        influence: &[Influence::Raises],
         params: &[Ty::Float],
         names: &["x"],
         result: Ty::Float,
@@ -175,7 +186,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             _ => Range::None,
         }),
         body: |args, _| real(args, |x| Value::Float(exact_exp(x))),
-        doc: "e to the power of x",
+        doc: "e raised to the power of x",
         examples: &[("exp(0)", "1.0")],
         ..BASE
     },
@@ -201,7 +212,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Float(base), Value::Float(exponent)] => power(*base, *exponent),
             _ => Value::Absent,
         },
-        doc: "base to the power of exponent; absent for 0 to a negative power, and for a negative base to a power that is no whole number",
+        doc: "`base` raised to the power of `exponent`; absent for 0 and a negative exponent, and \
+              for a negative base and an exponent that is not a whole number",
         examples: &[("pow(2, 10)", "1024.0"), ("pow(2, -1)", "0.5"), ("pow(4, 0.5)", "2.0")],
         ..BASE
     },
@@ -220,8 +232,9 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "the probability that a beta distribution of this mean and standard deviation (shares of a whole) gives \
-              at most x; a spread below 0.0001 counts as none, one that is too large for the mean is cut",
+        doc: "the probability that a beta distribution with this mean and standard deviation gives at \
+              most x; all three are shares of a whole; a standard deviation below 0.0001 counts as 0, and \
+              one that is too large for the mean is lowered to the largest possible one",
         examples: &[
             ("round(1000 * beta_cdf(0.5, 0.5, 0.1))", "500"),
             ("beta_cdf(0.2, 0.5, 0)", "0.0"),
@@ -231,6 +244,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "percent",
+        influence: &[Influence::Raises, Influence::Divides],
+        vector: Some(Vector::Percent),
         params: &[N, N],
         names: &["part", "of"],
         result: Ty::Int,
@@ -243,12 +258,15 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "whole 100 * part / of, exactly; 0 when `of` is 0; kept in 0 to 100",
+        doc: "100 * part / of as an int from 0 to 100, computed exactly and rounded down; 0 if \
+              `of` is 0",
         examples: &[("percent(1, 3)", "33"), ("percent(5, 0)", "0"), ("percent(3Gi, 2Gi)", "100")],
         ..BASE
     },
     FunctionDef {
         name: "share",
+        influence: &[Influence::Raises, Influence::Divides],
+        vector: Some(Vector::Share),
         params: &[N, N],
         names: &["part", "of"],
         result: Ty::Float,
@@ -261,7 +279,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "part / of as a float in 0 to 1; 0 when `of` is 0",
+        doc: "part / of as a float from 0 to 1; 0 if `of` is 0",
         examples: &[("share(1cpu, 4cpu)", "0.25"), ("share(5, 0)", "0.0"), ("share(7, 2)", "1.0")],
         ..BASE
     },

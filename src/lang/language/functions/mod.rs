@@ -1,8 +1,8 @@
 //! [`FUNCTIONS`]: every function and method of expressions, one row an overload.
 //!
-//! A row is read by the checker (parameters, result, range, absence), both evaluators (body), completion,
-//! hover text and docs; its examples run as tests. Macros are not here: they are part of the typed tree, and
-//! so is `now()`. One file a family.
+//! The checker reads a row's parameters, result, range and absence, both evaluators its body, the
+//! analyses its influences, the column code its vector form, and help and docs its text. Its examples run
+//! as tests. Macros, `has` and `now` are in `language/macros.rs`. One file holds one family.
 
 mod beta;
 mod collections;
@@ -72,7 +72,7 @@ pub struct FunctionDef {
     pub method: bool,
     /// Types of the parameters.
     pub params: &'static [Ty],
-    /// Names of the parameters, for docs and hover.
+    /// Names of the parameters, for messages and docs.
     pub names: &'static [&'static str],
     /// The last parameter may be given any number of times, at least once.
     pub repeats: bool,
@@ -86,6 +86,12 @@ pub struct FunctionDef {
     pub prepare: Option<Prepare>,
     /// What the ranges of the arguments must show; the error is the position of an argument and what is wanted.
     pub demand: Option<Demand>,
+    /// What more of each argument does to the result; the last one counts for all that follow.
+    pub influence: &'static [Influence],
+    /// How a pass over columns computes it for 64 nodes at once; `None` where it is called node by node.
+    pub vector: Option<Vector>,
+    /// The result is the number of elements of its only argument: a bound on it shows which elements exist.
+    pub counts_elements: bool,
     /// How long it takes, from the sizes of its arguments.
     pub work: Work,
     /// How large its result is, from the sizes of its arguments.
@@ -93,17 +99,42 @@ pub struct FunctionDef {
     /// What it means, in a sentence or two.
     pub doc: &'static str,
     /// Expressions and their values, as the language writes them; they run as tests.
-    pub examples: &'static [(&'static str, &'static str)],
+    pub examples: Examples,
     /// The value of given values, which have the parameters' types and are never absent unless the
     /// parameter is `T?`. Total: where it has no value it is `Value::Absent`.
     pub body: Body,
 }
+
+/// Expressions and their values, as the language writes them.
+pub type Examples = &'static [(&'static str, &'static str)];
 
 /// The function itself.
 pub type Body = for<'a> fn(&[Value<'a>], &Prepared) -> Value<'a>;
 
 /// What must be known of the ranges of arguments.
 pub type Demand = fn(&[Range]) -> Result<(), (usize, &'static str)>;
+
+/// What more of an argument does to the result of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Influence {
+    /// The result grows or stays.
+    Raises,
+    /// The result shrinks or stays.
+    Lowers,
+    /// It divides the first argument: the result moves away from the sign of that one.
+    Divides,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// The functions that a pass over columns computes from whole amounts without a call for each node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vector {
+    /// `arithmetic::percent`
+    Percent,
+    /// `arithmetic::share`
+    Share,
+}
 
 /// How long a function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,12 +236,20 @@ impl FunctionDef {
         absent: Absence::Never,
         prepare: None,
         demand: None,
+        influence: &[],
+        vector: None,
+        counts_elements: false,
         work: Work::Walks,
         grows: Grows::Never,
         doc: "",
         examples: &[],
         body: |_, _| Value::Absent,
     };
+
+    /// What more of the argument at this place does to the result.
+    pub fn influence(&self, at: usize) -> Influence {
+        self.influence.get(at).or(self.influence.last()).copied().unwrap_or(Influence::Unknown)
+    }
 
     /// How it is written, as in `clamp(x: T, low: T, high: T): T`.
     pub fn signature(&self) -> String {

@@ -1,6 +1,6 @@
 //! CEL's `optional`: a value that holds another or nothing. What the language itself leaves out is `T?`.
 
-use super::{Absence, FunctionDef};
+use super::{Absence, FunctionDef, Influence};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{Value, named_resources};
 use std::sync::Arc;
@@ -21,10 +21,11 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: O,
         absent: Absence::Taken,
         body: |args, _| Value::Optional(args.first().filter(|of| !of.is_absent()).cloned().map(Arc::new)),
-        doc: "a field (`m.?k`) or element (`l[?0]`) as CEL's optional, which holds nothing where there is none",
+        doc: "a field (`m.?k`) or an element (`l[?0]`) as a CEL optional, which is empty if the \
+              field or element does not exist",
         examples: &[
             ("{\"a\": 1}.?a", "optional.of(1)"),
-            ("[3][?1].hasValue()", "1 > 2"),
+            ("[3][?1].hasValue()", "false"),
             ("{\"a\": {\"b\": 2}}.?a.b", "optional.of(2)"),
         ],
         ..BASE
@@ -35,8 +36,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["x"],
         result: O,
         body: |args, _| Value::Optional(args.first().cloned().map(Arc::new)),
-        doc: "CEL's optional that holds x",
-        examples: &[("optional.of(1) == optional.of(1)", "1 < 2")],
+        doc: "a CEL optional that holds x",
+        examples: &[("optional.of(1) == optional.of(1)", "true")],
         ..BASE
     },
     FunctionDef {
@@ -44,8 +45,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         params: &[],
         result: O,
         body: |_, _| Value::Optional(None),
-        doc: "CEL's optional that holds nothing; it equals any other that holds nothing",
-        examples: &[("optional.none() == [1][?4]", "1 < 2")],
+        doc: "an empty CEL optional; all empty optionals are equal",
+        examples: &[("optional.none() == [1][?4]", "true")],
         ..BASE
     },
     FunctionDef {
@@ -54,7 +55,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["x"],
         result: O,
         body: |args, _| Value::Optional(args.first().filter(|x| !is_zero(x)).cloned().map(Arc::new)),
-        doc: "CEL's optional that holds x, or nothing where x is 0, empty, false or null",
+        doc: "a CEL optional that holds x, or is empty if x is 0, empty, false or null",
         examples: &[
             ("optional.ofNonZeroValue(\"\")", "optional.none()"),
             ("optional.ofNonZeroValue(2)", "optional.of(2)"),
@@ -67,7 +68,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: Ty::List(&T),
         body: unwrap,
-        doc: "what the optionals of a list hold, in their order",
+        doc: "the values that the CEL optionals of a list hold, in their order; empty ones are \
+              skipped",
         examples: &[("optional.unwrap([optional.of(1), optional.none()])", "[1]")],
         ..BASE
     },
@@ -78,7 +80,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: Ty::List(&T),
         body: unwrap,
-        doc: "what the optionals of a list hold, in their order",
+        doc: "the values that the CEL optionals of a list hold, in their order; empty ones are \
+              skipped",
         examples: &[("[optional.of(1), optional.none()].unwrapOpt()", "[1]")],
         ..BASE
     },
@@ -89,12 +92,13 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["optional"],
         result: Ty::Bool,
         body: |args, _| Value::Bool(matches!(args, [Value::Optional(Some(_))])),
-        doc: "whether CEL's optional holds something",
-        examples: &[("{\"a\": 1}.?a.hasValue()", "1 < 2"), ("{\"a\": 1}.?b.hasValue()", "1 > 2")],
+        doc: "true if the CEL optional is not empty",
+        examples: &[("{\"a\": 1}.?a.hasValue()", "true"), ("{\"a\": 1}.?b.hasValue()", "false")],
         ..BASE
     },
     FunctionDef {
         name: "value",
+        influence: &[Influence::Raises],
         method: true,
         params: &[O],
         names: &["optional"],
@@ -104,7 +108,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Optional(Some(held))] => Value::clone(held),
             _ => Value::Absent,
         },
-        doc: "what CEL's optional holds; absent where it holds nothing",
+        doc: "the value that a CEL optional holds; absent if it is empty",
         examples: &[("optional.of(2).value()", "2"), ("{\"a\": 1}.?b.value()", "none")],
         ..BASE
     },
@@ -119,7 +123,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [_, otherwise] => otherwise.clone(),
             _ => Value::Absent,
         },
-        doc: "what CEL's optional holds, or the other value where it holds nothing",
+        doc: "the value that a CEL optional holds, or the other value if it is empty",
         examples: &[("[3][?0].orValue(9)", "3"), ("[3][?7].orValue(9)", "9")],
         ..BASE
     },
@@ -134,7 +138,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [_, otherwise] => otherwise.clone(),
             _ => Value::Absent,
         },
-        doc: "the first of two of CEL's optionals that holds something",
+        doc: "the first CEL optional, or the other one if the first is empty",
         examples: &[("optional.none().or(optional.of(1))", "optional.of(1)")],
         ..BASE
     },

@@ -33,8 +33,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             let text = args.first().and_then(Value::as_str);
             Value::optional(text.and_then(|text| Quantity::parse(text).ok()).map(made))
         },
-        doc: "Kubernetes' quantity that a text is; absent where it is none",
-        examples: &[("quantity(\"1000m\") == quantity(\"1\")", "1 < 2"), ("quantity(\"1Xi\")", "none")],
+        doc: "the Kubernetes quantity that a string holds; absent if it holds none",
+        examples: &[("quantity(\"1000m\") == quantity(\"1\")", "true"), ("quantity(\"1Xi\")", "none")],
         ..BASE
     },
     FunctionDef {
@@ -46,44 +46,44 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         body: |args, _| {
             Value::Bool(args.first().and_then(Value::as_str).is_some_and(|t| Quantity::parse(t).is_ok()))
         },
-        doc: "whether a text is one of Kubernetes' quantities",
-        examples: &[("isQuantity(\"1.5Gi\")", "1 < 2"), ("isQuantity(\"1,5\")", "1 > 2")],
+        doc: "true if a string is a Kubernetes quantity",
+        examples: &[("isQuantity(\"1.5Gi\")", "true"), ("isQuantity(\"1,5\")", "false")],
         ..BASE
     },
     FunctionDef {
-        doc: "whether it is more than the other",
-        examples: &[("quantity(\"1Gi\").isGreaterThan(quantity(\"1G\"))", "1 < 2")],
+        doc: "true if the quantity is greater than the other",
+        examples: &[("quantity(\"1Gi\").isGreaterThan(quantity(\"1G\"))", "true")],
         ..compared("isGreaterThan", |args, _| Value::Bool(order(args) == Some(Ordering::Greater)))
     },
     FunctionDef {
-        doc: "whether it is less than the other",
-        examples: &[("quantity(\"100m\").isLessThan(quantity(\"1\"))", "1 < 2")],
+        doc: "true if the quantity is less than the other",
+        examples: &[("quantity(\"100m\").isLessThan(quantity(\"1\"))", "true")],
         ..compared("isLessThan", |args, _| Value::Bool(order(args) == Some(Ordering::Less)))
     },
     FunctionDef {
         result: Ty::Int,
         range: Some(|_| Range::whole(-1, 1)),
-        doc: "-1 where it is less than the other, 1 where it is more, else 0",
+        doc: "-1 if the quantity is less than the other, 1 if it is greater, 0 if they are equal",
         examples: &[("quantity(\"1\").compareTo(quantity(\"2\"))", "-1")],
         ..compared("compareTo", |args, _| order(args).map_or(Value::Absent, |order| Value::Int(order as i64)))
     },
     FunctionDef {
-        doc: "the sum",
+        doc: "the sum of two quantities",
         examples: &[("quantity(\"1Gi\").add(quantity(\"1Mi\"))", "quantity(\"1025Mi\")")],
         ..combined("add", &[Q, Q], |args, _| both(args, |a, b| a + b))
     },
     FunctionDef {
-        doc: "the sum with a whole number",
+        doc: "the sum of a quantity and an int",
         examples: &[("quantity(\"1k\").add(500)", "quantity(\"1.5k\")")],
         ..combined("add", &[Q, Ty::Int], |args, _| both(args, |a, b| a + b))
     },
     FunctionDef {
-        doc: "the difference",
+        doc: "the difference of two quantities",
         examples: &[("quantity(\"1Gi\").sub(quantity(\"1Mi\"))", "quantity(\"1023Mi\")")],
         ..combined("sub", &[Q, Q], |args, _| both(args, |a, b| a + -b))
     },
     FunctionDef {
-        doc: "the difference to a whole number",
+        doc: "the quantity minus an int",
         examples: &[("quantity(\"1k\").sub(500)", "quantity(\"500\")")],
         ..combined("sub", &[Q, Ty::Int], |args, _| both(args, |a, b| a + -b))
     },
@@ -95,7 +95,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::Int,
         range: Some(|_| Range::whole(-1, 1)),
         body: |args, _| one(args, |amount| Value::Int(i64::from(amount.sign()))),
-        doc: "-1 below 0, 1 above, else 0",
+        doc: "-1 if the quantity is negative, 1 if it is positive, 0 if it is 0",
         examples: &[("sign(quantity(\"-3\"))", "-1")],
         ..BASE
     },
@@ -105,8 +105,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["amount"],
         result: Ty::Bool,
         body: |args, _| one(args, |amount| Value::Bool(amount.as_i64().is_some())),
-        doc: "whether it is a whole number of 64 bits, and written as one: `1000m` is none",
-        examples: &[("quantity(\"50k\").isInteger()", "1 < 2"), ("quantity(\"1.5\").isInteger()", "1 > 2")],
+        doc: "true if the quantity is written as a whole number that fits 64 bits; `1000m` is not",
+        examples: &[("quantity(\"50k\").isInteger()", "true"), ("quantity(\"1.5\").isInteger()", "false")],
         ..BASE
     },
     FunctionDef {
@@ -116,7 +116,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::Int,
         absent: Absence::Maybe,
         body: |args, _| one(args, |amount| Value::optional(amount.as_i64().map(Value::Int))),
-        doc: "the whole number that it is; absent where it is none",
+        doc: "the quantity as an int; absent if `isInteger` is false",
         examples: &[("quantity(\"50k\").asInteger()", "50000"), ("quantity(\"50m\").asInteger()", "none")],
         ..BASE
     },
@@ -126,7 +126,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["amount"],
         result: Ty::Float,
         body: |args, _| one(args, |amount| Value::float(amount.approximate())),
-        doc: "as a float, approximately",
+        doc: "the float that is closest to the quantity",
         examples: &[("quantity(\"50m\").asApproximateFloat()", "0.05")],
         ..BASE
     },

@@ -1,6 +1,6 @@
 //! Amounts of resources.
 
-use super::FunctionDef;
+use super::{FunctionDef, Influence};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Value, amount, named_resources};
@@ -12,6 +12,7 @@ const R: Ty = Ty::Resources;
 pub static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "fits",
+        influence: &[Influence::Lowers, Influence::Raises],
         params: &[R, R],
         names: &["need", "room"],
         result: Ty::Bool,
@@ -21,15 +22,17 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             ),
             _ => Value::Absent,
         },
-        doc: "whether no amount of it is above that of the other; what the other does not name is 0",
+        doc: "true if every amount is at most the amount in `room`; a resource that `room` does \
+              not name counts as 0",
         examples: &[
-            ("resources({\"cpu\": \"1\"}).fits(resources({\"cpu\": \"2\"}))", "none == none"),
-            ("resources({\"cpu\": \"1\"}).fits(resources({\"memory\": \"1\"}))", "none != none"),
+            ("resources({\"cpu\": \"1\"}).fits(resources({\"cpu\": \"2\"}))", "true"),
+            ("resources({\"cpu\": \"1\"}).fits(resources({\"memory\": \"1\"}))", "false"),
         ],
         ..BASE
     },
     FunctionDef {
         name: "within",
+        influence: &[Influence::Lowers, Influence::Unknown],
         params: &[R, R],
         names: &["used", "limit"],
         result: Ty::Bool,
@@ -39,12 +42,14 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             ),
             _ => Value::Absent,
         },
-        doc: "whether no amount of it is above that of the other; what the other does not name is no limit",
-        examples: &[("resources({\"cpu\": \"1\"}).within(resources({\"memory\": \"1\"}))", "none == none")],
+        doc: "true if every amount is at most the amount in `limit`; a resource that `limit` does \
+              not name is not limited",
+        examples: &[("resources({\"cpu\": \"1\"}).within(resources({\"memory\": \"1\"}))", "true")],
         ..BASE
     },
     FunctionDef {
         name: "value",
+        influence: &[Influence::Raises],
         params: &[Ty::Number('n')],
         names: &["amount"],
         result: Ty::Int,
@@ -56,7 +61,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the number in base units: millicores, bytes, microseconds, pieces",
+        doc: "the amount as an int in base units: millicores, bytes, microseconds or pieces",
         examples: &[("(2cpu).value()", "2000"), ("(1Ki).value()", "1024")],
         ..BASE
     },

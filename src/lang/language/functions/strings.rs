@@ -1,7 +1,7 @@
 //! Texts: CEL's string functions. Positions count code points.
 
 use super::conversions::text;
-use super::{Absence, FunctionDef, Grows, Prepare, Prepared, Work};
+use super::{Absence, FunctionDef, Grows, Influence, Prepare, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
@@ -16,24 +16,28 @@ const PATTERN: Option<Prepare> = Some(Prepare { constants: &[1], make: pattern }
 pub static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "size",
+        influence: &[Influence::Raises],
+        counts_elements: true,
         params: &[S],
         names: &["text"],
         result: Ty::Int,
         range: Some(|_| Range::whole(0, 1 << 20)),
         body: length,
-        doc: "the number of its code points",
+        doc: "the number of Unicode code points",
         examples: &[("\"äb\".size()", "2")],
         ..BASE
     },
     FunctionDef {
         name: "size",
+        influence: &[Influence::Raises],
+        counts_elements: true,
         method: false,
         params: &[S],
         names: &["text"],
         result: Ty::Int,
         range: Some(|_| Range::whole(0, 1 << 20)),
         body: length,
-        doc: "the number of its code points",
+        doc: "the number of Unicode code points",
         examples: &[("size(\"abc\")", "3")],
         ..BASE
     },
@@ -43,7 +47,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "part"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.contains(b))),
-        doc: "whether part stands in it",
+        doc: "true if the string contains `part`",
         examples: &[("\"abc\".contains(\"b\")", "true"), ("\"abc\".contains(\"x\")", "false")],
         ..BASE
     },
@@ -53,7 +57,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "prefix"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.starts_with(b))),
-        doc: "whether it begins with prefix",
+        doc: "true if the string starts with `prefix`",
         examples: &[("\"abc\".startsWith(\"ab\")", "true")],
         ..BASE
     },
@@ -63,7 +67,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "suffix"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.ends_with(b))),
-        doc: "whether it ends with suffix",
+        doc: "true if the string ends with `suffix`",
         examples: &[("\"abc\".endsWith(\"bc\")", "true")],
         ..BASE
     },
@@ -75,7 +79,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::Bool,
         prepare: PATTERN,
         body: matches,
-        doc: "whether the pattern (RE2, a constant) is found in it",
+        doc: "true if the regular expression matches a part of the string; the pattern is a \
+              constant",
         examples: &[("\"gpu-a-12\".matches(\"^gpu-[a-z]-[0-9]+$\")", "true")],
         ..BASE
     },
@@ -88,7 +93,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         result: Ty::Bool,
         prepare: PATTERN,
         body: matches,
-        doc: "whether the pattern (RE2, a constant) is found in it",
+        doc: "true if the regular expression matches a part of the string; the pattern is a \
+              constant",
         examples: &[("matches(\"abc\", \"b\")", "true")],
         ..BASE
     },
@@ -106,7 +112,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the first place that the pattern matches, or the empty text",
+        doc: "the first match of the regular expression; the empty string if there is none",
         examples: &[("\"abc 123\".find(\"[0-9]+\")", "\"123\""), ("\"abc\".find(\"[0-9]\")", "\"\"")],
         ..BASE
     },
@@ -124,7 +130,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "all places that the pattern matches",
+        doc: "all matches of the regular expression",
         examples: &[("\"a1b22\".findAll(\"[0-9]+\")", "[\"1\", \"22\"]")],
         ..BASE
     },
@@ -134,7 +140,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text"],
         result: S,
         body: |args, _| one(args, |a| Value::text(a.to_ascii_lowercase())),
-        doc: "with small letters, of ASCII",
+        doc: "the string with ASCII letters in lower case",
         examples: &[("\"AbÄ\".lowerAscii()", "\"abÄ\"")],
         ..BASE
     },
@@ -144,7 +150,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text"],
         result: S,
         body: |args, _| one(args, |a| Value::text(a.to_ascii_uppercase())),
-        doc: "with capital letters, of ASCII",
+        doc: "the string with ASCII letters in upper case",
         examples: &[("\"ab\".upperAscii()", "\"AB\"")],
         ..BASE
     },
@@ -154,7 +160,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text"],
         result: S,
         body: |args, _| one(args, |a| Value::text(a.trim())),
-        doc: "without white space at both ends",
+        doc: "the string without white space at its start and end",
         examples: &[("\" a \".trim()", "\"a\"")],
         ..BASE
     },
@@ -164,7 +170,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text"],
         result: S,
         body: |args, _| one(args, |a| Value::text(a.chars().rev().collect::<String>())),
-        doc: "from the end to the beginning",
+        doc: "the string with its code points in reverse order",
         examples: &[("\"abc\".reverse()", "\"cba\"")],
         ..BASE
     },
@@ -175,7 +181,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "separator"],
         result: Ty::List(&S),
         body: |args, _| both(args, |a, b| Value::list(pieces(a, b).into_iter().map(Value::text))),
-        doc: "the parts between the separators; with an empty separator, the code points",
+        doc: "the parts between the separators; with an empty separator, the code points one by \
+              one",
         examples: &[("\"a,b\".split(\",\")", "[\"a\", \"b\"]"), ("\"ab\".split(\"\")", "[\"a\", \"b\"]")],
         ..BASE
     },
@@ -201,7 +208,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "at most so many parts, the last with all the rest; below 0 all",
+        doc: "at most `most` parts, the last of which holds the rest; all parts if `most` is \
+              negative",
         examples: &[("\"a,b,c\".split(\",\", 2)", "[\"a\", \"b,c\"]")],
         ..BASE
     },
@@ -215,7 +223,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [list] => joined(list, ""),
             _ => Value::Absent,
         },
-        doc: "the texts one behind the other",
+        doc: "the strings joined without a separator",
         examples: &[("[\"a\", \"b\"].join()", "\"ab\"")],
         ..BASE
     },
@@ -229,7 +237,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [list, separator] => joined(list, text(separator).unwrap_or("")),
             _ => Value::Absent,
         },
-        doc: "the texts with the separator between them",
+        doc: "the strings joined with the separator between them",
         examples: &[("[\"a\", \"b\"].join(\"-\")", "\"a-b\"")],
         ..BASE
     },
@@ -246,7 +254,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "with new in the place of every old",
+        doc: "the string with every `old` replaced by `new`",
         examples: &[("\"aba\".replace(\"a\", \"x\")", "\"xbx\"")],
         ..BASE
     },
@@ -259,7 +267,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         body: |args, _| {
             both(args, |a, b| Value::Int(a.find(b).map_or(-1, |at| a[..at].chars().count() as i64)))
         },
-        doc: "where part begins first, -1 where it does not stand in it",
+        doc: "the index of the first code point of the first `part`; -1 if the string does not \
+              contain it",
         examples: &[("\"abc\".indexOf(\"c\")", "2"), ("\"abc\".indexOf(\"x\")", "-1")],
         ..BASE
     },
@@ -272,7 +281,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         body: |args, _| {
             both(args, |a, b| Value::Int(a.rfind(b).map_or(-1, |at| a[..at].chars().count() as i64)))
         },
-        doc: "where part begins last, -1 where it does not stand in it",
+        doc: "the index of the first code point of the last `part`; -1 if the string does not \
+              contain it",
         examples: &[("\"abcabc\".lastIndexOf(\"b\")", "4")],
         ..BASE
     },
@@ -289,7 +299,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "where part begins first at or behind a place, -1 where it does not; absent for a place below 0",
+        doc: "the index of the first `part` at or after index `from`; -1 if there is none; absent \
+              if `from` is negative",
         examples: &[("\"abca\".indexOf(\"a\", 1)", "3"), ("\"abc\".indexOf(\"a\", 9)", "-1")],
         ..BASE
     },
@@ -306,7 +317,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "where part begins last at or before a place, -1 where it does not; absent for a place below 0",
+        doc: "the index of the last `part` at or before index `from`; -1 if there is none; absent \
+              if `from` is negative",
         examples: &[("\"abcabc\".lastIndexOf(\"b\", 3)", "1")],
         ..BASE
     },
@@ -318,7 +330,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["text"],
         result: S,
         body: |args, _| one(args, |a| Value::text(quoted(a))),
-        doc: "in double quotes, with escapes for quotes, backslashes and control characters",
+        doc: "the string in double quotes, with quotes, backslashes and control characters escaped",
         examples: &[("strings.quote(\"a\\\"b\")", "r'\"a\\\"b\"'")],
         ..BASE
     },
@@ -338,7 +350,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the code point at a place; absent outside",
+        doc: "the code point at an index, or the empty string at the end; absent if the index is \
+              out of bounds",
         examples: &[("\"abc\".charAt(1)", "\"b\"")],
         ..BASE
     },
@@ -355,7 +368,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "from a place to the end; absent outside",
+        doc: "the part from index `from` to the end; absent if the index is out of bounds",
         examples: &[("\"abc\".substring(1)", "\"bc\"")],
         ..BASE
     },
@@ -370,7 +383,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [a, Value::Int(from), Value::Int(to)] => text(a).map_or(Value::Absent, |a| part(a, *from, *to)),
             _ => Value::Absent,
         },
-        doc: "from a place to before another; absent outside",
+        doc: "the part from index `from` up to, but not including, index `to`; absent if an index \
+              is out of bounds",
         examples: &[("\"abc\".substring(0, 2)", "\"ab\"")],
         ..BASE
     },
@@ -390,7 +404,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             },
             _ => Value::Absent,
         },
-        doc: "with new in the place of the first so many; below 0 of every old",
+        doc: "the string with the first `most` occurrences of `old` replaced by `new`; all if \
+              `most` is negative",
         examples: &[("\"aba\".replace(\"a\", \"x\", 1)", "\"xba\"")],
         ..BASE
     },
@@ -410,12 +425,14 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             }
             _ => Value::Absent,
         },
-        doc: "the first so many places that the pattern matches; below 0 all",
+        doc: "the first `most` matches of the regular expression; all if `most` is negative",
         examples: &[("\"a1b22\".findAll(\"[0-9]+\", 1)", "[\"1\"]")],
         ..BASE
     },
     FunctionDef {
         name: "size",
+        influence: &[Influence::Raises],
+        counts_elements: true,
         params: &[Ty::Blob],
         names: &["bytes"],
         result: Ty::Int,
@@ -424,7 +441,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
             [Value::Blob(bytes)] => Value::Int(bytes.len() as i64),
             _ => Value::Absent,
         },
-        doc: "the number of its bytes",
+        doc: "the number of bytes",
         examples: &[("b\"abc\".size()", "3")],
         ..BASE
     },
@@ -510,13 +527,13 @@ fn pattern(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
     let source = text(source).unwrap_or("");
     regex::RegexBuilder::new(source).size_limit(1 << 20).build().map(Prepared::Pattern).map_err(|error| {
         let why = match error {
-            regex::Error::CompiledTooBig(_) => "it grows beyond 1 MiB".to_owned(),
+            regex::Error::CompiledTooBig(_) => "it needs more than 1 MiB when compiled".to_owned(),
             other => {
                 let text = other.to_string();
                 text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned()
             }
         };
-        (1, format!("the pattern cannot be read: {why}"))
+        (1, format!("the pattern does not compile: {why}"))
     })
 }
 

@@ -17,7 +17,8 @@ type Part = fn(&jiff::Zoned) -> i64;
 
 /// Two rows for each part of an instant, with a time zone and without, and the other rows.
 macro_rules! rows {
-    ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal $example:expr;)* } $($row:expr;)*) => {
+    ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal
+        $local:literal $utc:literal;)* } $($row:expr;)*) => {
         /// The family's rows.
         pub static FUNCTIONS: &[FunctionDef] = &[
             $(
@@ -29,8 +30,11 @@ macro_rules! rows {
                     range: Some(|_| Range::whole($lo, $hi)),
                     prepare: ZONE,
                     body: |args, prepared| part_of(args, prepared, $part),
-                    doc: $doc,
-                    examples: &[$example],
+                    doc: concat!($doc, " in the time zone"),
+                    examples: &[(
+                        concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "(\"Europe/Berlin\")"),
+                        $local,
+                    )],
                     ..BASE
                 },
                 FunctionDef {
@@ -40,8 +44,8 @@ macro_rules! rows {
                     result: Ty::Int,
                     range: Some(|_| Range::whole($lo, $hi)),
                     body: |args, prepared| part_of(args, prepared, $part),
-                    doc: $doc,
-                    examples: &[],
+                    doc: concat!($doc, " in UTC"),
+                    examples: &[(concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "()"), $utc)],
                     ..BASE
                 },
             )*
@@ -53,35 +57,35 @@ macro_rules! rows {
 rows! {
     {
     "getFullYear" -9999 9999 (|at| i64::from(at.year()))
-        "the year; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getFullYear(\"UTC\")", "2026");
+        "the year"
+        "2026" "2026";
     "getMonth" 0 11 (|at| i64::from(at.month()) - 1)
-        "the month from 0; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getMonth(\"UTC\")", "0");
+        "the month (0 to 11)"
+        "0" "0";
     "getDayOfMonth" 0 30 (|at| i64::from(at.day()) - 1)
-        "the day of the month from 0; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getDayOfMonth(\"UTC\")", "1");
+        "the day of the month (0 to 30)"
+        "1" "1";
     "getDate" 1 31 (|at| i64::from(at.day()))
-        "the day of the month from 1; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getDate(\"UTC\")", "2");
+        "the day of the month (1 to 31)"
+        "2" "2";
     "getDayOfWeek" 0 6 (|at| i64::from(at.weekday().to_sunday_zero_offset()))
-        "the day of the week, Sunday is 0; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getDayOfWeek(\"UTC\")", "5");
+        "the day of the week (Sunday is 0)"
+        "5" "5";
     "getDayOfYear" 0 365 (|at| i64::from(at.day_of_year()) - 1)
-        "the day of the year from 0; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getDayOfYear(\"UTC\")", "1");
+        "the day of the year (0 to 365)"
+        "1" "1";
     "getHours" 0 23 (|at| i64::from(at.hour()))
-        "the hour of the day; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getHours(\"Europe/Berlin\")", "4");
+        "the hour of the day"
+        "4" "3";
     "getMinutes" 0 59 (|at| i64::from(at.minute()))
-        "the minute of the hour; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getMinutes(\"UTC\")", "4");
+        "the minute of the hour"
+        "4" "4";
     "getSeconds" 0 60 (|at| i64::from(at.second()))
-        "the second of the minute; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05Z\").getSeconds(\"UTC\")", "5");
+        "the second of the minute"
+        "5" "5";
     "getMilliseconds" 0 999 (|at| i64::from(at.millisecond()))
-        "the millisecond of the second; in UTC without a time zone"
-        ("time(\"2026-01-02T03:04:05.25Z\").getMilliseconds(\"UTC\")", "250");
+        "the millisecond of the second"
+        "250" "250";
     }
     FunctionDef {
         name: "hour",
@@ -91,7 +95,7 @@ rows! {
         range: Some(|_| Range::whole(0, 23)),
         prepare: ZONE,
         body: |args, prepared| part_of(args, prepared, |at| i64::from(at.hour())),
-        doc: "the hour of the day in a time zone",
+        doc: "the hour of the day in the time zone; the same as `getHours`",
         examples: &[("time(\"2026-07-02T03:04:05Z\").hour(\"Europe/Berlin\")", "5")],
         ..BASE
     };
@@ -101,7 +105,7 @@ rows! {
         names: &["duration"],
         result: Ty::Int,
         body: |args, _| whole(args, |us| us / 3_600_000_000),
-        doc: "whole hours",
+        doc: "the duration in whole hours",
         examples: &[("(90min).getHours()", "1")],
         ..BASE
     };
@@ -111,7 +115,7 @@ rows! {
         names: &["duration"],
         result: Ty::Int,
         body: |args, _| whole(args, |us| us / 60_000_000),
-        doc: "whole minutes",
+        doc: "the duration in whole minutes",
         examples: &[("(90min).getMinutes()", "90")],
         ..BASE
     };
@@ -121,7 +125,7 @@ rows! {
         names: &["duration"],
         result: Ty::Int,
         body: |args, _| whole(args, |us| us / 1_000_000),
-        doc: "whole seconds",
+        doc: "the duration in whole seconds",
         examples: &[("(1500ms).getSeconds()", "1")],
         ..BASE
     };
@@ -131,7 +135,7 @@ rows! {
         names: &["duration"],
         result: Ty::Int,
         body: |args, _| whole(args, |us| us / 1000),
-        doc: "whole milliseconds",
+        doc: "the duration in whole milliseconds",
         examples: &[("(1500ms).getMilliseconds()", "1500")],
         ..BASE
     };
@@ -146,12 +150,13 @@ rows! {
             ([Value::Time(at), ..], Prepared::Windows(windows)) => Value::Bool(windows.contains(*at)),
             _ => Value::Absent,
         },
-        doc: "whether an instant lies in one of the weekly windows; a window that ends before it begins runs \
-              over midnight, and its day is that of its beginning",
+        doc: "true if the instant lies in one of the weekly windows; a window that ends before it starts \
+              runs over midnight and belongs to the day on which it starts; windows and time zone are \
+              constants",
         examples: &[
-            ("within(time(\"2026-01-02T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "none == none"),
-            ("within(time(\"2026-01-03T02:00:00Z\"), \"Fri 22:00-06:00\", \"UTC\")", "none == none"),
-            ("within(time(\"2026-01-03T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "none != none"),
+            ("within(time(\"2026-01-02T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "true"),
+            ("within(time(\"2026-01-03T02:00:00Z\"), \"Fri 22:00-06:00\", \"UTC\")", "true"),
+            ("within(time(\"2026-01-03T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "false"),
         ],
         ..BASE
     };

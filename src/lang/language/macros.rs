@@ -1,0 +1,241 @@
+//! [`MACROS`]: the methods that evaluate an expression for each element of a collection, one row an
+//! overload, and [`FORMS`]: `has(x)` and `now()`, which look like functions.
+//!
+//! The checker finds a macro by its row; help and docs print the rows, and their examples run as tests.
+//! What each [`MacroKind`] computes is in `eval` and `codegen`.
+
+use super::functions::Examples;
+
+/// What a macro computes. `condition` and `body` name the parts of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MacroKind {
+    /// True if the condition holds for every element.
+    All,
+    /// True if the condition holds for at least one element.
+    Exists,
+    /// True if the condition holds for exactly one element.
+    ExistsOne,
+    /// The elements for which the condition holds.
+    Filter,
+    /// The value of the body for each element, or for those for which the condition holds.
+    Map,
+    /// A map with the same keys, whose values are those of the body.
+    TransformMap,
+    /// The number of elements for which the condition holds.
+    Count,
+    /// The sum of the values of the body; 0, or empty resources, for an empty collection.
+    Sum,
+    /// The smallest value of the body; absent for an empty collection.
+    Min,
+    /// The largest value of the body; absent for an empty collection.
+    Max,
+    /// The elements in ascending order of the body; the sort is stable.
+    SortBy,
+    /// The first element for which the condition holds; absent if there is none.
+    First,
+    /// A CEL optional that holds the body for the value that the object holds.
+    OptMap,
+    /// The body, itself a CEL optional, for the value that the object holds.
+    OptFlatMap,
+}
+
+/// What a macro is given after its variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// A condition.
+    Condition,
+    /// A value.
+    Body,
+    /// A condition and a value.
+    ConditionAndBody,
+}
+
+impl Parts {
+    /// How many arguments these are.
+    pub fn count(self) -> usize {
+        match self {
+            Parts::Condition | Parts::Body => 1,
+            Parts::ConditionAndBody => 2,
+        }
+    }
+}
+
+/// One overload of a macro.
+#[derive(Debug)]
+pub struct MacroDef {
+    /// Its name.
+    pub name: &'static str,
+    /// What it computes.
+    pub kind: MacroKind,
+    /// How many variables it declares.
+    pub variables: usize,
+    /// What follows the variables.
+    pub parts: Parts,
+    /// How it is written, with the type of the collection in front and the type of the result.
+    pub signature: &'static str,
+    /// What it means, in a sentence or two.
+    pub doc: &'static str,
+    /// Expressions and their values, as the language writes them; they run as tests.
+    pub examples: Examples,
+}
+
+impl MacroDef {
+    /// Whether it takes a CEL optional instead of a collection.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.kind, MacroKind::OptMap | MacroKind::OptFlatMap)
+    }
+}
+
+macro_rules! rows {
+    ($($name:literal $kind:ident $variables:literal $parts:ident $signature:literal
+        $doc:literal $($example:literal => $value:literal),+;)*) => {
+        /// Every macro.
+        pub static MACROS: &[MacroDef] = &[$(MacroDef {
+            name: $name,
+            kind: MacroKind::$kind,
+            variables: $variables,
+            parts: Parts::$parts,
+            signature: $signature,
+            doc: $doc,
+            examples: &[$(($example, $value)),+],
+        }),*];
+    };
+}
+
+rows! {
+    "all" All 1 Condition "collection.all(x, condition): bool"
+        "true if the condition holds for every element of a list, or every key of a map; true for \
+         an empty one"
+        "[1, 2].all(x, x > 0)" => "true", "[1, 2].all(x, x > 1)" => "false";
+    "all" All 2 Condition "collection.all(k, v, condition): bool"
+        "the same with two variables: index and element of a list, or key and value of a map"
+        r#"{"a": 1}.all(k, v, k == "a" && v == 1)"# => "true";
+    "exists" Exists 1 Condition "collection.exists(x, condition): bool"
+        "true if the condition holds for at least one element of a list, or key of a map"
+        "[1, 2].exists(x, x > 1)" => "true";
+    "exists" Exists 2 Condition "collection.exists(k, v, condition): bool"
+        "the same with two variables: index and element of a list, or key and value of a map"
+        "[3, 4].exists(i, x, i == 1 && x == 4)" => "true";
+    "exists_one" ExistsOne 1 Condition "collection.exists_one(x, condition): bool"
+        "true if the condition holds for exactly one element of a list, or key of a map"
+        "[1, 2, 3].exists_one(x, x > 2)" => "true", "[1, 2, 3].exists_one(x, x > 1)" => "false";
+    "exists_one" ExistsOne 2 Condition "collection.exists_one(k, v, condition): bool"
+        "the same with two variables: index and element of a list, or key and value of a map"
+        r#"{"a": 1, "b": 2}.exists_one(k, v, v > 1)"# => "true";
+    "existsOne" ExistsOne 1 Condition "collection.existsOne(x, condition): bool"
+        "CEL's other name for `exists_one`"
+        "[1, 2, 3].existsOne(x, x > 2)" => "true";
+    "existsOne" ExistsOne 2 Condition "collection.existsOne(k, v, condition): bool"
+        "CEL's other name for `exists_one`"
+        "[3, 4].existsOne(i, x, i + x == 3)" => "true";
+    "filter" Filter 1 Condition "collection.filter(x, condition): list"
+        "the elements of a list, or keys of a map, for which the condition holds, in their order"
+        "[1, 2, 3].filter(x, x > 1)" => "[2, 3]";
+    "map" Map 1 Body "collection.map(x, value): list"
+        "the value for each element of a list, or key of a map, in their order"
+        "[1, 2].map(x, x * 10)" => "[10, 20]";
+    "map" Map 1 ConditionAndBody "collection.map(x, condition, value): list"
+        "the value for each element of a list, or key of a map, for which the condition holds"
+        "[1, 2, 3].map(x, x > 1, x * 10)" => "[20, 30]";
+    "count" Count 1 Condition "collection.count(x, condition): int"
+        "the number of elements of a list, or keys of a map, for which the condition holds"
+        "[1, 2, 3].count(x, x > 1)" => "2";
+    "sum" Sum 1 Body "collection.sum(x, value): T"
+        "the sum of the value over the elements of a list, or keys of a map; 0 if it is empty"
+        "[1, 2].sum(x, x * 10)" => "30", "[1, 2].sum(x, x * 500m)" => "1500m";
+    "min" Min 1 Body "collection.min(x, value): T?"
+        "the smallest value over the elements of a list, or keys of a map; absent if it is empty"
+        "[3, 1, 2].min(x, x * 10)" => "10";
+    "max" Max 1 Body "collection.max(x, value): T?"
+        "the largest value over the elements of a list, or keys of a map; absent if it is empty"
+        "[3, 1, 2].max(x, x * 10)" => "30";
+    "sort_by" SortBy 1 Body "collection.sort_by(x, value): list"
+        "the elements in ascending order of the value; elements with equal values keep their order"
+        "[1, 2, 3].sort_by(x, 0 - x)" => "[3, 2, 1]";
+    "sortBy" SortBy 1 Body "collection.sortBy(x, value): list"
+        "CEL's name for `sort_by`"
+        "[1, 2, 3].sortBy(x, 0 - x)" => "[3, 2, 1]";
+    "first" First 1 Condition "collection.first(x, condition): T?"
+        "the first element of a list, or key of a map, for which the condition holds; absent if \
+         there is none"
+        "[1, 2, 3].first(x, x > 1)" => "2", "[1].first(x, x > 1)" => "none";
+    "transformList" Map 2 Body "collection.transformList(k, v, value): list"
+        "the value for each index and element of a list, or key and value of a map, as a list"
+        "[5, 6].transformList(i, x, i + x)" => "[5, 7]";
+    "transformList" Map 2 ConditionAndBody "collection.transformList(k, v, condition, value): list"
+        "the value for each index and element, or key and value, for which the condition holds, as \
+         a list"
+        "[5, 6].transformList(i, x, i > 0, i + x)" => "[7]";
+    "transformMap" TransformMap 2 Body "collection.transformMap(k, v, value): map"
+        "a map with the same keys, or the indexes of a list as keys, and the value for each as its \
+         value"
+        r#"{"a": 1}.transformMap(k, v, v * 10)"# => r#"{"a": 10}"#;
+    "transformMap" TransformMap 2 ConditionAndBody "collection.transformMap(k, v, condition, value): map"
+        "the same with only those keys for which the condition holds"
+        r#"{"a": 1, "b": 2}.transformMap(k, v, v > 1, v * 10)"# => r#"{"b": 20}"#;
+    "optMap" OptMap 1 Body "optional.optMap(x, value): optional"
+        "a CEL optional that holds the value for what the optional holds; empty if the optional is \
+         empty"
+        "optional.of(1).optMap(x, x + 1)" => "optional.of(2)";
+    "optFlatMap" OptFlatMap 1 Body "optional.optFlatMap(x, value): optional"
+        "the value, itself a CEL optional, for what the optional holds; empty if the optional is \
+         empty"
+        "optional.of([4]).optFlatMap(x, x[?0])" => "optional.of(4)";
+}
+
+/// The rows of a name.
+pub fn named(name: &str) -> impl Iterator<Item = &'static MacroDef> {
+    MACROS.iter().filter(move |row| row.name == name)
+}
+
+/// Every name once, in the order of the table.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let first = |at: usize| MACROS.iter().take(at).all(|row| row.name != MACROS[at].name);
+    (0..MACROS.len()).filter(move |at| first(*at)).map(|at| MACROS[at].name)
+}
+
+/// An expression that looks like a function and is part of the language.
+#[derive(Debug)]
+pub struct FormDef {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is written.
+    pub signature: &'static str,
+    /// What it means, in a sentence or two.
+    pub doc: &'static str,
+    /// Expressions and their values, as the language writes them; they run as tests.
+    pub examples: Examples,
+}
+
+/// Every form.
+pub static FORMS: &[FormDef] = &[
+    FormDef {
+        name: "has",
+        signature: "has(x): bool",
+        doc: "true if x has a value: the field, label, element or resource exists",
+        examples: &[("has({\"a\": 1}[\"a\"])", "true"), ("has([1].first(x, x > 1))", "false")],
+    },
+    FormDef {
+        name: "now",
+        signature: "now(): time",
+        doc: "the instant of the scheduling cycle; it is the same in all rules of one attempt",
+        examples: &[("now() - now()", "0s")],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_fits_at_most_one_row() {
+        for (at, row) in MACROS.iter().enumerate() {
+            let same = |other: &&MacroDef| {
+                other.name == row.name
+                    && other.variables == row.variables
+                    && other.parts.count() == row.parts.count()
+            };
+            assert_eq!(MACROS.iter().skip(at + 1).find(same).map(|row| row.signature), None);
+        }
+    }
+}
