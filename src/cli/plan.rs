@@ -3,14 +3,16 @@
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
-use crate::diag::SourceMap;
-use crate::framework::{ActionType, EventRegistration, EventResource, Plugin};
+use crate::diag::Span;
+use crate::framework::{ActionType, EventRegistration, EventResource};
 use crate::lang::analysis::cost::{Costs, MOST_STEPS, RuleCost, Size, with_commas};
+use crate::lang::analysis::same::same;
+use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStatement};
-use crate::plugins::policy::{LeftAlone, PolicyPlugin};
+use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Point, Policy};
+use crate::plugins::policy;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -91,6 +93,24 @@ enum NewNode {
     Maybe,
 }
 
+impl Refusing {
+    /// `None`: the rule refuses no pod.
+    fn of(compiled: &CompiledPolicy, rule: typed::Rule<'_>) -> Option<Self> {
+        if matches!(rule.point(), Point::Score | Point::QueueSort) {
+            return None;
+        }
+        let reads = reads_of(rule);
+        let checks: Vec<&Check> = rule.checks().collect();
+        let room = |check: &&Check| asks_for_room(&compiled.policy, check);
+        Some(Self {
+            eviction: checks.iter().any(|check| check.reason.resolvable),
+            new_node: NewNode::of(&reads),
+            autoscaler_knows: !checks.is_empty() && checks.iter().all(room),
+            wakes: wakes(compiled, rule, reads),
+        })
+    }
+}
+
 impl NewNode {
     fn word(self) -> &'static str {
         match self {
@@ -124,18 +144,17 @@ impl NewNode {
     }
 }
 
-/// Whether a condition asks for room as NodeResourcesFit does: `node.free.cpu >= pod.requests.cpu`.
-fn asks_for_room(check: &Check, sources: &SourceMap) -> bool {
-    let Some(Expr { kind: ExprKind::Compare(op, left, right), .. }) = &check.condition else { return false };
-    let text = |expr: &Expr| super::explain::tree::one_line(sources.text(expr.span));
-    let (left, right) = (text(left), text(right));
-    let same = |node: &str, pod: &str| {
-        let both = node.strip_prefix("node.free").zip(pod.strip_prefix("pod.requests"));
-        both.is_some_and(|(node, pod)| node == pod)
+/// Whether a check asks for room as NodeResourcesFit does: `node.free.cpu >= pod.requests.cpu`.
+fn asks_for_room(policy: &Policy, check: &Check) -> bool {
+    let Some(condition) = &check.condition else { return false };
+    let ExprKind::Compare(op, left, right) = &resolve_alias(policy, condition).kind else { return false };
+    let same = |node, pod| {
+        let resources = free_and_requested(policy, node, pod);
+        resources.is_some_and(|(free, requested)| same(policy, free, requested))
     };
     match (op, check.refuses_when) {
-        (CompareOp::GreaterEqual, false) | (CompareOp::Less, true) => same(&left, &right),
-        (CompareOp::LessEqual, false) | (CompareOp::Greater, true) => same(&right, &left),
+        (CompareOp::GreaterEqual, false) | (CompareOp::Less, true) => same(left, right),
+        (CompareOp::LessEqual, false) | (CompareOp::Greater, true) => same(right, left),
         _ => false,
     }
 }
@@ -153,93 +172,27 @@ impl Plan {
     fn of(compiled: &Arc<CompiledPolicy>, read: &input::Policies) -> Self {
         let policy = &*compiled.policy;
         let place = |span| crate::lang::policy_set::place(&read.sources, span);
-        let mut rules = Vec::new();
         let costs = Costs::new(policy, read.size);
-        let mut refusing = |name: String, point, checks: &[&Check], alone: Policy, span, cost: RuleCost| {
-            let mut all = Reads::default();
-            let mut latest = Stage::Const;
-            for check in checks {
-                crate::lang::policy_set::merge(&mut all, &check.reads);
-                latest = latest.max(check.condition.as_ref().map_or(Stage::Const, |c| stage_of(policy, c)));
-            }
-            for wait in alone.permits.iter().flat_map(|permit| &permit.waits) {
-                crate::lang::policy_set::merge(&mut all, &wait.reads);
-                latest = latest.max(stage_of(policy, &wait.until));
-            }
-            let evicting = checks.iter().any(|check| check.reason.resolvable);
-            let alone = Arc::new(CompiledPolicy::new(alone, &read.sources));
-            let wakes = wakes(&alone);
-            let reads = reads_of_node(&all);
-            let refuses = Some(Refusing {
-                eviction: evicting,
-                new_node: NewNode::of(&all),
-                autoscaler_knows: !checks.is_empty()
-                    && checks.iter().all(|check| asks_for_room(check, &read.sources)),
-                wakes,
-            });
-            rules.push(Rule { name, point, stage: latest, cost, reads, place: place(span), refuses });
-        };
-        for (at, check) in policy.gates.iter().enumerate() {
-            let alone = Policy { gates: vec![check.clone()], ..bare(policy) };
-            let name = if policy.gates.len() == 1 { "gate".into() } else { format!("gate {}", at + 1) };
-            refusing(name, "PreEnqueue", &[check], alone, check.span, costs.gate(check));
-        }
-        for prefilter in &policy.prefilters {
-            let checks: Vec<&Check> = prefilter
-                .statements
-                .iter()
-                .filter_map(|statement| match statement {
-                    PrefilterStatement::Check(check) => Some(check),
-                    PrefilterStatement::Only(_) => None,
-                })
-                .collect();
-            let alone = Policy { prefilters: vec![prefilter.clone()], ..bare(policy) };
-            refusing(
-                "prefilter".into(),
-                "PreFilter",
-                &checks,
-                alone,
-                prefilter.span,
-                costs.prefilter(prefilter),
-            );
-        }
-        for filter in &policy.filters {
-            let checks: Vec<&Check> = filter.checks.iter().collect();
-            let alone = Policy { filters: vec![filter.clone()], ..bare(policy) };
-            refusing(filter.name.to_string(), "Filter", &checks, alone, filter.span, costs.filter(filter));
-        }
-        for permit in &policy.permits {
-            let checks: Vec<&Check> = permit.checks.iter().collect();
-            let alone = Policy { permits: vec![permit.clone()], ..bare(policy) };
-            let span = permit.waits.first().map(|wait| wait.span).or(checks.first().map(|check| check.span));
-            refusing(
-                "permit".into(),
-                "Permit",
-                &checks,
-                alone,
-                span.unwrap_or(policy.span),
-                costs.permit(permit),
-            );
-        }
-        for score in &policy.scores {
-            let parts = score.gives.iter().flat_map(|give| give.value.iter().chain(&give.when));
-            let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
-            rules.push(Rule {
-                name: score.name.to_string(),
-                point: "Score",
-                stage: latest,
-                cost: costs.score(score),
-                reads: reads_of_node(&score.reads),
-                place: place(score.span),
-                refuses: None,
-            });
-        }
-        if let Some(queue) = &policy.queue {
-            let (name, point) = ("queue".to_owned(), "QueueSort");
-            let place = place(queue.span);
-            let (stage, cost) = (Stage::Pod, costs.queue(queue));
-            rules.push(Rule { name, point, stage, cost, reads: Vec::new(), place, refuses: None });
-        }
+        let mut rules: Vec<typed::Rule> =
+            policy.rules().filter(|rule| rule.point() != Point::Applies).collect();
+        rules.sort_by_key(|rule| position(rule.point()));
+        let gates = policy.gates.len();
+        let planned = rules.into_iter().enumerate().map(|(at, rule)| Rule {
+            name: match rule {
+                typed::Rule::Gate(_) if gates > 1 => format!("gate {}", at + 1),
+                _ => rule.name().to_owned(),
+            },
+            point: rule.point().name(),
+            stage: stage_of_rule(policy, rule),
+            cost: costs.rule(rule),
+            reads: match rule {
+                typed::Rule::Queue(_) => Vec::new(),
+                _ => reads_of_node(&reads_of(rule)),
+            },
+            place: place(place_of(rule)),
+            refuses: Refusing::of(compiled, rule),
+        });
+        let rules = planned.collect();
         let conditions: Vec<String> = policy
             .applies
             .iter()
@@ -376,17 +329,48 @@ fn list(words: &[String]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }
 
-/// The policy without its statements.
-fn bare(policy: &Policy) -> Policy {
-    Policy {
-        gates: Vec::new(),
-        queue: None,
-        prefilters: Vec::new(),
-        filters: Vec::new(),
-        scores: Vec::new(),
-        permits: Vec::new(),
-        ..policy.clone()
+/// Where a rule stands in the table: rules that refuse come first.
+fn position(point: Point) -> u8 {
+    match point {
+        Point::Applies => 0,
+        Point::PreEnqueue => 1,
+        Point::PreFilter => 2,
+        Point::Filter => 3,
+        Point::Permit => 4,
+        Point::Score => 5,
+        Point::QueueSort => 6,
     }
+}
+
+/// Where a rule is shown to be written: a permit by its first wait.
+fn place_of(rule: typed::Rule<'_>) -> Span {
+    let first = match rule {
+        typed::Rule::Permit(_) => {
+            rule.waits().map(|wait| wait.span).next().or(rule.checks().map(|check| check.span).next())
+        }
+        _ => None,
+    };
+    first.unwrap_or(rule.span())
+}
+
+/// Everything that a rule reads.
+fn reads_of(rule: typed::Rule<'_>) -> Reads {
+    let mut all = Reads::default();
+    rule.reads().for_each(|reads| all.merge(reads));
+    all
+}
+
+/// The latest stage of a rule's parts.
+fn stage_of_rule(policy: &Policy, rule: typed::Rule<'_>) -> Stage {
+    let parts = rule.statements().flat_map(|statement| {
+        let value = match statement {
+            typed::Statement::Give(_) | typed::Statement::Key(_) => statement.value(),
+            _ => None,
+        };
+        statement.condition().into_iter().chain(value)
+    });
+    let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
+    if rule.point() == Point::QueueSort { Stage::Pod } else { latest }
 }
 
 /// The latest stage of the conditions that an expression is made of.
@@ -422,12 +406,11 @@ fn field_name(path: &ReadPath) -> String {
     if path.of == ReadOf::NodePods { format!("pods on it: {name}") } else { name.to_owned() }
 }
 
-/// The events that wake a pod which the policy refused, as its plugin registers them.
-fn wakes(compiled: &Arc<CompiledPolicy>) -> Vec<String> {
-    let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
-    let registrations = plugin.enqueue_extensions().map(|extensions| extensions.events()).unwrap_or_default();
-    let keys: Vec<&str> = compiled
-        .reads
+/// The events that wake a pod which the rule refused, as the policy's plugin registers them.
+fn wakes(compiled: &CompiledPolicy, rule: typed::Rule<'_>, mut reads: Reads) -> Vec<String> {
+    let registrations = policy::registrations(compiled, [rule]);
+    reads.merge(&compiled.deciding);
+    let keys: Vec<&str> = reads
         .paths
         .keys()
         .filter(|path| {
@@ -441,7 +424,7 @@ fn wakes(compiled: &Arc<CompiledPolicy>) -> Vec<String> {
         let named = format!("labels {}", keys.join(", "));
         words.iter_mut().filter(|word| *word == "labels").for_each(|word| *word = named.clone());
     }
-    if compiled.reads.clock {
+    if reads.clock {
         words.push("time".to_owned());
     }
     words

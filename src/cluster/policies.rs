@@ -4,7 +4,6 @@
 use super::informers::Needs;
 use super::policy_store::{Compiled, Problem, Texts};
 use crate::diag::{Diagnostic, SourceMap};
-use crate::lang::analysis::fold;
 use crate::lang::compile as compile_text;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
@@ -136,13 +135,12 @@ fn shortened(message: &str) -> String {
 pub fn needs(policies: &[Policy]) -> Needs {
     let mut needs = Needs::default();
     for of in policies {
-        let mut policy = (*of.compiled.policy).clone();
-        fold::each_expression(&mut policy, &mut |whole: &mut Expr| look(whole, &mut needs));
+        of.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs));
     }
     needs
 }
 
-fn look(expr: &mut Expr, needs: &mut Needs) {
+fn look(expr: &Expr, needs: &mut Needs) {
     needs.any_namespace |= *expr.ty.present() == Type::Object(ObjectType::Namespace);
     if let ExprKind::ApiField(object, _) = &expr.kind {
         let ty = match &object.ty {
@@ -157,7 +155,7 @@ fn look(expr: &mut Expr, needs: &mut Needs) {
             _ => {}
         }
     }
-    walk::each_part_mut(expr, &mut |part| look(part, needs));
+    walk::each_part(expr, &mut |part| look(part, needs));
 }
 
 #[cfg(test)]

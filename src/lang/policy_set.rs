@@ -2,7 +2,7 @@
 //!
 //! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
 
-use super::typed::Policy;
+use super::typed::{Policy, Rule};
 use crate::diag::{SourceMap, Span};
 use crate::lang::analysis::preconditions::Filings;
 use crate::lang::codegen::{self, Statements};
@@ -44,7 +44,8 @@ impl CompiledPolicy {
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
         let statements = codegen::lower(&policy);
         let deciding = crate::lang::analysis::reads::deciding(&policy);
-        let reads = all_reads(&policy, &deciding);
+        let mut reads = deciding.clone();
+        policy.rules().flat_map(Rule::reads).for_each(|more| reads.merge(more));
         let sees_other_pods = !reads.groups.is_empty()
             || reads.paths.keys().any(|path| {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
@@ -122,46 +123,6 @@ fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
         hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
     }
     hasher.finish()
-}
-
-/// What a policy reads: its statements, and what decides whether it speaks of a pod.
-fn all_reads(policy: &Policy, deciding: &Reads) -> Reads {
-    let mut all = deciding.clone();
-    let checks = policy.gates.iter().chain(policy.filters.iter().flat_map(|filter| &filter.checks));
-    let checks = checks.chain(policy.permits.iter().flat_map(|permit| &permit.checks));
-    for check in checks {
-        merge(&mut all, &check.reads);
-    }
-    for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
-        match statement {
-            super::typed::PrefilterStatement::Check(check) => merge(&mut all, &check.reads),
-            super::typed::PrefilterStatement::Only(only) => merge(&mut all, &only.reads),
-        }
-    }
-    for score in &policy.scores {
-        merge(&mut all, &score.reads);
-    }
-    for wait in policy.permits.iter().flat_map(|permit| &permit.waits) {
-        merge(&mut all, &wait.reads);
-    }
-    if let Some(queue) = &policy.queue {
-        merge(&mut all, &queue.reads);
-    }
-    all
-}
-
-/// Adds the reads of one statement to those of others.
-pub fn merge(all: &mut Reads, more: &Reads) {
-    for (path, polarity) in &more.paths {
-        all.paths.entry(path.clone()).and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
-    }
-    all.clock |= more.clock;
-    all.keys.extend(more.keys.iter().cloned());
-    for group in &more.groups {
-        if !all.groups.contains(group) {
-            all.groups.push(*group);
-        }
-    }
 }
 
 /// The file and line of a span.

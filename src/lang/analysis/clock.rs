@@ -89,7 +89,7 @@ fn micros(value: &Value<'_>) -> Option<i64> {
 pub(in crate::lang) fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
     let known = match &expr.kind {
         ExprKind::Now => 1,
-        ExprKind::Let(id) => return slope(policy, &policy.lets.get(id.0 as usize)?.value),
+        ExprKind::Let(id) => return slope(policy, &policy[*id].value),
         ExprKind::Present(inner) => slope(policy, inner)?,
         ExprKind::Negate(inner) => -slope(policy, inner)?,
         ExprKind::Arithmetic(ArithmeticOp::Add, left, right) => slope(policy, left)? + slope(policy, right)?,
@@ -113,14 +113,10 @@ pub(in crate::lang) fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
 pub fn reads_clock(policy: &Policy, expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Now => true,
-        ExprKind::Let(id) => policy.lets.get(id.0 as usize).is_some_and(|of| reads_clock(policy, &of.value)),
-        ExprKind::Group(id) => policy
-            .groups
-            .get(id.0 as usize)
-            .is_some_and(|group| group.rest.iter().any(|condition| reads_clock(policy, condition))),
+        ExprKind::Let(id) => reads_clock(policy, &policy[*id].value),
+        ExprKind::Group(id) => policy[*id].rest.iter().any(|condition| reads_clock(policy, condition)),
         ExprKind::CallDef(def, args) => {
-            args.iter().any(|arg| reads_clock(policy, arg))
-                || policy.defs.get(def.0 as usize).is_some_and(|def| reads_clock(policy, &def.body))
+            args.iter().any(|arg| reads_clock(policy, arg)) || reads_clock(policy, &policy[*def].body)
         }
         _ => parts(expr).into_iter().any(|child| reads_clock(policy, child)),
     }

@@ -8,7 +8,7 @@
 use super::cost;
 use crate::lang::eval::interpret;
 use crate::lang::typed::walk;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Let, Param, Policy, PrefilterStatement, ReasonPart};
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Let, Param, Policy};
 use crate::lang::types::value::{Constant, Value};
 
 /// What constants may refer to.
@@ -132,7 +132,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
 pub fn fold(mut policy: Policy) -> Policy {
     let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
     let tables = Tables { params: &params, lets: &lets, defs: &defs };
-    each_expression(&mut policy, &mut |expr| fold_expr(expr, tables));
+    policy.for_each_expr_mut(&mut |expr| fold_expr(expr, tables));
     policy
 }
 
@@ -145,76 +145,4 @@ fn fold_expr(expr: &mut Expr, tables: Tables<'_>) {
         return;
     }
     walk::each_part_mut(expr, &mut |part| fold_expr(part, tables));
-}
-
-/// Calls `f` for every whole expression of a policy.
-pub fn each_expression(policy: &mut Policy, f: &mut impl FnMut(&mut Expr)) {
-    policy.applies.iter_mut().for_each(&mut *f);
-    for of in &mut policy.lets {
-        f(&mut of.value);
-        if let Some(crate::lang::typed::Missing::Reject(reason)) = &mut of.missing {
-            reason_expressions(reason, f);
-        }
-    }
-    policy.defs.iter_mut().for_each(|def| f(&mut def.body));
-    for group in &mut policy.groups {
-        for key in &mut group.keys {
-            f(&mut key.member);
-            f(&mut key.pod);
-        }
-        group.rest.iter_mut().for_each(&mut *f);
-    }
-    let check = |check: &mut crate::lang::typed::Check, f: &mut dyn FnMut(&mut Expr)| {
-        if let Some(condition) = &mut check.condition {
-            f(condition);
-        }
-        reason_expressions(&mut check.reason, &mut |expr| f(expr));
-    };
-    policy.gates.iter_mut().for_each(|gate| check(gate, f));
-    if let Some(queue) = &mut policy.queue {
-        queue.keys.iter_mut().for_each(|key| f(&mut key.value));
-    }
-    for prefilter in &mut policy.prefilters {
-        for statement in &mut prefilter.statements {
-            match statement {
-                PrefilterStatement::Check(of) => check(of, f),
-                PrefilterStatement::Only(only) => {
-                    f(&mut only.nodes);
-                    if let Some(when) = &mut only.when {
-                        f(when);
-                    }
-                }
-            }
-        }
-    }
-    for filter in &mut policy.filters {
-        filter.checks.iter_mut().for_each(|of| check(of, f));
-    }
-    for score in &mut policy.scores {
-        for give in &mut score.gives {
-            if let Some(when) = &mut give.when {
-                f(when);
-            }
-            if let Some(value) = &mut give.value {
-                f(value);
-            }
-        }
-    }
-    for permit in &mut policy.permits {
-        permit.checks.iter_mut().for_each(|of| check(of, f));
-        for wait in &mut permit.waits {
-            f(&mut wait.patience);
-            f(&mut wait.until);
-            reason_expressions(&mut wait.reason, f);
-        }
-    }
-}
-
-fn reason_expressions(reason: &mut crate::lang::typed::Reason, f: &mut impl FnMut(&mut Expr)) {
-    for part in &mut reason.parts {
-        if let ReasonPart::Hole(hole) = part {
-            f(hole);
-        }
-    }
-    reason.details.iter_mut().for_each(|(_, value)| f(value));
 }

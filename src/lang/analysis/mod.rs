@@ -5,5 +5,6 @@ pub mod cost;
 pub mod fold;
 pub mod preconditions;
 pub mod reads;
-pub(in crate::lang) mod shape;
+pub mod same;
+pub mod shape;
 pub mod stage;

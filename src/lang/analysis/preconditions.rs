@@ -87,9 +87,9 @@ fn text(value: &Constant) -> Option<Symbol> {
 
 /// `pod.namespace`, `pod.labels["k"]` and the like: the field and the constant key.
 fn pod_path(policy: &Policy, path: &Expr) -> Option<(&'static str, Option<Symbol>)> {
-    match &shape::peel(policy, path).kind {
+    match &shape::resolve_alias(policy, path).kind {
         ExprKind::Field(object, field) => {
-            let is_pod = matches!(shape::peel(policy, object).kind, ExprKind::Root(Root::Pod));
+            let is_pod = matches!(shape::resolve_alias(policy, object).kind, ExprKind::Root(Root::Pod));
             is_pod.then(|| (field.def().name, None))
         }
         ExprKind::Index(object, key) => {

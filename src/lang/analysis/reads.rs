@@ -7,93 +7,92 @@ use crate::lang::syntax::ast::Resolvable;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::{
-    ArithmeticOp, Check, CompareOp, Expr, ExprKind, MacroKind, Policy, PrefilterStatement, Reason, Root,
-    SlotId,
+    ArithmeticOp, Check, CompareOp, Expr, ExprKind, MacroKind, Point, Policy, PrefilterStatement, Reason,
+    Root, Rule, RuleMut, SlotId, Statement,
 };
 use crate::lang::types::value::Value;
 use rustc_hash::FxHashMap;
 
-/// Fills in the reads of all statements, and what follows for their reasons.
-pub(in crate::lang) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let mut taken = std::mem::take(&mut policy.gates);
-    taken.iter_mut().for_each(|check| derive_check(policy, check, diagnostics));
-    policy.gates = taken;
-
-    let mut prefilters = std::mem::take(&mut policy.prefilters);
-    for statement in prefilters.iter_mut().flat_map(|prefilter| &mut prefilter.statements) {
-        match statement {
-            PrefilterStatement::Check(check) => derive_check(policy, check, diagnostics),
-            PrefilterStatement::Only(only) => {
-                let mut walk = Walk::new(policy);
-                walk.expr(&only.nodes, Polarity::Any);
-                if let Some(when) = &only.when {
-                    walk.expr(when, Polarity::Down);
-                }
-                only.reads = walk.done();
-            }
+/// Fills in the reads of all statements, and whether evicting pods can help where they refuse.
+pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
+    let found: Vec<Reads> = policy.rules().flat_map(|rule| reads_of(policy, rule)).collect();
+    for ((reads, reason), found) in policy.rules_mut().flat_map(places).zip(found) {
+        if let Some(reason) = reason {
+            derive_reason(reason, &found, diagnostics);
         }
+        *reads = found;
     }
-    policy.prefilters = prefilters;
+}
 
-    let mut filters = std::mem::take(&mut policy.filters);
-    for check in filters.iter_mut().flat_map(|filter| &mut filter.checks) {
-        derive_check(policy, check, diagnostics);
-    }
-    policy.filters = filters;
-
-    let mut scores = std::mem::take(&mut policy.scores);
-    for score in &mut scores {
-        let mut walk = Walk::new(policy);
-        for give in &score.gives {
-            if let Some(when) = &give.when {
-                walk.expr(when, Polarity::Any);
-            }
-            if let Some(value) = &give.value {
-                walk.expr(value, if score.reversed { Polarity::Down } else { Polarity::Up });
-            }
-        }
-        score.reads = walk.done();
-    }
-    policy.scores = scores;
-
-    let mut permits = std::mem::take(&mut policy.permits);
-    for permit in &mut permits {
-        permit.checks.iter_mut().for_each(|check| derive_check(policy, check, diagnostics));
-        for wait in &mut permit.waits {
+/// The reads of a rule's statements, or of the whole rule where it keeps them as one.
+fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
+    let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
+    match rule {
+        // Kept of the whole policy: see `deciding`.
+        Rule::Applies(_) | Rule::Guard(_) => return Vec::new(),
+        Rule::Queue(queue) => {
             let mut walk = Walk::new(policy);
-            walk.expr(&wait.until, Polarity::Up);
-            wait.reads = walk.done();
-            derive_reason(&mut wait.reason, &wait.reads, diagnostics);
+            queue.keys.iter().for_each(|key| walk.expr(&key.value, up_if(key.descending)));
+            return vec![walk.done()];
         }
+        Rule::Score(score) => {
+            let mut walk = Walk::new(policy);
+            for give in &score.gives {
+                give.when.iter().for_each(|when| walk.expr(when, Polarity::Any));
+                give.value.iter().for_each(|value| walk.expr(value, up_if(!score.reversed)));
+            }
+            return vec![walk.done()];
+        }
+        _ => {}
     }
-    policy.permits = permits;
-
-    if let Some(mut queue) = policy.queue.take() {
+    let of_statement = |statement: Statement<'_>| {
         let mut walk = Walk::new(policy);
-        for key in &queue.keys {
-            walk.expr(&key.value, if key.descending { Polarity::Up } else { Polarity::Down });
+        if let Statement::Only(only) = statement {
+            walk.expr(&only.nodes, Polarity::Any);
         }
-        queue.reads = walk.done();
-        policy.queue = Some(queue);
+        let holding_helps = match statement {
+            Statement::Check(check) => !check.refuses_when,
+            Statement::Only(_) => false,
+            _ => true,
+        };
+        statement.condition().iter().for_each(|condition| walk.expr(condition, up_if(holding_helps)));
+        walk.done()
+    };
+    rule.statements().map(of_statement).collect()
+}
+
+/// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on them.
+fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
+    fn check(of: &mut Check) -> (&mut Reads, Option<&mut Reason>) {
+        (&mut of.reads, Some(&mut of.reason))
+    }
+    match rule {
+        RuleMut::Gate(of) => vec![check(of)],
+        RuleMut::Queue(of) => vec![(&mut of.reads, None)],
+        RuleMut::Score(of) => vec![(&mut of.reads, None)],
+        RuleMut::Filter(of) => of.checks.iter_mut().map(check).collect(),
+        RuleMut::Prefilter(of) => {
+            let statements = of.statements.iter_mut().map(|statement| match statement {
+                PrefilterStatement::Check(of) => check(of),
+                PrefilterStatement::Only(of) => (&mut of.reads, None),
+            });
+            statements.collect()
+        }
+        RuleMut::Permit(of) => {
+            let waits = of.waits.iter_mut().map(|of| (&mut of.reads, Some(&mut of.reason)));
+            of.checks.iter_mut().map(check).chain(waits).collect()
+        }
     }
 }
 
 /// What decides whether a policy speaks of a pod at all: `applies when`, and lets with `missing`.
 pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
     let mut walk = Walk::new(policy);
-    policy.applies.iter().for_each(|condition| walk.expr(condition, Polarity::Any));
-    let guards = policy.lets.iter().filter(|of| of.missing.is_some());
-    guards.for_each(|of| walk.expr(&of.value, Polarity::Any));
-    walk.done()
-}
-
-fn derive_check(policy: &Policy, check: &mut Check, diagnostics: &mut Vec<Diagnostic>) {
-    let mut walk = Walk::new(policy);
-    if let Some(condition) = &check.condition {
-        walk.expr(condition, if check.refuses_when { Polarity::Down } else { Polarity::Up });
+    for statement in policy.rules_at(Point::Applies).flat_map(Rule::statements) {
+        let looked_at = statement.condition().or(statement.value());
+        looked_at.iter().for_each(|expr| walk.expr(expr, Polarity::Any));
     }
-    check.reads = walk.done();
-    derive_reason(&mut check.reason, &check.reads, diagnostics);
+    walk.done()
 }
 
 fn derive_reason(reason: &mut Reason, reads: &Reads, diagnostics: &mut Vec<Diagnostic>) {
@@ -143,9 +142,7 @@ impl<'p> Walk<'p> {
         Walk { policy, reads: Reads::default(), slots: FxHashMap::default() }
     }
 
-    fn done(mut self) -> Reads {
-        self.reads.groups.sort_unstable();
-        self.reads.groups.dedup();
+    fn done(self) -> Reads {
         self.reads
     }
 
@@ -168,7 +165,7 @@ impl<'p> Walk<'p> {
             ExprKind::Root(Root::Nominated) => Some(ReadOf::Nominated),
             ExprKind::Group(_) => Some(ReadOf::Group),
             ExprKind::Slot(slot) => self.slots.get(slot).copied(),
-            ExprKind::Let(id) => self.owner(&self.policy.lets[id.0 as usize].value),
+            ExprKind::Let(id) => self.owner(&self.policy[*id].value),
             ExprKind::Present(inner) => self.owner(inner),
             ExprKind::Field(object, field) => {
                 let of = self.owner(object)?;
@@ -230,7 +227,7 @@ impl<'p> Walk<'p> {
             ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => {}
             ExprKind::Let(id) => {
                 let policy = self.policy;
-                self.expr(&policy.lets[id.0 as usize].value, polarity);
+                self.expr(&policy[*id].value, polarity);
             }
             ExprKind::Root(root) => match root {
                 Root::Nodes => self.add(ReadOf::Nodes, None, None, polarity),
@@ -239,10 +236,10 @@ impl<'p> Walk<'p> {
                 Root::Pod | Root::Namespace | Root::Node => {}
             },
             ExprKind::Group(id) => {
-                self.reads.groups.push(id.0);
+                self.reads.groups.insert(*id);
                 self.add(ReadOf::Group, None, None, polarity);
                 let policy = self.policy;
-                let group = &policy.groups[id.0 as usize];
+                let group = &policy[*id];
                 self.slots.insert(group.slot, ReadOf::Group);
                 for key in &group.keys {
                     let mut member = Walk { reads: Reads::default(), slots: self.slots.clone(), ..*self };
@@ -351,7 +348,7 @@ impl<'p> Walk<'p> {
             }
             ExprKind::CallDef(id, args) => {
                 let policy = self.policy;
-                let def = &policy.defs[id.0 as usize];
+                let def = &policy[*id];
                 for (slot, arg) in def.parameters.iter().zip(args) {
                     if let Some(of) = self.owner(arg) {
                         // The same def may be called for another object too.

@@ -17,22 +17,19 @@ pub enum Part {
 }
 
 /// The expression behind lets, proofs of presence and brackets.
-pub fn peel<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
+pub fn resolve_alias<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
     match &expr.kind {
-        ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
-            Some(of) if of.missing.is_none() => peel(policy, &of.value),
-            _ => expr,
-        },
-        ExprKind::Present(inner) => peel(policy, inner),
+        ExprKind::Let(id) if policy[*id].missing.is_none() => resolve_alias(policy, &policy[*id].value),
+        ExprKind::Present(inner) => resolve_alias(policy, inner),
         _ => expr,
     }
 }
 
 /// The value of an expression that is a constant, a param or a let of these.
 pub fn constant(policy: &Policy, expr: &Expr) -> Option<Constant> {
-    match &peel(policy, expr).kind {
+    match &resolve_alias(policy, expr).kind {
         ExprKind::Constant(constant) => Some(constant.clone()),
-        ExprKind::Param(param) => Some(policy.params.get(param.0 as usize)?.value.clone()),
+        ExprKind::Param(param) => Some(policy[*param].value.clone()),
         _ => None,
     }
 }
@@ -43,14 +40,14 @@ fn text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
 
 /// A field of `node`.
 fn node_field(policy: &Policy, expr: &Expr) -> Option<FieldId> {
-    let ExprKind::Field(object, field) = &peel(policy, expr).kind else { return None };
-    let is_node = matches!(peel(policy, object).kind, ExprKind::Root(Root::Node));
+    let ExprKind::Field(object, field) = &resolve_alias(policy, expr).kind else { return None };
+    let is_node = matches!(resolve_alias(policy, object).kind, ExprKind::Root(Root::Node));
     (is_node && field.def().owner == ObjectType::Node).then_some(*field)
 }
 
 /// `node.labels["key"]` with a constant key.
 pub fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
-    let ExprKind::Index(labels, key) = &peel(policy, expr).kind else { return None };
+    let ExprKind::Index(labels, key) = &resolve_alias(policy, expr).kind else { return None };
     (node_field(policy, labels)?.def().name == "labels").then(|| text(policy, key)).flatten()
 }
 
@@ -66,7 +63,7 @@ pub fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
 
 /// `node.free["resource"]` and the like, with a constant name.
 pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
-    let ExprKind::Resource(resources, name) = &peel(policy, expr).kind else { return None };
+    let ExprKind::Resource(resources, name) = &resolve_alias(policy, expr).kind else { return None };
     let part = match node_field(policy, resources)?.def().name {
         "allocatable" => Part::Allocatable,
         "requested" => Part::Requested,
@@ -79,4 +76,20 @@ pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
 /// `node.unschedulable`
 pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
     node_field(policy, expr).is_some_and(|field| field.def().name == "unschedulable")
+}
+
+/// The amount of a resource that `node.free` names, and the one that `pod.requests` names: the
+/// resource.
+pub fn free_and_requested<'p>(
+    policy: &'p Policy,
+    node: &'p Expr,
+    pod: &'p Expr,
+) -> Option<(&'p Expr, &'p Expr)> {
+    let resource_of = |expr: &'p Expr, owner: Root, name: &str| {
+        let ExprKind::Resource(resources, resource) = &resolve_alias(policy, expr).kind else { return None };
+        let ExprKind::Field(object, field) = &resolve_alias(policy, resources).kind else { return None };
+        let of_owner = matches!(&resolve_alias(policy, object).kind, ExprKind::Root(root) if *root == owner);
+        (of_owner && field.def().name == name).then_some(&**resource)
+    };
+    resource_of(node, Root::Node, "free").zip(resource_of(pod, Root::Pod, "requests"))
 }

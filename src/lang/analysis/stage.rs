@@ -81,10 +81,7 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
             }
             depends(policy, expr, &mut Vec::new()).stage()
         }
-        ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
-            Some(of) => stage(policy, &of.value),
-            None => Stage::Pod,
-        },
+        ExprKind::Let(id) => stage(policy, &policy[*id].value),
         _ if crate::lang::codegen::lookups::answer_keys(policy, expr).is_some() => Stage::Index,
         _ => depends(policy, expr, &mut Vec::new()).stage(),
     }
@@ -121,35 +118,26 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
     let pod = Depends { pod: true, ..Depends::default() };
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Param(_) => Depends::default(),
-        ExprKind::Let(id) => {
-            // A let sees no slot but its own.
-            policy.lets.get(id.0 as usize).map_or(pod, |of| depends(policy, &of.value, &mut Vec::new()))
-        }
+        // A let sees no slot but its own.
+        ExprKind::Let(id) => depends(policy, &policy[*id].value, &mut Vec::new()),
         ExprKind::Slot(slot) => Depends { free: !bound.contains(&slot.0), ..Depends::default() },
         ExprKind::Root(Root::Node) => Depends { node: true, ..Depends::default() },
         ExprKind::Root(_) | ExprKind::Now => pod,
-        ExprKind::Group(group) => match policy.groups.get(group.0 as usize) {
-            Some(group) => {
-                let mut of = pod;
-                let mut inner = vec![group.slot.0];
-                for condition in &group.rest {
-                    of = of.join(depends(policy, condition, &mut inner));
-                }
-                of
-            }
-            None => pod,
-        },
+        ExprKind::Group(group) => {
+            let group = &policy[*group];
+            let mut inner = vec![group.slot.0];
+            let conditions = group.rest.iter();
+            conditions.fold(pod, |of, condition| of.join(depends(policy, condition, &mut inner)))
+        }
         // A field of a pod or node that is reached otherwise than by `node` depends on the snapshot.
         ExprKind::Field(object, _) | ExprKind::ApiField(object, _) => {
             let of = depends(policy, object, bound);
             if of.node { of } else { of.join(pod) }
         }
         ExprKind::CallDef(def, _) => {
-            let of = policy.defs.get(def.0 as usize).map(|def| {
-                let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
-                depends(policy, &def.body, &mut inner)
-            });
-            parts_depend(policy, expr, bound).join(of.unwrap_or_default())
+            let def = &policy[*def];
+            let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
+            parts_depend(policy, expr, bound).join(depends(policy, &def.body, &mut inner))
         }
         ExprKind::Macro(of) => {
             let mut all = depends(policy, &of.over, bound);

@@ -488,7 +488,7 @@ impl Lowering<'_> {
             return RangeBool::Unschedulable;
         }
         let policy = self.policy;
-        match &shape::peel(policy, expr).kind {
+        match &shape::resolve_alias(policy, expr).kind {
             ExprKind::Not(inner) => RangeBool::Not(Box::new(self.range_bool(inner, leaves))),
             ExprKind::And(left, right) => RangeBool::And(
                 Box::new(self.range_bool(left, leaves)),
@@ -561,7 +561,7 @@ impl Lowering<'_> {
         if let Some((part, name)) = shape::node_resource(policy, expr) {
             return RangeNumber::Column(part, leaves.resource(name));
         }
-        match &shape::peel(policy, expr).kind {
+        match &shape::resolve_alias(policy, expr).kind {
             ExprKind::Arithmetic(op, left, right) if is_plain_whole(left) && is_plain_whole(right) => {
                 let make = match op {
                     ArithmeticOp::Add => RangeNumber::Add,
@@ -592,13 +592,13 @@ impl Lowering<'_> {
         if let Some(register) = self.register(expr) {
             return RangeFloat::Register(register);
         }
-        match &shape::peel(policy, expr).kind {
+        match &shape::resolve_alias(policy, expr).kind {
             ExprKind::Widen(inner) if is_plain_whole(inner) => {
                 RangeFloat::Widen(self.range_number(inner, leaves))
             }
             ExprKind::Coalesce(quotient, otherwise) => {
                 if let ExprKind::Arithmetic(ArithmeticOp::Divide, left, right) =
-                    &shape::peel(policy, quotient).kind
+                    &shape::resolve_alias(policy, quotient).kind
                     && left.ty.is_unit()
                     && right.ty.is_unit()
                     && let Some(otherwise) = shape::constant(policy, otherwise).and_then(|c| c.as_float())

@@ -214,8 +214,10 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
 
 /// Whether two paths of `node` are the same.
 fn same_path(policy: &Policy, left: &Expr, right: &Expr) -> bool {
-    let (left, right) =
-        (crate::lang::analysis::shape::peel(policy, left), crate::lang::analysis::shape::peel(policy, right));
+    let (left, right) = (
+        crate::lang::analysis::shape::resolve_alias(policy, left),
+        crate::lang::analysis::shape::resolve_alias(policy, right),
+    );
     match (&left.kind, &right.kind) {
         (ExprKind::Root(left), ExprKind::Root(right)) => left == right,
         (ExprKind::Field(a, left), ExprKind::Field(b, right)) => left == right && same_path(policy, a, b),

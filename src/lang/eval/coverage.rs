@@ -5,7 +5,7 @@ use super::interpret::Shown;
 use crate::diag::Span;
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::{Expr, ExprKind, Policy, PrefilterStatement};
+use crate::lang::typed::{Expr, ExprKind, Policy, Rule, Statement};
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
 
@@ -41,9 +41,8 @@ impl Coverage {
         let mut coverage = Self::default();
         for compiled in policies {
             let policy = &*compiled.policy;
-            for condition in conditions(policy) {
-                coverage.add(policy, condition);
-            }
+            let statements = policy.rules().flat_map(Rule::statements);
+            statements.filter_map(Statement::condition).for_each(|of| coverage.add(policy, of));
         }
         // A condition stands before those that it is made of.
         coverage.conditions.sort_by_key(|of| (of.span.source, of.span.start, std::cmp::Reverse(of.span.end)));
@@ -99,31 +98,14 @@ impl Coverage {
     }
 }
 
-/// The conditions of all statements of a policy.
-fn conditions(policy: &Policy) -> Vec<&Expr> {
-    let mut found: Vec<&Expr> = policy.applies.iter().collect();
-    let checks = policy.gates.iter().chain(policy.filters.iter().flat_map(|filter| &filter.checks));
-    let checks = checks.chain(policy.permits.iter().flat_map(|permit| &permit.checks));
-    found.extend(checks.filter_map(|check| check.condition.as_ref()));
-    for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
-        found.extend(match statement {
-            PrefilterStatement::Check(check) => check.condition.as_ref(),
-            PrefilterStatement::Only(only) => only.when.as_ref(),
-        });
-    }
-    found.extend(policy.scores.iter().flat_map(|score| &score.gives).filter_map(|give| give.when.as_ref()));
-    found.extend(policy.permits.iter().flat_map(|permit| &permit.waits).map(|wait| &wait.until));
-    found
-}
-
 /// The condition behind negations and names: `!x` is seen when `x` is.
 fn meant<'p>(policy: &'p Policy, condition: &'p Expr) -> &'p Expr {
     match &condition.kind {
         // `a != b` is `!(a == b)`, at one place.
         ExprKind::Not(inner) if inner.span == condition.span => condition,
         ExprKind::Not(inner) | ExprKind::Present(inner) | ExprKind::Widen(inner) => meant(policy, inner),
-        ExprKind::Let(id) => match policy.lets.get(id.0 as usize) {
-            Some(of) if of.value.ty == Type::Bool => meant(policy, &of.value),
+        ExprKind::Let(id) => match &policy[*id].value {
+            value if value.ty == Type::Bool => meant(policy, value),
             _ => condition,
         },
         _ => condition,

@@ -128,20 +128,16 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     fn compute(&mut self, expr: &Expr) -> Value<'a> {
         match &expr.kind {
             ExprKind::Constant(constant) => constant.clone(),
-            ExprKind::Param(param) => {
-                self.policy.params.get(param.0 as usize).map_or(Value::Absent, |param| param.value.clone())
-            }
+            ExprKind::Param(param) => self.policy[*param].value.clone(),
             ExprKind::Let(id) => {
-                let (policy, at) = (self.policy, id.0 as usize);
-                if let Some(Some(known)) = self.lets.get(at) {
+                let policy = self.policy;
+                if let Some(known) = &self.lets[id.index()] {
                     return known.clone();
                 }
-                let value = policy.lets.get(at).map_or(Value::Absent, |of| self.value(&of.value));
+                let value = self.value(&policy[*id].value);
                 // While the clock is watched a let counts each time it is used.
-                if self.clock.is_none()
-                    && let Some(place) = self.lets.get_mut(at)
-                {
-                    *place = Some(value.clone());
+                if self.clock.is_none() {
+                    self.lets[id.index()] = Some(value.clone());
                 }
                 value
             }
@@ -255,7 +251,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::CallDef(def, args) => {
                 let policy = self.policy;
-                let Some(def) = policy.defs.get(def.0 as usize) else { return Value::Absent };
+                let def = &policy[*def];
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 for (slot, value) in def.parameters.iter().zip(args) {
                     self.bind(*slot, value);
@@ -274,7 +270,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     /// The members of a group, for the pod of the context, ordered by key.
     fn group(&mut self, id: GroupId) -> Value<'a> {
         let policy = self.policy;
-        let Some(group) = policy.groups.get(id.0 as usize) else { return Value::List(Arc::from([])) };
+        let group = &policy[id];
         let mut members = Vec::new();
         for pod in self.context.pods() {
             self.step(1);
@@ -412,10 +408,9 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.shown(inner, reached),
             ExprKind::Let(id) => {
                 let policy = self.policy;
-                if let Some(of) = policy.lets.get(id.0 as usize)
-                    && of.value.ty == Type::Bool
-                {
-                    parts.push(self.shown(&of.value, reached));
+                let value = &policy[*id].value;
+                if value.ty == Type::Bool {
+                    parts.push(self.shown(value, reached));
                 }
             }
             // `a != b` is `!(a == b)`, at one place: it has the parts of the comparison.

@@ -5,7 +5,6 @@
 //! be silenced by `// bayplan: allow(slug) because …`; what a comment silences for nothing is a finding too.
 
 mod rules;
-mod same;
 mod shadow;
 
 pub use rules::LINTS;

@@ -4,10 +4,10 @@
 //! Called by `lang::compile` for every policy without a mistake. A condition is taken as a set of parts that must all
 //! hold; one that has all the parts of an earlier one, or narrower ones, holds only where that one does.
 
-use super::same::same;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::analysis::shape::{constant, peel};
-use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Policy, PrefilterStatement, Score};
+use crate::lang::analysis::same::same;
+use crate::lang::analysis::shape::{constant, resolve_alias};
+use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
 use crate::lang::types::Type;
 use std::cmp::Ordering;
 
@@ -19,14 +19,8 @@ type Parts<'p> = Vec<(&'p Expr, bool)>;
 
 /// Says what can never matter because of what stands above it.
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let gates: Vec<&Check> = policy.gates.iter().collect();
-    let prefilters = policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
-    let prefilters = prefilters.filter_map(|statement| match statement {
-        PrefilterStatement::Check(check) => Some(check),
-        PrefilterStatement::Only(_) => None,
-    });
-    let filters: Vec<&Check> = policy.filters.iter().flat_map(|filter| &filter.checks).collect();
-    for checks in [gates, prefilters.collect(), filters] {
+    for point in [Point::PreEnqueue, Point::PreFilter, Point::Filter] {
+        let checks: Vec<&Check> = policy.rules_at(point).flat_map(Rule::checks).collect();
         refusals(policy, &checks, diagnostics);
     }
     for score in &policy.scores {
@@ -144,7 +138,7 @@ fn same_score(policy: &Policy, left: &Score, right: &Score) -> bool {
 
 /// The parts of a condition that holds (`truth`), or does not.
 fn split<'p>(policy: &'p Policy, expr: &'p Expr, truth: bool, parts: &mut Parts<'p>) {
-    let peeled = if expr.ty == Type::Bool { peel(policy, expr) } else { expr };
+    let peeled = if expr.ty == Type::Bool { resolve_alias(policy, expr) } else { expr };
     match (&peeled.kind, truth) {
         (ExprKind::And(left, right), true) | (ExprKind::Or(left, right), false) => {
             split(policy, left, truth, parts);

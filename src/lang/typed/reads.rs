@@ -5,6 +5,7 @@
 
 use crate::lang::language::fields::FieldId;
 use crate::lang::syntax::ast::Text;
+use crate::lang::typed::GroupId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All that is looked at, without repetition, in a fixed order.
@@ -14,39 +15,23 @@ pub struct Reads {
     pub paths: BTreeMap<ReadPath, Polarity>,
     /// `now()` or a function that reads the clock.
     pub clock: bool,
-    /// Groups, by their index in the policy.
-    pub groups: Vec<u32>,
+    /// Groups.
+    pub groups: BTreeSet<GroupId>,
     /// Of the paths those of members by which groups are kept: all members have the same value there.
     pub keys: BTreeSet<ReadPath>,
 }
 
 impl Reads {
-    /// Whether something below `spec`, `status` or `metadata` of pods, nodes and namespaces is looked at: then
-    /// these objects must be kept whole.
-    pub fn needs_whole(&self) -> Whole {
-        let mut whole = Whole::default();
-        for path in self.paths.keys().filter(|path| path.field.is_none() && path.key.is_some()) {
-            match path.of {
-                ReadOf::Pod | ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => {
-                    whole.pods = true;
-                }
-                ReadOf::Node | ReadOf::Nodes => whole.nodes = true,
-                ReadOf::Namespace => whole.namespaces = true,
-            }
+    /// Adds what another part looks at.
+    pub fn merge(&mut self, more: &Reads) {
+        for (path, polarity) in &more.paths {
+            let known = self.paths.entry(path.clone());
+            known.and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
         }
-        whole
+        self.clock |= more.clock;
+        self.groups.extend(&more.groups);
+        self.keys.extend(more.keys.iter().cloned());
     }
-}
-
-/// Which objects must be kept whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Whole {
-    /// Pods.
-    pub pods: bool,
-    /// Nodes.
-    pub nodes: bool,
-    /// Namespaces.
-    pub namespaces: bool,
 }
 
 /// A field that is looked at, from the object whose change moves it.

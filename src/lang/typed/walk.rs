@@ -90,22 +90,13 @@ pub fn any(policy: &Policy, expr: &Expr, test: &mut dyn FnMut(&Expr) -> bool) ->
     if test(expr) {
         return true;
     }
-    match &expr.kind {
-        ExprKind::Let(id) => {
-            if let Some(of) = policy.lets.get(id.0 as usize)
-                && any(policy, &of.value, test)
-            {
-                return true;
-            }
-        }
-        ExprKind::CallDef(id, _) => {
-            if let Some(def) = policy.defs.get(id.0 as usize)
-                && any(policy, &def.body, test)
-            {
-                return true;
-            }
-        }
-        _ => {}
+    let defined = match &expr.kind {
+        ExprKind::Let(id) => Some(&policy[*id].value),
+        ExprKind::CallDef(id, _) => Some(&policy[*id].body),
+        _ => None,
+    };
+    if defined.is_some_and(|defined| any(policy, defined, test)) {
+        return true;
     }
     let mut found = false;
     each_part(expr, &mut |part| found = found || any(policy, part, test));

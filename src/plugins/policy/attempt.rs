@@ -107,7 +107,7 @@ impl PolicyPlugin {
                 Missing::Skip => Absent::Skip,
                 Missing::Reject(reason) => Absent::Refused(refusal(&self.compiled, reason, context)),
                 Missing::Error => {
-                    let name = self.compiled.policy.lets.get(guard.id.0 as usize).map_or("", |of| &of.name);
+                    let name = &self.compiled.policy[guard.id].name;
                     Absent::Refused(Status::error(format!("{}: `{name}` is absent", self.compiled.name())))
                 }
             };

@@ -7,7 +7,7 @@ use crate::lang::analysis::clock::{next_minute, reads_clock};
 use crate::lang::analysis::stage::depends;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::{Expr, PrefilterStatement};
+use crate::lang::typed::{Expr, Point, Policy, Statement};
 use crate::model::Time;
 
 /// Conditions that look at the node are solved for each node, as long as that takes no more evaluations than this; else
@@ -25,28 +25,27 @@ pub(super) struct Clocked {
 }
 
 impl Clocked {
-    pub(super) fn of(policy: &crate::lang::typed::Policy) -> Self {
+    pub(super) fn of(policy: &Policy) -> Self {
         let mut all = Self { pod: Vec::new(), nodes: Vec::new(), permit: Vec::new() };
-        let clocked = |expr: &&Expr| reads_clock(policy, expr);
-        let guards = policy.lets.iter().filter(|of| of.missing.is_some()).map(|of| &of.value);
-        let gates = policy.gates.iter().filter_map(|check| check.condition.as_ref());
-        all.pod.extend(policy.applies.iter().chain(guards).chain(gates).filter(clocked).cloned());
-        for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
-            let parts: Vec<&Expr> = match statement {
-                PrefilterStatement::Check(check) => check.condition.iter().collect(),
-                PrefilterStatement::Only(only) => only.when.iter().chain([&only.nodes]).collect(),
-            };
-            all.pod.extend(parts.into_iter().filter(clocked).cloned());
-        }
-        for check in policy.filters.iter().flat_map(|filter| &filter.checks) {
-            let Some(condition) = check.condition.as_ref().filter(clocked) else { continue };
-            let of_node = depends(policy, condition, &mut Vec::new()).node;
-            if of_node { &mut all.nodes } else { &mut all.pod }.push(condition.clone());
-        }
-        for permit in &policy.permits {
-            let checks = permit.checks.iter().filter_map(|check| check.condition.as_ref());
-            let waits = permit.waits.iter().map(|wait| &wait.until);
-            all.permit.extend(checks.chain(waits).filter(clocked).cloned());
+        for rule in policy.rules() {
+            for statement in rule.statements() {
+                // How long a wait lasts is decided when it begins; scores and keys refuse no pod.
+                let value = match statement {
+                    Statement::Guard(_) | Statement::Only(_) => statement.value(),
+                    _ => None,
+                };
+                for expr in statement.condition().into_iter().chain(value) {
+                    if !reads_clock(policy, expr) {
+                        continue;
+                    }
+                    match rule.point() {
+                        Point::QueueSort | Point::Score => {}
+                        Point::Permit => all.permit.push(expr.clone()),
+                        _ if depends(policy, expr, &mut Vec::new()).node => all.nodes.push(expr.clone()),
+                        _ => all.pod.push(expr.clone()),
+                    }
+                }
+            }
         }
         all
     }

@@ -3,10 +3,11 @@
 
 use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
 use crate::lang::language::fields::{Eviction, Moves};
-use crate::lang::policy_set::{CompiledPolicy, merge};
+use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{Check, PrefilterStatement};
+use crate::lang::typed::{GroupId, Point, Rule, Statement};
 use crate::model::{Kinds, Symbol};
+use std::collections::BTreeSet;
 
 /// Reads and registrations of a policy.
 pub(super) struct Events {
@@ -29,7 +30,7 @@ pub(super) struct Side {
     /// Pods are read otherwise than as members of groups: on nodes, or all of them.
     pub(super) other_pods: bool,
     /// Groups that are read, by their index in the policy.
-    pub(super) groups: Vec<u32>,
+    pub(super) groups: BTreeSet<GroupId>,
     /// What more members, and more of what they are asked for, does to the pod.
     pub(super) more: Option<Polarity>,
     /// Anything may help.
@@ -77,60 +78,68 @@ impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let mut reads = framework_reads(&compiled.reads);
         reads.label_keys.extend(compiled.statements.leaves.label_keys().iter().cloned());
-        let policy = &compiled.policy;
-        let (mut before, mut after) = (compiled.deciding.clone(), compiled.deciding.clone());
-        let mut named = false;
-        let all =
-            |side: &mut reads::Reads, checks: &[Check]| checks.iter().for_each(|of| merge(side, &of.reads));
-        all(&mut before, &policy.gates);
-        policy.filters.iter().for_each(|filter| all(&mut before, &filter.checks));
-        for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
-            match statement {
-                PrefilterStatement::Check(check) => merge(&mut before, &check.reads),
-                PrefilterStatement::Only(only) => {
-                    merge(&mut before, &only.reads);
-                    named = true;
-                }
-            }
-        }
-        for permit in &policy.permits {
-            all(&mut after, &permit.checks);
-            permit.waits.iter().for_each(|wait| merge(&mut after, &wait.reads));
-        }
-        let (early, mut late) = (Side::of(&before, named), Side::of(&after, false));
-        // Whatever leads to another node may help a pod whose permit looks at the chosen one.
-        let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
-        late.anything = after.paths.keys().any(on_chosen);
-
-        let mut registrations = Vec::new();
-        // `applies when` and every statement may look at the pod itself.
-        register(&mut registrations, EventResource::UnschedulablePod, ActionType::UPDATE);
-        if named {
-            register(&mut registrations, EventResource::Node, ActionType::ADD);
-        }
-        if late.anything {
-            register(&mut registrations, EventResource::Node, ActionType::ALL);
-            register(&mut registrations, EventResource::Pod, ActionType::ALL);
-        }
-        for (side, reads) in [(&early, &before), (&late, &after)] {
-            for (path, polarity) in &reads.paths {
-                register_path(&mut registrations, path, *polarity);
-            }
-            if !side.groups.is_empty() {
-                let actions = match side.more {
-                    Some(Polarity::Up) => ActionType::ADD.with(ActionType::UPDATE),
-                    Some(Polarity::Down) => ActionType::DELETE.with(ActionType::UPDATE),
-                    _ => ActionType::ALL,
-                };
-                register(&mut registrations, EventResource::Pod, actions);
-            }
-        }
+        let (registrations, early, late) = registered(&compiled.deciding, compiled.policy.rules());
         Self { reads, registrations, early, late }
     }
 
     pub(super) fn reads(&self) -> &Reads {
         &self.reads
     }
+}
+
+/// The events that may help a pod which one of these rules refused.
+pub fn registrations<'p>(
+    compiled: &'p CompiledPolicy,
+    rules: impl IntoIterator<Item = Rule<'p>>,
+) -> Vec<EventRegistration> {
+    registered(&compiled.deciding, rules).0
+}
+
+fn registered<'p>(
+    deciding: &reads::Reads,
+    rules: impl IntoIterator<Item = Rule<'p>>,
+) -> (Vec<EventRegistration>, Side, Side) {
+    let (mut before, mut after) = (deciding.clone(), deciding.clone());
+    let mut named = false;
+    for rule in rules {
+        let side = match rule.point() {
+            Point::PreEnqueue | Point::PreFilter | Point::Filter => &mut before,
+            Point::Permit => &mut after,
+            // They refuse no pod; `deciding` has the reads of `applies when`.
+            Point::Applies | Point::QueueSort | Point::Score => continue,
+        };
+        rule.reads().for_each(|reads| side.merge(reads));
+        named |= rule.statements().any(|statement| matches!(statement, Statement::Only(_)));
+    }
+    let (early, mut late) = (Side::of(&before, named), Side::of(&after, false));
+    // Whatever leads to another node may help a pod whose permit looks at the chosen one.
+    let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
+    late.anything = after.paths.keys().any(on_chosen);
+
+    let mut registrations = Vec::new();
+    // `applies when` and every statement may look at the pod itself.
+    register(&mut registrations, EventResource::UnschedulablePod, ActionType::UPDATE);
+    if named {
+        register(&mut registrations, EventResource::Node, ActionType::ADD);
+    }
+    if late.anything {
+        register(&mut registrations, EventResource::Node, ActionType::ALL);
+        register(&mut registrations, EventResource::Pod, ActionType::ALL);
+    }
+    for (side, reads) in [(&early, &before), (&late, &after)] {
+        for (path, polarity) in &reads.paths {
+            register_path(&mut registrations, path, *polarity);
+        }
+        if !side.groups.is_empty() {
+            let actions = match side.more {
+                Some(Polarity::Up) => ActionType::ADD.with(ActionType::UPDATE),
+                Some(Polarity::Down) => ActionType::DELETE.with(ActionType::UPDATE),
+                _ => ActionType::ALL,
+            };
+            register(&mut registrations, EventResource::Pod, actions);
+        }
+    }
+    (registrations, early, late)
 }
 
 fn register(all: &mut Vec<EventRegistration>, resource: EventResource, actions: ActionType) {

@@ -33,10 +33,10 @@ impl PolicyPlugin {
     }
 
     /// Whether a pod is in a group of the pod of the call, by the group's paths alone.
-    fn is_member(&self, h: &Handle, group: u32, pod: &PodInfo) -> bool {
+    fn is_member(&self, h: &Handle, group: GroupId, pod: &PodInfo) -> bool {
         let policy = &self.compiled.policy;
-        let Some(of) = policy.groups.get(group as usize) else { return true };
-        if !can_be_indexed(policy, GroupId(group)) {
+        let of = &policy[group];
+        if !can_be_indexed(policy, group) {
             return true;
         }
         let mut evaluator = Evaluator::new(policy, EvalContext::new(h.pod, h.snapshot, h.now));

@@ -22,6 +22,7 @@ mod score;
 mod waits;
 
 pub use attempt::why_left_alone;
+pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{

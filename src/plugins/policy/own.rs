@@ -72,10 +72,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
             Reads { pod: false, other: true }
         }
         ExprKind::Macro(_) => Reads { pod: false, other: true },
-        ExprKind::Let(id) => policy
-            .lets
-            .get(id.0 as usize)
-            .map_or(Reads { pod: false, other: true }, |of| reads(policy, &of.value)),
+        ExprKind::Let(id) => reads(policy, &policy[*id].value),
         _ => walk::parts(expr).into_iter().fold(Reads::default(), |all, child| {
             let of = reads(policy, child);
             Reads { pod: all.pod || of.pod, other: all.other || of.other }
@@ -99,16 +96,14 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
             // Of a member it is the group's; of the pod itself it is its own.
             !reads(policy, object).pod && collect(policy, object, parts)
         }
-        ExprKind::Let(id) => {
-            policy.lets.get(id.0 as usize).is_some_and(|of| collect(policy, &of.value, parts))
-        }
-        ExprKind::Group(id) => policy.groups.get(id.0 as usize).is_some_and(|group| {
+        ExprKind::Let(id) => collect(policy, &policy[*id].value, parts),
+        ExprKind::Group(id) => {
+            let group = &policy[*id];
             group.keys.iter().all(|key| collect(policy, &key.pod, parts))
                 && group.rest.iter().all(|condition| collect(policy, condition, parts))
-        }),
+        }
         ExprKind::CallDef(def, args) => {
-            args.iter().all(|arg| collect(policy, arg, parts))
-                && policy.defs.get(def.0 as usize).is_some_and(|def| collect(policy, &def.body, parts))
+            args.iter().all(|arg| collect(policy, arg, parts)) && collect(policy, &policy[*def].body, parts)
         }
         _ => walk::parts(expr).into_iter().all(|child| collect(policy, child, parts)),
     }

@@ -39,7 +39,7 @@ impl PolicyPlugin {
     }
 
     fn group_key(&self, at: usize, group: GroupId, context: EvalContext<'_>) -> Option<WaitKey> {
-        let of = self.compiled.policy.groups.get(group.0 as usize)?;
+        let of = &self.compiled.policy[group];
         let mut evaluator = Evaluator::new(&self.compiled.policy, context);
         let values: Vec<_> =
             of.keys.iter().map(|key| Ordered(convert::keep(&evaluator.value(&key.pod)))).collect();

@@ -13,7 +13,7 @@ use crate::lang::eval::convert::can_be_kept;
 use crate::lang::language::fields::{ANNOTATION_SIZE, ObjectType, field};
 use crate::lang::language::functions::Grows;
 use crate::lang::typed::{
-    ArithmeticOp, DefId, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId,
+    ArithmeticOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Root, SlotId,
 };
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
@@ -155,7 +155,7 @@ impl<'p> Walk<'p> {
     pub fn expr(&mut self, expr: &'p Expr) -> (Cost, Extent) {
         if self.manner == Manner::PerNode && !self.of_pod && self.is_register(expr) {
             if let ExprKind::Let(id) = &expr.kind
-                && let Some(Some(known)) = self.lets.get(id.0 as usize)
+                && let Some(known) = &self.lets[id.index()]
             {
                 return (Cost::plain(1), known.clone());
             }
@@ -222,10 +222,7 @@ impl<'p> Walk<'p> {
         let policy = self.policy;
         match &expr.kind {
             ExprKind::Constant(constant) => (Cost::plain(1), Extent::of_constant(constant)),
-            ExprKind::Param(id) => {
-                let value = policy.params.get(id.0 as usize).map(|param| Extent::of_constant(&param.value));
-                (Cost::plain(1), value.unwrap_or(Extent::Plain))
-            }
+            ExprKind::Param(id) => (Cost::plain(1), Extent::of_constant(&policy[*id].value)),
             ExprKind::Now => (Cost::plain(1), Extent::Plain),
             ExprKind::Slot(slot) => {
                 let known = self.slots.get(slot).cloned();
@@ -245,14 +242,14 @@ impl<'p> Walk<'p> {
                     (self.collection(expr, Steps::pods(), 2), Extent::list(Steps::pods(), Extent::Plain))
                 }
             },
-            ExprKind::Let(id) => self.let_value(expr, id.0 as usize),
+            ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Group(id) => self.group(expr, *id),
             ExprKind::Field(object, field) => {
                 let (mut cost, _) = self.one(object);
                 let def = field.def();
                 let extent = Extent::of_field(def);
                 if def.owner == ObjectType::Node && matches!(def.name, "pods" | "gpus") {
-                    let on = match &shape::peel(policy, object).kind {
+                    let on = match &shape::resolve_alias(policy, object).kind {
                         ExprKind::Root(Root::Node) => self.pods_on(Each::Node),
                         ExprKind::Slot(slot) => self.pods_on(Each::Slot(slot.0)),
                         _ => Steps::new(u128::from(pods_of_a_node())),
@@ -461,20 +458,18 @@ impl<'p> Walk<'p> {
         self.weighed(expr, Cost { steps, heaviest: None })
     }
 
-    fn let_value(&mut self, expr: &'p Expr, at: usize) -> (Cost, Extent) {
+    fn let_value(&mut self, id: LetId) -> (Cost, Extent) {
         let policy = self.policy;
-        let Some(of) = policy.lets.get(at) else { return (Cost::plain(1), Extent::of_type(&expr.ty)) };
+        let of = &policy[id];
         if self.closures() && crate::lang::codegen::is_cheap(&of.value) {
             // A path, which is walked wherever it is named.
             return self.one(&of.value);
         }
-        if let Some(Some(known)) = self.lets.get(at) {
+        if let Some(known) = &self.lets[id.index()] {
             return (Cost::plain(1), known.clone());
         }
         let (cost, extent) = self.one(&of.value);
-        if let Some(place) = self.lets.get_mut(at) {
-            *place = Some(extent.clone());
-        }
+        self.lets[id.index()] = Some(extent.clone());
         // Computed once for a node, however many elements ask for it.
         if self.of_pod {
             self.pay_once(cost)
@@ -487,7 +482,7 @@ impl<'p> Walk<'p> {
     fn group(&mut self, expr: &'p Expr, id: GroupId) -> (Cost, Extent) {
         let policy = self.policy;
         let extent = Extent::list(Steps::pods(), Extent::Plain);
-        let Some(of) = policy.groups.get(id.0 as usize) else { return (Cost::plain(1), extent) };
+        let of = &policy[id];
         let mut each = Cost::plain(2);
         let mut asked = Cost::plain(1);
         for key in &of.keys {
@@ -515,7 +510,7 @@ impl<'p> Walk<'p> {
     fn def(&mut self, id: DefId, args: &'p [Expr]) -> (Cost, Extent) {
         let policy = self.policy;
         let (mut cost, extents) = self.parts(args);
-        let Some(def) = policy.defs.get(id.0 as usize) else { return (cost, Extent::Plain) };
+        let def = &policy[id];
         let known = self.defs.get(&id).and_then(|all| all.iter().find(|(of, ..)| *of == extents)).cloned();
         let (_, body, extent) = known.unwrap_or_else(|| {
             for (slot, extent) in def.parameters.iter().zip(&extents) {
@@ -712,7 +707,7 @@ fn lookup(map: &Extent, size: Size, shares: &[Share]) -> Steps {
 
 /// The name or uid of a macro's element: no two nodes have the same.
 fn is_name(policy: &Policy, expr: &Expr, slot: SlotId) -> bool {
-    match &shape::peel(policy, expr).kind {
+    match &shape::resolve_alias(policy, expr).kind {
         ExprKind::Field(object, field) => {
             matches!(field.def().name, "name" | "uid")
                 && is_name(policy, object, slot)

@@ -19,9 +19,7 @@ pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
 pub use refuse::check;
 
 use crate::diag::Span;
-use crate::lang::typed::{
-    Check, Expr, Filter, Permit, Policy, Prefilter, PrefilterStatement, Queue, ReasonPart, Score,
-};
+use crate::lang::typed::{Expr, Point, Policy, Rule, Statement};
 use expr::{Cost, Walk};
 use steps::{Each, Parts, Steps};
 
@@ -131,55 +129,29 @@ impl<'p> Costs<'p> {
         Self { policy, size }
     }
 
-    /// Of conditions that are asked once for a pod: `applies when`, gates, the keys of `queue by`.
-    pub fn asked_once(&self, parts: impl IntoIterator<Item = &'p Expr>) -> RuleCost {
-        self.rule(parts, Manner::PerPod)
-    }
-
-    /// Of `queue by`.
-    pub fn queue(&self, queue: &'p Queue) -> RuleCost {
-        self.asked_once(queue.keys.iter().map(|key| &key.value))
-    }
-
-    /// Of a gate.
-    pub fn gate(&self, check: &'p Check) -> RuleCost {
-        self.asked_once(of_check(check))
-    }
-
-    /// Of a prefilter.
-    pub fn prefilter(&self, of: &'p Prefilter) -> RuleCost {
-        let parts = of.statements.iter().flat_map(|statement| -> Vec<&'p Expr> {
-            match statement {
-                PrefilterStatement::Check(check) => of_check(check).collect(),
-                PrefilterStatement::Only(only) => only.when.iter().chain([&only.nodes]).collect(),
-            }
+    /// Of a rule: for all nodes together where it is evaluated for each of them.
+    pub fn rule(&self, rule: Rule<'p>) -> RuleCost {
+        let parts = rule.statements().flat_map(|statement| {
+            let shown = match statement {
+                Statement::Check(check) => Some(check.reason.holes()),
+                _ => None,
+            };
+            let parts = statement.condition().into_iter().chain(statement.value());
+            parts.chain(shown.into_iter().flatten())
         });
-        self.asked_once(parts)
-    }
-
-    /// Of a filter, for all nodes.
-    pub fn filter(&self, of: &'p Filter) -> RuleCost {
-        self.rule(of.checks.iter().flat_map(of_check), Manner::PerNode)
-    }
-
-    /// Of a score, for all nodes.
-    pub fn score(&self, of: &'p Score) -> RuleCost {
-        let parts = of.gives.iter().flat_map(|give| give.when.iter().chain(&give.value));
-        self.rule(parts, Manner::PerNode)
-    }
-
-    /// Of a permit: each look.
-    pub fn permit(&self, of: &'p Permit) -> RuleCost {
-        let waits = of.waits.iter().flat_map(|wait| [&wait.until, &wait.patience]);
-        self.asked_once(of.checks.iter().flat_map(of_check).chain(waits))
+        let mode = match rule.point() {
+            Point::Filter | Point::Score => Manner::PerNode,
+            _ => Manner::PerPod,
+        };
+        self.of(parts, mode)
     }
 
     /// The steps of expressions that an evaluator takes at most, in its manner: for every node together, or for one pod.
     pub fn steps(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> u128 {
-        self.rule(parts, manner).steps
+        self.of(parts, manner).steps
     }
 
-    fn rule(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> RuleCost {
+    fn of(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> RuleCost {
         let mut walk = Walk::new(self.policy, self.size, manner);
         let mut here = Cost::default();
         for part in parts {
@@ -207,15 +179,6 @@ impl<'p> Costs<'p> {
             too_large: walk.too_large,
         }
     }
-}
-
-/// The condition of a check and what its reason shows.
-fn of_check(check: &Check) -> impl Iterator<Item = &Expr> {
-    let holes = check.reason.parts.iter().filter_map(|part| match part {
-        ReasonPart::Hole(hole) => Some(hole),
-        ReasonPart::Text(_) => None,
-    });
-    check.condition.iter().chain(holes)
 }
 
 /// A number with commas between thousands, as messages write it.

@@ -2,7 +2,7 @@
 
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, with_commas};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::typed::Policy;
+use crate::lang::typed::{Policy, Rule};
 
 /// Says which rules of a policy may take too many steps on a cluster of this size, which texts and lists may become too
 /// large, and which rules grow with the square of the cluster.
@@ -15,30 +15,13 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
         }
         judge(name, span, cost, size, diagnostics);
     };
-    if let (Some(first), Some(last)) = (policy.applies.first(), policy.applies.last()) {
-        let span = Span { end: last.span.end, ..first.span };
-        say("`applies when`", span, costs.asked_once(&policy.applies));
-    }
-    for of in policy.lets.iter().filter(|of| of.missing.is_some()) {
-        say(&format!("`{}`", of.name), of.span, costs.asked_once([&of.value]));
-    }
-    for gate in &policy.gates {
-        say("the gate", gate.span, costs.gate(gate));
-    }
-    if let Some(queue) = &policy.queue {
-        say("`queue by`", queue.span, costs.queue(queue));
-    }
-    for prefilter in &policy.prefilters {
-        say("the prefilter", prefilter.span, costs.prefilter(prefilter));
-    }
-    for filter in &policy.filters {
-        say(&format!("`{}`", filter.name), filter.span, costs.filter(filter));
-    }
-    for score in &policy.scores {
-        say(&format!("`{}`", score.name), score.span, costs.score(score));
-    }
-    for permit in &policy.permits {
-        say("the permit", permit.span, costs.permit(permit));
+    for rule in policy.rules() {
+        let name = match rule {
+            Rule::Gate(_) | Rule::Prefilter(_) | Rule::Permit(_) => format!("the {}", rule.name()),
+            Rule::Queue(_) => "`queue by`".to_owned(),
+            _ => format!("`{}`", rule.name()),
+        };
+        say(&name, rule.span(), costs.rule(rule));
     }
     if together > MOST_STEPS_TOGETHER {
         let message = format!(
@@ -138,7 +121,7 @@ mod tests {
         let (policies, said) = compiled(&text, size);
         let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
         let score: &Score = &policy.scores[0];
-        Costs::new(policy, size).score(score).steps
+        Costs::new(policy, size).rule(Rule::Score(score)).steps
     }
 
     const SMALL: Size = Size { nodes: 500, pods: 10_000 };

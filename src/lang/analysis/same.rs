@@ -1,8 +1,9 @@
-//! When two typed expressions say the same: alike in everything but their places, the names of lets and of variables.
+//! Whether two typed expressions are the same, their places and the names of lets and variables
+//! aside. Read by the lints, by the lookups of `index.rs`, and by `plan`.
 //!
-//! Used by `shadow.rs`. Nothing is computed: `a < b` and `b > a` are not the same here.
+//! Nothing is computed: `a < b` and `b > a` are not the same here.
 
-use crate::lang::analysis::shape::peel;
+use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::typed::{Expr, ExprKind, Macro, Policy, SlotId};
 
 /// Whether two expressions of a policy say the same.
@@ -18,7 +19,7 @@ struct Pairs<'p> {
 
 impl Pairs<'_> {
     fn same(&mut self, left: &Expr, right: &Expr) -> bool {
-        let (left, right) = (peel(self.policy, left), peel(self.policy, right));
+        let (left, right) = (resolve_alias(self.policy, left), resolve_alias(self.policy, right));
         match (&left.kind, &right.kind) {
             (ExprKind::Constant(a), ExprKind::Constant(b)) => a.equals(b) || a.is_absent() && b.is_absent(),
             (ExprKind::Param(a), ExprKind::Param(b)) => a == b,
