@@ -10,7 +10,7 @@ use bayplan::model::{
     Change, IndexKey, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
 };
 use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
-use bayplan::plugins::{self, ImageHolders};
+use bayplan::plugins::{self, AntiAffinity, ImageHolders, Priorities};
 use bayplan::testing::{namespace, node, pod};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -122,6 +122,16 @@ fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
     }
     if r.one_in(9) {
         made = made.nominated(&format!("n{}", r.below(12)));
+    }
+    // Rare: a plugin that is not built refuses every node for such a pod, or for those it keeps away.
+    if r.one_in(60) {
+        let term = json!({"topologyKey": r.pick(&["disk", "rank"]), "labelSelector": {"matchLabels": {"team": "x"}}});
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        made = made.set("spec.affinity.podAntiAffinity", json!({ required: [term] }));
+    }
+    if r.one_in(30) {
+        let when = r.pick(&["DoNotSchedule", "ScheduleAnyway"]);
+        made = made.set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": when}]));
     }
     made.build()
 }
@@ -352,7 +362,11 @@ fn a_scan_decides_as_the_definition() {
         let keys: Vec<IndexKey> = s.index_keys().cloned().collect();
         let groups: Vec<_> =
             keys.into_iter().map(|key| (key.clone(), s.index::<GroupIndex>(&key).cloned())).collect();
+        let anti_affinity = s.index::<AntiAffinity>(&AntiAffinity::key()).cloned();
+        let priorities = s.index::<Priorities>(&Priorities::key()).cloned();
         s.rebuild_indexes();
+        assert_eq!(anti_affinity.as_ref(), s.index::<AntiAffinity>(&AntiAffinity::key()), "seed {seed}");
+        assert_eq!(priorities.as_ref(), s.index::<Priorities>(&Priorities::key()), "seed {seed}");
         assert_eq!(kept.as_ref(), s.index::<ImageHolders>(&ImageHolders::key()), "seed {seed}");
         for (key, kept) in groups {
             assert_eq!(kept.as_ref(), s.index::<GroupIndex>(&key), "seed {seed}");

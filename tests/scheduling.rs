@@ -8,7 +8,8 @@ use bayplan::framework::{At, Instances, Named, Plugin, Point, Profile, Selection
 use bayplan::model::{Duration, Object, Symbol, Time};
 use bayplan::plugins::policy::{self, LeftAlone};
 use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
-use bayplan::testing::{node, pod};
+use bayplan::testing::{PodMaker, node, pod};
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn profiles(scheduler_name: &str, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Profiles> {
@@ -243,4 +244,135 @@ fn waiting_pods_are_judged_by_the_policy_that_replaced_theirs_and_go_on_when_it_
     assert_eq!((cluster.node_of("a"), cluster.node_of("b")), (None, None));
     let text = "FailedScheduling 0/1 nodes are available: 1 too few members.";
     assert_eq!(cluster.events[..2], [text, text]);
+}
+
+/// The default profile, without these plugins.
+fn default_profile(disabled: &[&str]) -> Arc<Profiles> {
+    let disabled = disabled.iter().map(|name| Named { name: name.to_string(), weight: 0, at: At::default() });
+    let profile = Profile {
+        multi_point: Selection { enabled: Vec::new(), disabled: disabled.collect() },
+        ..Profile::new("default-scheduler")
+    };
+    let framework = profile.build(&bayplan::plugins::registry(), &mut Instances::default()).unwrap();
+    Arc::new(Profiles { frameworks: vec![Arc::new(framework)], revision: 1 })
+}
+
+fn anti_affinity_to(app: &str) -> Value {
+    json!({"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}},
+    ]})
+}
+
+/// One pod on a cluster with room, after which plugins were disabled: its last event.
+fn event_of(made: PodMaker, disabled: &[&str]) -> String {
+    let nodes = ["n1", "n2"].map(|name| node(name).cpu("4").memory("8Gi").object());
+    let objects = nodes.into_iter().chain([made.object()]).collect();
+    let report = run(objects, default_profile(disabled));
+    let event = report.pods[0].events.last().unwrap();
+    format!("{} {}", event.reason, event.note)
+}
+
+#[test]
+fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_is_not_checked() {
+    let volume = |source: &str, value: Value| {
+        let volume = json!([{"name": "data", source: value}]);
+        pod("p").set("spec.volumes", volume)
+    };
+    let spread = |when: &str| {
+        pod("p").set("spec.topologySpreadConstraints", json!([{"maxSkew": 1, "whenUnsatisfiable": when}]))
+    };
+    let required = |kind: &str| pod("p").set(&format!("spec.affinity.{kind}"), anti_affinity_to("db"));
+    let waits = [
+        (volume("persistentVolumeClaim", json!({"claimName": "c"})), "volume data (persistentVolumeClaim)"),
+        (volume("ephemeral", json!({})), "volume data (ephemeral)"),
+        (volume("csi", json!({"driver": "d"})), "volume data (csi)"),
+        (volume("rbd", json!({})), "volume data (rbd)"),
+        (pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims"),
+        (spread("DoNotSchedule"), "topologySpreadConstraints (DoNotSchedule)"),
+        (required("podAffinity"), "podAffinity"),
+        (required("podAntiAffinity"), "podAntiAffinity"),
+        (
+            pod("p").set("spec.containers.0.restartPolicyRules", json!([{"action": "RestartAllContainers"}])),
+            "restartPolicyRules (RestartAllContainers)",
+        ),
+    ];
+    for (made, name) in waits {
+        assert_eq!(
+            event_of(made.clone(), &[]),
+            format!("FailedScheduling 0/2 nodes are available: 2 node(s) not checked: {name}.")
+        );
+        // A profile that disables the plugins places the pod, in upstream's words.
+        let profiles = default_profile(&[]);
+        let missing: Vec<&str> = profiles.frameworks[0].unchecked_plugins().collect();
+        assert!(
+            event_of(made, &missing).starts_with("Scheduled Successfully assigned default/p to n"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_pod_is_placed_where_a_missing_plugin_could_only_score_and_its_event_says_so() {
+    let preferred =
+        json!({"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {}}]});
+    let scored = [
+        (
+            pod("p").set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": "ScheduleAnyway"}])),
+            "topologySpreadConstraints (ScheduleAnyway)",
+        ),
+        (pod("p").set("spec.affinity.podAffinity", preferred.clone()), "preferred podAffinity"),
+        (pod("p").set("spec.affinity.podAntiAffinity", preferred), "preferred podAntiAffinity"),
+    ];
+    for (made, name) in scored {
+        let event = event_of(made.clone(), &[]);
+        assert!(event.starts_with("Scheduled Successfully assigned default/p to n"), "{event}");
+        assert!(event.ends_with(&format!(" (not checked: {name})")), "{event}");
+        let event = event_of(made, &["PodTopologySpread", "InterPodAffinity"]);
+        assert!(!event.contains("not checked"), "{event}");
+    }
+    // Volumes that constrain nothing, and pods that need nothing, are not spoken of.
+    let plain =
+        pod("p").set("spec.volumes", json!([{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]));
+    assert!(!event_of(plain, &[]).contains("not checked"));
+}
+
+#[test]
+fn a_pod_that_a_running_pod_keeps_away_waits_until_that_pod_is_gone() {
+    let guard = |name: &str| {
+        pod(name).label("app", "db").set("spec.affinity.podAntiAffinity", anti_affinity_to("web"))
+    };
+    let host = |name: &str| node(name).cpu("4").memory("8Gi").label("kubernetes.io/hostname", name).object();
+    let objects = vec![
+        host("n1"),
+        host("n2"),
+        guard("guard").on("n1").phase("Running").object(),
+        pod("web").label("app", "web").object(),
+        pod("other").label("app", "other").object(),
+    ];
+    let mut cluster = Cluster::new(default_profile(&[]), objects);
+    cluster.wait(3);
+    assert!(cluster.node_of("other").is_some());
+    assert_eq!(cluster.node_of("web"), None);
+    let text =
+        "FailedScheduling 0/2 nodes are available: 2 node(s) not checked: podAntiAffinity of default/guard.";
+    assert!(cluster.events.iter().any(|event| event == text), "{:#?}", cluster.events);
+    let guard = Object::Pod(guard("guard").build()).key();
+    assert!(cluster.server.delete(&guard));
+    cluster.wait(30);
+    assert!(cluster.node_of("web").is_some(), "{:#?}", cluster.events);
+}
+
+#[test]
+fn preemption_is_named_only_where_it_could_make_room() {
+    let full = |lower: i32| {
+        vec![
+            node("n1").cpu("1").memory("8Gi").object(),
+            pod("low").cpu("1").priority(lower).on("n1").phase("Running").object(),
+            pod("high").cpu("1").priority(10).object(),
+        ]
+    };
+    let note = |objects: Vec<Object>| run(objects, default_profile(&[])).pods[0].events[0].note.clone();
+    let refused = "0/1 nodes are available: 1 Insufficient cpu.";
+    assert_eq!(note(full(0)), format!("{refused} not checked: preemption"));
+    assert_eq!(note(full(10)), refused);
 }

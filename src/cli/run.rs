@@ -335,6 +335,21 @@ fn profiles(of: &[Policy], configured: &Configured, left_alone: &LeftAlone) -> R
     }
 }
 
+/// Logs once which plugins of each profile are not built, and what that means for pods.
+fn log_unchecked(profiles: &Profiles) {
+    for framework in &profiles.frameworks {
+        let plugins: Vec<&str> = framework.unchecked_plugins().collect();
+        if !plugins.is_empty() {
+            let (profile, plugins) = (framework.scheduler_name.as_str(), plugins.join(","));
+            tracing::info!(
+                profile,
+                plugins,
+                "plugins not built: a pod waits where one of them could refuse it, and its event says what is not checked"
+            );
+        }
+    }
+}
+
 /// The namespace that the scheduler runs in, as Kubernetes tells every pod.
 fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()?;
@@ -430,6 +445,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     if let Err(said) = profiles(&[], &configured, &left_alone) {
         bail!("the configuration cannot be used\n{said}");
     }
+    let logged = std::sync::Once::new();
     Ok(cluster_run::Options {
         target: Target { master: args.master.clone(), ..target(&kubeconfig) },
         qps: connection.qps,
@@ -454,7 +470,11 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         serve,
         authentication: args.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         authorization: args.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
-        profiles: Box::new(move |policies| profiles(policies, &configured, &left_alone)),
+        profiles: Box::new(move |policies| {
+            let made = profiles(policies, &configured, &left_alone)?;
+            logged.call_once(|| log_unchecked(&made));
+            Ok(made)
+        }),
     })
 }
 

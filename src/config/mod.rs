@@ -101,7 +101,7 @@ impl Default for SchedulerConfig {
 pub struct Frameworks {
     /// One for each profile, in the order of the configuration.
     pub frameworks: Vec<Arc<Framework>>,
-    /// Warnings: plugins of the default profile that are not built.
+    /// Warnings: arguments of plugins that are not built.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -133,7 +133,7 @@ impl SchedulerConfig {
         if !complaints.is_empty() {
             return Err(complaints);
         }
-        Ok(Frameworks { frameworks, warnings: not_built(&instances, source) })
+        Ok(Frameworks { frameworks, warnings: unchecked_args(&instances, source) })
     }
 
     /// The queue is one: every profile sorts it with the same plugin and the same arguments.
@@ -157,16 +157,13 @@ impl SchedulerConfig {
     }
 }
 
-fn not_built(instances: &Instances, source: SourceId) -> Vec<Diagnostic> {
-    let names: Vec<String> = instances.not_built.iter().map(|name| format!("`{name}`")).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let text =
-        format!("plugins of the default profile that this release does not have: {}", names.join(", "));
-    let help = "pods that need them are placed as if the plugins were disabled";
-    let warning = Diagnostic::new(&codes::PLUGIN_NOT_BUILT, span(source, At::default()), text);
-    vec![warning.with_help(help)]
+fn unchecked_args(instances: &Instances, source: SourceId) -> Vec<Diagnostic> {
+    let warning = |(name, at): &(Arc<str>, At)| {
+        let text = format!("plugin `{name}` is not built in this release; its arguments have no effect");
+        let help = "pods that need it wait, with `not checked` and the reason; a profile that disables it places them";
+        Diagnostic::new(&codes::PLUGIN_NOT_BUILT, span(source, *at), text).with_help(help)
+    };
+    instances.unchecked_args.iter().map(warning).collect()
 }
 
 fn span(source: SourceId, at: At) -> Span {

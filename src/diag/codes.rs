@@ -415,10 +415,11 @@ codes! {
          upstream's words."
 
     PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
-        "plugins of Kubernetes' default profile that this release does not have"
-        "The default profile names plugins that this release does not have yet. Their arguments are accepted \
-         and nothing else of them happens: pods that need them (volumes, spreading, affinity between pods, \
-         devices, preemption) are placed as if the plugins were disabled."
+        "arguments of a plugin that this release does not have"
+        "The configuration gives arguments to a plugin that is not built yet. They are accepted and have no \
+         effect. A pod that needs the plugin (volumes, topology spread, pod affinity, resource claims) waits \
+         where the plugin could refuse it and says what is not checked; where the plugin could only score, the \
+         pod is placed. A profile that disables the plugin places all pods."
 
     BAD_OBJECT "BP0510" "bad-object" Error
         "an object of a cluster file that cannot be used"

@@ -15,7 +15,7 @@ pub use load::{Loaded, load, load_pods};
 pub use world::World;
 
 use crate::engine::TieBreak;
-use crate::framework::EventRecord;
+use crate::framework::{EventRecord, NotChecked};
 use crate::model::{Duration, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{
     self, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel,
@@ -125,6 +125,13 @@ pub struct PodReport {
     pub events: Vec<EventRecord>,
     /// How it waited at Permit when everything that needs no time was done.
     pub waited: Option<Waited>,
+}
+
+impl PodReport {
+    /// What its last attempt did not check, because plugins are not built.
+    pub fn not_checked(&self) -> &[NotChecked] {
+        self.decisions.last().map_or(&[], |record| &record.not_checked)
+    }
 }
 
 /// What a dry run found.

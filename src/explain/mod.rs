@@ -34,6 +34,8 @@ pub struct Explanation {
     pub nodes: usize,
     /// The nodes that let it in, in row order.
     pub fits: Vec<String>,
+    /// What nothing checks of the pod, because plugins of its profile are not built: `podAntiAffinity`.
+    pub not_checked: Vec<String>,
     /// Why the pod is refused before any node is asked: plugin and reason.
     pub refused_before_nodes: Option<(String, String)>,
     /// The text of the pod's event if it were tried now; empty when it fits.
@@ -103,6 +105,7 @@ pub fn explain(
         node,
         nodes: world.node_count(),
         fits: Vec::new(),
+        not_checked: Vec::new(),
         refused_before_nodes: None,
         message: String::new(),
         sets: Vec::new(),
@@ -112,6 +115,8 @@ pub fn explain(
         per_node: Vec::new(),
     };
     let mut cycle = Cycle::new(pod.clone(), framework.clone(), now);
+    let not_checked = framework.not_checked(cycle.handle(&world));
+    explanation.not_checked = not_checked.iter().map(|constraint| constraint.name.to_string()).collect();
     let left = match framework.run_pre_filter(&mut cycle, &world, &mut Silent) {
         Ok(left) => left,
         Err(status) => {

@@ -61,13 +61,18 @@ pub struct CycleState {
     pub skip_filter: PluginSet,
     /// Plugins whose Score is skipped, as their PreScore said.
     pub skip_score: PluginSet,
-    /// Who has something to say of the pod, where not all plugins have; found when the attempt begins.
+    /// The plugins that may say something about the pod; set when the attempt begins.
     pub(super) concerned: Option<Arc<Concerned>>,
 }
 
-/// The plugins with something to say of a pod, at the points that follow PreFilter, in the order of the points.
+/// The plugins that may say something about a pod, at the points at which others are left out, each
+/// list in the order of its point.
 #[derive(Debug)]
 pub(super) struct Concerned {
+    /// The plugins that ignore the pod.
+    pub(super) silent: PluginSet,
+    pub(super) pre_enqueue: Vec<PluginId>,
+    pub(super) pre_filter: Vec<PluginId>,
     pub(super) filter: Vec<PluginId>,
     pub(super) pre_score: Vec<PluginId>,
     pub(super) score: Vec<ScorePlugin>,

@@ -2,6 +2,7 @@
 
 use super::plugin::{PluginId, PluginSet};
 use super::status::{Code, Status};
+use super::unchecked::NotChecked;
 use crate::model::{NodeId, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -97,6 +98,13 @@ impl NodeToStatus {
         self.len == 0
     }
 
+    /// Whether a node refused the pod in a way that evicting pods may change.
+    pub fn any_resolvable(&self) -> bool {
+        let own = self.statuses.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
+        let mut all = own.map(|(status, _)| status).chain(&self.absent);
+        all.any(|status| status.code == Code::Unschedulable)
+    }
+
     /// Each distinct status with the number of nodes that have it, in the order they were registered.
     pub fn histogram(&self) -> Vec<(&Status, usize)> {
         let counted = self.statuses.iter().zip(self.counts.iter().copied());
@@ -119,6 +127,8 @@ pub struct Diagnosis {
     pub post_filter_message: Option<String>,
     /// How many nodes were asked.
     pub evaluated: usize,
+    /// What nothing checks of the pod, because plugins of its profile are not built.
+    pub not_checked: Vec<NotChecked>,
 }
 
 impl Diagnosis {

@@ -26,6 +26,7 @@ mod probe;
 mod scale;
 mod runtime;
 mod simulation;
+mod unchecked;
 mod args;
 mod registry;
 mod profile;
@@ -47,8 +48,11 @@ pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, 
 pub use queued::{QueuedPodInfo, SortKey};
 pub use reads::{Polarity, Reads};
 pub use recorder::{Recorder, Silent};
-pub use registry::{DuplicateName, Entry, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
+pub use registry::{
+    DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,
+};
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Points, Runner, ScorePlugin};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;
 pub use status::{Code, Status};
+pub use unchecked::{Impact, NotChecked, not_checked_text};

@@ -3,7 +3,8 @@
 use super::handle::Handle;
 use super::points::*;
 use super::reads::Reads;
-use crate::model::{PodPrecondition, Time, bits};
+use super::unchecked::Impact;
+use crate::model::{PodPrecondition, Symbol, Time, bits};
 
 /// How often plugins that read the clock are asked again, unless they know better.
 const MINUTE: i64 = 60_000_000;
@@ -97,6 +98,15 @@ pub trait Plugin: Send + Sync {
     /// PreEnqueue had succeeded and PreFilter and PreScore had returned Skip.
     fn precondition(&self) -> Option<PodPrecondition> {
         None
+    }
+    /// Whether it stands in for a plugin of kube-scheduler that is not built.
+    fn is_unchecked(&self) -> bool {
+        false
+    }
+    /// Constraints of the pod that nothing checks because the plugin is not built, and what it could do for them.
+    fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
+        let _ = h;
+        Vec::new()
     }
     /// A hash of what it was made of beyond its name and the arguments of its profile: the text of a policy.
     fn digest(&self) -> u64 {

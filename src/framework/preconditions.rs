@@ -4,7 +4,7 @@
 //! [`Framework`](super::Framework) looks a pod up here when an attempt begins.
 
 use super::plugin::{Plugin, PluginId, PluginSet};
-use crate::model::{PodInfo, PodPrecondition, Symbol};
+use crate::model::{ConstraintKinds, PodInfo, PodPrecondition, Symbol};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ pub struct Preconditions {
     label_keys: Filed<Symbol>,
     annotations: Filed<Symbol>,
     requests: Filed<Symbol>,
-    all_any: bool,
+    constraints: Vec<(ConstraintKinds, PluginId)>,
+    /// All kinds that stand in `constraints`.
+    constraint_kinds: ConstraintKinds,
 }
 
 impl Preconditions {
     /// Files the plugins of a profile.
     pub fn of(plugins: &[Arc<dyn Plugin>]) -> Self {
-        let mut of = Self { all_any: true, ..Self::default() };
+        let mut of = Self::default();
         for (at, plugin) in plugins.iter().enumerate() {
             let id = PluginId(at as u16);
-            let precondition = plugin.precondition();
-            of.all_any &= precondition.is_none();
-            match precondition {
+            match plugin.precondition() {
                 None => of.any.insert(id),
                 Some(PodPrecondition::Label(key)) => file(&mut of.label_keys, key, id),
                 Some(PodPrecondition::LabelIn(key, values)) => {
@@ -43,37 +43,53 @@ impl Preconditions {
                     names.into_iter().for_each(|name| file(&mut of.namespaces, name, id));
                 }
                 Some(PodPrecondition::Requests(name)) => file(&mut of.requests, name, id),
+                Some(PodPrecondition::Constraints(kinds)) => {
+                    of.constraints.push((kinds, id));
+                    of.constraint_kinds = of.constraint_kinds.with(kinds);
+                }
             }
         }
         of
     }
 
-    /// The plugins that may say something about the pod; `None`: every plugin of the profile.
+    /// Plugins without a precondition.
+    pub fn any(&self) -> &PluginSet {
+        &self.any
+    }
+
+    /// The plugins that may say something about the pod; `None`: only those without a precondition.
     pub fn with(&self, pod: &PodInfo) -> Option<PluginSet> {
-        if self.all_any {
-            return None;
-        }
-        let mut found = self.any.clone();
-        let mut add = |plugins: Option<&Vec<PluginId>>| {
-            plugins.into_iter().flatten().for_each(|plugin| found.insert(*plugin));
+        let mut found: Option<PluginSet> = None;
+        let mut add = |plugin: PluginId| found.get_or_insert_with(|| self.any.clone()).insert(plugin);
+        let mut add_all = |plugins: Option<&Vec<PluginId>>| {
+            plugins.into_iter().flatten().for_each(|plugin| add(*plugin));
         };
-        add(self.namespaces.get(&pod.namespace));
-        for (key, value) in pod.labels.iter() {
-            add(self.label_keys.get(key));
-            if !self.labels.is_empty() {
-                add(self.labels.get(&(key.clone(), value.clone())));
+        if !self.namespaces.is_empty() {
+            add_all(self.namespaces.get(&pod.namespace));
+        }
+        if !self.label_keys.is_empty() {
+            pod.labels.iter().for_each(|(key, _)| add_all(self.label_keys.get(key)));
+        }
+        if !self.labels.is_empty() {
+            for (key, value) in pod.labels.iter() {
+                add_all(self.labels.get(&(key.clone(), value.clone())));
             }
         }
         if !self.annotations.is_empty() {
-            pod.annotations.iter().for_each(|(key, _)| add(self.annotations.get(key)));
+            pod.annotations.iter().for_each(|(key, _)| add_all(self.annotations.get(key)));
         }
         // A cluster has few resources, and their order does not matter here.
         for (name, plugins) in &self.requests {
             if pod.requests.get(name) > 0 {
-                add(Some(plugins));
+                add_all(Some(plugins));
             }
         }
-        Some(found)
+        let kinds = pod.constraint_kinds();
+        if kinds.intersects(self.constraint_kinds) {
+            let concerned = self.constraints.iter().filter(|(of, _)| of.intersects(kinds));
+            concerned.for_each(|(_, plugin)| add(*plugin));
+        }
+        found
     }
 }
 

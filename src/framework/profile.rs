@@ -175,12 +175,12 @@ pub struct ProfileError {
 /// A plugin and the arguments it was made with.
 type MadeOf = (Tree, Arc<dyn Plugin>);
 
-/// Plugins that profiles with equal arguments share, and the names of those that are missing.
+/// Plugins that profiles with equal arguments share.
 #[derive(Default)]
 pub struct Instances {
     made: FxHashMap<Arc<str>, Vec<MadeOf>>,
-    /// Plugins of the default profile that a profile wants and that are not built, each once.
-    pub not_built: Vec<Arc<str>>,
+    /// Plugins that are not built and that a profile gives arguments, each once, with the place.
+    pub unchecked_args: Vec<(Arc<str>, At)>,
 }
 
 impl Profile {
@@ -269,7 +269,13 @@ impl<'a> Builder<'a> {
                 Some(entry) if !entry.is_built() && !entry.is_default() => {
                     format!("plugin `{}` is not built in this release", config.name)
                 }
-                Some(_) => continue,
+                Some(entry) => {
+                    let known = &mut self.instances.unchecked_args;
+                    if !entry.is_built() && !known.iter().any(|(name, _)| name == entry.name()) {
+                        known.push((entry.name().clone(), config.at));
+                    }
+                    continue;
+                }
             };
             let help = removed_plugin_help(&config.name).or_else(|| self.similar(&config.name));
             self.error_with_help(config.at, text, help);
@@ -343,16 +349,12 @@ impl<'a> Builder<'a> {
                 );
                 continue;
             };
-            if !entry.is_built() {
-                if !entry.is_default() {
-                    self.error_with_help(
-                        named.at,
-                        format!("plugin `{}` is not built in this release", named.name),
-                        Some(String::from("remove it from the profile, or write its rule as a policy")),
-                    );
-                } else if !self.instances.not_built.contains(entry.name()) {
-                    self.instances.not_built.push(entry.name().clone());
-                }
+            if !entry.is_built() && !entry.is_default() {
+                self.error_with_help(
+                    named.at,
+                    format!("plugin `{}` is not built in this release", named.name),
+                    Some(String::from("remove it from the profile, or write its rule as a policy")),
+                );
                 continue;
             }
             if let Some(plugin) = self.make(&entry) {
@@ -402,6 +404,10 @@ impl<'a> Builder<'a> {
         self.ids.get(name).copied()
     }
 
+    fn is_built(&self, name: &str) -> bool {
+        self.registry.get(name).is_none_or(Entry::is_built)
+    }
+
     fn serves(&self, name: &str, point: Point) -> Option<bool> {
         let id = self.id(name)?;
         self.plugins.get(id.index()).map(|(_, plugin)| point.served_by(&**plugin))
@@ -416,8 +422,10 @@ impl<'a> Builder<'a> {
         let mut specific: Vec<Named> = Vec::new();
         for named in &here.enabled {
             match self.serves(&named.name, point) {
-                // Not built, or unknown and already reported.
+                // Unknown and already reported.
                 None => continue,
+                // A stand-in serves fewer points than the plugin it stands in for.
+                Some(false) if !self.is_built(&named.name) => continue,
                 Some(false) => {
                     let text =
                         format!("plugin {:?} does not extend {} plugin", named.name, point.interface());

@@ -4,6 +4,7 @@
 use super::Features;
 use super::args::{ArgsError, Field, Tree, TreeValue};
 use super::plugin::Plugin;
+use crate::model::ConstraintKinds;
 use std::sync::Arc;
 
 /// Makes a plugin of its arguments and the feature gates; complaints name the argument.
@@ -20,8 +21,40 @@ pub struct PluginDescriptor {
     pub default: bool,
     /// The kind of its arguments, `<Name>Args`; `None` when it has none.
     pub args: Option<&'static str>,
-    /// Makes it. `None`: upstream's plugin of that name is not built.
-    pub new: Option<NewPlugin>,
+    /// How it is made.
+    pub make: Make,
+}
+
+/// How an in-tree plugin is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Make {
+    /// By this function.
+    Built(NewPlugin),
+    /// Not built: a stand-in says so for the pods that the plugin would concern.
+    Unchecked(Unchecked, NewStandIn),
+    /// Not built, and in no profile by default: its feature gate is off.
+    GatedOff,
+}
+
+/// What makes a plugin that is not built say anything about a pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unchecked {
+    /// Constraints for which it may refuse nodes.
+    pub refuses: ConstraintKinds,
+    /// Constraints for which it only scores nodes.
+    pub scores: ConstraintKinds,
+    /// Whether constraints of running pods may refuse a pod that has none itself.
+    pub running_pods: bool,
+}
+
+/// Makes the stand-in for a plugin that is not built, given its name and arguments.
+pub type NewStandIn = fn(&'static str, Unchecked, &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>>;
+
+impl PluginDescriptor {
+    /// Whether the plugin is built.
+    pub fn is_built(&self) -> bool {
+        matches!(self.make, Make::Built(_))
+    }
 }
 
 /// Where a plugin comes from.
@@ -65,9 +98,12 @@ impl Entry {
         self.sorts
     }
 
-    /// Whether it can be made.
+    /// Whether it is built. What is not built may still have a stand-in.
     pub fn is_built(&self) -> bool {
-        !matches!(self.source, Source::InTree(PluginDescriptor { new: None, .. }, _))
+        match &self.source {
+            Source::InTree(descriptor, _) => descriptor.is_built(),
+            Source::Policy(_) => true,
+        }
     }
 
     /// Whether profiles have it unless they say otherwise.
@@ -86,18 +122,14 @@ impl Entry {
         }
     }
 
-    /// The kind of its arguments, when it has a kind.
-    pub fn args_kind(&self) -> Option<&'static str> {
-        match &self.source {
-            Source::InTree(descriptor, _) => descriptor.args,
-            Source::Policy(_) => None,
-        }
-    }
-
-    /// Makes the plugin. `None` when it is not built.
+    /// Makes the plugin, or the stand-in for it. `None` when there is neither.
     pub fn make(&self, args: &Tree) -> Option<Result<Arc<dyn Plugin>, Vec<ArgsError>>> {
         match &self.source {
-            Source::InTree(descriptor, features) => Some((descriptor.new?)(args, *features)),
+            Source::InTree(descriptor, features) => match descriptor.make {
+                Make::Built(new) => Some(new(args, *features)),
+                Make::Unchecked(unchecked, new) => Some(new(descriptor.name, unchecked, args)),
+                Make::GatedOff => None,
+            },
             Source::Policy(new) => Some(new(args)),
         }
     }

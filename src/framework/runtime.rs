@@ -67,16 +67,32 @@ pub struct Framework {
     waits: Waits,
     preconditions: Preconditions,
     order: Order,
+    /// The plugins without a precondition: those that run for most pods.
+    always: Arc<Concerned>,
     pub(super) watch: Option<Watch>,
 }
 
-/// Where plugins stand at the points at which pods pass some of them over.
+/// The position of each plugin at the points at which a pod may skip some of them.
 struct Order {
     pre_enqueue: Places,
     pre_filter: Places,
     filter: Places,
     pre_score: Places,
     score: Places,
+}
+
+impl Order {
+    /// The plugins of the set at each point, of `count` plugins of the framework.
+    fn concerned(&self, points: &Points, plugins: &PluginSet, count: usize) -> Concerned {
+        Concerned {
+            silent: plugins.others_of(count),
+            pre_enqueue: pick(&points.pre_enqueue, &self.pre_enqueue, plugins),
+            pre_filter: pick(&points.pre_filter, &self.pre_filter, plugins),
+            filter: pick(&points.filter, &self.filter, plugins),
+            pre_score: pick(&points.pre_score, &self.pre_score, plugins),
+            score: pick(&points.score, &self.score, plugins),
+        }
+    }
 }
 
 impl std::fmt::Debug for Framework {
@@ -149,6 +165,7 @@ impl Framework {
             pre_score: places(&points.pre_score),
             score: Places::of(points.score.iter().map(|entry| entry.plugin)),
         };
+        let always = Arc::new(order.concerned(&points, preconditions.any(), plugins.len()));
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -158,6 +175,7 @@ impl Framework {
             waits,
             preconditions,
             order,
+            always,
             watch: None,
         }
     }
@@ -228,7 +246,7 @@ impl Framework {
         };
         let sampled = self.samples();
         self.timed(Span::PreEnqueue, || {
-            for id in some.as_ref().unwrap_or(point) {
+            for id in some.as_ref().unwrap_or(&self.always.pre_enqueue) {
                 if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
                     self.timed_plugin(sampled, *id, Span::PreEnqueue, || {
                         point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))
@@ -266,8 +284,14 @@ impl Framework {
         let mut left: Option<NodeSet> = None;
         let mut narrowed = PluginSet::default();
         let mut refused: Option<Status> = None;
-        let some = self.preconditions.with(&cycle.pod).map(|plugins| self.pass_over(cycle, &plugins));
-        for id in some.as_ref().unwrap_or(&self.points.pre_filter) {
+        let concerned = match self.preconditions.with(&cycle.pod) {
+            None => self.always.clone(),
+            Some(plugins) => Arc::new(self.order.concerned(&self.points, &plugins, self.plugins.len())),
+        };
+        cycle.state.skip_filter.union(&concerned.silent);
+        cycle.state.skip_score.union(&concerned.silent);
+        cycle.state.concerned = Some(concerned.clone());
+        for id in &concerned.pre_filter {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
             let outcome = self.timed_plugin(cycle.sampled, *id, Span::PreFilter, || {
@@ -328,20 +352,6 @@ impl Framework {
             cycle.diagnosis.nodes.set_absent(Status::unresolvable(text));
         }
         Ok(left)
-    }
-
-    /// Notes who has something to say of the pod; returns those at PreFilter.
-    fn pass_over(&self, cycle: &mut Cycle, plugins: &PluginSet) -> Vec<PluginId> {
-        let silent = plugins.others_of(self.plugins.len());
-        cycle.state.skip_filter.union(&silent);
-        cycle.state.skip_score.union(&silent);
-        let (points, order) = (&self.points, &self.order);
-        cycle.state.concerned = Some(Arc::new(Concerned {
-            filter: pick(&points.filter, &order.filter, plugins),
-            pre_score: pick(&points.pre_score, &order.pre_score, plugins),
-            score: pick(&points.score, &order.score, plugins),
-        }));
-        pick(&points.pre_filter, &order.pre_filter, plugins)
     }
 
     /// The plugins whose Filter is asked in this cycle, in order.

@@ -14,6 +14,7 @@ mod labels;
 mod node_selector;
 mod taints;
 mod node_set;
+mod constraints;
 mod pod;
 mod precondition;
 mod node;
@@ -30,6 +31,7 @@ mod requests;
 
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 pub use columns::{Columns, ResourceColumn, TaintSetId};
+pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
 pub use index::{Index, IndexKey};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,

@@ -1,5 +1,6 @@
 //! [`PodInfo`]: a pod parsed once. Made from the slim object of `objects/pod.rs`; read by every plugin.
 
+use super::constraints::{ConstraintKinds, PodConstraints};
 use super::labels::{Annotations, Labels};
 use super::node_selector::NodeAffinity;
 use super::resource::Resource;
@@ -129,6 +130,8 @@ pub struct PodInfo {
     pub tolerations: Arc<[Toleration]>,
     /// Node selector and node affinity.
     pub node_affinity: NodeAffinity,
+    /// Volumes, resource claims, topology spread, pod affinity; `None` for a pod with none of it.
+    pub constraints: Option<Arc<PodConstraints>>,
     /// Quality of service.
     pub qos: QosClass,
     /// `status.phase`.
@@ -145,6 +148,11 @@ pub struct PodInfo {
 }
 
 impl PodInfo {
+    /// The kinds of constraints that the pod has.
+    pub fn constraint_kinds(&self) -> ConstraintKinds {
+        self.constraints.as_ref().map_or(ConstraintKinds::NONE, |constraints| constraints.kinds)
+    }
+
     /// Whether the pod has ended (phase `Succeeded` or `Failed`).
     pub fn is_finished(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")

@@ -4,6 +4,7 @@
 //! the plugins of a profile under it, so that a pod costs nothing in plugins that ignore it. A
 //! precondition may admit a pod that the plugin then ignores, but never the other way round.
 
+use super::constraints::ConstraintKinds;
 use super::pod::PodInfo;
 use super::symbol::Symbol;
 
@@ -20,6 +21,8 @@ pub enum PodPrecondition {
     Namespace(Vec<Symbol>),
     /// The pod requests more than 0 of this resource.
     Requests(Symbol),
+    /// The pod has a constraint of one of these kinds.
+    Constraints(ConstraintKinds),
 }
 
 impl PodPrecondition {
@@ -31,6 +34,7 @@ impl PodPrecondition {
             Self::Annotation(key) => pod.annotations.get(key).is_some(),
             Self::Namespace(names) => names.contains(&pod.namespace),
             Self::Requests(name) => pod.requests.get(name) > 0,
+            Self::Constraints(kinds) => pod.constraint_kinds().intersects(*kinds),
         }
     }
     /// Where the plugin is filed when several preconditions hold: the lowest is held by the fewest
@@ -42,6 +46,7 @@ impl PodPrecondition {
             Self::Label(_) => 2,
             Self::Namespace(_) => 3,
             Self::Requests(_) => 4,
+            Self::Constraints(_) => 5,
         }
     }
 }

@@ -17,19 +17,24 @@ mod node_resources_balanced_allocation;
 mod resource_allocation;
 mod image_locality;
 mod default_binder;
+mod unchecked;
 pub mod policy;
 
 pub use image_locality::ImageHolders;
+pub use unchecked::{AntiAffinity, Priorities};
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
-    NewPlugin, Plugin, PluginDescriptor, Registry, Tree,
+    Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Unchecked,
 };
-use crate::model::{Node, PodInfo};
+use crate::model::{ConstraintKinds as K, Node, PodInfo};
 use std::sync::Arc;
 
-/// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, built or not; behind them those that
-/// feature gates keep out of it.
+/// The name of the plugin whose arguments may add constraints to pods.
+const POD_TOPOLOGY_SPREAD: &str = "PodTopologySpread";
+
+/// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, built or not, then those that feature
+/// gates keep out of it. The row of a plugin that is not built says which pods it would concern.
 pub static IN_TREE: &[PluginDescriptor] = &[
     built("SchedulingGates", 0, None, scheduling_gates::new),
     built("PrioritySort", 0, None, priority_sort::new),
@@ -39,14 +44,41 @@ pub static IN_TREE: &[PluginDescriptor] = &[
     built("NodeAffinity", 2, Some("NodeAffinityArgs"), node_affinity::new),
     built("NodePorts", 0, None, node_ports::new),
     built("NodeResourcesFit", 1, Some("NodeResourcesFitArgs"), node_resources_fit::new),
-    not_built("VolumeRestrictions", 0, None),
-    not_built("NodeVolumeLimits", 0, None),
-    not_built("VolumeBinding", 0, Some("VolumeBindingArgs")),
-    not_built("VolumeZone", 0, None),
-    not_built("PodTopologySpread", 2, Some("PodTopologySpreadArgs")),
-    not_built("InterPodAffinity", 2, Some("InterPodAffinityArgs")),
-    not_built("DynamicResources", 2, Some("DynamicResourcesArgs")),
-    not_built("DefaultPreemption", 0, Some("DefaultPreemptionArgs")),
+    unchecked("VolumeRestrictions", 0, None, refuses(K::EXCLUSIVE_DISKS.with(K::VOLUME_CLAIMS))),
+    unchecked(
+        "NodeVolumeLimits",
+        0,
+        None,
+        refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES).with(K::ATTACHED_VOLUMES)),
+    ),
+    unchecked(
+        "VolumeBinding",
+        0,
+        Some("VolumeBindingArgs"),
+        refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES)),
+    ),
+    unchecked("VolumeZone", 0, None, refuses(K::VOLUME_CLAIMS)),
+    unchecked(
+        POD_TOPOLOGY_SPREAD,
+        2,
+        Some("PodTopologySpreadArgs"),
+        Unchecked { scores: K::SOFT_SPREAD, ..refuses(K::HARD_SPREAD) },
+    ),
+    unchecked(
+        "InterPodAffinity",
+        2,
+        Some("InterPodAffinityArgs"),
+        Unchecked {
+            scores: K::PREFERRED_POD_AFFINITY,
+            running_pods: true,
+            ..refuses(K::REQUIRED_POD_AFFINITY)
+        },
+    ),
+    unchecked("DynamicResources", 2, Some("DynamicResourcesArgs"), refuses(K::RESOURCE_CLAIMS)),
+    PluginDescriptor {
+        make: Make::Unchecked(refuses(K::NONE), unchecked::preemption),
+        ..unchecked("DefaultPreemption", 0, Some("DefaultPreemptionArgs"), refuses(K::NONE))
+    },
     built(
         "NodeResourcesBalancedAllocation",
         1,
@@ -55,7 +87,7 @@ pub static IN_TREE: &[PluginDescriptor] = &[
     ),
     built("ImageLocality", 1, None, image_locality::new),
     built("DefaultBinder", 0, None, default_binder::new),
-    not_built("NodeDeclaredFeatures", 0, None),
+    unchecked("NodeDeclaredFeatures", 0, None, refuses(K::NODE_FEATURES)),
     gated("GangScheduling"),
     gated("TopologyPlacementGenerator"),
     gated("PodGroupPodsCount"),
@@ -67,15 +99,26 @@ const fn built(
     args: Option<&'static str>,
     new: NewPlugin,
 ) -> PluginDescriptor {
-    PluginDescriptor { name, weight, default: true, args, new: Some(new) }
+    PluginDescriptor { name, weight, default: true, args, make: Make::Built(new) }
 }
 
-const fn not_built(name: &'static str, weight: i64, args: Option<&'static str>) -> PluginDescriptor {
-    PluginDescriptor { name, weight, default: true, args, new: None }
+const fn unchecked(
+    name: &'static str,
+    weight: i64,
+    args: Option<&'static str>,
+    says: Unchecked,
+) -> PluginDescriptor {
+    let make = Make::Unchecked(says, unchecked::new);
+    PluginDescriptor { name, weight, default: true, args, make }
+}
+
+/// The plugin may refuse nodes for these constraints.
+const fn refuses(kinds: K) -> Unchecked {
+    Unchecked { refuses: kinds, scores: K::NONE, running_pods: false }
 }
 
 const fn gated(name: &'static str) -> PluginDescriptor {
-    PluginDescriptor { name, weight: 0, default: false, args: None, new: None }
+    PluginDescriptor { name, weight: 0, default: false, args: None, make: Make::GatedOff }
 }
 
 /// The in-tree plugins as a registry, to which policies are added.

@@ -23,7 +23,7 @@ use super::queue::{Queued, Scope};
 use super::{Deferred, Scheduler};
 use crate::framework::{
     Answer, BindTask, CallError, Cycle, EventRecord, EventType, Mark, PluginId, PreFlight, Span, Status,
-    TaskPoll, Ticket, Wake,
+    TaskPoll, Ticket, Wake, not_checked_text,
 };
 use crate::model::{Duration, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
@@ -530,7 +530,7 @@ impl Scheduler {
             kind: EventType::Normal,
             reason: "Scheduled",
             action: "Binding",
-            note: format!("Successfully assigned {} to {}", pod.full_name(), binding.node_name),
+            note: scheduled_note(&binding),
             at: now,
         };
         self.event(event, out);
@@ -699,4 +699,13 @@ fn pre_bind_failed(framework: &crate::framework::Framework, status: Status, id: 
     }
     let name = framework.plugin_name(id);
     Status::error(format!("running PreBind plugin {name:?}: {}", status.message())).by(id)
+}
+
+/// Upstream's text, followed by what could have led to another node and was not checked.
+fn scheduled_note(binding: &BindingCycle) -> String {
+    let note = format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name);
+    match not_checked_text(&binding.cycle.diagnosis.not_checked) {
+        Some(text) => format!("{note} ({text})"),
+        None => note,
+    }
 }

@@ -10,8 +10,8 @@ use super::detail::Detail;
 use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
 use super::queue::Queued;
 use crate::framework::{
-    Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, PluginId, PostFilterOutcome, Runner,
-    Span, Status,
+    Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
+    PostFilterOutcome, Runner, Span, Status,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,6 +65,7 @@ impl Scheduler {
         let mut detail = Detail::new(self.options.records_of(&cycle.pod.key));
 
         let chosen = self.choose(&mut cycle, &mut detail);
+        cycle.diagnosis.not_checked = not_checked(&cycle, &self.cache.snapshot);
         let placed = chosen.and_then(|chosen| {
             let waits = self.assume_reserve_permit(&mut cycle, chosen.node, now)?;
             Ok((chosen, waits))
@@ -274,9 +275,21 @@ impl Scheduler {
             unschedulable_plugins: cycle.diagnosis.unschedulable_plugins.iter().map(name).collect(),
             pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),
             evaluated: cycle.diagnosis.evaluated,
+            not_checked: cycle.diagnosis.not_checked.clone(),
             detail: detail.finish(cycle, &self.cache.snapshot),
         }
     }
+}
+
+/// What nothing checks of the pod. Most pods have no constraint, and no stand-in refused them.
+fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
+    let framework = &cycle.framework;
+    let mut refused_by = cycle.diagnosis.unschedulable_plugins.iter();
+    let stand_in = |id: PluginId| framework.plugin(id).is_some_and(|plugin| plugin.is_unchecked());
+    if cycle.pod.constraints.is_none() && !refused_by.any(stand_in) {
+        return Vec::new();
+    }
+    framework.not_checked(cycle.handle(snapshot))
 }
 
 /// A refusal at Reserve, at Permit or while waiting there reads as that of one node, whatever the number of nodes.

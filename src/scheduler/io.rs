@@ -7,7 +7,9 @@
 //! - Calls about one object are sent in order and one at a time.
 //! - `now` never runs backwards. After `Lead(false)` nothing is sent.
 
-use crate::framework::{Answer, ApiCall, CallError, EventRecord, Framework, PartialScore, Status, Ticket};
+use crate::framework::{
+    Answer, ApiCall, CallError, EventRecord, Framework, NotChecked, PartialScore, Status, Ticket,
+};
 use crate::model::{Kind, Object, ObjectKey, PodKey, Symbol, Time};
 use std::sync::Arc;
 
@@ -130,6 +132,8 @@ pub struct DecisionRecord {
     pub pending_plugins: Vec<Symbol>,
     /// How many nodes were asked.
     pub evaluated: usize,
+    /// What nothing checks of the pod, because plugins of its profile are not built.
+    pub not_checked: Vec<NotChecked>,
     /// Every node, when wanted.
     pub detail: Option<DecisionDetail>,
 }

@@ -5,6 +5,7 @@ use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
 use crate::dry_run::{PodReport, Report, Standing};
+use crate::framework::not_checked_text;
 use crate::scheduler::Decision;
 use std::fmt::Write;
 
@@ -97,6 +98,9 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
     match &standing(pod) {
         Standing::Bound(node) => {
             let mut text = last.map(|record| why(record, how)).unwrap_or_default();
+            if let Some(not_checked) = not_checked_text(pod.not_checked()) {
+                text = format!("{not_checked}; {text}");
+            }
             if let Some(waited) = &pod.waited {
                 let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
                 let _ = write!(text, "; waited for {}", plugins.join(", "));
@@ -105,6 +109,11 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
         }
         Standing::Waiting { message } => {
             let mut text = super::why::reasons(message).to_owned();
+            if let Some(not_checked) =
+                not_checked_text(pod.not_checked()).filter(|_| !text.contains("not checked:"))
+            {
+                text = format!("{not_checked}; {text}");
+            }
             if let Some(waited) = &pod.waited {
                 let _ = write!(text, " (it had {})", waited.node);
             }

@@ -209,8 +209,21 @@ impl Said<'_> {
         anyhow::anyhow!("no node of the cluster is called `{node}`{hint}")
     }
 
-    /// The first line.
+    /// The first line: what became of the pod, and what nothing checks of it.
     fn verdict(&self, out: &Output) -> String {
+        let standing = self.standing(out);
+        match &self.explanation().not_checked[..] {
+            [] => standing,
+            names => {
+                let end = if standing.ends_with('.') { "" } else { "." };
+                let names = out.paint(Style::Warn, &names.join(", "));
+                format!("{standing}{end} Not checked: {names}.")
+            }
+        }
+    }
+
+    /// What became of the pod.
+    fn standing(&self, out: &Output) -> String {
         let pod = self.found.pod.full_name();
         let Some(report) = self.found.report else { return text::verdict(self.explanation(), out) };
         match &standing(report) {

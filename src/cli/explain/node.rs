@@ -55,7 +55,10 @@ impl<'a> Asked<'a> {
         let policies = self.applying();
         let points = self.framework.points().filter.iter();
         points
-            .map(|id| self.framework.plugin_name(*id))
+            .filter_map(|id| self.framework.plugin(*id))
+            // A stand-in for a plugin that is not built has no rule.
+            .filter(|plugin| !plugin.is_unchecked())
+            .map(|plugin| plugin.name())
             .map(|name| match self.setup.policies.set.get(name) {
                 Some(_) => policies
                     .iter()

@@ -3,6 +3,7 @@
 //!
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 
+pub mod constraints;
 pub mod metadata;
 pub mod namespace;
 pub mod node;

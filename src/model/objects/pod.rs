@@ -6,6 +6,7 @@ use super::super::requests::{PodResources, pod_level};
 use super::super::symbol::Symbol;
 use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
+use super::constraints::{PodAffinity, RestartRule, SpreadConstraint, Volume};
 use super::metadata::{Metadata, instant};
 use super::read::{ResourceList, or_default};
 use super::{ObjectError, decode, selectors};
@@ -59,10 +60,18 @@ pub struct Spec {
     /// `overhead`.
     #[serde(deserialize_with = "or_default")]
     pub overhead: ResourceList,
-    /// `hostNetwork`; only for [`Pod::set_defaults`].
+    /// `hostNetwork`.
     #[serde(deserialize_with = "or_default")]
     pub host_network: bool,
-    /// `volumes`; of these only image volumes so far.
+    /// `hostUsers`.
+    pub host_users: Option<bool>,
+    /// `resourceClaims`.
+    #[serde(deserialize_with = "or_default")]
+    pub resource_claims: Vec<Named>,
+    /// `topologySpreadConstraints`.
+    #[serde(deserialize_with = "or_default")]
+    pub topology_spread_constraints: Vec<SpreadConstraint>,
+    /// `volumes`.
     #[serde(deserialize_with = "or_default")]
     pub volumes: Vec<Volume>,
     /// `tolerations`.
@@ -98,6 +107,9 @@ pub struct Container {
     /// `restartPolicy`; only of init containers.
     #[serde(deserialize_with = "or_default")]
     pub restart_policy: Symbol,
+    /// `restartPolicyRules`.
+    #[serde(deserialize_with = "or_default")]
+    pub restart_policy_rules: Vec<RestartRule>,
     /// `resources`.
     #[serde(deserialize_with = "or_default")]
     pub resources: Resources,
@@ -143,23 +155,6 @@ pub struct Port {
     pub host_ip: Symbol,
 }
 
-/// `v1.Volume`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Volume {
-    /// `image`.
-    pub image: Option<ImageVolume>,
-}
-
-/// `v1.ImageVolumeSource`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ImageVolume {
-    /// `reference`.
-    #[serde(deserialize_with = "or_default")]
-    pub reference: Symbol,
-}
-
 /// `v1.Affinity`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -167,6 +162,12 @@ pub struct Affinity {
     /// `nodeAffinity`.
     #[serde(deserialize_with = "or_default")]
     pub node_affinity: selectors::NodeAffinity,
+    /// `podAffinity`.
+    #[serde(deserialize_with = "or_default")]
+    pub pod_affinity: PodAffinity,
+    /// `podAntiAffinity`.
+    #[serde(deserialize_with = "or_default")]
+    pub pod_anti_affinity: PodAffinity,
 }
 
 /// `v1.PodStatus`.
@@ -354,6 +355,7 @@ impl PodInfo {
             None => None,
         };
         let affinity = &spec.affinity.node_affinity;
+        let constraints = spec.constraints(&namespace, &metadata.labels);
         Ok(Self {
             key,
             namespace,
@@ -383,6 +385,7 @@ impl PodInfo {
             host_ports: spec.host_ports(),
             tolerations: tolerations.collect::<Result<_, ObjectError>>()?,
             node_affinity: NodeAffinity::parse(spec.node_selector.clone(), affinity),
+            constraints,
             qos: match status.qos_class.as_str() {
                 "Guaranteed" => QosClass::Guaranteed,
                 "Burstable" => QosClass::Burstable,

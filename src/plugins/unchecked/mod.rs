@@ -1,0 +1,202 @@
+//! Stand-ins for plugins of kube-scheduler that are not built. A stand-in decides nothing about most
+//! pods. Where the plugin could refuse the pod, its stand-in refuses every node and names what is not
+//! checked; where it could only score, the pod is placed and the framework lists what was not checked
+//! ([`Framework::not_checked`](crate::framework::Framework::not_checked)).
+//!
+//! What concerns a plugin stands in its row of [`IN_TREE`](super::IN_TREE).
+//!
+//! - `anti_affinity.rs`: required anti-affinity of running pods, which keeps other pods away
+//! - `preemption.rs`: the stand-in for DefaultPreemption, which neither refuses nor scores
+
+mod anti_affinity;
+mod preemption;
+
+use crate::framework::{
+    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Feasible,
+    Filter, Handle, Impact, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint,
+    Reads, Score, StateSlot, Status, Tree, TreeValue, Unchecked, Verdicts,
+};
+use crate::model::{ConstraintKinds, Index, IndexKey, Kinds, NodeInfo, NodeSet, PodPrecondition, Symbol};
+use std::sync::Arc;
+
+pub use anti_affinity::AntiAffinity;
+pub use preemption::{Priorities, new as preemption};
+
+/// The stand-in for the plugin of this name.
+pub fn new(name: &'static str, unchecked: Unchecked, args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let hard_defaults = name == super::POD_TOPOLOGY_SPREAD && has_hard_defaults(args);
+    Ok(Arc::new(StandIn { name, unchecked, hard_defaults }))
+}
+
+/// Whether `PodTopologySpreadArgs` have a default constraint that refuses nodes.
+fn has_hard_defaults(args: &Tree) -> bool {
+    let is_hard = |constraint: &Tree| {
+        let when = constraint.get("whenUnsatisfiable");
+        when.is_some_and(|when| matches!(&when.value, TreeValue::String(text) if text == "DoNotSchedule"))
+    };
+    match args.get("defaultConstraints").map(|constraints| &constraints.value) {
+        Some(TreeValue::List(constraints)) => constraints.iter().any(is_hard),
+        _ => false,
+    }
+}
+
+/// What is missing is known for one attempt: the text of the refusal.
+#[derive(Clone)]
+struct Refusal(Status);
+
+struct StandIn {
+    name: &'static str,
+    unchecked: Unchecked,
+    /// The profile has default topology spread constraints with `DoNotSchedule`.
+    hard_defaults: bool,
+}
+
+impl StandIn {
+    /// Names of the pod's own constraints of these kinds.
+    fn own(&self, h: &Handle, kinds: ConstraintKinds) -> Vec<Symbol> {
+        let list = h.pod.constraints.iter().flat_map(|constraints| &constraints.list);
+        list.filter(|constraint| constraint.kind.intersects(kinds))
+            .map(|constraint| constraint.name.clone())
+            .collect()
+    }
+
+    /// What could make the plugin refuse nodes.
+    fn refusing(&self, h: &Handle) -> Vec<Symbol> {
+        let mut names = self.own(h, self.unchecked.refuses);
+        // Upstream takes the defaults for a pod without constraints that a Service or controller
+        // selects. Services are not watched, so that every such pod with labels counts.
+        let spread = ConstraintKinds::HARD_SPREAD.with(ConstraintKinds::SOFT_SPREAD);
+        if self.hard_defaults && !h.pod.constraint_kinds().intersects(spread) && !h.pod.labels.is_empty() {
+            names.push(Symbol::new("defaultConstraints of PodTopologySpreadArgs (DoNotSchedule)"));
+        }
+        names.extend(self.running_pod(h));
+        names
+    }
+
+    /// A running pod whose required anti-affinity is about the pod.
+    fn running_pod(&self, h: &Handle) -> Option<Symbol> {
+        if !self.unchecked.running_pods {
+            return None;
+        }
+        let running = h.snapshot.index::<AntiAffinity>(&AntiAffinity::key())?.about(h.pod, h.snapshot)?;
+        Some(Symbol::from(format!("podAntiAffinity of {}", running.full_name())))
+    }
+
+    fn refusal(&self, h: &Handle) -> Option<Status> {
+        let names = self.refusing(h);
+        if names.is_empty() {
+            return None;
+        }
+        let text: Vec<&str> = names.iter().map(Symbol::as_str).collect();
+        let text = format!("node(s) not checked: {}", text.join(", "));
+        // Only a running pod can be evicted.
+        let resolvable = names.len() == 1 && self.running_pod(h).is_some();
+        Some(if resolvable { Status::unschedulable(text) } else { Status::unresolvable(text) })
+    }
+}
+
+impl Plugin for StandIn {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn is_unchecked(&self) -> bool {
+        true
+    }
+    fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
+        let refusing = self.refusing(h).into_iter().map(|name| (Impact::Refuse, name));
+        let scoring = self.own(h, self.unchecked.scores).into_iter().map(|name| (Impact::Score, name));
+        refusing.chain(scoring).collect()
+    }
+    fn reads(&self) -> Reads {
+        if !self.unchecked.running_pods {
+            return Reads::default();
+        }
+        let kinds = Kinds::OF_PODS.with(Kinds::NAMESPACES).with(Kinds::LABELS).with(Kinds::LIFE);
+        Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
+    }
+    fn precondition(&self) -> Option<PodPrecondition> {
+        let kinds = self.unchecked.refuses.with(self.unchecked.scores);
+        let any_pod = self.unchecked.running_pods || self.hard_defaults;
+        (!any_pod).then_some(PodPrecondition::Constraints(kinds))
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        match self.unchecked.running_pods {
+            true => vec![(AntiAffinity::key(), Box::new(AntiAffinity::default()))],
+            false => Vec::new(),
+        }
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        Some(self)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        (!self.unchecked.scores.is_empty()).then_some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        (!self.unchecked.scores.is_empty()).then_some(self)
+    }
+}
+
+impl PreFilter for StandIn {
+    fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        let Some(status) = self.refusal(h) else { return Ok(PreFilterOutcome::Skip) };
+        state.put(Refusal(status));
+        Ok(PreFilterOutcome::AllNodes)
+    }
+}
+
+impl Filter for StandIn {
+    fn filter(&self, h: &Handle, _: NodeInfo) -> Result<(), Status> {
+        match h.state::<Refusal>() {
+            Some(Refusal(status)) => Err(status.clone()),
+            // A profile may run Filter without PreFilter.
+            None => self.refusal(h).map_or(Ok(()), Err),
+        }
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let status = h.state::<Refusal>().map(|Refusal(status)| status.clone());
+        let Some(status) = status.or_else(|| self.refusal(h)) else { return };
+        let status = out.status(status);
+        for (word, rows) in nodes.words().iter().enumerate() {
+            out.refuse_rows(word, *rows, status);
+        }
+    }
+}
+
+impl PreScore for StandIn {
+    fn pre_score(&self, _: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        Ok(PreScoreOutcome::Skip)
+    }
+}
+
+impl Score for StandIn {
+    fn score(&self, _: &Handle, _: NodeInfo) -> Result<i64, Status> {
+        Ok(0)
+    }
+}
+
+impl EnqueueExtensions for StandIn {
+    fn events(&self) -> Vec<EventRegistration> {
+        if !self.unchecked.running_pods {
+            // What the pod asks for itself stays, and so does what is built.
+            return Vec::new();
+        }
+        let namespaces = EventRegistration { resource: EventResource::Namespace, actions: ActionType::ALL };
+        vec![
+            super::pods(ActionType::DELETE.with(ActionType::UPDATE_POD_LABEL)),
+            super::nodes(ActionType::DELETE.with(ActionType::UPDATE_NODE_LABEL)),
+            namespaces,
+        ]
+    }
+
+    /// Whether the plugin could refuse nothing any more.
+    fn hint(&self, h: &Handle, _: &ClusterEvent) -> QueueingHint {
+        if self.refusing(h).is_empty() { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}
