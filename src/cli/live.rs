@@ -1,5 +1,6 @@
-//! A live cluster as the input of a command: the flags that name it, its objects, and the policies of its ConfigMaps as
-//! a scheduler would have them in service. Called by `setup` and `eval`; it is read once and never written.
+//! A live cluster as the input of a command: the flags for the connection, the objects, and the policies of
+//! ConfigMaps that a scheduler would have in service. Called by `setup` and `eval`. The cluster is read once
+//! and never written.
 
 use super::Output;
 use super::input::Policies;
@@ -17,28 +18,28 @@ use std::sync::Arc;
 
 pub use crate::cluster::list::Policies as Wanted;
 
-/// Which live cluster, when no files are given; found as kubectl finds it.
+/// The connection to a live cluster, found as kubectl finds it.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Connection {
-    /// Kubeconfig of a live cluster; without it and `--cluster` the files of `KUBECONFIG`, else `~/.kube/config`, else
-    /// the service account of the pod.
+    /// Kubeconfig of a live cluster [default without `--cluster`: the files of `KUBECONFIG`, else
+    /// `~/.kube/config`, else the service account of the pod].
     #[arg(long, value_name = "FILE", conflicts_with = "cluster", help_heading = "Live cluster")]
     pub kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; without it the current one.
+    /// Context of the kubeconfig [default: the current context].
     #[arg(long, value_name = "NAME", conflicts_with = "cluster", help_heading = "Live cluster")]
     pub context: Option<String>,
-    /// As whom the cluster is asked.
+    /// User to impersonate.
     #[arg(long = "as", value_name = "USER", conflicts_with = "cluster", help_heading = "Live cluster")]
     pub impersonate: Option<String>,
 }
 
 impl Connection {
-    /// Whether a live cluster was asked for.
+    /// Whether a flag chooses a live cluster.
     pub fn is_given(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some() || self.impersonate.is_some()
     }
 
-    /// The flags as they were typed, for the next command.
+    /// The flags as given, for the suggested next command.
     pub fn flags(&self) -> String {
         let mut text = String::new();
         let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
@@ -53,14 +54,13 @@ impl Connection {
     }
 }
 
-/// Which policies of the cluster are wanted: with files of policies, whoever may not read the cluster's is answered by
-/// the files alone.
+/// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a warning.
 pub fn wanted(from: &From) -> Wanted {
     let namespaces = from.policy_namespaces.clone();
     if from.policies.is_empty() { Wanted::In(namespaces) } else { Wanted::IfAllowed(namespaces) }
 }
 
-/// Reads the cluster; its policies go into `policies`.
+/// Reads the cluster, and adds its policies to `policies`.
 pub fn read(
     connection: &Connection,
     wanted: Wanted,
@@ -82,8 +82,8 @@ pub fn read(
     };
     let listed = match list::read(&options) {
         Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
-            "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` (neither \
-             KUBECONFIG nor ~/.kube/config names one)"
+            "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
+             (neither KUBECONFIG nor ~/.kube/config exists)"
         ),
         other => other?,
     };
@@ -99,7 +99,7 @@ pub fn read(
     Ok(Cluster { world: listed.objects.into_iter().collect(), namespace: listed.namespace })
 }
 
-/// A scheduler reads the namespaces that it is told; we read all, unless we are told too.
+/// Warns that policies of several namespaces are combined. A scheduler reads configured namespaces only.
 fn say_whose(objects: &[PolicyObject], out: &mut Output) {
     let namespaces: BTreeSet<&str> =
         objects.iter().filter_map(|object| Some(object.name.split_once('/')?.0)).collect();
@@ -108,7 +108,7 @@ fn say_whose(objects: &[PolicyObject], out: &mut Output) {
         note(
             out,
             &format!(
-                "policies of {} namespaces are taken together: {}; name those that your scheduler reads with \
+                "policies of {} namespaces are combined: {}; give the ones that your scheduler reads with \
                  `--policy-namespaces`",
                 names.len(),
                 names.join(", ")
@@ -117,23 +117,23 @@ fn say_whose(objects: &[PolicyObject], out: &mut Output) {
     }
 }
 
-/// Takes the policies of an object that are in service, and says what is wrong with it.
+/// Adds the policies of an object that are in service, with warnings about its problems.
 fn take(object: &PolicyObject, policies: &mut Policies, out: &mut Output) {
     match &object.state {
         State::Serving => {}
         State::Waiting { why } => note(out, &format!("`{}` waits: {why}", object.name)),
         State::Refused { present, problems, holds } => {
             let instead = match (holds.is_empty(), object.texts.is_empty()) {
-                (false, _) => "no older text is known, so the pods it names wait",
-                (true, true) => "no older text is known, so it decides nothing",
-                (true, false) => "its last good text decides",
+                (false, _) => "no earlier text is known, so the pods it selects wait",
+                (true, true) => "no earlier text is known, so it has no effect",
+                (true, false) => "its last good text is in service",
             };
             let what = match problems.first() {
                 Some(problem) if present.is_empty() => problem.to_string(),
                 _ => format!("`{}` does not compile", object.name),
             };
             note(out, &format!("{what}; {instead}"));
-            // Mistakes of the cluster are not those of whoever asks: they are shown and stop nothing.
+            // The user of the command did not make these mistakes, so they are warnings and stop nothing.
             let (_, said) = compiled(&object.name, present, policies);
             policies.diagnostics.extend(said.into_iter().filter(|it| it.is_error()).map(|mut it| {
                 it.severity = Severity::Warning;
@@ -146,7 +146,7 @@ fn take(object: &PolicyObject, policies: &mut Policies, out: &mut Output) {
     policies.in_service.extend(found.into_iter().filter(serves));
 }
 
-/// The texts of an object, compiled, with what is said of them.
+/// Compiles the texts of an object; returns policies and diagnostics.
 fn compiled(
     object: &str,
     texts: &Texts,

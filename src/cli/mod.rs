@@ -20,6 +20,8 @@ mod not_built;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
+mod run_args;
+#[cfg(feature = "cluster")]
 mod run_flags;
 
 pub use output::{Column, Output, Style, Table};

@@ -1,14 +1,16 @@
-//! Flags of kube-scheduler that `run` does not take, each with the reason; and what the names mean in those of its
-//! flags that name something (TLS versions and cipher suites).
+//! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the flags of
+//! kube-scheduler that `run` refuses, each with the reason.
 
-/// Flags of kube-scheduler 1.36 that are refused, with the reason.
+use std::time::Duration;
+
+/// Flags of kube-scheduler 1.36 that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("allow-metric-labels", "metrics and their labels are fixed"),
     ("allow-metric-labels-manifest", "metrics and their labels are fixed"),
-    ("disabled-metrics", "metrics are fixed; drop them where they are scraped"),
-    ("show-hidden-metrics-for-version", "no metric is hidden"),
-    ("emulated-version", "decisions are those of one version; `bayplan version` names it"),
-    ("min-compatibility-version", "decisions are those of one version; `bayplan version` names it"),
+    ("disabled-metrics", "all metrics are served; drop them in the scrape configuration"),
+    ("show-hidden-metrics-for-version", "there are no hidden metrics"),
+    ("emulated-version", "decisions follow one version, which `bayplan version` prints"),
+    ("min-compatibility-version", "decisions follow one version, which `bayplan version` prints"),
     ("http2-max-streams-per-connection", "the secure port speaks HTTP/1.1"),
     ("log-json-info-buffer-size", "log lines are not buffered"),
     ("log-text-info-buffer-size", "log lines are not buffered"),
@@ -20,36 +22,66 @@ const REFUSED: &[(&str, &str)] = &[
     ("requestheader-group-headers", NO_PROXY),
     ("requestheader-uid-headers", NO_PROXY),
     ("requestheader-username-headers", NO_PROXY),
-    ("tls-curve-preferences", "the key exchanges of the TLS library are used"),
-    ("tls-sni-cert-key", "one certificate is shown; use `--tls-cert-file`"),
+    ("tls-curve-preferences", "the TLS library chooses the key exchange"),
+    ("tls-sni-cert-key", "the port has one certificate; use `--tls-cert-file`"),
 ];
 
 const NO_PROXY: &str =
-    "names that an authenticating proxy sends along are not taken; use a token or a client certificate";
+    "user names from an authenticating proxy are not supported; use a token or a client certificate";
 
-/// What to say of an argument that clap does not know: the reason, if it is a flag of kube-scheduler.
+/// Parses a duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration such as `15s` or `1m30s`");
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let amount: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let seconds = match &rest[..unit] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        rest = &rest[unit..];
+        total += Duration::try_from_secs_f64(amount * seconds).map_err(|_| wrong())?;
+    }
+    if total.is_zero() { Err("must be greater than zero".into()) } else { Ok(total) }
+}
+
+/// Parses the only value of a flag for something that is always off.
+pub(super) fn only_false(text: &str) -> Result<bool, String> {
+    if text == "false" { Ok(false) } else { Err("there is no profiling interface; write `=false`".into()) }
+}
+
+/// The message for an argument that clap does not know, if it is a flag of kube-scheduler.
 pub(super) fn refusal(argument: &str) -> Option<String> {
     let name = argument.strip_prefix("--")?.split('=').next()?;
     let (_, why) = REFUSED.iter().find(|(flag, _)| *flag == name)?;
     Some(format!("`--{name}` of kube-scheduler is not supported: {why}"))
 }
 
-/// The lowest TLS version that is spoken, by Go's name; whether that is 1.3.
+/// Parses Go's name of the minimum TLS version; whether it is 1.3.
 pub(super) fn tls_version(name: &str) -> Result<bool, String> {
     match name {
         "VersionTLS12" => Ok(false),
         "VersionTLS13" => Ok(true),
         "VersionTLS10" | "VersionTLS11" => {
-            Err("TLS 1.0 and 1.1 are never spoken; write VersionTLS12".to_owned())
+            Err("TLS 1.0 and 1.1 are not supported; write VersionTLS12".to_owned())
         }
         _ => Err("possible values: VersionTLS12, VersionTLS13".to_owned()),
     }
 }
 
-/// Whether a cipher suite can be offered, by its IANA name as Go writes it.
+/// Parses the name of a cipher suite: the IANA name, as Go writes it.
 pub(super) fn cipher_suite(name: &str) -> Result<String, String> {
     let known = crate::cluster::serve::cipher_suites();
-    // Go leaves the hash out of two names.
+    // Go omits the hash in two names.
     let full = match name {
         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => {
             format!("{name}_SHA256")
@@ -60,7 +92,7 @@ pub(super) fn cipher_suite(name: &str) -> Result<String, String> {
         return Ok(full);
     }
     Err(format!(
-        "it is not offered, as no suite without forward secrecy and authenticated encryption is; possible values: {}",
+        "it is not supported; all supported suites have forward secrecy and authenticated encryption: {}",
         known.join(", ")
     ))
 }
@@ -70,17 +102,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn durations_are_read_as_go_reads_them() {
+        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5_400)));
+        assert!(duration("15").is_err() && duration("s").is_err() && duration("0s").is_err());
+    }
+
+    #[test]
     fn refused_flags_say_why() {
         let text = refusal("--tls-sni-cert-key=a,b").unwrap();
         assert_eq!(
             text,
-            "`--tls-sni-cert-key` of kube-scheduler is not supported: one certificate is shown; use `--tls-cert-file`"
+            "`--tls-sni-cert-key` of kube-scheduler is not supported: the port has one certificate; use `--tls-cert-file`"
         );
         assert!(refusal("--no-such-flag").is_none() && refusal("-x").is_none());
     }
 
     #[test]
-    fn suites_and_versions_have_gos_names() {
+    fn suites_and_versions_have_the_names_of_go() {
         assert!(cipher_suite("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256").is_ok());
         assert_eq!(
             cipher_suite("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305").unwrap(),

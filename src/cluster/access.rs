@@ -1,30 +1,35 @@
-//! Who may ask our own port for what is not health: the API server decides (TokenReview, then SubjectAccessReview),
-//! as for kube-scheduler. Answers are kept for a short time.
+//! Who may read the pages of the secure port that are not health checks. The API server decides
+//! (TokenReview, then SubjectAccessReview), as for kube-scheduler. Answers are cached for a short time.
 
 use super::client::{Api, ApiError, JSON, Request};
 use super::watch::rule;
 use http::{HeaderMap, Method, StatusCode, header};
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
 use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long answers count.
+/// How long answers of the API server are cached.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct CacheTtl {
     /// That a request is allowed.
     pub allowed: Duration,
-    /// That it is refused.
+    /// That a request is refused.
     pub refused: Duration,
 }
 
-impl Default for Kept {
+impl Default for CacheTtl {
     fn default() -> Self {
         Self { allowed: Duration::from_secs(10), refused: Duration::from_secs(10) }
     }
 }
 
-/// Answers that are kept, at most.
+/// Maximum number of cached answers.
 const MOST: usize = 1_000;
 
 /// Why a request is refused.
@@ -32,79 +37,106 @@ const MOST: usize = 1_000;
 pub struct Refusal {
     /// The HTTP status.
     pub status: StatusCode,
-    /// What to tell.
+    /// The body of the response.
     pub message: String,
 }
 
-/// Answers by token and path: when they came, and the refusal.
-type Known = FxHashMap<(String, String), (Instant, Option<Refusal>)>;
+/// How a request identifies its sender.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Credentials {
+    /// A verified client certificate, as the JSON of its user.
+    Certificate(String),
+    Token(String),
+    Anonymous,
+}
 
-/// Asks the API server who may do what, and remembers for a short time.
+/// Answers by credentials and path: when each came, and the refusal, if it was one.
+type Answers = FxHashMap<(Credentials, String), (Instant, Option<Refusal>)>;
+
+/// Asks the API server who may do what, and caches the answers.
 pub struct Access {
     authentication: Api,
     authorization: Api,
-    kept: Kept,
-    /// By token and path.
-    known: Mutex<Known>,
+    ttl: CacheTtl,
+    cache: Mutex<Answers>,
 }
 
 impl Access {
-    /// `authentication` is asked who a token belongs to, `authorization` what its owner may do.
-    pub fn new(authentication: Api, authorization: Api, kept: Kept) -> Self {
-        Self { authentication, authorization, kept, known: Mutex::new(FxHashMap::default()) }
+    /// `authentication` tells who a token belongs to, `authorization` what that user may do.
+    pub fn new(authentication: Api, authorization: Api, ttl: CacheTtl) -> Self {
+        Self { authentication, authorization, ttl, cache: Mutex::new(FxHashMap::default()) }
     }
 
-    /// Whether the sender of these headers may GET `path`: the user of a client certificate that was verified, else
-    /// the owner of the token, else nobody.
-    pub async fn check(&self, headers: &HeaderMap, peer: Option<&Value>, path: &str) -> Result<(), Refusal> {
+    /// Whether the sender of these headers may GET `path`. `peer` is the user of a verified client
+    /// certificate and comes before a bearer token; without either the sender is anonymous.
+    pub async fn check(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<&UserInfo>,
+        path: &str,
+    ) -> Result<(), Refusal> {
         let token = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
             .map(|token| token.trim().to_owned());
-        let who = match peer {
-            // No token begins like this.
-            Some(user) => user.to_string(),
-            None => token.clone().unwrap_or_default(),
+        let credentials = match (peer, token) {
+            (Some(user), _) => Credentials::Certificate(serde_json::json!(user).to_string()),
+            (None, Some(token)) => Credentials::Token(token),
+            (None, None) => Credentials::Anonymous,
         };
-        let key = (who, path.to_owned());
-        if let Some((at, answer)) = self.known().get(&key)
-            && at.elapsed() < if answer.is_some() { self.kept.refused } else { self.kept.allowed }
+        let key = (credentials, path.to_owned());
+        if let Some((at, answer)) = self.cache().get(&key)
+            && at.elapsed() < if answer.is_some() { self.ttl.refused } else { self.ttl.allowed }
         {
             return answer.clone().map_or(Ok(()), Err);
         }
-        let answer = self.ask(token, peer, path).await;
-        // A review that could not be made is no answer to keep.
+        let answer = self.review(&key.0, peer, path).await;
+        // A review that failed says nothing about the sender.
         if !matches!(&answer, Err(refusal) if refusal.status == StatusCode::INTERNAL_SERVER_ERROR) {
-            let mut known = self.known();
-            if known.len() >= MOST {
-                known.clear();
+            let mut cache = self.cache();
+            if cache.len() >= MOST {
+                cache.clear();
             }
-            known.insert(key, (Instant::now(), answer.clone().err()));
+            cache.insert(key, (Instant::now(), answer.clone().err()));
         }
         answer
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> std::sync::MutexGuard<'_, Answers> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self, token: Option<String>, peer: Option<&Value>, path: &str) -> Result<(), Refusal> {
-        let user = match (peer, token) {
+    async fn review(
+        &self,
+        credentials: &Credentials,
+        peer: Option<&UserInfo>,
+        path: &str,
+    ) -> Result<(), Refusal> {
+        let user = match (peer, credentials) {
             (Some(user), _) => user.clone(),
-            (None, Some(token)) => self.user_of(&token).await?,
-            (None, None) => json!({"username": "system:anonymous", "groups": ["system:unauthenticated"]}),
-        };
-        let name = user["username"].as_str().unwrap_or_default().to_owned();
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "spec": {
-                "user": name, "groups": user["groups"], "uid": user["uid"], "extra": user["extra"],
-                "nonResourceAttributes": {"path": path, "verb": "get"},
+            (None, Credentials::Token(token)) => self.user_of(token).await?,
+            (None, _) => UserInfo {
+                username: Some("system:anonymous".to_owned()),
+                groups: Some(vec!["system:unauthenticated".to_owned()]),
+                ..UserInfo::default()
             },
-        });
-        let path_of = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = review_of(&self.authorization, path_of, &review).await?;
-        if answer["status"]["allowed"] == true {
+        };
+        let name = user.username.clone().unwrap_or_default();
+        let spec = SubjectAccessReviewSpec {
+            user: user.username,
+            groups: user.groups,
+            uid: user.uid,
+            extra: user.extra,
+            non_resource_attributes: Some(NonResourceAttributes {
+                path: Some(path.to_owned()),
+                verb: Some("get".to_owned()),
+            }),
+            ..SubjectAccessReviewSpec::default()
+        };
+        let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+        let group = ("authorization.k8s.io", "subjectaccessreviews");
+        let answer: SubjectAccessReview = create(&self.authorization, group, &review).await?;
+        if answer.status.is_some_and(|status| status.allowed) {
             return Ok(());
         }
         Err(Refusal {
@@ -113,38 +145,35 @@ impl Access {
         })
     }
 
-    async fn user_of(&self, token: &str) -> Result<Value, Refusal> {
-        let review = json!({
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
-        });
-        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
-        let mut answer = review_of(&self.authentication, path, &review).await?;
-        if answer["status"]["authenticated"] == true {
-            return Ok(answer["status"]["user"].take());
+    async fn user_of(&self, token: &str) -> Result<UserInfo, Refusal> {
+        let spec = TokenReviewSpec { token: Some(token.to_owned()), ..TokenReviewSpec::default() };
+        let review = TokenReview { spec, ..TokenReview::default() };
+        let group = ("authentication.k8s.io", "tokenreviews");
+        let answer: TokenReview = create(&self.authentication, group, &review).await?;
+        match answer.status {
+            Some(status) if status.authenticated == Some(true) => Ok(status.user.unwrap_or_default()),
+            _ => Err(Refusal { status: StatusCode::UNAUTHORIZED, message: "Unauthorized".into() }),
         }
-        Err(Refusal { status: StatusCode::UNAUTHORIZED, message: "Unauthorized".into() })
     }
 }
 
-async fn review_of(api: &Api, path: &str, review: &Value) -> Result<Value, Refusal> {
+/// Creates a review; the API server answers with its status filled in.
+async fn create<T: Serialize + DeserializeOwned>(
+    api: &Api,
+    (group, resource): (&str, &str),
+    review: &T,
+) -> Result<T, Refusal> {
+    let path = format!("/apis/{group}/v1/{resource}");
     let request = Request::with_body(Method::POST, path, JSON, review);
     api.call(request).await.map_err(|error: ApiError| {
         let help = match error.code() {
-            Some(403) => {
-                let [authentication, authorization] = [
-                    ("authentication.k8s.io", "tokenreviews"),
-                    ("authorization.k8s.io", "subjectaccessreviews"),
-                ]
-                .map(|(group, resource)| rule(group, &[resource], &["create"]));
-                let rule = if path.ends_with("tokenreviews") { authentication } else { authorization };
-                format!("; add this rule to the role: {rule}")
-            }
+            Some(403) => format!("; add this rule to the role: {}", rule(group, &[resource], &["create"])),
             _ => String::new(),
         };
-        tracing::warn!(%error, "cannot ask the API server who may see our pages{help}");
+        tracing::warn!(%error, "cannot review who may read the secure port{help}");
         Refusal {
             status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: format!("cannot ask the API server who you are: {error}"),
+            message: format!("cannot review your credentials: {error}"),
         }
     })
 }

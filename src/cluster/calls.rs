@@ -1,23 +1,26 @@
-//! One [`ApiCall`] as one request, and what its answer means. Called by `effects`, which knows when and how often.
+//! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which decides when
+//! and how often to send it.
 
 use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
 use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
 use crate::model::{Kind, ObjectKey, Symbol};
 use http::Method;
+use k8s_openapi::api::core::v1::{Binding, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// What became of one request.
+/// The outcome of one request.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is done.
+    /// The call is done.
     Answered(Answer),
-    /// It is not, or nobody knows.
+    /// The call was refused, or its effect is unknown.
     Failed {
-        /// What the scheduler is told when it is not tried again.
+        /// The answer to the scheduler if the call is not retried.
         error: CallError,
-        /// Whether the same request may be sent again and may then succeed.
+        /// Whether a retry of the same request is safe and may succeed.
         again: bool,
     },
 }
@@ -51,7 +54,7 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
             }
             let request = Request::with_body(Method::DELETE, path_of(pod), client::JSON, &body);
             match api.send_now(request).await {
-                // Gone is what was wanted.
+                // The pod is gone, as requested.
                 Err(error) if error.code() == Some(404) => Ok(Answer::Done),
                 other => other.map(|_| Answer::Done),
             }
@@ -61,7 +64,7 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
     match result {
         Ok(answer) => Outcome::Answered(answer),
         Err(error) => {
-            // A precondition on UID or version that failed stays failed: it is another object, or a newer one.
+            // A failed precondition on UID or resource version stays failed: the object is another or a newer one.
             let versioned =
                 matches!(call, ApiCall::PatchStatus { patch, .. } if !patch.resource_version.is_empty());
             let stays = error.code() == Some(409) && (versioned || error.to_string().contains("UID"));
@@ -70,7 +73,7 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
     }
 }
 
-/// What an error means to the scheduler: whether the call can have happened.
+/// The meaning of an error for the scheduler: whether the call may have taken effect.
 pub fn meaning(error: &ApiError) -> CallError {
     match error {
         ApiError::Status { code: code @ (408 | 500..=599), message, .. } => {
@@ -86,27 +89,31 @@ pub fn meaning(error: &ApiError) -> CallError {
     }
 }
 
-/// The POST of a binding. The server gives up before we do, so that "no answer" is rare and short.
+/// The POST of a binding. The server's time limit is shorter than ours, so that lost answers are rare.
 fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], timeout: Duration) -> Request {
-    let mut metadata = json!({"name": pod.name.as_str(), "namespace": pod.namespace.as_str()});
-    if !pod.uid.is_empty() {
-        metadata["uid"] = json!(pod.uid.as_str());
-    }
-    if !annotations.is_empty() {
-        let all: Map<String, Value> =
-            annotations.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
-        metadata["annotations"] = Value::Object(all);
-    }
-    let body = json!({
-        "apiVersion": "v1", "kind": "Binding", "metadata": metadata,
-        "target": {"apiVersion": "v1", "kind": "Node", "name": node.as_str()},
-    });
+    let text = |symbol: &Symbol| Some(symbol.to_string()).filter(|text| !text.is_empty());
+    let annotations = annotations.iter().map(|(key, value)| (key.to_string(), value.clone()));
+    let metadata = ObjectMeta {
+        name: text(&pod.name),
+        namespace: text(&pod.namespace),
+        uid: text(&pod.uid),
+        annotations: Some(annotations.collect())
+            .filter(|all: &std::collections::BTreeMap<_, _>| !all.is_empty()),
+        ..ObjectMeta::default()
+    };
+    let target = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: text(node),
+        ..ObjectReference::default()
+    };
     let path = format!("{}/binding?timeout={}s", path_of(pod), timeout.as_secs().max(1));
-    Request::with_body(Method::POST, path, client::JSON, &body).within(timeout + Duration::from_millis(500))
+    let request = Request::with_body(Method::POST, path, client::JSON, &Binding { metadata, target });
+    request.within(timeout + Duration::from_millis(500))
 }
 
-/// The patch of a pod's status: the condition `PodScheduled=False`, the nomination, or both. A condition that
-/// keeps its status keeps its instant of transition, as upstream's `UpdatePodCondition` has it.
+/// The patch of a pod's status: the condition `PodScheduled=False`, the nominated node, or both. A
+/// condition that keeps its status keeps its transition time, as in upstream's `UpdatePodCondition`.
 fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<String>) -> Value {
     let mut status = Map::new();
     if let Some(reason) = patch.reason {
@@ -142,25 +149,15 @@ async fn read(api: &Api, key: &ObjectKey) -> Result<Answer, ApiError> {
         Err(error) => return Err(error),
     };
     let object = objects::parse(&key.kind, &bytes).map_err(ApiError::Unreadable)?;
-    // Another object under the same name: the one that was asked for is gone.
+    // Another UID under the same name: the requested object is gone.
     let same = key.uid.is_empty() || object.key().uid.is_empty() || object.key().uid == key.uid;
     Ok(Answer::Object(same.then_some(object)))
 }
 
-/// The present instant as `metav1.Time`.
+/// The present time as `metav1.Time`.
 pub fn now_rfc3339() -> String {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
-}
-
-/// The present instant as `metav1.MicroTime`.
-pub fn now_micro() -> String {
-    micro(jiff::Timestamp::now())
-}
-
-/// An instant as `metav1.MicroTime`: always six digits of a second.
-pub fn micro(at: jiff::Timestamp) -> String {
-    format!("{at:.6}")
 }
 
 #[cfg(test)]
@@ -172,13 +169,18 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_names_the_uid_and_bounds_the_servers_work() {
+    fn a_binding_has_the_uid_and_a_time_limit_for_the_server() {
         let request = bind(&pod(), &"node-1".into(), &[], Duration::from_secs(4));
         assert_eq!(request.path, "/api/v1/namespaces/shop/pods/web-1/binding?timeout=4s");
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        assert_eq!(body["metadata"]["uid"], "u-1");
-        assert_eq!(body["target"]["name"], "node-1");
-        assert!(body["metadata"].get("annotations").is_none());
+        assert_eq!(
+            body,
+            json!({
+                "apiVersion": "v1", "kind": "Binding",
+                "metadata": {"name": "web-1", "namespace": "shop", "uid": "u-1"},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
+            })
+        );
     }
 
     #[test]
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_server_refused_or_never_got_certainly_did_not_happen() {
+    fn only_refused_and_unsent_calls_certainly_had_no_effect() {
         let status = |code| ApiError::Status {
             code,
             reason: String::new(),
@@ -223,12 +225,5 @@ mod tests {
         }
         assert!(matches!(meaning(&ApiError::NotSent(String::new())), CallError::Refused { .. }));
         assert!(matches!(meaning(&ApiError::Lost(String::new())), CallError::Unknown(_)));
-    }
-
-    #[test]
-    fn instants_are_written_as_kubernetes_reads_them() {
-        let at = jiff::Timestamp::from_microsecond(1_700_000_000_120_000).unwrap();
-        assert_eq!(micro(at), "2023-11-14T22:13:20.120000Z");
-        assert!(!now_rfc3339().contains('.'));
     }
 }

@@ -1,11 +1,12 @@
-//! The connection to the API server: how it is found, one call at a time, and what can become of a call. Used by
-//! everything in this room. Nothing is retried here: whether a call may be repeated is known only to its caller
-//! (a binding never is).
+//! The connection to the API server: how to find it, single calls, and their possible outcomes. Everything in
+//! this room uses it. It retries nothing: only the caller knows whether a call may be repeated (a binding
+//! must not be).
 
 use super::kubeconfig;
 use super::limiter::Limiter;
 use http::{Method, StatusCode, header};
 use kube::client::Body;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,20 +19,20 @@ pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Media type of Kubernetes' own patch, which merges lists by their keys.
 pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 
-/// How the API server is found.
+/// How to find the API server.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
-    /// A kubeconfig file; without one, the service account of the pod we run in.
+    /// A kubeconfig file; without it, the service account of our pod.
     pub kubeconfig: Option<PathBuf>,
-    /// Without a file, one is looked for where kubectl looks, before the service account.
+    /// Whether to look for a kubeconfig as kubectl does, before the service account.
     pub as_kubectl: bool,
-    /// A context of the kubeconfig; without one the current context.
+    /// A context of the kubeconfig; without it, the current context.
     pub context: Option<String>,
-    /// As whom the calls are made; whoever the credentials belong to must be allowed to.
+    /// User to impersonate.
     pub impersonate: Option<String>,
-    /// Overrides the kubeconfig's server.
+    /// The URL of the server, instead of the one in the kubeconfig.
     pub master: Option<String>,
-    /// What follows the program's name in the user agent.
+    /// The second part of the user agent, after the program's name.
     pub user_agent: &'static str,
 }
 
@@ -46,21 +47,21 @@ pub enum ConnectError {
         /// What is wrong with it.
         why: String,
     },
-    /// `KUBECONFIG` names files, and none is there.
-    #[error("none of the files that KUBECONFIG names is there: {0}")]
+    /// None of the files of `KUBECONFIG` exists.
+    #[error("none of the files that KUBECONFIG names exists: {0}")]
     NoneExists(String),
-    /// A context that the kubeconfig does not have.
+    /// The kubeconfig does not have the context.
     #[error("the kubeconfig `{path}` has no context `{context}`; {hint}")]
     NoSuchContext {
         /// The files.
         path: String,
-        /// What was asked for.
+        /// The name of the context.
         context: String,
-        /// A near name, or all names.
+        /// A similar name, or all names.
         hint: String,
     },
-    /// No context was asked for and none is current.
-    #[error("the kubeconfig `{path}` names no current context; choose one with `--context`: {known}")]
+    /// No context was given, and the kubeconfig has no current one.
+    #[error("the kubeconfig `{path}` has no current context; choose one with `--context`: {known}")]
     NoCurrentContext {
         /// The files.
         path: String,
@@ -69,11 +70,11 @@ pub enum ConnectError {
     },
     /// Neither a kubeconfig nor a pod's service account.
     #[error(
-        "no kubeconfig was given and this is no pod with a service account ({0}); give `--kubeconfig FILE`"
+        "no kubeconfig was given, and there is no service account of a pod ({0}); give `--kubeconfig FILE`"
     )]
     NotInCluster(String),
-    /// The address is none.
-    #[error("`--master` is `{0}`, which is no URL such as `https://10.0.0.1:6443`")]
+    /// The address is not a URL.
+    #[error("`--master` is `{0}`, which is not a URL such as `https://10.0.0.1:6443`")]
     Master(String),
     /// Certificates or credentials that cannot be used.
     #[error("cannot prepare the connection to {server}: {why}")]
@@ -85,10 +86,10 @@ pub enum ConnectError {
     },
 }
 
-/// What became of a call that did not succeed.
+/// Why a call did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The server answered that it did not do it.
+    /// The server answered with an error.
     #[error("{message}")]
     Status {
         /// The HTTP status.
@@ -97,16 +98,16 @@ pub enum ApiError {
         reason: String,
         /// `metav1.Status.message`.
         message: String,
-        /// How long the server wants to be left alone.
+        /// How long the server asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// It never left: no connection, or no credentials.
+    /// The request was not sent: no connection, or no credentials.
     #[error("cannot reach the API server: {0}")]
     NotSent(String),
-    /// It left and no whole answer came.
+    /// The request was sent, but no complete answer came.
     #[error("no answer from the API server: {0}")]
     Lost(String),
-    /// The answer is not what was asked for.
+    /// The answer cannot be decoded.
     #[error("cannot read the API server's answer: {0}")]
     Unreadable(String),
 }
@@ -120,7 +121,7 @@ impl ApiError {
         }
     }
 
-    /// Whether the same call may succeed later (never asks whether it is safe to repeat it).
+    /// Whether the same call may succeed later. It says nothing about whether a retry is safe.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Status { code, .. } => matches!(code, 408 | 409 | 429 | 500..=599),
@@ -130,7 +131,7 @@ impl ApiError {
     }
 }
 
-/// One call.
+/// One API call.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -141,15 +142,15 @@ pub struct Request {
     pub content: &'static str,
     /// The body; empty for none.
     pub body: Vec<u8>,
-    /// How long to wait for the whole answer.
+    /// How long to wait for the complete answer.
     pub timeout: Duration,
 }
 
 impl Request {
-    /// How long most calls may take.
+    /// The usual timeout.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// A GET.
+    /// A GET request.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
@@ -160,27 +161,28 @@ impl Request {
         }
     }
 
-    /// A call with a JSON body.
+    /// A request with a JSON body.
     pub fn with_body(
         method: Method,
         path: impl Into<String>,
         content: &'static str,
-        body: &serde_json::Value,
+        body: &impl Serialize,
     ) -> Self {
-        let body = body.to_string().into_bytes();
+        // JSON values and Kubernetes' types always serialize.
+        let body = serde_json::to_vec(body).unwrap_or_default();
         Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT }
     }
 
-    /// The same with another time-out.
+    /// The same request with another timeout.
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 }
 
-/// Is told of every call, for metrics.
+/// Receives every finished call, for metrics.
 pub trait Observer: Send + Sync {
-    /// A call came to its end: with this status, or without an answer.
+    /// A call finished with this HTTP status, or without an answer.
     fn called(&self, method: &Method, server: &str, code: Option<u16>, took: Duration);
 }
 
@@ -201,7 +203,7 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// Prepares connections; none is opened yet.
+    /// Prepares connections without opening one.
     pub async fn new(target: &Target, limiter: Limiter) -> Result<Self, ConnectError> {
         let found = match &target.kubeconfig {
             Some(path) => Some(kubeconfig::read(path)?),
@@ -237,12 +239,12 @@ impl Api {
         Ok(Self { client, limiter: Arc::new(limiter), server, namespace, observer: None })
     }
 
-    /// The same connections under other limits.
+    /// The same connections with another limit.
     pub fn limited_by(&self, limiter: Limiter) -> Self {
         Self { limiter: Arc::new(limiter), ..self.clone() }
     }
 
-    /// The same connections, of whose calls somebody is told.
+    /// The same connections with an observer of their calls.
     pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self.clone() }
     }
@@ -252,35 +254,35 @@ impl Api {
         &self.server
     }
 
-    /// The namespace of the kubeconfig's context, or the one we run in.
+    /// The namespace of the kubeconfig's context, or of our pod.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Makes a call and reads the answer.
+    /// Makes a call and decodes the answer.
     pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, ApiError> {
         let bytes = self.send(request).await?;
         serde_json::from_slice(&bytes).map_err(|error| ApiError::Unreadable(error.to_string()))
     }
 
-    /// Makes a call; the bytes of the answer. Waits for the limits first; the time-out begins after that.
+    /// Makes a call and returns the bytes of the answer. The timeout begins when the limit admits the call.
     pub async fn send(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         self.limiter.acquire().await;
         self.send_now(request).await
     }
 
-    /// Waits until the limits allow one call; for those who must look at the clock once more before
+    /// Waits until the limit admits one call, for callers that check something between the wait and
     /// [`Api::send_now`].
     pub async fn admitted(&self) {
         self.limiter.acquire().await;
     }
 
-    /// Makes a call without asking the limits.
+    /// Makes a call without waiting for the limit.
     pub async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         let (timeout, method, since) = (request.timeout, request.method.clone(), Instant::now());
         let result = match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(result) => result,
-            Err(_) => Err(ApiError::Lost(format!("nothing came within {timeout:?}"))),
+            Err(_) => Err(ApiError::Lost(format!("no answer within {timeout:?}"))),
         };
         if let Some(observer) = &self.observer {
             let code = match &result {
@@ -292,7 +294,7 @@ impl Api {
         result.map(|(_, bytes)| bytes)
     }
 
-    /// The status and the bytes of a good answer.
+    /// The HTTP status and the bytes of a successful answer.
     async fn exchange(&self, request: Request) -> Result<(u16, Vec<u8>), ApiError> {
         let built = http::Request::builder()
             .method(request.method)
@@ -325,7 +327,7 @@ impl Api {
         Err(ApiError::Status { code: parts.status.as_u16(), reason: status.reason, message, retry_after })
     }
 
-    /// Opens a watch: objects of type `T` as they change, until the server ends it.
+    /// Opens a watch, which yields changes of objects of type `T` until the server ends it.
     pub async fn watch<T: DeserializeOwned + Clone>(
         &self,
         path: &str,
@@ -348,7 +350,7 @@ fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
     Ok(uri)
 }
 
-/// What a failed exchange means: whether the request can have reached the server.
+/// Maps a failed exchange to an error that says whether the request can have reached the server.
 pub fn outcome(error: &kube::Error) -> ApiError {
     match error {
         kube::Error::Api(status) => ApiError::Status {
@@ -369,7 +371,7 @@ pub fn outcome(error: &kube::Error) -> ApiError {
     }
 }
 
-/// The innermost cause: what people can act on (`Connection refused`), without the layers around it.
+/// The innermost cause, such as `Connection refused`, without the layers around it.
 pub fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut at = error;
     while let Some(source) = at.source() {
@@ -386,7 +388,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn missing_and_broken_kubeconfigs_are_named() {
+    async fn errors_name_the_kubeconfig_or_url() {
         let target = Target { kubeconfig: Some("/nowhere/kubeconfig".into()), ..Target::default() };
         let error = Api::new(&target, Limiter::unlimited()).await.unwrap_err().to_string();
         assert!(error.starts_with("cannot use the kubeconfig `/nowhere/kubeconfig`: "), "{error}");
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_connection_was_never_sent() {
+    async fn over_a_refused_connection_nothing_was_sent() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let target = Target { master: Some(format!("http://{free}")), ..Target::default() };
         let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_does_not_come_is_lost() {
+    async fn a_timeout_means_a_lost_answer() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Target {
             master: Some(format!("http://{}", listener.local_addr().unwrap())),

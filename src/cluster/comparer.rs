@@ -1,6 +1,6 @@
-//! The cache beside what the API server has: what is missing, what is too much, what differs. Pure; `debugger` brings
-//! both sides. Beside the names that kube-scheduler's comparer compares, this one looks at what decisions read: labels,
-//! taints, room, places and sums.
+//! Compares the cache with the objects of the API server: missing, redundant and different ones. Pure;
+//! `debugger` provides both sides. kube-scheduler's comparer compares names only; this one also compares
+//! what decisions read: labels, taints, allocatable resources, the nodes of pods, and sums.
 //!
 //! Source: `pkg/scheduler/backend/cache/debugger/comparer.go`.
 
@@ -9,22 +9,22 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What of the cache is not as the API server has it: the kind of difference, and the object.
+/// Differences between cache and API server: the kind of difference, and the object.
 pub type Mismatches = BTreeSet<(&'static str, String)>;
 
-/// A node or a pod is there and not in the cache.
+/// The API server has a node that the cache lacks.
 pub const MISSED_NODES: &str = "missedNodes";
-/// A node is in the cache and not there.
+/// The cache has a node that the API server lacks.
 pub const REDUNDANT_NODES: &str = "redundantNodes";
-/// A node is not as it is there.
+/// A node differs.
 pub const CHANGED_NODES: &str = "changedNodes";
-/// What the pods of a node request is not what they request there.
+/// The sum of the requests on a node differs.
 pub const WRONG_SUMS: &str = "wrongSums";
-/// As of nodes.
+/// The API server has a pod that the cache lacks.
 pub const MISSED_PODS: &str = "missedPods";
-/// As of nodes.
+/// The cache has a pod that the API server lacks.
 pub const REDUNDANT_PODS: &str = "redundantPods";
-/// A pod is on another node than there, or asks for something else.
+/// A pod differs, or is on another node.
 pub const CHANGED_PODS: &str = "changedPods";
 
 /// Compares the cache with the objects of the API server.
@@ -65,7 +65,7 @@ pub fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> 
         if !listed.contains_key(&known.pod.key) {
             found.insert((REDUNDANT_PODS, known.pod.full_name()));
         }
-        // What we have chosen and the API server has not yet written down takes room all the same.
+        // An assumed pod takes resources before the API server has its binding.
         if let Some((id, Placement::Assumed)) = known.placed
             && listed.get(&known.pod.key).is_none_or(|pod| pod.node_name.is_none())
         {
@@ -77,7 +77,7 @@ pub fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> 
         if !same_amounts(node.requested(), &there) {
             let here = node.requested();
             let text = format!(
-                "{}: {}m CPU and {} bytes here, {}m and {} there",
+                "{}: {}m CPU and {} bytes in the cache, {}m and {} by the API server",
                 node.name(),
                 here.milli_cpu,
                 here.memory,
@@ -90,7 +90,7 @@ pub fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> 
     found
 }
 
-/// The first field of a node that decisions read and that differs.
+/// The first differing field of a node, of those that decisions read.
 fn node_difference(known: &Node, listed: &Node) -> Option<&'static str> {
     let same = [
         ("uid", known.uid == listed.uid),
@@ -103,7 +103,7 @@ fn node_difference(known: &Node, listed: &Node) -> Option<&'static str> {
     same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
 }
 
-/// The same of a pod that the cache has on the node `at`.
+/// The first differing field of a pod that the cache has on the node `at`.
 fn pod_difference(known: &PodInfo, at: Option<&Symbol>, listed: &PodInfo) -> Option<&'static str> {
     let same = [
         ("node", at == listed.node_name.as_ref()),
@@ -114,7 +114,7 @@ fn pod_difference(known: &PodInfo, at: Option<&Symbol>, listed: &PodInfo) -> Opt
     same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
 }
 
-/// Whether all amounts are equal; a resource that is named at 0 is none.
+/// Whether all amounts are equal. A resource with amount 0 counts as absent.
 fn same_amounts(a: &Resource, b: &Resource) -> bool {
     let scalars = |of: &Resource| {
         of.scalars.iter().filter(|(_, amount)| *amount != 0).cloned().collect::<Vec<(Symbol, i64)>>()
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_not_named_and_every_difference_is() {
+    fn only_differences_are_reported_and_all_of_them() {
         let nodes = [a_node("a", "1"), a_node("b", "1")];
         let pods = [a_pod("p", Some("a")), a_pod("q", None), a_pod("r", Some("b"))];
         assert!(compare(&cache(&nodes, &pods, Placement::Bound), &nodes, &pods).is_empty());
@@ -188,18 +188,18 @@ mod tests {
                 "missedPods n/s",
                 "redundantNodes b",
                 "redundantPods n/q",
-                "wrongSums a: 1000m CPU and 0 bytes here, 2000m and 0 there",
-                "wrongSums b: 1000m CPU and 0 bytes here, 0m and 0 there",
+                "wrongSums a: 1000m CPU and 0 bytes in the cache, 2000m and 0 by the API server",
+                "wrongSums b: 1000m CPU and 0 bytes in the cache, 0m and 0 by the API server",
             ]
         );
     }
 
     #[test]
-    fn an_assumption_takes_room_before_the_api_server_knows_of_it() {
+    fn an_assumed_pod_takes_resources_before_the_api_server_has_its_binding() {
         let nodes = [a_node("a", "1")];
         let assumed = cache(&nodes, &[a_pod("p", Some("a"))], Placement::Assumed);
         assert!(compare(&assumed, &nodes, &[a_pod("p", None)]).is_empty());
-        // Bound meanwhile, and its watch has not come: a difference, for whoever looks only once.
+        // Bound, but the watch has not reported it: a single comparison sees a difference.
         let found = compare(&assumed, &nodes, &[a_pod("p", Some("a"))]);
         assert_eq!(kinds(&found), ["changedPods n/p: node"]);
     }

@@ -1,6 +1,6 @@
-//! What SIGUSR2 shows, as kube-scheduler's cache debugger: the cache compared with what the API server has, then the
-//! cache and the queue themselves, all into the log. Each node is one line whose field `node` is JSON. `run` starts it;
-//! nothing here changes anything.
+//! The cache debugger, as in kube-scheduler: SIGUSR2 makes it compare the cache with the API server and write
+//! the differences, the cache and the queue into the log. Each node is one line; its field `node` is JSON.
+//! `run` starts it. It changes nothing.
 //!
 //! Source: `pkg/scheduler/backend/cache/debugger`.
 
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What differs once may be on its way to us; what differs after this time again is said.
+/// A difference may only mean that a watch event is on its way. A second comparison after this time tells.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The scheduler at one moment.
 struct Picture {
     snapshot: Snapshot,
-    /// Pods that are active, in back-off, unschedulable and gated.
+    /// Number of pods that are active, in backoff, unschedulable and gated.
     counts: [usize; 4],
     queued: Vec<Arc<PodInfo>>,
 }
@@ -38,9 +38,9 @@ impl Picture {
     }
 }
 
-/// Shows the cache at each SIGUSR2 from now on, for as long as the scheduler runs.
+/// Handles SIGUSR2 until the scheduler ends.
 pub fn start(api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
-    // At once: without it the signal would end the process.
+    // Registered at once, because without a handler the signal ends the process.
     let mut asked = signal(SignalKind::user_defined2())?;
     tokio::spawn(async move {
         while asked.recv().await.is_some() {
@@ -51,7 +51,7 @@ pub fn start(api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Compares and says what differs; the scheduler as it was last seen. `None` when it has ended.
+/// Compares and logs the differences; returns the last picture of the scheduler, or `None` if it has ended.
 async fn show_differences(api: &Api, driver: &Driver<Scheduler>) -> Option<Picture> {
     tracing::debug!("Cache comparer started");
     let mut found: Option<Mismatches> = None;
@@ -61,7 +61,7 @@ async fn show_differences(api: &Api, driver: &Driver<Scheduler>) -> Option<Pictu
         let (nodes, pods) = match listed {
             Ok(listed) => listed,
             Err(error) => {
-                tracing::error!(%error, "cannot compare the cache: the API server's objects cannot be listed");
+                tracing::error!(%error, "cannot compare the cache: listing the objects of the API server failed");
                 return Some(picture);
             }
         };
@@ -110,7 +110,7 @@ async fn list(api: &Api) -> Result<Listed, ApiError> {
 async fn list_of<T: Slim>(api: &Api) -> Result<Vec<Object>, ApiError> {
     let collection = informers::collection(&T::KIND);
     let (objects, _) = watch::list::<T>(api, &collection).await?;
-    // What we cannot use is not in the cache either.
+    // The cache leaves out objects that do not parse, too.
     Ok(objects.iter().filter_map(|object| object.parse().ok()).collect())
 }
 
@@ -159,7 +159,7 @@ fn shown_pod(pod: &PodInfo) -> Value {
     })
 }
 
-/// Amounts under upstream's names.
+/// Amounts, with the names of upstream.
 fn amounts(of: &Resource) -> Value {
     let scalars = of.scalars.iter().filter(|(_, amount)| *amount != 0);
     json!({

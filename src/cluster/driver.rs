@@ -1,25 +1,25 @@
-//! The loop that owns the scheduler, on one thread: takes Inputs as they come, runs attempts when the scheduler wants
-//! some, wakes it when it asked for that, and hands its Effects on. Nothing else calls `step`; whoever wants to look
-//! at the scheduler sends a closure.
+//! The loop that owns the scheduler, on one thread: feeds it Inputs, runs scheduling attempts, wakes it at the
+//! times it asks for, and hands its Effects on. Nothing else calls `step`. Other threads read the scheduler
+//! by sending a closure.
 
 use crate::model::Time;
 use crate::scheduler::{Effect, Input};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// What is driven: the scheduler, or something simpler in tests.
+/// The driven state machine: the scheduler, or a simpler one in tests.
 pub trait Machine: Send + 'static {
     /// Takes one input; never blocks.
     fn step(&mut self, input: Input, now: Time, out: &mut Vec<Effect>);
-    /// When it wants a tick.
+    /// When it needs the next tick.
     fn next_wakeup(&self) -> Option<Time>;
-    /// Whether it would run an attempt.
+    /// Whether it has a pod to attempt.
     fn wants_cycle(&self) -> bool;
 }
 
-/// Takes what comes out.
+/// Receives the effects.
 pub trait Outlet<M>: Send + 'static {
-    /// One effect, in order; `machine` as it is after the step.
+    /// Takes one effect, in order; `machine` is in the state after the step.
     fn effect(&mut self, effect: Effect, machine: &M, now: Time);
     /// An attempt took this long.
     fn attempted(&mut self, took: Duration);
@@ -27,7 +27,7 @@ pub trait Outlet<M>: Send + 'static {
     fn idle(&mut self, _machine: &M) {}
 }
 
-/// The wall clock at start and monotonic time since: never runs backwards.
+/// The wall clock at the start plus monotonic time since then. It never runs backwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     wall: i64,
@@ -35,12 +35,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts now.
+    /// Starts at the present time.
     pub fn start() -> Self {
         Self { wall: jiff::Timestamp::now().as_microsecond(), base: Instant::now() }
     }
 
-    /// The present instant.
+    /// The present time.
     pub fn now(&self) -> Time {
         let since = i64::try_from(self.base.elapsed().as_micros()).unwrap_or(i64::MAX);
         Time(self.wall.saturating_add(since))
@@ -55,25 +55,25 @@ enum Message<M> {
     Stop,
 }
 
-/// The way in for inputs.
+/// Sends inputs to the driver.
 #[derive(Clone)]
 pub struct Mailbox {
     send: std::sync::Arc<dyn Fn(Input) -> bool + Send + Sync>,
 }
 
 impl Mailbox {
-    /// A mailbox that hands each input to `send`, which says whether somebody took it.
+    /// A mailbox that hands each input to `send`, which returns whether the receiver still exists.
     pub fn new(send: impl Fn(Input) -> bool + Send + Sync + 'static) -> Self {
         Self { send: std::sync::Arc::new(send) }
     }
 
-    /// Sends an input; whether the driver still runs.
+    /// Sends an input; returns whether the driver still runs.
     pub fn input(&self, input: Input) -> bool {
         (self.send)(input)
     }
 }
 
-/// The other end of a running driver.
+/// A handle of a running driver.
 pub struct Driver<M> {
     messages: Sender<Message<M>>,
 }
@@ -84,23 +84,23 @@ impl<M> Clone for Driver<M> {
     }
 }
 
-/// A driver that has not been started: its inbox.
+/// The inbox of a driver that has not started.
 pub struct Inbox<M>(Receiver<Message<M>>);
 
 impl<M: Machine> Driver<M> {
-    /// A driver and its inbox, to be started when what its outlet needs exists.
+    /// A driver and its inbox. The loop starts later, when its outlet exists.
     pub fn new() -> (Self, Inbox<M>) {
         let (messages, inbox) = channel();
         (Self { messages }, Inbox(inbox))
     }
 
-    /// The way in for inputs.
+    /// A mailbox of this driver.
     pub fn mailbox(&self) -> Mailbox {
         let messages = self.messages.clone();
         Mailbox::new(move |input| messages.send(Message::Input(input)).is_ok())
     }
 
-    /// Runs a closure on the driver's thread, between steps. `None` when the driver has ended.
+    /// Runs a closure on the driver's thread, between two steps. `None` if the driver has ended.
     pub async fn ask<T: Send + 'static>(&self, look: impl FnOnce(&mut M) -> T + Send + 'static) -> Option<T> {
         let (tell, told) = tokio::sync::oneshot::channel();
         let question: Question<M> = Box::new(move |machine| {
@@ -110,19 +110,19 @@ impl<M: Machine> Driver<M> {
         told.await.ok()
     }
 
-    /// Ends the loop when what was sent before has been taken.
+    /// Ends the loop after it has handled all earlier messages.
     pub fn stop(&self) {
         let _ = self.messages.send(Message::Stop);
     }
 }
 
-/// Inputs taken between two attempts, at most: neither starves the other.
+/// Maximum number of messages between two attempts, so that neither starves the other.
 const BATCH: usize = 256;
-/// The longest wait, so that gauges stay fresh.
+/// Maximum wait, so that gauges stay fresh.
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl<M: Machine> Inbox<M> {
-    /// Runs the loop on this thread until it is stopped.
+    /// Runs the loop on this thread until `Driver::stop`.
     pub fn run(self, mut machine: M, mut outlet: impl Outlet<M>, clock: Clock) {
         let mut effects = Vec::new();
         let mut waiting = None;
@@ -189,7 +189,7 @@ mod tests {
     use crate::model::{Duration as Span, Kind, ObjectKey};
     use std::sync::mpsc;
 
-    /// Answers each `Synced` with a tick asked for in 20 ms, and wants one cycle for each tick.
+    /// Asks for a tick 20 ms after each `Synced`, and for one cycle after each tick.
     #[derive(Default)]
     struct Toy {
         wake: Option<Time>,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_come_when_asked_for_cycles_when_wanted_and_a_stop_ends_it() {
+    fn the_loop_ticks_on_time_runs_wanted_cycles_and_stops() {
         let (driver, inbox) = Driver::<Toy>::new();
         let (tx, rx) = mpsc::channel();
         let clock = Clock::start();
@@ -245,6 +245,6 @@ mod tests {
         assert!((at - before).0 >= 20_000, "the tick came too early");
         driver.stop();
         thread.join().unwrap();
-        assert!(!driver.mailbox().input(Input::Synced), "nobody takes inputs any more");
+        assert!(!driver.mailbox().input(Input::Synced), "the driver has ended");
     }
 }

@@ -1,7 +1,6 @@
-//! Effects to requests: bindings, conditions, reads and deletions. Calls about one pod go out in order and one at a
-//! time, at most so many at once over connections that stay open; each is answered by one reply: done, refused
-//! (it certainly did not happen) or unknown. A binding is never sent twice. The driver hands the calls in; which
-//! calls there are is decided by the scheduler.
+//! Sends the scheduler's API calls: bindings, conditions, reads and deletions. Calls about the same pod go out
+//! in order, one at a time. The number of calls in flight is bounded. Each call gets one reply: done, refused
+//! (it certainly had no effect) or unknown. A binding is never sent twice.
 
 use super::calls::{self, Outcome};
 use super::client::Api;
@@ -16,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// How calls are made.
+/// The settings of calls.
 #[derive(Clone)]
 pub struct Settings {
-    /// Requests at once; each takes a connection.
+    /// Maximum number of requests in flight; each takes a connection.
     pub at_once: usize,
-    /// How long the API server may work on a binding; shorter than `leaseDuration - renewDeadline`.
+    /// Time limit of the API server for a binding; shorter than `leaseDuration - renewDeadline`.
     pub bind_timeout: Duration,
 }
 
@@ -31,7 +30,7 @@ impl Default for Settings {
     }
 }
 
-/// What is told of each call, for metrics and records.
+/// A finished call, for metrics.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// `bind`, `patch`, `read` or `delete`.
@@ -40,15 +39,15 @@ pub struct Made {
     pub pod: ObjectKey,
     /// `done`, `refused` or `unknown`.
     pub result: &'static str,
-    /// From the start of the request to its answer.
+    /// Time from the last request to its answer.
     pub took: Duration,
 }
 
-/// Takes the answers.
+/// Receives the replies.
 pub trait Replies: Send + Sync + 'static {
-    /// The one answer to a call.
+    /// The reply to a call.
     fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>);
-    /// A call was made, with a ticket or without.
+    /// A call finished, with a ticket or without.
     fn made(&self, made: Made);
 }
 
@@ -58,14 +57,14 @@ enum Command {
     Drain(oneshot::Sender<()>),
 }
 
-/// The way out for calls. Clones share the window.
+/// Sends calls. Clones share the window.
 #[derive(Clone)]
 pub struct Effects {
     commands: mpsc::UnboundedSender<Command>,
 }
 
 impl Effects {
-    /// Starts the task that makes the calls; it ends with the last clone.
+    /// Starts the task that sends the calls; it ends with the last clone.
     pub fn start(api: Api, term: Term, settings: Settings, replies: Arc<dyn Replies>) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
         let width = settings.at_once as f64;
@@ -81,13 +80,13 @@ impl Effects {
         Self { commands }
     }
 
-    /// A call; with a ticket it is answered by one reply. `transition`: the condition of a status patch changes its
-    /// status, so it gets the present instant.
+    /// Queues a call. A call with a ticket gets one reply. `transition`: the patch changes the status of the
+    /// pod's condition, so its transition time is the present time.
     pub fn call(&self, ticket: Option<Ticket>, call: ApiCall, transition: bool) {
         let _ = self.commands.send(Command::Call { ticket, call, transition });
     }
 
-    /// Waits until no call is open, at most `patience`. Whether that came true.
+    /// Waits until no call is open, for at most `patience`; returns whether that happened.
     pub async fn drain(&self, patience: Duration) -> bool {
         let (tell, told) = oneshot::channel();
         let _ = self.commands.send(Command::Drain(tell));
@@ -104,17 +103,17 @@ struct Job {
 #[derive(Default)]
 struct Lane {
     queue: VecDeque<Job>,
-    /// Of the call under way; set when a later one makes it pointless to repeat it.
+    /// The flag of the call in flight, set when a later call makes its retries pointless.
     superseded: Option<Arc<AtomicBool>>,
 }
 
 struct Window {
     maker: Maker,
     lanes: FxHashMap<Symbol, Lane>,
-    /// Lanes with something to send and nothing under way.
+    /// Lanes with a queued call and none in flight.
     ready: VecDeque<Symbol>,
     open: usize,
-    /// How many may be open: halved when the server throttles, widened again call by call.
+    /// Maximum number of open calls: halved when the server throttles, then widened call by call.
     width: f64,
     drained: Vec<oneshot::Sender<()>>,
 }
@@ -212,7 +211,7 @@ impl Window {
     }
 }
 
-/// The rule of a role that allows a call.
+/// The rule of a role that allows this call.
 fn right_of(call: &ApiCall) -> String {
     let (resource, verb) = match call {
         ApiCall::Bind { .. } => ("pods/binding", "create"),
@@ -232,7 +231,7 @@ fn lane_of(call: &ApiCall) -> Symbol {
     if key.uid.is_empty() { Symbol::from(format!("{}/{}", key.namespace, key.name)) } else { key.uid.clone() }
 }
 
-/// What the older patch said and the newer one leaves alone.
+/// Adds to the newer patch what only the older one sets.
 fn join(newer: &mut ConditionPatch, older: &ConditionPatch) {
     if newer.reason.is_none() && older.reason.is_some() {
         newer.reason = older.reason;
@@ -261,7 +260,7 @@ impl Maker {
         }
     }
 
-    /// Makes a call and answers it; whether the server throttled us.
+    /// Makes a call and replies to it; returns whether the server throttled it.
     async fn make(&self, job: Job, superseded: &AtomicBool) -> bool {
         let (kind, pod) = match &job.call {
             ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
@@ -279,7 +278,7 @@ impl Maker {
         if let Err(error) = &result {
             let what = format!("{}/{}", pod.namespace, pod.name);
             match error {
-                // Nobody sees what we may not do but by this line: not even the pod's condition can be written then.
+                // Without this line nothing would show the missing right: the condition may not be writable, either.
                 CallError::Refused { code: 403, message, .. } => {
                     let rule = right_of(&job.call);
                     tracing::error!(call = kind, pod = %what, error = %message, "call forbidden; add this rule to the role: {rule}");
@@ -288,7 +287,7 @@ impl Maker {
                     tracing::info!(call = kind, pod = %what, code, error = %message, "call refused");
                 }
                 CallError::Unknown(why) => {
-                    tracing::info!(call = kind, pod = %what, error = %why, "call without an answer");
+                    tracing::info!(call = kind, pod = %what, error = %why, "call unanswered");
                 }
             }
         }
@@ -300,7 +299,7 @@ impl Maker {
         throttled
     }
 
-    /// Repeats what may be repeated: reads, deletions by UID and patches of conditions.
+    /// Retries what is safe to retry: reads, deletions by UID and patches of conditions.
     async fn attempts(
         &self,
         job: &Job,
@@ -314,12 +313,12 @@ impl Maker {
         };
         loop {
             self.api.admitted().await;
-            // The last look at the clock before anything is written.
+            // The last check of the term before a write.
             if !matches!(job.call, ApiCall::Read(_)) && !self.term.may_write() {
                 return Err(CallError::Refused {
                     code: 0,
                     reason: "NotLeading".into(),
-                    message: "this instance does not lead any more".into(),
+                    message: "this instance no longer leads".into(),
                 });
             }
             let since = Instant::now();

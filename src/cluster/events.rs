@@ -1,35 +1,38 @@
-//! Events (`events.k8s.io/v1`) with client-go's aggregation: the second event of a kind about a pod makes a series,
-//! later ones only count until the series is written again. The queue is bounded; what finds no room is counted and
-//! let go, so a slow API server never holds up scheduling.
+//! Events (`events.k8s.io/v1`) with client-go's aggregation: a second event of the same kind about a pod
+//! makes a series; later ones are only counted until the series is written again. The queue is bounded:
+//! an event that finds it full is dropped and counted, so a slow API server never holds up scheduling.
 
-use super::calls::micro;
+use super::backoff::backoff;
 use super::client::{Api, ApiError, JSON, MERGE_PATCH, Request};
-use super::random::Backoff;
 use super::watch::rule;
 use crate::framework::{EventRecord, EventType};
 use crate::model::Time;
+use backon::Retryable;
 use http::Method;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::{Event, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// Workers; each pod's events go through one of them, in order.
+/// Number of workers. All events of a pod go through the same worker, in order.
 const WORKERS: usize = 4;
-/// Events that wait for a worker, at most.
+/// Maximum number of events that wait for a worker.
 const QUEUE: usize = 8_192;
-/// Series that a worker remembers, at most.
+/// Maximum number of series that a worker tracks.
 const REMEMBERED: usize = 4_096;
 /// A series without an event for this long is finished.
 const FINISH: Duration = Duration::from_secs(6 * 60);
-/// A series that goes on is written again this often.
+/// A running series is written again this often.
 const REFRESH: Duration = Duration::from_secs(30 * 60);
-/// The longest note the API takes.
+/// Maximum length of a note, in bytes.
 const NOTE: usize = 1_024;
 
-/// The way out for events. Clones share the queue.
+/// Queues events for writing. Clones share the queue.
 #[derive(Clone)]
 pub struct EventSink {
     workers: Arc<[mpsc::Sender<EventRecord>]>,
@@ -38,7 +41,7 @@ pub struct EventSink {
 }
 
 impl EventSink {
-    /// Starts the workers; they end with the last clone. `host` names this instance.
+    /// Starts the workers; they end with the last clone. `host` is this instance's host name.
     pub fn start(api: &Api, host: &str) -> Self {
         let (open, forbidden) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let workers = (0..WORKERS).map(|_| {
@@ -69,7 +72,7 @@ impl EventSink {
         }
     }
 
-    /// How many events were let go.
+    /// Number of dropped events.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -83,16 +86,17 @@ impl EventSink {
     }
 }
 
-/// What makes two events one series: everything but note and time.
+/// Events with the same pod, scheduler, reason and action form a series.
 type SeriesKey = (crate::model::Symbol, crate::model::Symbol, &'static str, &'static str);
 
 struct Series {
     path: String,
     first: Instant,
     last: Instant,
-    last_seen: String,
-    count: u64,
-    written: u64,
+    last_seen: Option<MicroTime>,
+    count: i32,
+    /// The count that the API server has.
+    written: i32,
     written_at: Instant,
 }
 
@@ -101,9 +105,9 @@ struct Worker {
     host: String,
     series: FxHashMap<SeriesKey, Series>,
     open: Arc<AtomicUsize>,
-    /// Tells apart events of one microsecond.
+    /// Makes names of events in the same microsecond unique.
     sequence: i64,
-    /// That no event may be written is said once.
+    /// Whether the log has named the missing right.
     forbidden: Arc<AtomicBool>,
 }
 
@@ -138,7 +142,7 @@ impl Worker {
             }
             match write_series(&self.api, series).await {
                 Ok(()) => return,
-                // The event is gone from the server: begin anew.
+                // The API server has deleted the event: create another.
                 Err(error) if error.code() == Some(404) => drop(self.series.remove(&key)),
                 Err(error) => return self.not_written(event, &error),
             }
@@ -152,7 +156,7 @@ impl Worker {
         if let Err(error) = created {
             return self.not_written(event, &error);
         }
-        // A pod is bound once: nothing to remember.
+        // A pod is bound once, so this event has no series.
         if event.reason == "Scheduled" {
             return;
         }
@@ -175,11 +179,13 @@ impl Worker {
         }
         if !self.forbidden.swap(true, Ordering::Relaxed) {
             let rule = rule("events.k8s.io", &["events"], &["create", "patch"]);
-            tracing::error!(pod = %event.pod.name, %error, "events are forbidden; add this rule to the role: {rule}");
+            tracing::error!(
+                pod = %event.pod.name, %error, "writing events is forbidden; add this rule to the role: {rule}"
+            );
         }
     }
 
-    /// Writes what series have counted: when they are finished, and now and then before.
+    /// Writes the counts of series that are finished or were not written for long.
     async fn sweep(&mut self) {
         let now = Instant::now();
         let mut finished = Vec::new();
@@ -198,32 +204,33 @@ impl Worker {
 }
 
 async fn write_series(api: &Api, series: &mut Series) -> Result<(), ApiError> {
-    let body = json!({"series": {"count": series.count, "lastObservedTime": series.last_seen}});
+    let last_observed_time = series.last_seen.clone().unwrap_or_else(|| MicroTime(jiff::Timestamp::now()));
+    let body = json!({"series": EventSeries { count: series.count, last_observed_time }});
     send(api, || Request::with_body(Method::PATCH, series.path.clone(), MERGE_PATCH, &body)).await?;
     (series.written, series.written_at) = (series.count, Instant::now());
     Ok(())
 }
 
-/// Sends until it is done, refused, or has been tried twelve times (client-go's number).
+/// How often an event is sent before it is given up; client-go's number.
+const TRIES: usize = 12;
+
+/// Sends a request, with retries while the failure may pass.
 async fn send(api: &Api, request: impl Fn() -> Request) -> Result<(), ApiError> {
-    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
-    for left in (0..12).rev() {
-        match api.send(request()).await {
-            Ok(_) => return Ok(()),
-            // An event of this name is there: an earlier try arrived after all.
-            Err(error) if error.code() == Some(409) => return Ok(()),
-            Err(error) if error.is_passing() && left > 0 => tokio::time::sleep(backoff.wait()).await,
-            Err(error) => return Err(error),
-        }
+    let sent = (|| async { api.send(request()).await })
+        .retry(backoff(Duration::from_millis(200), Duration::from_secs(10)).with_max_times(TRIES - 1))
+        .when(|error: &ApiError| error.code() != Some(409) && error.is_passing());
+    match sent.await {
+        // An event of this name exists: the answer to an earlier try was lost.
+        Err(error) if error.code() == Some(409) => Ok(()),
+        other => other.map(drop),
     }
-    Ok(())
 }
 
-fn micro_time(at: Time) -> String {
-    jiff::Timestamp::from_microsecond(at.0).map(micro).unwrap_or_default()
+fn micro_time(at: Time) -> Option<MicroTime> {
+    jiff::Timestamp::from_microsecond(at.0).ok().map(MicroTime)
 }
 
-/// A note as the API takes it: at most 1,024 bytes, with upstream's mark where it was cut.
+/// A note of at most 1,024 bytes, with upstream's mark at the end if it was cut.
 fn cut(note: &str) -> String {
     if note.len() <= NOTE {
         return note.to_owned();
@@ -235,22 +242,34 @@ fn cut(note: &str) -> String {
     format!("{} ...", &note[..end])
 }
 
-fn event_object(event: &EventRecord, name: &str, host: &str) -> Value {
-    json!({
-        "apiVersion": "events.k8s.io/v1", "kind": "Event",
-        "metadata": {"name": name, "namespace": event.pod.namespace.as_str()},
-        "eventTime": micro_time(event.at),
-        "reportingController": event.scheduler.as_str(),
-        "reportingInstance": format!("{}-{host}", event.scheduler),
-        "action": event.action,
-        "reason": event.reason,
-        "regarding": {
-            "apiVersion": "v1", "kind": "Pod", "namespace": event.pod.namespace.as_str(),
-            "name": event.pod.name.as_str(), "uid": event.pod.uid.as_str(),
+fn event_object(event: &EventRecord, name: &str, host: &str) -> Event {
+    let namespace = Some(event.pod.namespace.to_string());
+    Event {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: namespace.clone(),
+            ..ObjectMeta::default()
         },
-        "note": cut(&event.note),
-        "type": match event.kind { EventType::Normal => "Normal", EventType::Warning => "Warning" },
-    })
+        event_time: micro_time(event.at),
+        reporting_controller: Some(event.scheduler.to_string()),
+        reporting_instance: Some(format!("{}-{host}", event.scheduler)),
+        action: Some(event.action.to_owned()),
+        reason: Some(event.reason.to_owned()),
+        regarding: Some(ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            namespace,
+            name: Some(event.pod.name.to_string()),
+            uid: Some(event.pod.uid.to_string()),
+            ..ObjectReference::default()
+        }),
+        note: Some(cut(&event.note)),
+        type_: Some(match event.kind {
+            EventType::Normal => "Normal".to_owned(),
+            EventType::Warning => "Warning".to_owned(),
+        }),
+        ..Event::default()
+    }
 }
 
 #[cfg(test)]
@@ -262,5 +281,39 @@ mod tests {
         assert_eq!(cut("short"), "short");
         let cut = cut(&"é".repeat(600));
         assert!(cut.len() <= NOTE && cut.ends_with("é ..."), "{}", cut.len());
+    }
+
+    #[test]
+    fn an_event_has_the_fields_that_upstream_writes() {
+        let pod = crate::model::ObjectKey {
+            kind: crate::model::Kind::Pod,
+            namespace: "shop".into(),
+            name: "web-1".into(),
+            uid: "u-1".into(),
+        };
+        let event = EventRecord {
+            key: crate::model::PodKey("u-1".into()),
+            pod,
+            scheduler: "bayplan".into(),
+            kind: EventType::Warning,
+            reason: "FailedScheduling",
+            action: "Scheduling",
+            note: "0/1 nodes are available".into(),
+            at: Time(1_700_000_000_120_000),
+        };
+        assert_eq!(
+            serde_json::to_value(event_object(&event, "web-1.17", "host")).unwrap(),
+            json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event",
+                "metadata": {"name": "web-1.17", "namespace": "shop"},
+                "eventTime": "2023-11-14T22:13:20.120000Z",
+                "reportingController": "bayplan", "reportingInstance": "bayplan-host",
+                "action": "Scheduling", "reason": "FailedScheduling", "type": "Warning",
+                "note": "0/1 nodes are available",
+                "regarding": {
+                    "apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web-1", "uid": "u-1",
+                },
+            })
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! Watches to Inputs: pods that have not ended, nodes and namespaces, each in watch order, into the driver's one
-//! channel. When all have been listed once, `Synced` follows. A kind that may not be read is said once; until it can
-//! be read, what needs it is off: without pods and nodes nothing is scheduled, because a decision would be a guess;
-//! without namespaces, policies that read them are not taken into service.
+//! Turns watches into Inputs: pods that have not ended, nodes and namespaces, each in watch order, over the
+//! driver's one channel. `Synced` follows when all have been listed once. A missing right is logged once, and
+//! its consumers wait until it is granted: without pods or nodes nothing is scheduled, because decisions
+//! would be guesses; without namespaces, policies that read them do not go into service.
 
 use super::client::Api;
 use super::driver::Mailbox;
@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What policies need of the watches: which kinds are kept whole, because a policy reads beyond their slim fields, and
-/// whether there have to be namespaces.
+/// What policies need from the watches: the kinds to keep whole, because a policy reads more than their slim
+/// fields, and whether namespaces are needed at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
-    /// Pods.
+    /// Keep pods whole.
     pub pods: bool,
-    /// Nodes.
+    /// Keep nodes whole.
     pub nodes: bool,
-    /// Namespaces.
+    /// Keep namespaces whole.
     pub namespaces: bool,
-    /// Whether namespaces are read at all. In-tree plugins do not.
+    /// Whether a policy reads namespaces at all; in-tree plugins do not.
     pub any_namespace: bool,
 }
 
@@ -38,7 +38,7 @@ impl Needs {
         }
     }
 
-    /// Both.
+    /// The union.
     pub fn and(self, other: Self) -> Self {
         Self {
             pods: self.pods || other.pods,
@@ -56,11 +56,11 @@ pub struct WatchState {
     pub resource: &'static str,
     /// Whether it has been listed.
     pub listed: bool,
-    /// Whether what was listed last is kept whole.
+    /// Whether the listed objects are kept whole.
     pub whole: bool,
-    /// When the server last said something.
+    /// When the last event or bookmark came.
     pub seen: Instant,
-    /// Why it cannot be read.
+    /// Why it cannot be watched.
     pub trouble: Option<Trouble>,
 }
 
@@ -80,12 +80,12 @@ struct Shared {
     synced: AtomicBool,
 }
 
-/// The kinds that are read, with their resources.
+/// The watched kinds and their resources.
 pub(super) const RESOURCES: [(Kind, &str); 3] =
     [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
 
 impl Informers {
-    /// Watches that have not been started.
+    /// Watches that have not started.
     pub fn new(api: &Api, mailbox: Mailbox) -> Self {
         let state = |resource| WatchState {
             resource,
@@ -120,15 +120,15 @@ impl Informers {
         self.shared.states().clone()
     }
 
-    /// Whether every kind that is needed has been listed once.
+    /// Whether every needed kind has been listed once.
     pub fn is_synced(&self) -> bool {
         self.shared.synced.load(Ordering::SeqCst)
     }
 
-    /// Keeps these kinds whole from now on; kinds for which that is new are listed again. Returns when that is done:
-    /// policies that read the whole objects may be taken into service then. Before the start it is done at once: the
-    /// first list brings what is needed. Fails, and what was needed before goes on being kept, when policies read
-    /// namespaces and these may not be read.
+    /// Keeps these kinds whole from now on, and lists again those that were slim. Returns when that is done;
+    /// then policies that read whole objects may go into service. Before the start it returns at once, since
+    /// the first list brings what is needed. Fails, and changes nothing, if policies read namespaces and these
+    /// cannot be watched.
     pub async fn need(&self, needs: Needs) -> Result<(), String> {
         let started = self.shared.started.load(Ordering::SeqCst);
         if started {
@@ -141,7 +141,7 @@ impl Informers {
         self.shared.settle();
         loop {
             let mut notified = std::pin::pin!(self.shared.changed.notified());
-            // From here on no change is missed.
+            // Register before the check, so that no change is missed.
             notified.as_mut().enable();
             let done = RESOURCES.iter().zip(self.states()).all(|((kind, _), state)| {
                 let whole = !needs.of(kind) || state.whole && state.listed;
@@ -155,7 +155,7 @@ impl Informers {
         }
     }
 
-    /// Fails when policies read namespaces and these may not be read.
+    /// Fails if policies read namespaces and these cannot be watched.
     fn readable(&self, needs: Needs) -> Result<(), String> {
         let mut states = RESOURCES.iter().zip(self.states());
         match states.find(|((kind, _), _)| *kind == Kind::Namespace) {
@@ -193,7 +193,7 @@ impl Shared {
         self.settle();
     }
 
-    /// Says so when all that is needed is there for the first time.
+    /// Sends `Synced` when everything needed has been listed for the first time.
     fn settle(&self) {
         let any_namespace = self.needs.borrow().any_namespace;
         let all = RESOURCES.iter().zip(self.states().iter()).all(|((kind, _), state)| {
@@ -241,7 +241,7 @@ async fn watch_kind(
     }
 }
 
-/// What is listed and watched of a kind: of pods those that have not ended.
+/// The watched collection of a kind. Pods that have ended are left out.
 pub fn collection(kind: &Kind) -> Collection {
     let resource = RESOURCES.iter().find(|(of, _)| of == kind).map_or("", |(_, resource)| resource);
     let selectors = match kind {
@@ -258,7 +258,7 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
         let sent = match seen {
             Seen::All(objects) => {
                 let count = objects.len();
-                // Each is let go when it is parsed: of a large cluster only one form is held.
+                // Each object is freed when it is parsed, so that memory never holds a large cluster in both forms.
                 let parsed = objects.into_iter().filter_map(|object| unreadable.parse(&object)).collect();
                 let sent = shared.mailbox.input(Input::Relisted(T::KIND, parsed));
                 tracing::info!(resource, count, "listed");
@@ -283,14 +283,14 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
     .await;
 }
 
-/// Objects that the API server took and we cannot use; each is said once.
+/// Parses objects, and logs once each object that the API server accepts and we cannot use.
 struct Unreadable {
     resource: &'static str,
     said: FxHashSet<String>,
 }
 
 impl Unreadable {
-    /// More than this many names are not remembered; then some are said again.
+    /// Maximum number of remembered names; beyond it some are logged again.
     const MOST: usize = 10_000;
 
     fn parse<T: Slim>(&mut self, object: &T) -> Option<crate::model::Object> {
@@ -303,7 +303,7 @@ impl Unreadable {
                     self.said.clear();
                 }
                 if self.said.insert(name.clone()) {
-                    tracing::error!(resource = self.resource, object = %name, %error, "cannot use this object; left out");
+                    tracing::error!(resource = self.resource, object = %name, %error, "left out an object that cannot be used");
                 }
                 None
             }

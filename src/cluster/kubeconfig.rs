@@ -1,12 +1,12 @@
-//! Which connection a person means: `--kubeconfig`, else the files of `KUBECONFIG`, else `~/.kube/config`, and which
-//! context of them, as kubectl finds them. Used by `client` for commands; `run` is told its kubeconfig.
+//! Finds kubeconfig and context as kubectl does: `--kubeconfig`, else the files of `KUBECONFIG`, else
+//! `~/.kube/config`. Used by `client`, for commands; `run` gets its kubeconfig by flag.
 
 use super::client::{ConnectError, deepest};
 use crate::diag::suggest::nearest;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::path::{Path, PathBuf};
 
-/// A kubeconfig that was read.
+/// A kubeconfig.
 #[derive(Debug)]
 pub struct Found {
     config: Kubeconfig,
@@ -19,19 +19,19 @@ pub fn read(path: &Path) -> Result<Found, ConnectError> {
     merged(&[path.to_owned()])
 }
 
-/// What kubectl would take when no file is named. `None`: there is no kubeconfig.
+/// The kubeconfig that kubectl uses without `--kubeconfig`. `None` if there is none.
 pub fn find() -> Result<Option<Found>, ConnectError> {
     let (paths, of_variable) = places();
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
     match (there.is_empty(), of_variable) {
         (true, true) => Err(ConnectError::NoneExists(listed(&paths))),
         (true, false) => Ok(None),
-        // Of several, those that are not there are passed over, as kubectl does.
+        // As kubectl does, it skips missing files if another one exists.
         (false, _) => merged(&there).map(Some),
     }
 }
 
-/// The files that kubectl looks at, and whether the variable `KUBECONFIG` names them.
+/// The files that kubectl reads, and whether `KUBECONFIG` names them.
 fn places() -> (Vec<PathBuf>, bool) {
     let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let named: Vec<PathBuf> =
@@ -59,7 +59,7 @@ fn merged(paths: &[PathBuf]) -> Result<Found, ConnectError> {
 }
 
 impl Found {
-    /// The connection of a context; without one, of the current context.
+    /// The connection of a context, or of the current context.
     pub async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
         self.check(context)?;
         let options =
@@ -70,7 +70,7 @@ impl Found {
             .map_err(|error| ConnectError::Kubeconfig { path, why: deepest(&error) })
     }
 
-    /// Whether the context is there; what people mistype is said with the names there are.
+    /// Checks that the context exists; the error suggests a similar name or lists all names.
     fn check(&self, context: Option<&str>) -> Result<(), ConnectError> {
         let names: Vec<&str> = self.config.contexts.iter().map(|context| context.name.as_str()).collect();
         let current = self.config.current_context.as_deref().filter(|name| !name.is_empty());
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_context_is_taken_by_its_name() {
+    async fn a_context_is_found_by_its_name() {
         let config = found(TWO).connection(None).await.unwrap();
         assert_eq!((config.cluster_url.host(), config.default_namespace.as_str()), (Some("dev"), "shop"));
         let config = found(TWO).connection(Some("prod")).await.unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_context_that_is_not_there_is_said_with_those_that_are() {
+    async fn an_unknown_context_gets_a_suggestion_or_the_list() {
         let error = found(TWO).connection(Some("prd")).await.unwrap_err().to_string();
         assert_eq!(error, "the kubeconfig `a` has no context `prd`; did you mean `prod`?");
         let error = found(TWO).connection(Some("elsewhere")).await.unwrap_err().to_string();
@@ -122,7 +122,7 @@ mod tests {
         let error = found(&text).connection(None).await.unwrap_err().to_string();
         assert_eq!(
             error,
-            "the kubeconfig `a` names no current context; choose one with `--context`: it has dev, prod"
+            "the kubeconfig `a` has no current context; choose one with `--context`: it has dev, prod"
         );
     }
 }

@@ -1,13 +1,15 @@
-//! The lease: at most one instance leads. client-go's semantics (`tools/leaderelection`): the lease of another is
-//! judged by when *we* saw it change, never by its clock; a leader that cannot renew before the deadline stops by
-//! itself, before another may take the lease; on a graceful end the lease is given back.
+//! Leader election with client-go's semantics (`tools/leaderelection`): at most one instance leads. A
+//! candidate measures the age of another's lease by its own clock, from when it saw the lease change. A
+//! leader that cannot renew its lease before the renew deadline stops by itself, before another instance
+//! may take the lease. On a graceful end it releases the lease.
 
-use super::calls::now_micro;
+use super::backoff::jitter;
 use super::client::{Api, ApiError, JSON, Request};
-use super::random::{jitter, uuid};
 use super::term::Term;
+use super::watch::rule;
 use http::Method;
-use serde_json::{Value, json};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use std::time::{Duration, Instant};
 
 /// The lease and its times.
@@ -17,30 +19,37 @@ pub struct Settings {
     pub namespace: String,
     /// The name of the lease.
     pub name: String,
-    /// Who we are.
+    /// The holder identity of this instance.
     pub identity: String,
-    /// After this long without renewal another may take the lease.
+    /// After this long without renewal another instance may take the lease.
     pub lease: Duration,
     /// After this long without renewal the leader stops.
     pub renew: Duration,
-    /// Between two tries.
+    /// The time between two attempts.
     pub retry: Duration,
 }
 
-/// `<hostname>_<uuid>`, as kube-scheduler names itself.
+/// `<hostname>_<uuid>`, as kube-scheduler identifies itself.
 pub fn identity() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = std::env::var("HOSTNAME").unwrap_or(host);
-    format!("{}_{}", host.trim(), uuid())
+    let id = uuid::Builder::from_random_bytes(fastrand::u128(..).to_be_bytes()).into_uuid();
+    format!("{}_{id}", host.trim())
 }
 
-/// What was last seen of the lease.
+/// The lease as last seen.
 struct Observed {
-    lease: Value,
+    lease: Lease,
     at: Instant,
 }
 
-/// A candidate, and the leader when it has won.
+impl Observed {
+    fn spec(&self) -> Option<&LeaseSpec> {
+        self.lease.spec.as_ref()
+    }
+}
+
+/// A candidate, and the leader once it has won.
 pub struct Election {
     api: Api,
     settings: Settings,
@@ -48,43 +57,44 @@ pub struct Election {
     reported: String,
 }
 
-/// How one try to hold the lease ended.
-enum Tried {
+/// The result of one attempt to take or renew the lease.
+enum Attempt {
     Held,
-    /// By another: its name.
+    /// By this other holder.
     HeldBy(String),
     Failed(ApiError),
 }
 
 impl Election {
-    /// A candidate.
+    /// A candidate that has not seen the lease yet.
     pub fn new(api: Api, settings: Settings) -> Self {
         Self { api, settings, observed: None, reported: String::new() }
     }
 
-    /// Waits until the lease is ours. `waiting` is told who holds it, whenever that changes.
+    /// Waits until this instance holds the lease. `waiting` receives the holder or the error, whenever
+    /// that changes.
     pub async fn acquire(&mut self, term: &Term, mut waiting: impl FnMut(&str)) {
         loop {
             let began = Instant::now();
             match self.attempt().await {
-                Tried::Held => {
+                Attempt::Held => {
                     term.extend_to(began + self.settings.renew);
                     tracing::info!(lease = %self.path(), identity = %self.settings.identity, "became leader");
                     return;
                 }
-                Tried::HeldBy(holder) => {
+                Attempt::HeldBy(holder) => {
                     if self.reported != holder {
-                        let since =
-                            self.observed.as_ref().and_then(|it| it.lease["spec"]["acquireTime"].as_str());
+                        let acquired = self.observed.as_ref().and_then(|it| it.spec()?.acquire_time.as_ref());
+                        let since = acquired.map_or("unknown".to_owned(), |time| time.0.to_string());
                         tracing::info!(
-                            lease = %self.path(), %holder, since = since.unwrap_or("unknown"),
-                            "waiting for the lease, which another holds"
+                            lease = %self.path(), %holder, %since,
+                            "waiting for the lease, which another instance holds"
                         );
                         waiting(&holder);
                         self.reported = holder;
                     }
                 }
-                Tried::Failed(error) => {
+                Attempt::Failed(error) => {
                     let error = self.advice(&error);
                     tracing::error!(lease = %self.path(), "cannot take the lease: {error}");
                     waiting(&error);
@@ -95,8 +105,8 @@ impl Election {
         }
     }
 
-    /// Keeps the lease; returns when it is lost, with the reason. From the renew deadline on nothing may be written
-    /// (`term`), and the lease is lost then.
+    /// Renews the lease until it is lost; returns the reason. The lease is lost at the latest at the
+    /// renew deadline, from which on `term` allows no more writes.
     pub async fn hold(&mut self, term: &Term) -> String {
         let mut deadline = Instant::now() + self.settings.renew;
         let mut last = String::from("no answer");
@@ -105,19 +115,19 @@ impl Election {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 term.end();
-                return format!("it was not renewed within {:?}: {last}", self.settings.renew);
+                return format!("the lease was not renewed within {:?}: {last}", self.settings.renew);
             }
             let began = Instant::now();
             match tokio::time::timeout(left, self.attempt()).await {
-                Ok(Tried::Held) => {
+                Ok(Attempt::Held) => {
                     deadline = began + self.settings.renew;
                     term.extend_to(deadline);
                 }
-                Ok(Tried::HeldBy(holder)) => {
+                Ok(Attempt::HeldBy(holder)) => {
                     term.end();
-                    return format!("`{holder}` holds it now");
+                    return format!("`{holder}` holds the lease");
                 }
-                Ok(Tried::Failed(error)) => {
+                Ok(Attempt::Failed(error)) => {
                     last = self.advice(&error);
                     tracing::warn!(lease = %self.path(), error = %last, "cannot renew the lease");
                 }
@@ -126,18 +136,20 @@ impl Election {
         }
     }
 
-    /// Gives the lease back, so that another takes it at once.
+    /// Releases the lease, so that another instance can take it at once.
     pub async fn release(&mut self) {
-        let Some(observed) = self.observed.take() else { return };
-        let mut lease = observed.lease;
-        if lease["spec"]["holderIdentity"] != self.settings.identity.as_str() {
+        let Some(Observed { mut lease, .. }) = self.observed.take() else { return };
+        if !self.is_ours(&lease) {
             return;
         }
-        let now = now_micro();
-        let transitions = lease["spec"]["leaseTransitions"].clone();
-        lease["spec"] = json!({
-            "holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now,
-            "leaseTransitions": transitions,
+        let now = now();
+        lease.spec = Some(LeaseSpec {
+            holder_identity: Some(String::new()),
+            lease_duration_seconds: Some(1),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            lease_transitions: lease.spec.and_then(|spec| spec.lease_transitions),
+            ..LeaseSpec::default()
         });
         match self.put(&lease).await {
             Ok(_) => tracing::info!(lease = %self.path(), "released the lease"),
@@ -163,25 +175,28 @@ impl Election {
             Some(401) => {
                 format!("the API server does not accept our credentials ({error}): is the token expired?")
             }
-            Some(403) => format!(
-                "{error}; add this rule to the role: {{apiGroups: [\"coordination.k8s.io\"], resources: \
-                 [\"leases\"], resourceNames: [\"{}\"], verbs: [\"get\", \"update\"]}} and `create` without names",
-                self.settings.name
-            ),
+            Some(403) => {
+                let create = rule("coordination.k8s.io", &["leases"], &["create"]);
+                format!(
+                    "{error}; add these rules to the role: {{apiGroups: [\"coordination.k8s.io\"], resources: \
+                     [\"leases\"], resourceNames: [\"{}\"], verbs: [\"get\", \"update\"]}} and {create}",
+                    self.settings.name
+                )
+            }
             _ => error.to_string(),
         }
     }
 
-    async fn put(&self, lease: &Value) -> Result<Value, ApiError> {
+    async fn put(&self, lease: &Lease) -> Result<Lease, ApiError> {
         let path = format!("{}/{}", self.collection(), self.settings.name);
         let request = Request::with_body(Method::PUT, path, JSON, lease).within(self.settings.renew / 2);
         self.api.call(request).await
     }
 
     /// client-go's `tryAcquireOrRenew`.
-    async fn attempt(&mut self) -> Tried {
+    async fn attempt(&mut self) -> Attempt {
         let now = Instant::now();
-        // The holder that changed nothing since need not read before it writes.
+        // A holder that saw no other change writes without reading first.
         if let Some(observed) = &self.observed
             && self.is_ours(&observed.lease)
             && now < observed.at + self.settings.lease
@@ -190,77 +205,80 @@ impl Election {
             match self.put(&lease).await {
                 Ok(lease) => return self.held(lease),
                 Err(error) if error.code() == Some(409) => {}
-                Err(error) => return Tried::Failed(error),
+                Err(error) => return Attempt::Failed(error),
             }
         }
         let path = format!("{}/{}", self.collection(), self.settings.name);
-        let lease: Value = match self.api.call(Request::get(path).within(self.settings.renew / 2)).await {
+        let lease: Lease = match self.api.call(Request::get(path).within(self.settings.renew / 2)).await {
             Ok(lease) => lease,
             Err(error) if error.code() == Some(404) => return self.create().await,
-            Err(error) => return Tried::Failed(error),
+            Err(error) => return Attempt::Failed(error),
         };
         let seen = Instant::now();
-        if self.observed.as_ref().is_none_or(|it| it.lease["spec"] != lease["spec"]) {
+        if self.observed.as_ref().is_none_or(|it| it.lease.spec != lease.spec) {
             self.observed = Some(Observed { lease: lease.clone(), at: seen });
         }
-        let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
-        let seconds = lease["spec"]["leaseDurationSeconds"].as_u64().unwrap_or(0);
+        let spec = lease.spec.clone().unwrap_or_default();
+        let holder = spec.holder_identity.unwrap_or_default();
+        let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
         let valid = self.observed.as_ref().is_some_and(|it| it.at + Duration::from_secs(seconds) > seen);
         if !holder.is_empty() && valid && holder != self.settings.identity {
-            return Tried::HeldBy(holder);
+            return Attempt::HeldBy(holder);
         }
         match self.put(&self.renewed(lease)).await {
             Ok(lease) => self.held(lease),
-            Err(error) if error.code() == Some(409) => Tried::HeldBy(holder),
-            Err(error) => Tried::Failed(error),
+            Err(error) if error.code() == Some(409) => Attempt::HeldBy(holder),
+            Err(error) => Attempt::Failed(error),
         }
     }
 
-    async fn create(&mut self) -> Tried {
-        let now = now_micro();
-        let lease = json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": {"name": self.settings.name, "namespace": self.settings.namespace},
-            "spec": {
-                "holderIdentity": self.settings.identity,
-                "leaseDurationSeconds": self.settings.lease.as_secs(),
-                "acquireTime": now, "renewTime": now, "leaseTransitions": 0,
-            },
-        });
+    async fn create(&mut self) -> Attempt {
+        let metadata = ObjectMeta {
+            name: Some(self.settings.name.clone()),
+            namespace: Some(self.settings.namespace.clone()),
+            ..ObjectMeta::default()
+        };
+        let mut lease = self.renewed(Lease { metadata, spec: None });
+        if let Some(spec) = &mut lease.spec {
+            // As client-go counts: the first holder is no transition.
+            spec.lease_transitions = Some(0);
+        }
         let request =
             Request::with_body(Method::POST, self.collection(), JSON, &lease).within(self.settings.renew / 2);
         match self.api.call(request).await {
             Ok(lease) => self.held(lease),
-            Err(error) if error.code() == Some(409) => Tried::HeldBy("another candidate".into()),
-            Err(error) => Tried::Failed(error),
+            Err(error) if error.code() == Some(409) => Attempt::HeldBy("another candidate".into()),
+            Err(error) => Attempt::Failed(error),
         }
     }
 
-    fn held(&mut self, lease: Value) -> Tried {
+    fn held(&mut self, lease: Lease) -> Attempt {
         self.observed = Some(Observed { lease, at: Instant::now() });
-        Tried::Held
+        Attempt::Held
     }
 
-    fn is_ours(&self, lease: &Value) -> bool {
-        lease["spec"]["holderIdentity"] == self.settings.identity.as_str()
+    fn is_ours(&self, lease: &Lease) -> bool {
+        let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+        holder == Some(self.settings.identity.as_str())
     }
 
-    /// The lease with us as its holder, from now on; what others wrote beside the times stays.
-    fn renewed(&self, mut lease: Value) -> Value {
+    /// The lease with this instance as its holder, renewed at the present time. What others wrote beside
+    /// holder and times stays.
+    fn renewed(&self, mut lease: Lease) -> Lease {
         let ours = self.is_ours(&lease);
-        let now = now_micro();
-        let transitions = lease["spec"]["leaseTransitions"].as_u64().unwrap_or(0) + u64::from(!ours);
-        if !lease["spec"].is_object() {
-            lease["spec"] = json!({});
-        }
-        let spec = &mut lease["spec"];
-        spec["holderIdentity"] = json!(self.settings.identity);
-        spec["leaseDurationSeconds"] = json!(self.settings.lease.as_secs());
-        spec["renewTime"] = json!(now);
+        let now = now();
+        let spec = lease.spec.get_or_insert_default();
+        spec.holder_identity = Some(self.settings.identity.clone());
+        spec.lease_duration_seconds = Some(i32::try_from(self.settings.lease.as_secs()).unwrap_or(i32::MAX));
+        spec.renew_time = Some(now.clone());
         if !ours {
-            spec["acquireTime"] = json!(now);
-            spec["leaseTransitions"] = json!(transitions);
+            spec.acquire_time = Some(now);
+            spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
         }
         lease
     }
+}
+
+fn now() -> MicroTime {
+    MicroTime(jiff::Timestamp::now())
 }

@@ -5,17 +5,17 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A token bucket with a pause. Whoever asks gets a place in the order of asking.
+/// A token bucket with a pause. Callers are served in the order of their calls.
 #[derive(Debug)]
 pub struct Limiter {
-    /// Tokens per second and the most that are kept; `None`: no limit.
+    /// Tokens per second and maximum number of saved tokens; `None`: no limit.
     rate: Option<(f64, f64)>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Negative: so many have been promised.
+    /// Negative if more tokens are reserved than exist.
     tokens: f64,
     at: Option<Instant>,
     not_before: Option<Instant>,
@@ -36,7 +36,7 @@ impl Limiter {
         Self::new(-1.0, 1)
     }
 
-    /// Waits until one more call may be made.
+    /// Waits until one more call is allowed.
     pub async fn acquire(&self) {
         let wait = self.reserve(Instant::now());
         if !wait.is_zero() {
@@ -44,7 +44,7 @@ impl Limiter {
         }
     }
 
-    /// Nobody calls for this long.
+    /// Allows no calls for this long.
     pub fn pause(&self, pause: Duration) {
         let until = Instant::now() + pause;
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -74,18 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_goes_at_once_and_the_rest_at_the_rate() {
+    fn a_burst_is_admitted_at_once_and_the_rest_at_the_rate() {
         let limiter = Limiter::new(10.0, 2);
         let now = Instant::now();
         let waits: Vec<u128> = (0..5).map(|_| limiter.reserve(now).as_millis()).collect();
         assert_eq!(waits, [0, 0, 100, 200, 300]);
         let later = now + Duration::from_secs(60);
         let waits: Vec<u128> = (0..3).map(|_| limiter.reserve(later).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 100], "no more than the burst is saved");
+        assert_eq!(waits, [0, 0, 100], "saved tokens never exceed the burst");
     }
 
     #[test]
-    fn a_negative_rate_is_no_limit_and_a_pause_holds_all() {
+    fn a_negative_rate_is_no_limit_and_a_pause_delays_all() {
         let limiter = Limiter::unlimited();
         let now = Instant::now();
         assert!((0..10_000).all(|_| limiter.reserve(now).is_zero()));

@@ -1,6 +1,5 @@
-//! The cluster as it stands, read once and never written: what `explain`, `dry-run` and `eval` decide on when they are
-//! asked about a live cluster. The objects are kept whole, as those of files are. Called by `cli`; which texts of the
-//! policy objects decide is `policy_list`'s.
+//! Reads a live cluster once, for `explain`, `dry-run` and `eval`, and never writes. As with files, objects are
+//! kept whole. Called by `cli`; `policy_list` decides which texts of the policy objects are in service.
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers::{self, RESOURCES};
@@ -12,35 +11,35 @@ use crate::model::{Kind, Object};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What is read.
+/// What to read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How the API server is found.
+    /// How to find the API server.
     pub target: Target,
-    /// Whether policies are read.
+    /// Which policies to read.
     pub policies: Policies,
 }
 
-/// Which policies are read.
+/// Which policies to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Policies {
     /// None.
     #[default]
     No,
-    /// Those of these namespaces; without a name, of all. When they may not be read, nothing is.
+    /// Those of these namespaces; without names, of all. A missing right is an error.
     In(Vec<String>),
-    /// The same, and when they may not be read the rest goes on without them.
+    /// As `In`, but a missing right is only a warning.
     IfAllowed(Vec<String>),
 }
 
-/// A cluster that was read.
+/// The cluster.
 #[derive(Debug, Default)]
 pub struct Listed {
     /// Nodes, namespaces, and pods that have not ended.
     pub objects: Vec<Object>,
     /// The policy objects, older ones first.
     pub policies: Vec<PolicyObject>,
-    /// What is missing from all this, and why.
+    /// Warnings about missing parts.
     pub missing: Vec<String>,
     /// The namespace of the context.
     pub namespace: String,
@@ -48,59 +47,59 @@ pub struct Listed {
     pub server: String,
 }
 
-/// Why there is nothing to decide on.
+/// Why the cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// No connection can be made.
+    /// No connection can be prepared.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The API server cannot be reached.
     #[error(
-        "cannot reach the API server {server}: {why}; is this the cluster you mean? `--context NAME` takes another one"
+        "cannot reach the API server {server}: {why}; is this the right cluster? `--context NAME` chooses another one"
     )]
     Unreachable {
         /// Its URL.
         server: String,
-        /// What happened.
+        /// The cause.
         why: String,
     },
-    /// Credentials are refused.
+    /// The API server refuses the credentials.
     #[error(
-        "the API server {server} does not accept your credentials ({why}): is the token expired? log in again, or take \
-         others with `--context NAME` or `--kubeconfig FILE`"
+        "the API server {server} does not accept your credentials ({why}): is the token expired? log in again, or \
+         choose others with `--context NAME` or `--kubeconfig FILE`"
     )]
     Unauthorized {
         /// Its URL.
         server: String,
-        /// Its words.
+        /// Its message.
         why: String,
     },
-    /// What must be read may not be.
+    /// The right to list a needed resource is missing.
     #[error("{message}; add this rule to your role: {rule}{otherwise}")]
     Forbidden {
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// The rule, with all that is forbidden.
+        /// The rule that grants all missing rights.
         rule: String,
-        /// Another way, when there is one.
+        /// An alternative, if there is one.
         otherwise: &'static str,
     },
-    /// Anything else.
+    /// Any other failure.
     #[error("cannot list {resource}: {why}")]
     Failed {
         /// The resource's plural name.
         resource: &'static str,
-        /// What happened.
+        /// The cause.
         why: ApiError,
     },
-    /// The machine refuses.
+    /// The operating system refuses.
     #[error("cannot start: {0}")]
     System(std::io::Error),
 }
 
-/// How long the first answer may take.
+/// Timeout of the first request.
 const FIRST: Duration = Duration::from_secs(10);
-/// How often a list is tried when what stops it may pass.
+/// Number of tries of a list whose failure may pass.
 const TRIES: u32 = 3;
 
 /// Reads the cluster.
@@ -128,7 +127,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
         ..Listed::default()
     };
     let mut refused = Refused::default();
-    // Nodes first, so that they stand in the order of their names whatever is on them.
+    // Nodes first, so that their order is that of their names, whatever pods they have.
     for (read, needed) in [(nodes, true), (namespaces, false), (pods, true)] {
         match read.result {
             Ok((objects, unusable)) => {
@@ -151,7 +150,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     Ok(listed)
 }
 
-/// What may not be listed. All of it is told at once: whoever has to ask for rights asks once.
+/// Resources that may not be listed, collected so that one message names all missing rights.
 #[derive(Default)]
 struct Refused {
     of: Vec<(Collection, String, bool)>,
@@ -168,7 +167,7 @@ impl Refused {
         }
     }
 
-    /// What is said of that which goes on without; an error when something cannot.
+    /// The warnings about resources that are not needed; an error if a needed one is missing.
     fn judge(self) -> Result<Vec<String>, ListError> {
         let needed = self.of.iter().find(|(_, _, needed)| *needed);
         let Some((collection, message, _)) = needed else {
@@ -178,7 +177,7 @@ impl Refused {
                     "configmaps" => "the policies of the cluster",
                     resource => resource,
                 };
-                format!("{message}; it goes on without {what}; add this rule to your role: {rule}")
+                format!("{message}; continuing without {what}; add this rule to your role: {rule}")
             });
             return Ok(said.collect());
         };
@@ -201,11 +200,11 @@ impl Refused {
     }
 }
 
-/// Whether the server is there and knows us: soon, and before many lists fail with the same words.
+/// Checks server and credentials first, so that not every list fails with the same message.
 async fn reach(api: &Api) -> Result<(), ListError> {
     let server = api.server().to_owned();
     match api.call::<Value>(Request::get("/version").within(FIRST)).await {
-        // Whoever may not read the version may still list.
+        // The right to read the version is not needed for lists.
         Ok(_) | Err(ApiError::Status { code: 403, .. }) => Ok(()),
         Err(ApiError::Status { code: 401, message, .. }) => {
             Err(ListError::Unauthorized { server, why: message })
@@ -215,10 +214,10 @@ async fn reach(api: &Api) -> Result<(), ListError> {
     }
 }
 
-/// What became of one collection.
+/// The result of listing one collection.
 struct Read {
     collection: Collection,
-    /// The objects, and what is said of those that cannot be used.
+    /// The objects, and warnings about unusable ones.
     result: Result<(Vec<Object>, Vec<String>), ApiError>,
 }
 
@@ -242,15 +241,14 @@ async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Obje
                 let name =
                     if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
                 let what = collection.resource;
-                unusable
-                    .push(format!("left out of {what}: `{name}{}`, which cannot be used: {error}", key.name));
+                unusable.push(format!("left out of {what}: `{name}{}` cannot be used: {error}", key.name));
             }
         }
     }
     Ok((objects, unusable))
 }
 
-/// The objects of a collection. A server that is busy, and a list that grew old between two pages, are asked again.
+/// Lists a collection. Retries if the server is busy or the list expired between two pages.
 pub(super) async fn listed<T: watch::Watched>(
     api: &Api,
     collection: &Collection,
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rule_names_all_that_is_forbidden() {
+    fn one_rule_has_all_missing_rights() {
         let mut refused = Refused::default();
         forbidden("namespaces", false, &mut refused);
         forbidden("nodes", true, &mut refused);
@@ -292,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_helps_is_left_out_and_said() {
+    fn a_resource_that_is_not_needed_is_a_warning() {
         let mut refused = Refused::default();
         forbidden("namespaces", false, &mut refused);
         assert_eq!(
             refused.judge().unwrap(),
             [
-                "User \"u\" cannot list resource \"namespaces\"; it goes on without namespaces; add this rule to your \
+                "User \"u\" cannot list resource \"namespaces\"; continuing without namespaces; add this rule to your \
               role: {apiGroups: [\"\"], resources: [\"namespaces\"], verbs: [\"list\"]}"
             ]
         );

@@ -1,4 +1,4 @@
-//! Logs as kube-scheduler's users know them: klog's lines with fields, or JSON; `-v` says how much.
+//! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the level.
 
 use std::fmt::{Debug, Write};
 use tracing::field::{Field, Visit};
@@ -11,7 +11,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry};
 
-/// How lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// klog's: `I1121 04:27:48.123456 4711 driver.rs:10] "message" field="value"`.
@@ -21,14 +21,14 @@ pub enum Format {
     Json,
 }
 
-/// Which lines are written at a level of `-v`: 2 names every decision, 5 says why, 8 shows every request.
+/// The filter for a level of `-v`: 2 adds every decision, 5 the reasons, 8 the API requests.
 pub fn filter(verbosity: u8) -> String {
     let ours = match verbosity {
         0 | 1 => "info",
         2..=4 => "debug",
         _ => "trace",
     };
-    // The client says at `error` what its callers report with more sense.
+    // The client logs errors that its callers report with more context.
     let client = match verbosity {
         0..=7 => "kube_client=off",
         8 | 9 => "kube_client=debug",
@@ -37,7 +37,7 @@ pub fn filter(verbosity: u8) -> String {
     format!("warn,bayplan={ours},{client}")
 }
 
-/// Starts writing logs to standard error. Does nothing when something writes logs already. `modules` raise the level for
+/// Starts logging to standard error. Does nothing if a logger is set already. `modules` raise the level of
 /// single files.
 pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -56,7 +56,7 @@ pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }
 
-/// A level for the source files whose names fit a pattern.
+/// A log level for source files whose names match a pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
     pattern: String,
@@ -65,7 +65,7 @@ pub struct Module {
 
 /// Reads `PATTERN=LEVEL`.
 pub fn module(text: &str) -> Result<Module, String> {
-    let wrong = || format!("`{text}` is not of the form `file=5`");
+    let wrong = || format!("`{text}` does not have the form `file=5`");
     let (pattern, level) = text.split_once('=').ok_or_else(wrong)?;
     let level = level.parse().map_err(|_| wrong())?;
     if pattern.is_empty() { Err(wrong()) } else { Ok(Module { pattern: pattern.to_owned(), level }) }
@@ -84,7 +84,7 @@ impl Module {
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for any letters and `?` for one.
+/// Whether a name matches a pattern, in which `*` matches any characters and `?` one.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return name.is_empty() };
     let rest = &pattern[first.len_utf8()..];
@@ -97,7 +97,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// klog's line.
+/// klog's format.
 struct Klog {
     pid: u32,
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_chosen_by_patterns() {
+    fn patterns_select_files() {
         assert!(
             fits("policy*", "policy_source") && fits("*source", "policy_source") && fits("w?tch", "watch")
         );
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_look_like_klogs() {
+    fn lines_have_the_format_of_klog() {
         let buffer = Buffer::default();
         let writer = buffer.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -1,8 +1,10 @@
-//! Every metric, declared once with its name, help, labels and buckets: kube-scheduler's STABLE ones under their own
-//! names, so that its dashboards and alerts work unchanged, and ours with the prefix `bayplan_`. A metric that is
-//! not measured is not declared.
+//! Every metric, as one row of a table: its field, type, labels, name, stability and help. The fields of
+//! [`Metrics`], the registry and the page `docs/metrics.md` come from the rows. Metrics of kube-scheduler
+//! keep their names, labels, buckets and stability, so that its dashboards and alerts work unchanged; our
+//! own have the prefix `bayplan_`. To add a metric, add a row and observe its field.
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -11,327 +13,314 @@ use prometheus_client::registry::{Metric, Registry};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
-/// Labels of a sample: names and values.
-pub type Labels = Vec<(&'static str, String)>;
-/// Arrivals in queues: queue, event, how many.
-pub type Incoming = Vec<(&'static str, String, u64)>;
-type Counters = Family<Labels, Counter>;
-type Gauges = Family<Labels, Gauge>;
-type FloatGauges = Family<Labels, Gauge<f64, AtomicU64>>;
-type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
+type FloatCounter = Counter<f64, AtomicU64>;
+type FloatGauge = Gauge<f64, AtomicU64>;
+type Counters<const N: usize> = Labelled<Counter, N>;
+type Gauges<const N: usize> = Labelled<Gauge, N>;
+type FloatGauges<const N: usize> = Labelled<FloatGauge, N>;
+type Histograms<const N: usize> = Labelled<Histogram, N>;
 
-/// The metrics.
-pub struct Metrics {
-    registry: Registry,
-    /// `result` (scheduled, unschedulable, error), `profile`.
-    pub schedule_attempts: Counters,
-    /// `result`, `profile`.
-    pub attempt_duration: Histograms,
-    /// No labels.
-    pub algorithm_duration: Histogram,
-    /// `extension_point`, `status`, `profile`.
-    pub extension_point_duration: Histograms,
-    /// `plugin`, `extension_point`, `status`; of one attempt in ten.
-    pub plugin_duration: Histograms,
-    /// `plugin`, `extension_point`, `profile`.
-    pub plugin_evaluations: Counters,
-    /// `result`.
-    pub permit_wait: Histograms,
-    /// `queue`.
-    pub pending_pods: Gauges,
-    /// `queue`, `event`.
-    pub queue_incoming: Counters,
-    /// No labels.
-    pub pod_attempts: Histogram,
-    /// `attempts`: 1 to 14, 15+.
-    pub sli_duration: Histograms,
-    /// `plugin`, `profile`.
-    pub unschedulable_pods: Gauges,
-    /// No labels; no pod is preempted by this scheduler.
-    pub preemption_attempts: Counter,
-    /// No labels; no pod is preempted by this scheduler.
-    pub preemption_victims: Histogram,
-    /// `type`: nodes, pods, assumed_pods.
-    pub cache_size: Gauges,
-    /// `operation`.
-    pub goroutines: Gauges,
-    /// `name` of the lease.
-    pub master_status: Gauges,
-    /// `code`, `host`, `method`.
-    pub client_requests: Counters,
-    /// `host`, `verb`.
-    pub client_duration: Histograms,
-    /// `name`, `code`.
-    pub calls: Counters,
-    /// 1 on the replica that schedules.
-    pub leader: Gauge,
-    /// `policy`, `revision`, `mode`, `source`.
-    pub policy_info: Gauges,
-    /// `policy`.
-    pub policy_load_success: Gauges,
-    /// `policy`.
-    pub policy_load_timestamp: FloatGauges,
-    /// The revision of the set that decides.
-    pub policy_revision: Gauge,
-    /// `kind`.
-    pub watch_age: FloatGauges,
-    /// `what`.
-    pub dropped: Counters,
-    /// `result`: done, refused, unknown.
-    pub bind_results: Counters,
-    /// Seconds.
-    pub cpu: Counter<f64, AtomicU64>,
-    /// Bytes.
-    pub memory: Gauge,
-    /// Seconds since 1970.
-    pub started: Gauge<f64, AtomicU64>,
+/// Pods added to queues: queue, event, number.
+pub type Incoming = Vec<(&'static str, String, u64)>;
+
+/// How long a metric keeps its name, type and labels, in the terms of Kubernetes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stability {
+    /// Kept for at least a year after it is deprecated.
+    Stable,
+    /// Labels may be added.
+    Beta,
+    /// May change with any release.
+    Alpha,
 }
 
-fn milliseconds() -> Histogram {
+impl Stability {
+    /// As Kubernetes writes it in front of the help.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stable => "STABLE",
+            Self::Beta => "BETA",
+            Self::Alpha => "ALPHA",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The name as the page shows it.
+    pub name: &'static str,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// The names of the labels.
+    pub labels: &'static [&'static str],
+    /// Its stability.
+    pub stability: Stability,
+    /// What it measures.
+    pub help: &'static str,
+}
+
+/// A metric with `N` labels: a sample for each combination of their values.
+#[derive(Clone, Debug)]
+pub struct Labelled<M, const N: usize> {
+    labels: [&'static str; N],
+    family: Family<Vec<(&'static str, String)>, M, fn() -> M>,
+}
+
+impl<M: Clone, const N: usize> Labelled<M, N> {
+    /// The sample with these label values, in the order of the row's labels.
+    pub fn with(&self, values: [&str; N]) -> M {
+        let values = values.into_iter().map(str::to_owned);
+        self.family.get_or_create(&self.labels.into_iter().zip(values).collect()).clone()
+    }
+
+    /// Removes all samples.
+    pub fn clear(&self) {
+        self.family.clear();
+    }
+}
+
+impl<const N: usize> Gauges<N> {
+    /// Sets the sample with these label values to a number of things.
+    pub fn set(&self, values: [&str; N], count: usize) {
+        self.with(values).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+/// A type of metric without labels.
+trait Kind: Metric + TypedMetric + Clone {
+    const NAME: &'static str;
+}
+
+impl Kind for Counter {
+    const NAME: &'static str = "counter";
+}
+
+impl Kind for FloatCounter {
+    const NAME: &'static str = "counter";
+}
+
+impl Kind for Gauge {
+    const NAME: &'static str = "gauge";
+}
+
+impl Kind for FloatGauge {
+    const NAME: &'static str = "gauge";
+}
+
+impl Kind for Histogram {
+    const NAME: &'static str = "histogram";
+}
+
+/// The type of a row's field.
+trait Field {
+    type Kind: Kind;
+    type Labels;
+
+    /// Makes and registers the metric.
+    fn add(registry: &mut Registry, row: &Row, labels: Self::Labels, new: fn() -> Self::Kind) -> Self;
+}
+
+impl<M: Kind> Field for M {
+    type Kind = M;
+    type Labels = [&'static str; 0];
+
+    fn add(registry: &mut Registry, row: &Row, []: Self::Labels, new: fn() -> M) -> Self {
+        let metric = new();
+        registry.register(row.registered_name(), row.text(), metric.clone());
+        metric
+    }
+}
+
+impl<M: Kind, const N: usize> Field for Labelled<M, N> {
+    type Kind = M;
+    type Labels = [&'static str; N];
+
+    fn add(registry: &mut Registry, row: &Row, labels: Self::Labels, new: fn() -> M) -> Self {
+        let metric = Self { labels, family: Family::new_with_constructor(new) };
+        registry.register(row.registered_name(), row.text(), metric.family.clone());
+        metric
+    }
+}
+
+impl Row {
+    /// The name without the suffix that the encoder adds to counters.
+    fn registered_name(&self) -> &'static str {
+        self.name.trim_end_matches("_total")
+    }
+
+    /// The help as Kubernetes writes it.
+    fn text(&self) -> String {
+        format!("[{}] {}", self.stability.word(), self.help)
+    }
+}
+
+/// Makes the fields, the rows and the constructor. The function at the end of a row makes its histogram.
+macro_rules! metrics {
+    (@row $type:ty, $name:literal, $labels:expr, $stability:ident, $help:literal) => {
+        Row {
+            name: $name,
+            kind: <<$type as Field>::Kind as Kind>::NAME,
+            labels: &$labels,
+            stability: Stability::$stability,
+            help: $help,
+        }
+    };
+    (@new) => { Default::default };
+    (@new $new:expr) => { $new };
+    ($($field:ident: $type:ty = $name:literal $labels:tt $stability:ident $help:literal $($new:ident)?;)*) => {
+        /// The metrics.
+        pub struct Metrics {
+            registry: Registry,
+            $(#[doc = $help] pub $field: $type,)*
+        }
+
+        /// The table.
+        pub const ROWS: &[Row] = &[$(metrics!(@row $type, $name, $labels, $stability, $help)),*];
+
+        impl Metrics {
+            fn registered() -> Self {
+                let mut registry = Registry::default();
+                $(let $field = {
+                    let row = metrics!(@row $type, $name, $labels, $stability, $help);
+                    <$type as Field>::add(&mut registry, &row, $labels, metrics!(@new $($new)?))
+                };)*
+                Self { registry, $($field),* }
+            }
+        }
+    };
+}
+
+metrics! {
+    schedule_attempts: Counters<2> = "scheduler_schedule_attempts_total" ["result", "profile"] Stable
+        "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem";
+    attempt_duration: Histograms<2> = "scheduler_scheduling_attempt_duration_seconds" ["result", "profile"] Stable
+        "Scheduling attempt latency in seconds (scheduling algorithm + binding)" from_1_ms;
+    algorithm_duration: Histogram = "scheduler_scheduling_algorithm_duration_seconds" [] Alpha
+        "Scheduling algorithm latency in seconds" from_1_ms;
+    extension_point_duration: Histograms<3> = "scheduler_framework_extension_point_duration_seconds" ["extension_point", "status", "profile"] Stable
+        "Latency for running all plugins of a specific extension point" from_100_us;
+    plugin_duration: Histograms<3> = "scheduler_plugin_execution_duration_seconds" ["plugin", "extension_point", "status"] Alpha
+        "Duration for running a plugin at a specific extension point, in one attempt of ten; one sample covers a filter or score plugin's work on all nodes" from_10_us;
+    plugin_evaluations: Counters<3> = "scheduler_plugin_evaluation_total" ["plugin", "extension_point", "profile"] Alpha
+        "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score)";
+    permit_wait: Histograms<1> = "scheduler_permit_wait_duration_seconds" ["result"] Alpha
+        "Duration of waiting on permit" from_1_ms;
+    pending_pods: Gauges<1> = "scheduler_pending_pods" ["queue"] Stable
+        "Number of pending pods, by the queue type";
+    queue_incoming: Counters<2> = "scheduler_queue_incoming_pods_total" ["queue", "event"] Stable
+        "Number of pods added to scheduling queues by event and queue type";
+    pod_attempts: Histogram = "scheduler_pod_scheduling_attempts" [] Stable
+        "Number of attempts to successfully schedule a pod" one_to_16;
+    sli_duration: Histograms<1> = "scheduler_pod_scheduling_sli_duration_seconds" ["attempts"] Beta
+        "E2e latency for a pod being scheduled, from the time of its first attempt" from_10_ms;
+    unschedulable_pods: Gauges<2> = "scheduler_unschedulable_pods" ["plugin", "profile"] Alpha
+        "Number of unschedulable pods by the plugins that rejected them; a pod counts once for each plugin";
+    preemption_attempts: Counter = "scheduler_preemption_attempts_total" [] Stable
+        "Total preemption attempts in the cluster till now; this scheduler makes none";
+    preemption_victims: Histogram = "scheduler_preemption_victims" [] Stable
+        "Number of selected preemption victims; this scheduler selects none" one_to_64;
+    cache_size: Gauges<1> = "scheduler_cache_size" ["type"] Alpha
+        "Number of nodes, pods, and assumed (bound) pods in the scheduler cache";
+    goroutines: Gauges<1> = "scheduler_goroutines" ["operation"] Alpha
+        "Number of running bindings";
+    master_status: Gauges<1> = "leader_election_master_status" ["name"] Alpha
+        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master";
+    client_requests: Counters<3> = "rest_client_requests_total" ["code", "host", "method"] Alpha
+        "Number of HTTP requests, partitioned by status code, method, and host";
+    client_duration: Histograms<2> = "rest_client_request_duration_seconds" ["host", "verb"] Alpha
+        "Request latency in seconds. Broken down by verb, and host" of_requests;
+    calls: Counters<2> = "bayplan_calls_total" ["kind", "result"] Alpha
+        "API calls about pods, by kind (bind, patch, read, delete) and result (done, refused, unknown)";
+    leader: Gauge = "bayplan_leader" [] Alpha
+        "1 on the replica that schedules";
+    policy_info: Gauges<4> = "bayplan_policy_info" ["policy", "revision", "mode", "source"] Alpha
+        "The policies in service, with a sample of value 1 for each";
+    policy_load_success: Gauges<1> = "bayplan_policy_load_success" ["policy"] Alpha
+        "1 if the latest text of the policy is in service, 0 if an older text or none is";
+    policy_load_timestamp: FloatGauges<1> = "bayplan_policy_load_timestamp_seconds" ["policy"] Alpha
+        "Since when the present text of the policy is in service, in seconds since the Unix epoch";
+    policy_revision: Gauge = "bayplan_policy_set_revision" [] Alpha
+        "The revision of the set of policies in service";
+    watch_age: FloatGauges<1> = "bayplan_watch_age_seconds" ["kind"] Alpha
+        "Time since the last event or bookmark of a watch";
+    dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha
+        "Items dropped because a queue was full";
+    bind_results: Counters<1> = "bayplan_bind_results_total" ["result"] Alpha
+        "Bindings by result: done, refused, unknown";
+    cpu: FloatCounter = "process_cpu_seconds_total" [] Alpha
+        "Total user and system CPU time spent in seconds";
+    memory: Gauge = "process_resident_memory_bytes" [] Alpha
+        "Resident memory size in bytes";
+    started: FloatGauge = "process_start_time_seconds" [] Alpha
+        "Start time of the process since unix epoch in seconds";
+}
+
+fn from_1_ms() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
-fn hundredths() -> Histogram {
+fn from_10_ms() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 2.0, 20))
 }
 
-fn tenths_of_milliseconds() -> Histogram {
+fn from_100_us() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 12))
 }
 
-fn hundredths_of_milliseconds() -> Histogram {
+fn from_10_us() -> Histogram {
     Histogram::new(exponential_buckets(0.00001, 1.5, 20))
 }
 
-/// Those of client-go's requests.
+fn one_to_16() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 2.0, 5))
+}
+
+fn one_to_64() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 2.0, 7))
+}
+
+/// The buckets of client-go's requests.
 fn of_requests() -> Histogram {
     Histogram::new([0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0])
 }
 
 impl Metrics {
-    /// All metrics at nought.
+    /// All metrics at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::default();
-        let attempts = || Histogram::new(exponential_buckets(1.0, 2.0, 5));
-        let metrics = Self {
-            schedule_attempts: add(
-                &mut registry,
-                "scheduler_schedule_attempts",
-                "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem",
-                Counters::default(),
-            ),
-            attempt_duration: add(
-                &mut registry,
-                "scheduler_scheduling_attempt_duration_seconds",
-                "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
-                Family::new_with_constructor(milliseconds as fn() -> Histogram),
-            ),
-            algorithm_duration: add(
-                &mut registry,
-                "scheduler_scheduling_algorithm_duration_seconds",
-                "Scheduling algorithm latency in seconds",
-                milliseconds(),
-            ),
-            extension_point_duration: add(
-                &mut registry,
-                "scheduler_framework_extension_point_duration_seconds",
-                "Latency for running all plugins of a specific extension point",
-                Family::new_with_constructor(tenths_of_milliseconds as fn() -> Histogram),
-            ),
-            plugin_duration: add(
-                &mut registry,
-                "scheduler_plugin_execution_duration_seconds",
-                "Duration for running a plugin at a specific extension point; a filter or scorer is asked for all nodes at once",
-                Family::new_with_constructor(hundredths_of_milliseconds as fn() -> Histogram),
-            ),
-            plugin_evaluations: add(
-                &mut registry,
-                "scheduler_plugin_evaluation",
-                "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score)",
-                Counters::default(),
-            ),
-            permit_wait: add(
-                &mut registry,
-                "scheduler_permit_wait_duration_seconds",
-                "Duration of waiting on permit",
-                Family::new_with_constructor(milliseconds as fn() -> Histogram),
-            ),
-            pending_pods: add(
-                &mut registry,
-                "scheduler_pending_pods",
-                "Number of pending pods, by the queue type",
-                Gauges::default(),
-            ),
-            queue_incoming: add(
-                &mut registry,
-                "scheduler_queue_incoming_pods",
-                "Number of pods added to scheduling queues by event and queue type",
-                Counters::default(),
-            ),
-            pod_attempts: add(
-                &mut registry,
-                "scheduler_pod_scheduling_attempts",
-                "Number of attempts to successfully schedule a pod",
-                attempts(),
-            ),
-            sli_duration: add(
-                &mut registry,
-                "scheduler_pod_scheduling_sli_duration_seconds",
-                "E2e latency for a pod being scheduled, from the time it was first tried",
-                Family::new_with_constructor(hundredths as fn() -> Histogram),
-            ),
-            unschedulable_pods: add(
-                &mut registry,
-                "scheduler_unschedulable_pods",
-                "Number of unschedulable pods by the plugins that refused them; a pod counts once for each",
-                Gauges::default(),
-            ),
-            preemption_attempts: add(
-                &mut registry,
-                "scheduler_preemption_attempts",
-                "Total preemption attempts in the cluster till now; this scheduler makes none",
-                Counter::default(),
-            ),
-            preemption_victims: add(
-                &mut registry,
-                "scheduler_preemption_victims",
-                "Number of selected preemption victims; this scheduler selects none",
-                Histogram::new(exponential_buckets(1.0, 2.0, 7)),
-            ),
-            cache_size: add(
-                &mut registry,
-                "scheduler_cache_size",
-                "Number of nodes, pods, and assumed (bound) pods in the scheduler cache",
-                Gauges::default(),
-            ),
-            goroutines: add(
-                &mut registry,
-                "scheduler_goroutines",
-                "Number of running bindings",
-                Gauges::default(),
-            ),
-            master_status: add(
-                &mut registry,
-                "leader_election_master_status",
-                "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master",
-                Gauges::default(),
-            ),
-            client_requests: add(
-                &mut registry,
-                "rest_client_requests",
-                "Number of HTTP requests, partitioned by status code, method, and host",
-                Counters::default(),
-            ),
-            client_duration: add(
-                &mut registry,
-                "rest_client_request_duration_seconds",
-                "Request latency in seconds. Broken down by verb, and host",
-                Family::new_with_constructor(of_requests as fn() -> Histogram),
-            ),
-            calls: add(
-                &mut registry,
-                "bayplan_calls",
-                "Calls to the API server about pods, by kind and result",
-                Counters::default(),
-            ),
-            leader: add(&mut registry, "bayplan_leader", "1 on the replica that schedules", Gauge::default()),
-            policy_info: add(
-                &mut registry,
-                "bayplan_policy_info",
-                "What runs: one sample for each policy",
-                Gauges::default(),
-            ),
-            policy_load_success: add(
-                &mut registry,
-                "bayplan_policy_load_success",
-                "1 when the present text of the policy runs, 0 when an older one does or none",
-                Gauges::default(),
-            ),
-            policy_load_timestamp: add(
-                &mut registry,
-                "bayplan_policy_load_timestamp_seconds",
-                "When the text that runs was taken into service",
-                FloatGauges::default(),
-            ),
-            policy_revision: add(
-                &mut registry,
-                "bayplan_policy_set_revision",
-                "The revision of the set of policies that decides",
-                Gauge::default(),
-            ),
-            watch_age: add(
-                &mut registry,
-                "bayplan_watch_age_seconds",
-                "Time since the last event or bookmark of a watch",
-                FloatGauges::default(),
-            ),
-            dropped: add(
-                &mut registry,
-                "bayplan_dropped",
-                "What was let go because a queue was full",
-                Counters::default(),
-            ),
-            bind_results: add(
-                &mut registry,
-                "bayplan_bind_results",
-                "Bindings by what became of them",
-                Counters::default(),
-            ),
-            cpu: add(
-                &mut registry,
-                "process_cpu_seconds",
-                "Total user and system CPU time spent in seconds",
-                Counter::default(),
-            ),
-            memory: add(
-                &mut registry,
-                "process_resident_memory_bytes",
-                "Resident memory size in bytes",
-                Gauge::default(),
-            ),
-            started: add(
-                &mut registry,
-                "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds",
-                Gauge::default(),
-            ),
-            registry,
-        };
+        let metrics = Self::registered();
         metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
         // Dashboards expect the samples of every queue from the start.
         for queue in ["active", "backoff", "unschedulable", "gated"] {
-            metrics.pending_pods.get_or_create(&vec![("queue", queue.into())]).set(0);
+            metrics.pending_pods.set([queue], 0);
         }
         metrics
     }
 
-    /// What the scheduler counts of its queue: arrivals as (queue, event, how many till now), and pods refused by
+    /// Takes over the scheduler's counts: pods added to queues so far, and unschedulable pods by
     /// (profile, plugin).
     pub fn set_queue(&self, incoming: &Incoming, refused: &BTreeMap<(String, String), usize>) {
         for (queue, event, count) in incoming {
-            let labels = vec![("queue", (*queue).to_owned()), ("event", event.clone())];
-            let counter = self.queue_incoming.get_or_create(&labels);
+            let counter = self.queue_incoming.with([queue, event]);
             counter.inc_by(count.saturating_sub(counter.get()));
         }
         self.unschedulable_pods.clear();
         for ((profile, plugin), count) in refused {
-            let labels = vec![("plugin", plugin.clone()), ("profile", profile.clone())];
-            self.unschedulable_pods.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+            self.unschedulable_pods.set([plugin, profile], *count);
         }
     }
 
-    /// A pod was bound at its `attempt`th attempt, so long after its first.
+    /// Records that a pod was bound in its `attempt`th attempt, `since_first` seconds after the first.
     pub fn bound(&self, attempt: u32, since_first: f64) {
         self.pod_attempts.observe(f64::from(attempt));
         let attempts = if attempt >= 15 { "15+".to_owned() } else { attempt.to_string() };
-        self.sli_duration.get_or_create(&vec![("attempts", attempts)]).observe(since_first);
+        self.sli_duration.with([&attempts]).observe(since_first);
     }
 
     /// All samples as OpenMetrics text.
     pub fn encode(&self) -> String {
-        let (cpu, memory) = own_usage();
-        self.cpu.inc_by((cpu - self.cpu.get()).max(0.0));
-        self.memory.set(memory);
+        self.cpu.inc_by((cpu_seconds() - self.cpu.get()).max(0.0));
+        self.memory.set(resident_bytes());
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
@@ -345,19 +334,17 @@ impl Default for Metrics {
     }
 }
 
-fn add<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
+/// The CPU time of this process.
+fn cpu_seconds() -> f64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 
-/// CPU seconds and resident bytes of this process, from `/proc`; nought where there is none.
-pub fn own_usage() -> (f64, i64) {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold blanks; fields are counted after it.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-    let pages = ticks(21);
-    ((ticks(11) + ticks(12)) / 100.0, (pages * 4096.0) as i64)
+/// The resident memory of this process; 0 on systems without `/proc`.
+fn resident_bytes() -> i64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split_whitespace().nth(1).and_then(|field| field.parse::<i64>().ok()).unwrap_or(0);
+    pages.saturating_mul(i64::try_from(rustix::param::page_size()).unwrap_or(4096))
 }
 
 #[cfg(test)]
@@ -365,20 +352,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stable_metrics_have_upstreams_names_labels_and_buckets() {
+    fn metrics_of_kube_scheduler_have_its_names_labels_and_buckets() {
         let metrics = Metrics::new();
-        let labels =
-            |result: &str| vec![("result", result.to_owned()), ("profile", "default-scheduler".to_owned())];
-        metrics.schedule_attempts.get_or_create(&labels("scheduled")).inc();
-        metrics.attempt_duration.get_or_create(&labels("scheduled")).observe(0.003);
+        metrics.schedule_attempts.with(["scheduled", "default-scheduler"]).inc();
+        metrics.attempt_duration.with(["scheduled", "default-scheduler"]).observe(0.003);
         metrics.bound(1, 0.03);
         metrics.bound(17, 90.0);
-        let point = vec![
-            ("extension_point", "Bind".to_owned()),
-            ("status", "Success".to_owned()),
-            ("profile", "default-scheduler".to_owned()),
-        ];
-        metrics.extension_point_duration.get_or_create(&point).observe(0.0003);
+        metrics.extension_point_duration.with(["Bind", "Success", "default-scheduler"]).observe(0.0003);
         let plugin = ("default-scheduler".to_owned(), "NodeResourcesFit".to_owned());
         let incoming = |count| vec![("active", "NodeAdd".to_owned(), count)];
         metrics.set_queue(&incoming(2), &BTreeMap::from([(plugin, 4)]));
@@ -403,7 +383,57 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
         }
-        assert!(!text.contains("scheduler_unschedulable_pods{"), "nobody is refused any more");
-        assert!(text.contains("process_resident_memory_bytes "));
+        assert!(!text.contains("scheduler_unschedulable_pods{"), "no pod is unschedulable any more");
+    }
+
+    #[test]
+    fn the_process_metrics_are_those_of_this_process() {
+        let metrics = Metrics::new();
+        // Some work, so that the clock moves.
+        assert!((0..2_000_000u64).fold(1, |all, one| std::hint::black_box(all ^ one)) > 0);
+        let text = metrics.encode();
+        let value = |name: &str| -> f64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+            line.and_then(|value| value.parse().ok()).unwrap_or(-1.0)
+        };
+        assert!(value("process_cpu_seconds_total") > 0.0, "{text}");
+        // The kernel's own account, in KiB; other tests of this process allocate meanwhile.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let field = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: f64 = field.split_whitespace().next().unwrap().parse().unwrap();
+        let ratio = value("process_resident_memory_bytes") / (kib * 1024.0);
+        assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn every_row_is_registered_once_with_its_type_and_stability() {
+        let text = Metrics::new().encode();
+        for row in ROWS {
+            let name = row.registered_name();
+            assert!(text.contains(&format!("# TYPE {name} {}\n", row.kind)), "{name}");
+            assert!(text.contains(&format!("# HELP {name} [{}] ", row.stability.word())), "{name}");
+            assert_eq!(row.kind == "counter", row.name.ends_with("_total"), "{name}");
+        }
+        assert_eq!(text.matches("# TYPE ").count(), ROWS.len());
+    }
+
+    /// The page is made of the table: `make golden` writes it anew.
+    #[test]
+    fn the_page_of_metrics_is_what_the_table_says() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
+        let mut page = String::from(
+            "# Metrics\n\nServed on `/metrics` of the secure port. This page is made from the table in\n\
+             `src/cluster/metrics.rs`; [running the scheduler](running.md) says what is measured differently\n\
+             from kube-scheduler.\n\n| name | type | labels | stability | meaning |\n|---|---|---|---|---|\n",
+        );
+        for row in ROWS {
+            let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+            let (kind, labels, word) = (row.kind, labels.join(" "), row.stability.word());
+            page.push_str(&format!("| `{}` | {kind} | {labels} | {word} | {} |\n", row.name, row.help));
+        }
+        if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), page, "run `make golden`");
     }
 }

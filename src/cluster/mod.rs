@@ -1,7 +1,8 @@
-//! The only room that talks to the API server (feature `cluster`): watches, calls, events, the lease, policies from
-//! ConfigMaps, health and metrics. It drives the [`Scheduler`](crate::scheduler) on one thread and decides nothing.
+//! The only room that talks to the API server (feature `cluster`): watches, calls, events, the lease,
+//! policies from ConfigMaps, health and metrics. It drives the [`Scheduler`](crate::scheduler) on one thread
+//! and makes no scheduling decisions.
 
-pub mod random;
+pub mod backoff;
 pub mod limiter;
 pub mod kubeconfig;
 pub mod client;
@@ -22,6 +23,10 @@ pub mod subject;
 pub mod serve;
 pub mod policy_store;
 pub mod policy_history;
+pub mod policy_objects;
+pub mod policy_state;
+pub mod policy_files;
+pub mod policy_writer;
 pub mod policy_source;
 pub mod logs;
 pub mod comparer;
@@ -30,4 +35,5 @@ pub mod policies;
 pub mod policy_list;
 pub mod list;
 pub mod outlet;
+pub mod pages;
 pub mod run;

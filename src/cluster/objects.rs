@@ -1,5 +1,5 @@
-//! Objects as the API server sends them into the scheduler's: decoded straight into the slim types, or kept whole
-//! beside them when a policy reads more.
+//! Decodes objects of the API server into the scheduler's: directly into the slim types, or kept whole beside
+//! them if a policy reads more fields.
 
 use super::watch::Watched;
 use crate::model::objects::{Namespace as SlimNamespace, namespace, node, pod};
@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub trait Slim: Watched {
     /// Its kind.
     const KIND: Kind;
-    /// The object, parsed; or what is wrong with it.
+    /// The parsed object, or the error.
     fn parse(&self) -> Result<Object, String>;
-    /// What names it.
+    /// Its kind, namespace, name and UID.
     fn key(&self) -> ObjectKey;
 }
 
@@ -53,7 +53,7 @@ slim!(pod::Pod, Pod, PodInfo);
 slim!(node::Node, Node, Node);
 slim!(namespace::Namespace, Namespace, SlimNamespace);
 
-/// An object that is kept whole.
+/// An object kept whole.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Whole<const KIND: u8>(Value);

@@ -1,5 +1,5 @@
-//! What leaves the scheduler, sorted: calls to `effects`, events to `events`, decisions to metrics and the log. Runs
-//! on the driver's thread and never waits.
+//! Routes the scheduler's effects: calls to `effects`, events to `events`, decisions to metrics and the log.
+//! Runs on the driver's thread and never waits.
 
 use super::driver::{Mailbox, Outlet};
 use super::effects::{Effects, Made, Replies};
@@ -12,46 +12,51 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Pods that are being bound, at most, of which the start is remembered.
-const REMEMBERED: usize = 100_000;
+/// Maximum number of in-flight bindings whose start is tracked.
+const TRACKED: usize = 100_000;
 
-/// A pod on its way from its decision to its binding.
+/// A pod between its decision and its binding.
 struct Started {
     at: Instant,
     attempt: u32,
-    /// When the pod was first tried.
+    /// The time of the pod's first attempt.
     first: Time,
     profile: Symbol,
 }
 
-/// Sorts effects.
-pub struct Sorter {
+/// Hands each effect to its receiver.
+pub struct EffectRouter {
     effects: Effects,
     events: EventSink,
     metrics: Arc<Metrics>,
-    binding: Arc<Binding>,
+    binding: Arc<InFlightBindings>,
     started: FxHashMap<PodKey, Started>,
     took: Duration,
 }
 
-/// The UIDs of pods whose binding is on its way.
+/// The UIDs of pods with a binding in flight.
 #[derive(Default)]
-pub struct Binding(Mutex<FxHashSet<Symbol>>);
+pub struct InFlightBindings(Mutex<FxHashSet<Symbol>>);
 
-impl Binding {
+impl InFlightBindings {
     fn all(&self) -> std::sync::MutexGuard<'_, FxHashSet<Symbol>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// Number of bindings in flight.
     pub fn count(&self) -> usize {
         self.all().len()
     }
 }
 
-impl Sorter {
-    /// Hands calls and events on to these.
-    pub fn new(effects: Effects, events: EventSink, metrics: Arc<Metrics>, binding: Arc<Binding>) -> Self {
+impl EffectRouter {
+    /// A router to these receivers.
+    pub fn new(
+        effects: Effects,
+        events: EventSink,
+        metrics: Arc<Metrics>,
+        binding: Arc<InFlightBindings>,
+    ) -> Self {
         Self { effects, events, metrics, binding, started: FxHashMap::default(), took: Duration::ZERO }
     }
 
@@ -73,7 +78,7 @@ impl Sorter {
                     %pod, %node, evaluated_nodes = record.evaluated, feasible_nodes = feasible, revision, attempt,
                     "chose a node for pod"
                 );
-                if self.started.len() >= REMEMBERED {
+                if self.started.len() >= TRACKED {
                     self.started.clear();
                 }
                 let started = Started {
@@ -99,13 +104,12 @@ impl Sorter {
     }
 
     fn count(&self, result: &str, profile: &Symbol, took: Duration) {
-        let labels = vec![("result", result.to_owned()), ("profile", profile.to_string())];
-        self.metrics.schedule_attempts.get_or_create(&labels).inc();
-        self.metrics.attempt_duration.get_or_create(&labels).observe(took.as_secs_f64());
+        self.metrics.schedule_attempts.with([result, profile]).inc();
+        self.metrics.attempt_duration.with([result, profile]).observe(took.as_secs_f64());
     }
 }
 
-impl Outlet<Scheduler> for Sorter {
+impl Outlet<Scheduler> for EffectRouter {
     fn effect(&mut self, effect: Effect, machine: &Scheduler, now: Time) {
         match effect {
             Effect::Call(ticket, call) => self.call(Some(ticket), call, machine),
@@ -136,7 +140,7 @@ impl Outlet<Scheduler> for Sorter {
     }
 }
 
-/// Whether a patch turns the condition `PodScheduled` to another status than the pod's present one.
+/// Whether a patch changes the status of the pod's condition `PodScheduled`.
 fn turns(call: &ApiCall, machine: &Scheduler) -> bool {
     let ApiCall::PatchStatus { pod, patch } = call else { return false };
     if patch.reason.is_none() {
@@ -147,14 +151,14 @@ fn turns(call: &ApiCall, machine: &Scheduler) -> bool {
     condition.is_none_or(|condition| condition.0 != "False")
 }
 
-/// Answers go to the driver; what was called is counted.
+/// Sends answers to the driver, and counts the calls.
 pub struct Answers {
-    /// The driver's way in.
+    /// The driver's mailbox.
     pub mailbox: Mailbox,
-    /// Counts calls.
+    /// Where calls are counted.
     pub metrics: Arc<Metrics>,
-    /// Bindings on their way.
-    pub binding: Arc<Binding>,
+    /// The bindings in flight.
+    pub binding: Arc<InFlightBindings>,
 }
 
 impl Replies for Answers {
@@ -163,12 +167,11 @@ impl Replies for Answers {
     }
 
     fn made(&self, made: Made) {
-        let labels = vec![("kind", made.kind.to_owned()), ("result", made.result.to_owned())];
-        self.metrics.calls.get_or_create(&labels).inc();
+        self.metrics.calls.with([made.kind, made.result]).inc();
         if made.kind != "bind" {
             return;
         }
-        self.metrics.bind_results.get_or_create(&vec![("result", made.result.to_owned())]).inc();
+        self.metrics.bind_results.with([made.result]).inc();
         self.binding.all().remove(&made.pod.uid);
     }
 }

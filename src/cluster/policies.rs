@@ -1,5 +1,5 @@
-//! The two places where the language meets the cluster: texts to compiled policies with their problems, and what of
-//! an object must be kept for a set of policies.
+//! Where the policy language meets the cluster: compiles the texts of policy objects, makes stand-ins for
+//! invalid ones, and finds out what a set of policies needs from the watches.
 
 use super::informers::Needs;
 use super::policy_store::{Compiled, Problem, Texts};
@@ -13,16 +13,16 @@ use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
 use std::sync::Arc;
 
-/// A policy that can be run.
+/// A compiled policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The policy with the defaults of its params.
+    /// The policy with default params.
     pub compiled: Arc<CompiledPolicy>,
-    /// Its text, by which it is checked again with the arguments of a profile.
+    /// Its text, for checking it again with the arguments of a profile.
     pub sources: Arc<SourceMap>,
 }
 
-/// Compiles the texts of an object; any error refuses them all.
+/// Compiles the texts of an object. An error in one text refuses all of them.
 pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
     if texts.is_empty() {
         return Err(vec![Problem {
@@ -30,8 +30,8 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
             key: object.to_owned(),
             line: 0,
             column: 0,
-            message: format!("`{object}` has our label and no policy"),
-            help: "policies stand in `data`, under keys that end in `.bay`".into(),
+            message: format!("`{object}` has the label of policies but no policy"),
+            help: "put policies into `data`, under keys that end in `.bay`".into(),
         }]);
     }
     let mut sources = SourceMap::new();
@@ -57,8 +57,9 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
     if problems.is_empty() { Ok(compiled) } else { Err(problems) }
 }
 
-/// Texts that keep the pods waiting that broken policies name in `applies when`, as far as that can be read; with the
-/// definitions it may use, if these compile. A policy that names none holds nobody.
+/// The stand-in of texts that do not compile: policies that make the pods wait that the texts select with
+/// `applies when`, as far as that condition compiles, with the definitions around it or without. A policy
+/// without `applies when` has no stand-in.
 pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
     let mut held = Texts::new();
     for (key, text) in texts {
@@ -120,9 +121,9 @@ fn problem(sources: &SourceMap, key: &str, diagnostic: &Diagnostic) -> Problem {
     }
 }
 
-/// What is written on objects and logged: a message has the words of the text in it, which may be as long as the text.
+/// A message for annotations and logs. Messages quote the text, so they may be as long as the text.
 fn shortened(message: &str) -> String {
-    /// Twenty problems of two such texts stay far below the 256 KiB that annotations may have.
+    /// Twenty problems with two such texts each stay far below the 256 KiB of annotations.
     const MOST: usize = 500;
     match message.char_indices().nth(MOST) {
         Some((at, _)) => format!("{}…", message.get(..at).unwrap_or_default()),
@@ -130,8 +131,8 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// Which kinds these policies read beyond the slim fields, by `spec`, `status` or `metadata` of an object, and whether
-/// they read namespaces at all.
+/// The kinds of which these policies read more than the slim fields (through `spec`, `status` or `metadata`),
+/// and whether they read namespaces at all.
 pub fn needs(policies: &[Policy]) -> Needs {
     let mut needs = Needs::default();
     for of in policies {
@@ -151,7 +152,7 @@ fn look(expr: &Expr, needs: &mut Needs) {
             Type::Object(ObjectType::Pod) => needs.pods = true,
             Type::Object(ObjectType::Node) => needs.nodes = true,
             Type::Object(ObjectType::Namespace) => needs.namespaces = true,
-            // A structure below one of them: that object stands further in.
+            // A structure inside one of these objects, which is a part of this expression.
             _ => {}
         }
     }
@@ -171,16 +172,16 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_policy_holds_the_pods_it_names_as_far_as_that_can_be_read() {
+    fn a_stand_in_holds_the_pods_of_every_readable_applies_when() {
         let text = "policy gpu {\n  let team = pod.labels[\"team\"] ?? \"\"\n  applies when team == \"a\" && \
                     pod.priority > 3\n  filter f { reject \"no\" when nod.x }\n}\n";
         let held = stands_in(text).unwrap();
         assert!(held.contains("applies when team == \"a\" && pod.priority > 3\n  gate"), "{held}");
         assert!(held.contains("let team"), "{held}");
-        // A definition that is broken itself is left out where it is not needed.
+        // An invalid definition is left out if `applies when` does not need it.
         let text = "policy gpu {\n  let x = nod.y\n  applies when pod.priority > 3\n}\n";
         assert!(!stands_in(text).unwrap().contains("let x"));
-        // Who names no pods, or names them by what cannot be read, holds nobody.
+        // Without an `applies when` that compiles there is no stand-in.
         for text in [
             "policy gpu { filter f { reject \"no\" when nod.x } }",
             "policy gpu { applies to all pods filter f { reject \"no\" when nod.x } }",

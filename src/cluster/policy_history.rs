@@ -1,16 +1,17 @@
-//! The texts that served, kept in a ConfigMap `bayplan-history-<name>` beside each policy object: the newest as it stood
-//! under its keys, and under `revisions.json` what is known of it and the ones before it, ten in all. As values:
-//! `policy_source` reads and writes the objects.
+//! The content of a history, the ConfigMap `bayplan-history-<name>` beside a policy object: the newest text
+//! under its own keys, and under `revisions.json` the last ten revisions. Pure functions; `policy_writer`
+//! reads and writes the objects.
 
 use super::policy_store::Texts;
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-/// Where the revisions stand.
+/// The key of the revisions.
 const KEY: &str = "revisions.json";
-/// Revisions that are kept.
+/// Maximum number of revisions.
 const MOST: usize = 10;
-/// A ConfigMap holds 1 MiB; the rest is for its metadata. The newest text is kept whatever its size.
+/// Maximum size of the data. A ConfigMap may have 1 MiB; the rest is for its metadata. The newest text is
+/// kept whatever its size.
 const ROOM: usize = 900 * 1024;
 
 /// A text that served.
@@ -18,19 +19,19 @@ const ROOM: usize = 900 * 1024;
 pub struct Revision {
     /// The hash of its texts.
     pub revision: String,
-    /// Since when it served.
+    /// When it came into service.
     pub at: String,
-    /// Who wrote it, as the API server knows the writer of the object.
+    /// The field manager that wrote it.
     #[serde(default)]
     pub by: String,
-    /// Its texts; of the newest none, for they stand beside.
+    /// Its texts; empty in the newest revision, whose texts have keys of their own.
     #[serde(default, skip_serializing_if = "Texts::is_empty")]
     pub texts: Texts,
 }
 
-/// The revisions that a ConfigMap keeps, newest first; the newest with the texts beside it.
-pub fn revisions(object: &Value, newest: &Texts) -> Vec<Revision> {
-    let text = object["data"][KEY].as_str().unwrap_or("[]");
+/// The revisions in a history, newest first; `newest` are the texts of the newest.
+pub fn revisions(history: &ConfigMap, newest: &Texts) -> Vec<Revision> {
+    let text = history.data.as_ref().and_then(|data| data.get(KEY)).map_or("[]", String::as_str);
     let mut all: Vec<Revision> = serde_json::from_str(text).unwrap_or_default();
     if let Some(first) = all.first_mut() {
         first.texts.clone_from(newest);
@@ -38,7 +39,7 @@ pub fn revisions(object: &Value, newest: &Texts) -> Vec<Revision> {
     all
 }
 
-/// The same with a newer one. A text that comes back moves to the front.
+/// The revisions with a newer one in front. A text that served before moves to the front.
 pub fn followed_by(mut before: Vec<Revision>, newest: Revision) -> Vec<Revision> {
     before.retain(|older| older.revision != newest.revision);
     before.insert(0, newest);
@@ -46,7 +47,7 @@ pub fn followed_by(mut before: Vec<Revision>, newest: Revision) -> Vec<Revision>
     before
 }
 
-/// The data of the ConfigMap: as many of the revisions as there is room for.
+/// The data of the history, with as many revisions as fit.
 pub fn data(all: &[Revision]) -> Texts {
     let Some((newest, older)) = all.split_first() else { return Texts::new() };
     let mut data = newest.texts.clone();
@@ -69,15 +70,14 @@ pub fn data(all: &[Revision]) -> Texts {
     data
 }
 
-/// Who wrote the data of an object last: the name of the field manager, such as `kubectl-client-side-apply`.
-pub fn author(object: &Value) -> String {
-    let writes = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+/// The field manager that last wrote the data of an object, such as `kubectl-client-side-apply`.
+pub fn author(object: &ConfigMap) -> String {
+    let writes = object.metadata.managed_fields.iter().flatten();
     writes
-        .filter(|entry| entry["fieldsV1"].get("f:data").is_some())
-        .max_by_key(|entry| entry["time"].as_str().unwrap_or_default())
-        .and_then(|entry| entry["manager"].as_str())
+        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:data").is_some()))
+        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0))
+        .and_then(|entry| entry.manager.clone())
         .unwrap_or_default()
-        .to_owned()
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn read_back(data: &Texts) -> Vec<Revision> {
-        let object = json!({ "data": data });
+        let object = ConfigMap { data: Some(data.clone()), ..ConfigMap::default() };
         let newest = [("a.bay".to_owned(), data["a.bay"].clone())].into();
         revisions(&object, &newest)
     }
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(all.len(), 10);
         assert_eq!(all[0].revision, revision(14, 0).revision);
         assert_eq!(read_back(&data(&all)), all);
-        // An older text again: it is the newest, and stands there once.
+        // An older text again: it is the newest, and there only once.
         let again = followed_by(all, revision(9, 10));
         assert_eq!(again.len(), 10);
         assert_eq!((again[0].clone(), again[1].clone()), (revision(9, 10), revision(14, 10)));
@@ -120,7 +120,8 @@ mod tests {
         let huge = followed_by(all, revision(99, 1_000_000));
         let only = data(&huge);
         assert_eq!((only.len(), only["a.bay"].len()), (1, 1_000_000), "the newest whatever its size");
-        assert!(revisions(&json!({"data": {KEY: "no json"}}), &Texts::new()).is_empty());
+        let broken = serde_json::from_value(json!({"data": {KEY: "no json"}})).unwrap();
+        assert!(revisions(&broken, &Texts::new()).is_empty());
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
             {"manager": "kubectl-edit", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:data": {}}},
             {"manager": "bayplan-policies", "time": "2026-01-03T00:00:00Z", "fieldsV1": {"f:metadata": {}}},
         ]}});
-        assert_eq!(author(&object), "kubectl-edit");
-        assert_eq!(author(&json!({})), "");
+        assert_eq!(author(&serde_json::from_value(object).unwrap()), "kubectl-edit");
+        assert_eq!(author(&ConfigMap::default()), "");
     }
 }

@@ -1,34 +1,34 @@
-//! The policy objects of a cluster, read once: which of their texts a scheduler decides by. The same `policy_store`
-//! that `run` keeps judges them, so that a broken text, an older namesake and a second `queue by` mean the same here.
-//! Called by `list`; the texts are compiled once more by `cli`, which shows their places.
+//! The policy objects of a cluster, read once, with the texts that a scheduler would have in service. The
+//! same `policy_store` as in `run` decides on a text that does not compile, an older object with a policy of
+//! the same name, and a second `queue by`. Called by `list`; `cli` compiles the texts again to show places.
 
 use super::client::{Api, ApiError};
 use super::list::{Policies, listed};
 use super::policies::{self, Policy};
-use super::policy_source::{HISTORY, LABEL, age_of, kept_by, maps, name_of, texts_of};
+use super::policy_objects::{self, HISTORY, LABEL, age_of, kept_by, name_of, texts_of};
 use super::policy_store::{Problem, Store, Texts, Verdict};
 use super::watch::Collection;
+use k8s_openapi::api::core::v1::ConfigMap;
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 
 /// A ConfigMap with policies.
 #[derive(Clone, Debug)]
 pub struct PolicyObject {
     /// `namespace/name`.
     pub name: String,
-    /// The texts that decide, by key: the present ones, or the last good ones, or what keeps their pods waiting. Empty:
-    /// none do.
+    /// The texts in service, by key: the present ones, the last good ones, or the stand-in that makes their
+    /// pods wait. Empty if none is in service.
     pub texts: Texts,
-    /// The policies of these texts that are in service.
+    /// The names of the policies in service from these texts.
     pub serving: Vec<String>,
-    /// What stands in its way.
+    /// The verdict on the present texts.
     pub state: State,
 }
 
-/// What became of the present texts of a policy object.
+/// The verdict on the present texts of a policy object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// They decide.
+    /// They are in service.
     Serving,
     /// They do not compile.
     Refused {
@@ -36,17 +36,17 @@ pub enum State {
         present: Texts,
         /// What is wrong with them.
         problems: Vec<Problem>,
-        /// The policies whose pods wait, because no older text is known.
+        /// The policies whose pods wait, because no earlier text is known.
         holds: Vec<String>,
     },
-    /// A policy of another object is in the way.
+    /// A policy of another object takes precedence.
     Waiting {
-        /// Which.
+        /// The reason.
         why: String,
     },
 }
 
-/// What is read, with what is missing; or what cannot be read.
+/// The policy objects and what is missing; or the collection that cannot be listed.
 type Found = Result<(Vec<PolicyObject>, Vec<String>), (Collection, ApiError)>;
 
 /// Reads the policy objects.
@@ -56,8 +56,8 @@ pub(super) async fn read(api: &Api, wanted: &Policies) -> Found {
         Policies::In(namespaces) | Policies::IfAllowed(namespaces) => namespaces,
     };
     let mut missing = Vec::new();
-    let mut present: Vec<Value> = Vec::new();
-    for namespace in each(namespaces) {
+    let mut present: Vec<ConfigMap> = Vec::new();
+    for namespace in scopes(namespaces) {
         let found = with_label(api, namespace, LABEL).await?;
         if let (true, Some(namespace)) = (found.is_empty(), namespace) {
             missing.push(format!("no ConfigMap of the namespace `{namespace}` has the label `{LABEL}`"));
@@ -66,17 +66,17 @@ pub(super) async fn read(api: &Api, wanted: &Policies) -> Found {
     }
     let broken = present.iter().any(|object| policies::compile(&name_of(object), &texts_of(object)).is_err());
     let mut history = FxHashMap::default();
-    // Asked for only when it is needed: what served last of texts that are broken.
+    // Only texts that do not compile need the ones that served before.
     if broken {
-        for namespace in each(namespaces) {
+        for namespace in scopes(namespaces) {
             history.extend(with_label(api, namespace, HISTORY).await?.iter().filter_map(kept_by));
         }
     }
     Ok((judged(&present, &history), missing))
 }
 
-/// The namespaces that are named, or all at once.
-fn each(namespaces: &[String]) -> Vec<Option<&str>> {
+/// The named namespaces; without names one scope for all namespaces.
+fn scopes(namespaces: &[String]) -> Vec<Option<&str>> {
     if namespaces.is_empty() {
         return vec![None];
     }
@@ -87,15 +87,15 @@ async fn with_label(
     api: &Api,
     namespace: Option<&str>,
     label: &str,
-) -> Result<Vec<Value>, (Collection, ApiError)> {
-    let collection = maps(namespace, label);
-    match listed::<Value>(api, &collection).await {
+) -> Result<Vec<ConfigMap>, (Collection, ApiError)> {
+    let collection = policy_objects::with_label(namespace, label);
+    match listed::<ConfigMap>(api, &collection).await {
         Ok(objects) => Ok(objects),
         Err(error) => Err((collection, error)),
     }
 }
 
-fn judged(present: &[Value], history: &FxHashMap<String, Texts>) -> Vec<PolicyObject> {
+fn judged(present: &[ConfigMap], history: &FxHashMap<String, Texts>) -> Vec<PolicyObject> {
     let mut store: Store<Policy> = Store::new(Box::new(policies::compile), Box::new(policies::stand_in));
     let mut by_age: Vec<(String, String, Texts)> =
         present.iter().map(|object| (age_of(object), name_of(object), texts_of(object))).collect();
@@ -135,17 +135,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn map(name: &str, created: &str, text: &str) -> Value {
-        json!({
+    fn map(name: &str, month: &str, text: &str) -> ConfigMap {
+        let created = format!("{month}-01T00:00:00Z");
+        let object = json!({
             "metadata": {"namespace": "n", "name": name, "creationTimestamp": created, "uid": name},
             "data": {"a.bay": text, "readme": "none"},
-        })
+        });
+        serde_json::from_value(object).unwrap()
     }
 
     const GOOD: &str = "policy one { filter f { reject \"r\" when node.unschedulable } }";
 
     #[test]
-    fn a_broken_text_decides_by_its_history_and_an_older_namesake_wins() {
+    fn the_history_serves_for_a_broken_text_and_an_older_namesake_wins() {
         let objects =
             [map("new", "2026-02", GOOD), map("old", "2026-01", GOOD), map("bad", "2026-03", "nonsense")];
         let judged_without = judged(&objects, &FxHashMap::default());

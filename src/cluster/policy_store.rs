@@ -1,17 +1,16 @@
-//! Which text of which policy object is in service, as a value: the present one when it compiles, else the last that
-//! did. Pure bookkeeping without a clock or a network; `policy_source` feeds it with objects and carries its verdicts
-//! out. An object that is broken keeps its own last good version, and others go on changing.
+//! Decides which text of each policy object is in service: the present text if it compiles, else the last
+//! one that did. An object with a broken text keeps its own last good text while others go on changing.
+//! Pure bookkeeping without clock or network; `policy_source` feeds it with objects and acts on its verdicts.
 
-use rustc_hash::FxHasher;
+use aws_lc_rs::digest;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
 
-/// Names an object: `namespace/name` of a ConfigMap, or a path.
+/// The name of an object: `namespace/name` of a ConfigMap, or a path.
 pub type ObjectName = String;
 /// The texts of an object by key.
 pub type Texts = BTreeMap<String, String>;
 
-/// Something said about a text.
+/// A problem in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// The code, as in `BP0104`.
@@ -55,31 +54,31 @@ pub struct Compiled<P> {
     pub policy: P,
 }
 
-/// Makes policies of texts, or says what is wrong with them.
+/// Compiles texts into policies, or returns the problems.
 pub type Compile<P> = Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
 
-/// Makes texts that stand in for one that does not compile and has no older one: they keep the pods waiting that it
-/// names. `None`: nothing stands in.
+/// Makes the stand-in for texts that do not compile, if no earlier text is known: policies that make the
+/// pods wait that the texts select. `None` if the texts select no pods.
 pub type StandIn = Box<dyn Fn(&str, &Texts) -> Option<Texts> + Send + Sync>;
 
-/// What became of the present text of an object.
+/// The verdict on the present text of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It decides.
+    /// It is in service.
     Serving,
-    /// It does not compile; the older text with this hash decides, or none does.
+    /// It does not compile; an earlier text is in service, or none is.
     Refused {
         /// What is wrong.
         problems: Vec<Problem>,
-        /// The hash of the text that goes on deciding.
+        /// The hash of the text that stays in service.
         instead: Option<String>,
-        /// The policies whose pods wait, because no text of them is known that compiles.
+        /// The policies whose pods wait, because no text of them that compiles is known.
         holds: Vec<String>,
     },
-    /// It compiles, but another object has a policy of the same name or orders the queue already, or the set of policies
-    /// cannot be taken into service.
+    /// It compiles, but an older object has a policy of the same name or with `queue by`, or the set of
+    /// policies as a whole cannot be used.
     Waiting {
-        /// For what.
+        /// The reason.
         why: String,
     },
 }
@@ -95,16 +94,17 @@ impl Verdict {
     }
 }
 
-/// A hash of texts, short enough to be shown.
+/// The revision of texts: the first 128 bits of the SHA-256 of their keys and contents, each with its
+/// length in front. Two texts with one revision cannot be constructed, so a revision proves which text
+/// decided.
 pub fn hash(texts: &Texts) -> String {
-    let mut hasher = FxHasher::default();
-    for (key, text) in texts {
-        hasher.write(key.as_bytes());
-        hasher.write_u8(0);
-        hasher.write(text.as_bytes());
-        hasher.write_u8(0);
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in texts.iter().flat_map(|(key, text)| [key, text]) {
+        context.update(&(part.len() as u64).to_le_bytes());
+        context.update(part.as_bytes());
     }
-    format!("{:016x}", hasher.finish())
+    let whole = context.finish();
+    whole.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 struct Version<P> {
@@ -114,12 +114,12 @@ struct Version<P> {
 }
 
 struct Held<P> {
-    /// Sorts objects by age: creation time, then name.
+    /// Sorts objects by age.
     age: String,
     present: Texts,
     problems: Vec<Problem>,
     good: Option<Version<P>>,
-    /// Where there is no good one.
+    /// Only without a good version.
     stand_in: Option<Version<P>>,
 }
 
@@ -151,9 +151,9 @@ impl<P: Clone> Store<P> {
         Self { compile, stand_in, objects: BTreeMap::new() }
     }
 
-    /// An object is there with these texts. `fallback`: the text that served last, by the record that outlives a
-    /// restart; asked for only when the present one does not compile and no older one is known. Whether anything
-    /// changed.
+    /// Adds an object or replaces its texts; whether anything changed. `fallback` returns the text that
+    /// served before a restart; it is called only if the present text does not compile and no earlier one
+    /// is known.
     pub fn put(
         &mut self,
         name: &str,
@@ -202,24 +202,24 @@ impl<P: Clone> Store<P> {
         true
     }
 
-    /// An object is gone. Whether it was known.
+    /// Removes an object; whether it was known.
     pub fn remove(&mut self, name: &str) -> bool {
         self.objects.remove(name).is_some()
     }
 
-    /// The text of an object that serves, with its hash; what the record that outlives a restart must hold.
+    /// The text of an object that is in service, with its hash. The history must have it.
     pub fn good(&self, name: &str) -> Option<(&Texts, &str)> {
         let good = self.objects.get(name)?.good.as_ref()?;
         Some((&good.texts, &good.hash))
     }
 
-    /// The text that stands in for an object that has no good one.
+    /// The stand-in of an object that has no good text.
     pub fn stand_in(&self, name: &str) -> Option<&Texts> {
         Some(&self.objects.get(name)?.stand_in.as_ref()?.texts)
     }
 
-    /// What is in service. Of two policies with one name the one of the older object runs; of two that order the
-    /// queue too.
+    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the one of
+    /// the older object is in service.
     pub fn service(&self) -> Service<P> {
         let mut by_age: Vec<_> = self.objects.iter().collect();
         by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));
@@ -234,12 +234,12 @@ impl<P: Clone> Store<P> {
                 match rival {
                     Some((owner, it)) if it.name == compiled.name => {
                         verdict = Verdict::Waiting {
-                            why: format!("policy `{}` of `{owner}`, which is older, runs", it.name),
+                            why: format!("policy `{}` of the older object `{owner}` is in service", it.name),
                         };
                     }
                     Some((owner, it)) => {
                         verdict = Verdict::Waiting {
-                            why: format!("policy `{}` of `{owner}` orders the queue already", it.name),
+                            why: format!("policy `{}` of `{owner}` already orders the queue", it.name),
                         };
                     }
                     None => policies.push(((*name).clone(), compiled.clone())),
@@ -251,7 +251,7 @@ impl<P: Clone> Store<P> {
             }
             verdicts.insert((*name).clone(), (verdict, hash(&held.present)));
         }
-        // What stands in for broken texts comes last: it is in nobody's way.
+        // Stand-ins come last: they never take precedence over a policy that compiles.
         for (name, held) in &by_age {
             for compiled in held.stand_in.iter().flat_map(|version| &version.policies) {
                 if policies.iter().any(|(_, it)| it.name == compiled.name) {
@@ -331,17 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_the_record_serves_for_a_broken_text() {
+    fn after_a_restart_the_history_serves_for_a_broken_text() {
         let mut store = store();
         store.put("n/a", "1", texts("one !"), || Some(texts("one v1")));
         assert_eq!(running(&store), ["one v1"]);
         assert_eq!(verdict(&store, "n/a"), "Refused");
         store.put("n/b", "2", texts("two !"), || Some(texts("two ! too")));
-        assert_eq!(running(&store), ["one v1"], "a record that does not compile serves nobody");
+        assert_eq!(running(&store), ["one v1"], "a history that does not compile is not in service");
     }
 
     #[test]
-    fn what_stands_in_for_a_broken_text_is_in_nobodys_way() {
+    fn a_stand_in_never_takes_precedence() {
         let mut store = store();
         store.put("n/a", "1", texts("hold one !"), || None);
         store.put("n/b", "2", texts("hold two !"), || None);
@@ -358,7 +358,7 @@ mod tests {
             "a younger object has that policy, and it compiles"
         );
         assert!(store.good("n/a").is_none() && store.stand_in("n/a").is_some());
-        // It ends with the first text that compiles, and does not come back.
+        // The first text that compiles ends it for good.
         store.put("n/a", "1", texts("one v1"), || None);
         store.put("n/a", "1", texts("hold one !!"), || None);
         assert_eq!(running(&store), ["one v1", "two v1"]);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_with_one_name_the_older_object_runs_until_it_is_gone() {
+    fn of_two_namesakes_the_older_object_serves_until_it_is_deleted() {
         let mut store = store();
         store.put("n/new", "2", texts("same v2"), || None);
         store.put("n/old", "1", texts("same v1"), || None);
@@ -379,6 +379,15 @@ mod tests {
         assert_eq!(running(&store), ["same v2", "q1 queue"]);
         let service = store.service();
         let Verdict::Waiting { why } = &service.verdicts["n/q2"].0 else { panic!() };
-        assert_eq!(why, "policy `q1` of `n/q1` orders the queue already");
+        assert_eq!(why, "policy `q1` of `n/q1` already orders the queue");
+    }
+
+    #[test]
+    fn a_revision_is_the_sha_256_of_keys_and_texts() {
+        // `printf '\5\0\0\0\0\0\0\0a.bay\1\0\0\0\0\0\0\0x' | sha256sum | cut -c1-32`
+        assert_eq!(hash(&texts("x")), "fe8dac882b39e2ea75ffa627b96690c7");
+        let two: Texts = [("a".to_owned(), "x".to_owned()), ("b".to_owned(), "y".to_owned())].into();
+        let one: Texts = [("a".to_owned(), "x\0b\0y".to_owned())].into();
+        assert_ne!(hash(&two), hash(&one), "the parts of a text set are kept apart");
     }
 }

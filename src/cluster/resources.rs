@@ -1,5 +1,5 @@
-//! `/metrics/resources`: what each pod requests and may use, as kube-scheduler shows it: STABLE names, labels and units.
-//! Made of the scheduler's cache when it is asked for; only the leader shows any.
+//! `/metrics/resources`: requests and limits of each pod, with the STABLE names, labels and units of
+//! kube-scheduler. Each request makes the page from the scheduler's cache; only the leader has samples.
 //!
 //! Source: `pkg/scheduler/metrics/resources/resources.go`.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const REQUEST: &str = "kube_pod_resource_request";
 const LIMIT: &str = "kube_pod_resource_limit";
 
-/// The page of the pods of a cluster, ordered by namespace and name.
+/// The page for all pods, ordered by namespace and name.
 pub fn page(snapshot: &Snapshot) -> String {
     let mut pods: Vec<&Arc<PodInfo>> = snapshot.pods().map(|entry| &entry.pod).collect();
     pods.sort_by_key(|pod| (&pod.namespace, &pod.name));
@@ -42,7 +42,7 @@ fn samples(text: &mut String, name: &str, pod: &PodInfo, of: &Resource) {
         ("memory", "bytes", of.memory as f64),
     ];
     for (resource, unit, amount) in all.into_iter().chain(scalars).filter(|(_, _, amount)| *amount != 0.0) {
-        // Names of Kubernetes need no escapes.
+        // Names of Kubernetes objects need no escapes.
         let _ = writeln!(
             text,
             "{name}{{namespace=\"{}\",node=\"{node}\",pod=\"{}\",priority=\"{}\",resource=\"{resource}\",\
@@ -70,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn pods_are_shown_as_upstream_shows_them() {
+    fn pods_have_the_samples_of_upstream() {
         let object = json!({
             "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
             "spec": {"schedulerName": "bayplan", "nodeName": "a", "priority": 7, "containers": [{"resources": {

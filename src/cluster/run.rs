@@ -1,68 +1,68 @@
-//! `run`: what is started, in what order, and how it stops. The port first (a port in use is known before anything
-//! else), then the connection, policies, watches, the driver's thread, the lease; on SIGTERM the same backwards:
-//! no further attempts, open bindings are finished, the lease is given back.
+//! The scheduler process: what starts, in what order, and how it stops. First the port is bound, so that a
+//! port in use is known before anything else; then connection, policies, watches, the scheduling thread and
+//! the lease. On SIGTERM it stops in reverse: no further attempts, open bindings finish, the lease is
+//! released.
 
-use super::access::{Access, Kept};
+use super::access::{Access, CacheTtl};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::debugger;
-use super::driver::{Clock, Driver, Machine, Mailbox};
+use super::driver::{Clock, Driver, Inbox, Machine};
 use super::effects::{self, Effects};
 use super::events::EventSink;
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::Limiter;
 use super::metrics::Metrics;
-use super::outlet::{Answers, Binding, Sorter};
+use super::outlet::{Answers, EffectRouter, InFlightBindings};
+use super::pages::{self, LeaderStatus};
 use super::policies;
-use super::policy_source::{self, Source, SourceError, State};
-use super::policy_store;
-use super::resources;
-use super::serve::{self, Check, Pages, ServeError, Server};
+use super::policy_source::{self, Source, SourceError};
+use super::serve::{self, ServeError, Server};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
 use crate::framework::Probe;
 use crate::model::Time;
 use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// Makes the profiles of the configuration with these policies.
 pub type MakeProfiles = Box<dyn Fn(&[policies::Policy]) -> Result<Profiles, String> + Send + Sync>;
 
-/// What is run.
+/// The options of a run.
 pub struct Options {
-    /// How the API server is found.
+    /// How to find the API server.
     pub target: Target,
-    /// Calls a second and at once; as client-go's.
+    /// API calls per second, as in client-go.
     pub qps: f64,
-    /// See `qps`.
+    /// API calls at once, as in client-go.
     pub burst: i64,
-    /// The lease; `None`: no election, this instance leads at once.
+    /// The lease. `None`: this instance leads without election.
     pub election: Option<leader::Settings>,
-    /// The secure port; `None`: none.
+    /// The secure port. `None`: no port.
     pub serve: Option<serve::Settings>,
-    /// Whom to ask about tokens, when not the API server of `target`.
+    /// The API server for TokenReviews, if it is not that of `target`.
     pub authentication: Option<Target>,
-    /// Whom to ask about rights, when not the API server of `target`.
+    /// The API server for SubjectAccessReviews, if it is not that of `target`.
     pub authorization: Option<Target>,
-    /// How long their answers count.
-    pub kept: Kept,
+    /// How long to cache the answers to reviews.
+    pub review_ttl: CacheTtl,
     /// Where policies come from.
     pub policies: policy_source::Settings,
-    /// How the core is set up.
+    /// The options of the core.
     pub scheduler: SchedulerOptions,
-    /// From policies to profiles.
+    /// Makes profiles of policies.
     pub profiles: MakeProfiles,
     /// The effective configuration, for `/configz`.
     pub configz: Value,
 }
 
-/// Why it ended otherwise than it was asked to.
+/// Why the scheduler ended without a request to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// No connection can be made.
+    /// No connection can be prepared.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The port cannot be served.
@@ -73,27 +73,27 @@ pub enum RunError {
     Unreachable {
         /// Its URL.
         server: String,
-        /// What happened.
+        /// The cause.
         why: String,
     },
-    /// Credentials are refused.
+    /// The API server refuses the credentials.
     #[error("the API server {server} does not accept our credentials ({why}): is the token expired?")]
     Unauthorized {
         /// Its URL.
         server: String,
-        /// Its words.
+        /// Its message.
         why: String,
     },
     /// Policies cannot be loaded.
     #[error(transparent)]
     Policies(#[from] SourceError),
-    /// The machine refuses.
+    /// The operating system refuses.
     #[error("cannot start: {0}")]
     System(std::io::Error),
-    /// The lease went to another.
+    /// Another instance has the lease, or it was not renewed in time.
     #[error("leader election lost: {0}")]
     LeaseLost(String),
-    /// The driver's thread ended.
+    /// The scheduling thread ended.
     #[error("the scheduling thread ended unexpectedly; see the log")]
     Died,
 }
@@ -112,16 +112,18 @@ impl Machine for Scheduler {
     }
 }
 
-/// How long the API server may be away at the start.
+/// How long to wait for the API server at the start.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long open bindings may take at the end, and events after them.
+/// How long open bindings may take at the end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
+/// How long the events of these bindings may take.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
 
-/// Runs the scheduler until it is told to stop, or cannot go on.
+/// Runs the scheduler until it receives SIGTERM or SIGINT, or cannot continue.
 pub fn run(options: Options) -> Result<(), RunError> {
-    // One thread for the connections, beside this one (the lease) and the scheduling thread: a thousand pods a second
-    // take a fifth of it, and more threads mostly wake each other. What computes for long says so (`block_in_place`),
-    // and another thread takes over meanwhile.
+    // One thread for the connections, beside this one (the lease) and the scheduling thread: a thousand pods
+    // per second take a fifth of it, and more threads mostly wake each other. Long computations call
+    // `block_in_place`, and another thread takes over in the meantime.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_stack_size(crate::lang::STACK)
@@ -134,133 +136,217 @@ pub fn run(options: Options) -> Result<(), RunError> {
 }
 
 async fn start(options: Options) -> Result<(), RunError> {
-    let stop = stop_signal().map_err(RunError::System)?;
+    let mut stop = std::pin::pin!(stop_signal().map_err(RunError::System)?);
     let server = match &options.serve {
         Some(settings) => Some(Server::bind(settings).await?),
         None => None,
     };
-    let limiter = || Limiter::new(options.qps, options.burst);
-    let metrics = Arc::new(Metrics::new());
-    let watch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
-    let api = Api::new(&options.target, limiter()).await?.observed_by(Arc::clone(&watch) as Arc<_>);
-    let unlimited = api.limited_by(Limiter::unlimited());
-    let access_of = async |target: &Option<Target>| match target {
-        Some(target) => Api::new(target, Limiter::unlimited()).await,
-        None => Ok(unlimited.clone()),
-    };
-    let (authentication, authorization) =
-        (access_of(&options.authentication).await?, access_of(&options.authorization).await?);
-    let access = Access::new(authentication, authorization, options.kept);
-
-    let term = if options.election.is_some() { Term::none() } else { Term::endless() };
-    let binding = Arc::new(Binding::default());
-    let (driver, inbox) = Driver::<Scheduler>::new();
-    let mailbox = driver.mailbox();
-    let answers =
-        Answers { mailbox: mailbox.clone(), metrics: Arc::clone(&metrics), binding: Arc::clone(&binding) };
-    let calls = effects::Settings::default();
-    let effects = Effects::start(api.clone(), term.clone(), calls.clone(), Arc::new(answers));
-    // As upstream: events have a limit of their own.
-    let identity =
-        options.election.as_ref().map_or_else(leader::identity, |election| election.identity.clone());
-    let host = identity.split('_').next().unwrap_or_default().to_owned();
-    let events = EventSink::start(&api.limited_by(limiter()), &host);
-    let informers = Informers::new(&unlimited, mailbox.clone());
-
-    let profiles = timed(options.profiles, Arc::clone(&watch) as Arc<dyn Probe>);
-    let source = source(options.policies, profiles, &unlimited, &term, &informers, &mailbox);
-    let policies = source.state();
-    let status = Arc::new(Status { leading: AtomicBool::new(false), stopping: AtomicBool::new(false) });
+    let (parts, inbox) = Parts::connect(&options).await?;
+    let source = parts.policy_source(options.policies, options.profiles);
     if let Some(server) = server {
-        let port = server.port();
-        tracing::info!(port, "serving securely");
-        let pages = Pages {
-            checks: checks(&status, &informers, &policies, &term, options.election.is_some()),
-            metrics: metrics_page((&metrics, &watch), &driver, &informers, &policies, &events, &binding),
-            resources: resources_page(&driver, &status),
-            configz: configz_page(options.configz, &policies),
-            access,
+        tracing::info!(port = server.port(), "serving securely");
+        let access = parts.access(options.authentication, options.authorization, options.review_ttl).await?;
+        let pages = pages::Sources {
+            metrics: Arc::clone(&parts.metrics),
+            stopwatch: Arc::clone(&parts.stopwatch),
+            driver: parts.driver.clone(),
+            informers: parts.informers.clone(),
+            policies: source.state(),
+            events: parts.events.clone(),
+            bindings: Arc::clone(&parts.bindings),
+            status: Arc::clone(&parts.status),
+            term: parts.term.clone(),
+            elects: options.election.is_some(),
         };
-        tokio::spawn(server.serve(pages));
+        tokio::spawn(server.serve(pages.pages(options.configz, access)));
     }
-
-    debugger::start(unlimited.clone(), driver.clone()).map_err(RunError::System)?;
-    reach(&unlimited).await?;
-    let (loaded, loading) = tokio::sync::oneshot::channel();
+    debugger::start(parts.unlimited.clone(), parts.driver.clone()).map_err(RunError::System)?;
+    reach(&parts.unlimited).await?;
+    let (loaded, loading) = oneshot::channel();
     tokio::spawn(source.run(loaded));
-    let mut stop = std::pin::pin!(stop);
     tokio::select! {
         result = loading => result.unwrap_or_else(|_| Err(SourceError::Set("the loader ended".into())))?,
         () = &mut stop => return Ok(()),
     }
-    informers.start();
+    parts.informers.start();
+    let mut dead = parts.spawn_scheduler(inbox, options.scheduler)?;
 
-    let machine = Scheduler::new(SchedulerOptions {
-        request_timeout: crate::model::Duration::from_millis(
-            i64::try_from(calls.bind_timeout.as_millis()).unwrap_or(4_000) + 500,
-        ),
-        window: calls.at_once * 4,
-        ..options.scheduler
-    });
-    let sorter = Sorter::new(effects.clone(), events.clone(), Arc::clone(&metrics), binding);
-    let (died, mut dead) = tokio::sync::oneshot::channel::<()>();
-    std::thread::Builder::new()
-        .name("scheduler".into())
-        .stack_size(crate::lang::STACK)
-        .spawn(move || {
-            // Dropped at the end, however it comes.
-            let _died = died;
-            inbox.run(machine, sorter, Clock::start());
-        })
-        .map_err(RunError::System)?;
-
-    let mut election = options.election.map(|settings| Election::new(unlimited.clone(), settings));
+    let mut election = options.election.map(|settings| Election::new(parts.unlimited.clone(), settings));
     let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
-    let lease = vec![("name", name)];
-    metrics.master_status.get_or_create(&lease).set(0);
+    parts.metrics.master_status.with([&name]).set(0);
     if let Some(election) = &mut election {
         tokio::select! {
-            () = election.acquire(&term, |_| {}) => {}
+            () = election.acquire(&parts.term, |_| {}) => {}
             () = &mut stop => return Ok(()),
             _ = &mut dead => return Err(RunError::Died),
         }
     }
-    status.leading.store(true, Ordering::SeqCst);
-    metrics.master_status.get_or_create(&lease).set(1);
-    metrics.leader.set(1);
-    mailbox.input(Input::Lead(true));
-
+    parts.metrics.master_status.with([&name]).set(1);
+    parts.lead(true);
     let held = async {
         match &mut election {
-            Some(election) => election.hold(&term).await,
+            Some(election) => election.hold(&parts.term).await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         why = held => {
-            // Nothing is written any more (`term`); the process ends, and another instance goes on.
-            mailbox.input(Input::Lead(false));
-            metrics.leader.set(0);
+            // `term` allows no more writes. This process ends, and another instance takes over.
+            parts.lead(false);
             return Err(RunError::LeaseLost(why));
         }
         _ = &mut dead => return Err(RunError::Died),
         () = &mut stop => {}
     }
-    tracing::info!("stopping: finishing open bindings");
-    status.stopping.store(true, Ordering::SeqCst);
-    mailbox.input(Input::Lead(false));
-    // What the driver has sent before this is on its way when it answers.
-    let _ = driver.ask(|_| ()).await;
-    if !effects.drain(LAST_CALLS).await {
-        tracing::warn!("some calls were not answered; the API server decides their fate");
-    }
-    events.drain(Duration::from_secs(2)).await;
-    driver.stop();
-    if let Some(election) = &mut election {
-        election.release().await;
-    }
-    term.end();
+    parts.stop(election.as_mut()).await;
     Ok(())
+}
+
+/// What runs beside the scheduling thread.
+struct Parts {
+    /// Connections without the limit on calls: for watches, policies, reviews and the lease.
+    unlimited: Api,
+    metrics: Arc<Metrics>,
+    stopwatch: Arc<Stopwatch>,
+    term: Term,
+    bindings: Arc<InFlightBindings>,
+    driver: Driver<Scheduler>,
+    calls: effects::Settings,
+    effects: Effects,
+    events: EventSink,
+    informers: Informers,
+    status: Arc<LeaderStatus>,
+}
+
+impl Parts {
+    /// Prepares everything that needs a connection. The scheduling thread starts later, with the inbox.
+    async fn connect(options: &Options) -> Result<(Self, Inbox<Scheduler>), RunError> {
+        let limiter = || Limiter::new(options.qps, options.burst);
+        let metrics = Arc::new(Metrics::new());
+        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
+        let api = Api::new(&options.target, limiter()).await?.observed_by(Arc::clone(&stopwatch) as Arc<_>);
+        let unlimited = api.limited_by(Limiter::unlimited());
+        let term = if options.election.is_some() { Term::none() } else { Term::endless() };
+        let bindings = Arc::new(InFlightBindings::default());
+        let (driver, inbox) = Driver::<Scheduler>::new();
+        let answers = Answers {
+            mailbox: driver.mailbox(),
+            metrics: Arc::clone(&metrics),
+            binding: Arc::clone(&bindings),
+        };
+        let calls = effects::Settings::default();
+        let effects = Effects::start(api.clone(), term.clone(), calls.clone(), Arc::new(answers));
+        let election = options.election.as_ref();
+        let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
+        let host = identity.split('_').next().unwrap_or_default();
+        // As upstream, events have a limit of their own.
+        let events = EventSink::start(&api.limited_by(limiter()), host);
+        let informers = Informers::new(&unlimited, driver.mailbox());
+        let status = Arc::default();
+        let parts = Self {
+            unlimited,
+            metrics,
+            stopwatch,
+            term,
+            bindings,
+            driver,
+            calls,
+            effects,
+            events,
+            informers,
+            status,
+        };
+        Ok((parts, inbox))
+    }
+
+    /// Reviews of who may read the secure port.
+    async fn access(
+        &self,
+        authentication: Option<Target>,
+        authorization: Option<Target>,
+        ttl: CacheTtl,
+    ) -> Result<Access, ConnectError> {
+        let connect = async |target: Option<Target>| match target {
+            Some(target) => Api::new(&target, Limiter::unlimited()).await,
+            None => Ok(self.unlimited.clone()),
+        };
+        Ok(Access::new(connect(authentication).await?, connect(authorization).await?, ttl))
+    }
+
+    /// The source of policies. A set of policies becomes profiles, and these go into service as soon as the
+    /// watches bring what the policies read.
+    fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> Source {
+        let profiles = Arc::new(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
+        let (informers, mailbox) = (self.informers.clone(), self.driver.mailbox());
+        let apply: policy_source::Apply = Box::new(move |service, revision| {
+            let (profiles, informers, mailbox) = (Arc::clone(&profiles), informers.clone(), mailbox.clone());
+            Box::pin(async move {
+                let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
+                let made = tokio::task::block_in_place(|| profiles(&policies))?;
+                informers.need(policies::needs(&policies)).await?;
+                mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
+                Ok(())
+            })
+        });
+        Source::new(self.unlimited.clone(), self.term.clone(), settings, apply)
+    }
+
+    /// Starts the scheduling thread. The receiver fires when that thread ends, whatever the reason.
+    fn spawn_scheduler(
+        &self,
+        inbox: Inbox<Scheduler>,
+        options: SchedulerOptions,
+    ) -> Result<oneshot::Receiver<()>, RunError> {
+        let millis = i64::try_from(self.calls.bind_timeout.as_millis()).unwrap_or(4_000) + 500;
+        let machine = Scheduler::new(SchedulerOptions {
+            request_timeout: crate::model::Duration::from_millis(millis),
+            window: self.calls.at_once * 4,
+            ..options
+        });
+        let (effects, events) = (self.effects.clone(), self.events.clone());
+        let router =
+            EffectRouter::new(effects, events, Arc::clone(&self.metrics), Arc::clone(&self.bindings));
+        let (died, dead) = oneshot::channel::<()>();
+        std::thread::Builder::new()
+            .name("scheduler".into())
+            .stack_size(crate::lang::STACK)
+            .spawn(move || {
+                // Dropped when the thread ends, also by a panic.
+                let _died = died;
+                inbox.run(machine, router, Clock::start());
+            })
+            .map_err(RunError::System)?;
+        Ok(dead)
+    }
+
+    /// Starts or ends scheduling, as the leader.
+    fn lead(&self, leads: bool) {
+        if leads {
+            self.status.start_leading();
+        }
+        self.metrics.leader.set(i64::from(leads));
+        self.driver.mailbox().input(Input::Lead(leads));
+    }
+
+    /// Stops gracefully: finishes open bindings and their events, then releases the lease.
+    async fn stop(&self, election: Option<&mut Election>) {
+        tracing::info!("stopping: finishing open bindings");
+        self.status.start_stopping();
+        self.driver.mailbox().input(Input::Lead(false));
+        // When the driver answers, its earlier calls are on their way.
+        let _ = self.driver.ask(|_| ()).await;
+        if !self.effects.drain(LAST_CALLS).await {
+            tracing::warn!(
+                "some calls got no answer before the end; the API server may still carry them out"
+            );
+        }
+        self.events.drain(LAST_EVENTS).await;
+        self.driver.stop();
+        if let Some(election) = election {
+            election.release().await;
+        }
+        self.term.end();
+    }
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
@@ -275,13 +361,13 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Waits until the API server answers; says what is wrong, and gives up when that will not pass.
+/// Waits until the API server answers. Logs what is wrong, and fails if waiting longer is pointless.
 async fn reach(api: &Api) -> Result<(), RunError> {
     let server = || api.server().to_owned();
     let since = Instant::now();
     let mut said = String::new();
     loop {
-        // An expired token gets 401 here too, while an anonymous caller may read this path.
+        // Anonymous callers may read this path, but an expired token gets 401.
         let request = Request::get("/version").within(Duration::from_secs(5));
         match api.call::<Value>(request).await {
             Ok(version) => {
@@ -291,7 +377,7 @@ async fn reach(api: &Api) -> Result<(), RunError> {
             Err(ApiError::Status { code: 401, message, .. }) => {
                 return Err(RunError::Unauthorized { server: server(), why: message });
             }
-            // Whoever may not read the version may still schedule.
+            // The right to read the version is not needed for scheduling.
             Err(ApiError::Status { code: 403, .. }) => return Ok(()),
             Err(error) => {
                 let why = match error {
@@ -311,7 +397,7 @@ async fn reach(api: &Api) -> Result<(), RunError> {
     }
 }
 
-/// The same profiles, whose points and plugins are timed.
+/// Makes the same profiles with a probe that times extension points and plugins.
 fn timed(profiles: MakeProfiles, probe: Arc<dyn Probe>) -> MakeProfiles {
     Box::new(move |policies| {
         let mut made = profiles(policies)?;
@@ -319,209 +405,5 @@ fn timed(profiles: MakeProfiles, probe: Arc<dyn Probe>) -> MakeProfiles {
             framework.observe(&probe);
         }
         Ok(made)
-    })
-}
-
-/// The source of policies: what it loads becomes profiles, and is in service when the watches bring what it reads.
-fn source(
-    settings: policy_source::Settings,
-    profiles: MakeProfiles,
-    api: &Api,
-    term: &Term,
-    informers: &Informers,
-    mailbox: &Mailbox,
-) -> Source<policies::Policy> {
-    let profiles = Arc::new(profiles);
-    let (informers, mailbox) = (informers.clone(), mailbox.clone());
-    let apply: policy_source::Apply<policies::Policy> = Box::new(move |service, revision| {
-        let (profiles, informers, mailbox) = (Arc::clone(&profiles), informers.clone(), mailbox.clone());
-        Box::pin(async move {
-            let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
-            let made = tokio::task::block_in_place(|| profiles(&policies))?;
-            informers.need(policies::needs(&policies)).await?;
-            mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
-            Ok(())
-        })
-    });
-    let texts: (_, policy_store::StandIn) = (Box::new(policies::compile), Box::new(policies::stand_in));
-    Source::new(api.clone(), term.clone(), settings, (texts.0, texts.1), apply)
-}
-
-struct Status {
-    leading: AtomicBool,
-    stopping: AtomicBool,
-}
-
-fn checks(
-    status: &Arc<Status>,
-    informers: &Informers,
-    policies: &State,
-    term: &Term,
-    elects: bool,
-) -> Vec<Check> {
-    let (of_lease, term) = (Arc::clone(status), term.clone());
-    let of_shutdown = Arc::clone(status);
-    let informers = informers.clone();
-    let policies = policies.clone();
-    vec![
-        Check {
-            name: "leaderElection",
-            of: &["healthz", "readyz"],
-            ask: Box::new(move || {
-                let late = elects && of_lease.leading.load(Ordering::SeqCst) && !term.may_write();
-                if late { Err("the lease was not renewed in time".into()) } else { Ok(()) }
-            }),
-        },
-        Check {
-            name: "shutdown",
-            of: &["readyz"],
-            ask: Box::new(move || match of_shutdown.stopping.load(Ordering::SeqCst) {
-                true => Err("process is shutting down".into()),
-                false => Ok(()),
-            }),
-        },
-        Check {
-            name: "sched-handler-sync",
-            of: &["readyz"],
-            ask: Box::new(move || {
-                if informers.is_synced() {
-                    return Ok(());
-                }
-                let states = informers.states();
-                let open: Vec<String> = states
-                    .iter()
-                    .filter(|state| !state.listed)
-                    .map(|state| match &state.trouble {
-                        Some(trouble) => format!("{}: {trouble}", state.resource),
-                        None => format!("{} are not listed yet", state.resource),
-                    })
-                    .collect();
-                Err(format!("handlers are not fully synchronized: {}", open.join("; ")))
-            }),
-        },
-        Check { name: "policy-loaded", of: &["readyz"], ask: Box::new(move || policies.loaded()) },
-    ]
-}
-
-fn metrics_page(
-    (metrics, watch): (&Arc<Metrics>, &Arc<Stopwatch>),
-    driver: &Driver<Scheduler>,
-    informers: &Informers,
-    policies: &State,
-    events: &EventSink,
-    binding: &Arc<Binding>,
-) -> serve::Page {
-    let (metrics, driver, informers) = (Arc::clone(metrics), driver.clone(), informers.clone());
-    let (policies, events, binding) = (policies.clone(), events.clone(), Arc::clone(binding));
-    let watch = Arc::clone(watch);
-    Box::new(move || {
-        watch.settle();
-        let (metrics, driver, informers) = (Arc::clone(&metrics), driver.clone(), informers.clone());
-        let (policies, events, binding) = (policies.clone(), events.clone(), Arc::clone(&binding));
-        Box::pin(async move {
-            let look = driver.ask(|scheduler: &mut Scheduler| {
-                let snapshot = scheduler.snapshot();
-                let incoming: super::metrics::Incoming = scheduler
-                    .queue_incoming()
-                    .map(|(queue, event, count)| (queue, event.to_owned(), count))
-                    .collect();
-                let sizes = [snapshot.node_count(), snapshot.pod_count(), scheduler.assumed_pods()];
-                (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by())
-            });
-            // A driver that has not been started yet, or that is busy, holds up nobody who looks.
-            if let Ok(Some((queues, [nodes, pods, assumed], incoming, refused))) =
-                tokio::time::timeout(Duration::from_secs(1), look).await
-            {
-                for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues)
-                {
-                    set(&metrics.pending_pods, "queue", queue, count);
-                }
-                metrics.set_queue(&incoming, &refused);
-                set(&metrics.cache_size, "type", "nodes", nodes);
-                set(&metrics.cache_size, "type", "pods", pods);
-                set(&metrics.cache_size, "type", "assumed_pods", assumed);
-            }
-            set(&metrics.goroutines, "operation", "binding", binding.count());
-            for state in informers.states() {
-                let labels = vec![("kind", state.resource.to_owned())];
-                metrics.watch_age.get_or_create(&labels).set(state.seen.elapsed().as_secs_f64());
-            }
-            let dropped = metrics.dropped.get_or_create(&vec![("what", "events".to_owned())]).clone();
-            dropped.inc_by(events.dropped().saturating_sub(dropped.get()));
-            metrics.policy_info.clear();
-            metrics.policy_load_success.clear();
-            metrics.policy_load_timestamp.clear();
-            let (revision, shown) = policies.shown();
-            metrics.policy_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-            for object in shown {
-                let serving = matches!(object.verdict, super::policy_store::Verdict::Serving);
-                for policy in &object.policies {
-                    let labels = vec![
-                        ("policy", policy.clone()),
-                        ("revision", object.revision.clone()),
-                        ("mode", "enforce".to_owned()),
-                        ("source", object.object.clone()),
-                    ];
-                    metrics.policy_info.get_or_create(&labels).set(1);
-                    let labels = vec![("policy", policy.clone())];
-                    metrics.policy_load_success.get_or_create(&labels).set(i64::from(serving));
-                    metrics.policy_load_timestamp.get_or_create(&labels).set(object.since as f64);
-                }
-                if object.policies.is_empty() {
-                    // What could not be loaded at all has no name but its object's.
-                    let labels = vec![("policy", object.object.clone())];
-                    metrics.policy_load_success.get_or_create(&labels).set(i64::from(serving));
-                }
-            }
-            metrics.encode()
-        })
-    })
-}
-
-type Gauges = prometheus_client::metrics::family::Family<
-    super::metrics::Labels,
-    prometheus_client::metrics::gauge::Gauge,
->;
-
-fn set(gauges: &Gauges, label: &'static str, value: &str, count: usize) {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    gauges.get_or_create(&vec![(label, value.to_owned())]).set(count);
-}
-
-/// What pods request, of the leader's cache; nothing from those who do not lead, so that no pod is counted twice.
-fn resources_page(driver: &Driver<Scheduler>, status: &Arc<Status>) -> serve::Page {
-    let (driver, status) = (driver.clone(), Arc::clone(status));
-    Box::new(move || {
-        let (driver, leads) = (driver.clone(), status.leading.load(Ordering::SeqCst));
-        Box::pin(async move {
-            if !leads {
-                return String::new();
-            }
-            // The text is made of a fork, beside the scheduling.
-            let fork = driver.ask(|scheduler: &mut Scheduler| scheduler.fork()).await;
-            let page = |snapshot| resources::page(&snapshot);
-            tokio::task::block_in_place(|| fork.map(page)).unwrap_or_default()
-        })
-    })
-}
-
-fn configz_page(configuration: Value, policies: &State) -> serve::Page {
-    let policies = policies.clone();
-    Box::new(move || {
-        let (revision, shown) = policies.shown();
-        let listed: Vec<Value> = shown
-            .iter()
-            .map(|object| {
-                json!({
-                    "source": object.object, "state": object.verdict.word(), "revision": object.revision,
-                    "policies": object.policies,
-                })
-            })
-            .collect();
-        let page = json!({
-            "componentconfig": configuration,
-            "policies": {"revision": revision, "objects": listed},
-        });
-        Box::pin(async move { page.to_string() })
     })
 }

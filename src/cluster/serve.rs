@@ -1,6 +1,7 @@
-//! The secure port: `/livez`, `/readyz`, `/healthz` for everybody, `/metrics` and `/configz` for those whom the API
-//! server allows. HTTPS with the given certificate, read again when its files change, else with one made at start; who
-//! shows a certificate of a given authority is known by it. What is shown is handed in.
+//! The secure port: `/livez`, `/readyz` and `/healthz` for everybody, `/metrics` and `/configz` for users
+//! that the API server allows. HTTPS with the given certificate, reloaded when its files change, or with a
+//! self-signed one made at start. A client certificate of the given authority identifies its user. `pages`
+//! makes the content.
 
 use super::access::Access;
 use super::subject;
@@ -13,6 +14,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
+use k8s_openapi::api::authentication::v1::UserInfo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
@@ -28,10 +30,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
 
-/// How often the files of a certificate are looked at.
+/// How often the files of a certificate are read again.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Where the port is and what it shows.
+/// The settings of the secure port.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The address.
@@ -40,28 +42,28 @@ pub struct Settings {
     pub port: u16,
     /// Certificate and key as PEM files.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Where a certificate that we make is kept; `None`: in memory only.
+    /// The folder for a self-signed certificate. `None`: in memory only.
     pub directory: Option<PathBuf>,
     /// Paths that need no authorization.
     pub always_allow: Vec<String>,
-    /// Authorities of client certificates, as a PEM file.
+    /// A PEM file with the authorities of client certificates.
     pub client_authority: Option<PathBuf>,
-    /// How TLS is spoken.
+    /// TLS versions and cipher suites.
     pub tls: Tls,
-    /// Whether others may bind the same port (`SO_REUSEPORT`).
+    /// Whether other processes may bind the same port (`SO_REUSEPORT`).
     pub share_port: bool,
 }
 
-/// How TLS is spoken.
+/// TLS versions and cipher suites.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
-    /// TLS 1.3 only, else 1.2 too.
+    /// Whether TLS 1.2 is refused.
     pub newest_only: bool,
-    /// The suites of TLS 1.2 that are offered, by name; empty: all. Those of TLS 1.3 are always offered, as in Go.
+    /// The names of the offered TLS 1.2 suites; empty: all. As in Go, all TLS 1.3 suites are offered.
     pub suites: Vec<String>,
 }
 
-/// The names of the suites that can be offered.
+/// The names of the supported suites.
 pub fn cipher_suites() -> Vec<String> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.cipher_suites.iter().map(|suite| name_of(*suite)).collect()
@@ -77,16 +79,16 @@ fn name_of(suite: rustls::SupportedCipherSuite) -> String {
 pub struct Check {
     /// Its name.
     pub name: &'static str,
-    /// The paths it is part of.
+    /// The paths that include it.
     pub of: &'static [&'static str],
-    /// Passes, or says why not.
+    /// Passes, or returns the reason of the failure.
     pub ask: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// Makes a text when it is asked for.
+/// Makes the text of a page for each request.
 pub type Page = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
 
-/// What is served.
+/// The pages of the port.
 pub struct Pages {
     /// Health checks.
     pub checks: Vec<Check>,
@@ -96,21 +98,21 @@ pub struct Pages {
     pub resources: Page,
     /// `/configz`.
     pub configz: Page,
-    /// Who may see what is not health.
+    /// Decides who may read the pages that are not health checks.
     pub access: Access,
 }
 
 /// Why the port cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {why}{}", if *.in_use { "; another process has it: choose another `--secure-port`, or 0 for none" } else { "" })]
+    /// The address is in use, or it is no address of this host.
+    #[error("cannot listen on {address}: {why}{}", if *.in_use { "; another process uses it: choose another `--secure-port`, or 0 for no port" } else { "" })]
     Listen {
         /// Address and port.
         address: SocketAddr,
-        /// The system's words.
+        /// The system's message.
         why: std::io::Error,
-        /// Whether somebody else has it.
+        /// Whether another process uses it.
         in_use: bool,
     },
     /// Certificate or key cannot be used.
@@ -123,7 +125,7 @@ pub enum ServeError {
     },
 }
 
-/// A bound port, so that a port in use is known before anything else starts.
+/// A bound port. Binding comes before everything else, so that a port in use is known first.
 pub struct Server {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -153,14 +155,14 @@ impl Server {
             why: why.to_string(),
         };
         let signed = CertifiedKey::from_der(chain, key, &provider).map_err(unusable)?;
-        let shown = Arc::new(Shelf(RwLock::new(Arc::new(signed))));
+        let shown = Arc::new(CurrentCertificate(RwLock::new(Arc::new(signed))));
         let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(unusable)?
             .with_client_cert_verifier(verifier(settings, &provider)?)
             .with_cert_resolver(Arc::clone(&shown) as Arc<dyn ResolvesServerCert>);
         if let Some((certificate, key)) = settings.certificate.clone() {
-            tokio::spawn(read_again(certificate, key, shown, provider));
+            tokio::spawn(reload(certificate, key, shown, provider));
         }
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let address = SocketAddr::new(settings.bind, settings.port);
@@ -173,7 +175,7 @@ impl Server {
         Ok(Self { listener, acceptor, always_allow: settings.always_allow.clone() })
     }
 
-    /// The port that was bound.
+    /// The bound port.
     pub fn port(&self) -> Option<u16> {
         self.listener.local_addr().ok().map(|address| address.port())
     }
@@ -193,7 +195,7 @@ impl Server {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of file handles, usually: others end soon.
+                    // Usually out of file descriptors; other connections end soon.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -217,9 +219,9 @@ impl Server {
     }
 }
 
-/// The user of a connection, by its certificate.
+/// The user that the client certificate of a connection names.
 #[derive(Clone, Debug)]
-struct Peer(Option<Arc<serde_json::Value>>);
+struct Peer(Option<Arc<UserInfo>>);
 
 fn listen(address: SocketAddr, share: bool) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -231,7 +233,7 @@ fn listen(address: SocketAddr, share: bool) -> std::io::Result<TcpListener> {
     socket.listen(1_024)
 }
 
-/// Asks for a certificate where authorities are given; nobody has to show one.
+/// With an authority, clients may present a certificate; none has to.
 fn verifier(
     settings: &Settings,
     provider: &Arc<rustls::crypto::CryptoProvider>,
@@ -250,22 +252,22 @@ fn verifier(
         .map_err(|error| unusable(error.to_string()))
 }
 
-/// The certificate that is shown now.
+/// The present certificate of the server.
 #[derive(Debug)]
-struct Shelf(RwLock<Arc<CertifiedKey>>);
+struct CurrentCertificate(RwLock<Arc<CertifiedKey>>);
 
-impl ResolvesServerCert for Shelf {
+impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-/// Reads certificate and key again while they are served: whoever renews them replaces the files. Files that cannot be
-/// used, or of which only one has been replaced so far, change nothing.
-async fn read_again(
+/// Reloads certificate and key when their files change. Files that cannot be used, such as a new certificate
+/// with the old key, change nothing.
+async fn reload(
     certificate: PathBuf,
     key: PathBuf,
-    shelf: Arc<Shelf>,
+    current: Arc<CurrentCertificate>,
     provider: Arc<rustls::crypto::CryptoProvider>,
 ) {
     let mut said = String::new();
@@ -277,7 +279,7 @@ async fn read_again(
             });
         match signed {
             Ok(signed) => {
-                let mut shown = shelf.0.write().unwrap_or_else(PoisonError::into_inner);
+                let mut shown = current.0.write().unwrap_or_else(PoisonError::into_inner);
                 if shown.cert != signed.cert {
                     tracing::info!(certificate = %certificate.display(), "the certificate was replaced");
                     *shown = Arc::new(signed);
@@ -285,7 +287,7 @@ async fn read_again(
                 said.clear();
             }
             Err(why) if why != said => {
-                tracing::warn!(%why, "keeping the certificate that is shown: the new one cannot be used");
+                tracing::warn!(%why, "keeping the certificate in use: the new one cannot be used");
                 said = why;
             }
             Err(_) => {}
@@ -336,7 +338,7 @@ async fn health(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
     text(status, body, "text/plain; charset=utf-8")
 }
 
-/// The text of a health page, in the words of Kubernetes' own.
+/// The text of a health page, as Kubernetes' components write it.
 fn report(checks: &[Check], path: &str, verbose: bool) -> (bool, String) {
     let mut lines = String::from("[+]ping ok\n");
     let mut healthy = true;
@@ -385,7 +387,7 @@ async fn configz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
 
 type Certificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The given certificate, the one in the directory, or one made now.
+/// The given certificate, the one in the directory, or a new self-signed one.
 fn certificate(settings: &Settings) -> Result<Certificate, ServeError> {
     if let Some((certificate, key)) = &settings.certificate {
         return from_files(certificate, key);
@@ -409,7 +411,7 @@ fn certificate(settings: &Settings) -> Result<Certificate, ServeError> {
         };
         write(certificate, made.cert.pem())?;
         write(key, made.signing_key.serialize_pem())?;
-        // Others on the machine need not read the key.
+        // Other users of the machine may not read the key.
         use std::os::unix::fs::PermissionsExt;
         let _ = std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600));
     }
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn health_pages_speak_as_kubernetes_does() {
+    fn health_pages_read_as_those_of_kubernetes() {
         let checks = [
             check("leaderElection", &["healthz", "readyz"], Ok(())),
             check("sched-handler-sync", &["readyz"], Err("handlers are not fully synchronized".into())),

@@ -1,9 +1,9 @@
-//! The probe of a running scheduler: how long extension points, plugins and calls take, into metrics. Handed to every
-//! framework that comes into service, and to the connection; plugins are timed one by one in one attempt of ten, as
-//! upstream does.
+//! The probe of a running scheduler: measures how long extension points, plugins and API calls take. Every
+//! framework in service and the API client report to it. As upstream, it times single plugins in one
+//! attempt of ten.
 
 use super::client::Observer;
-use super::metrics::{Labels, Metrics};
+use super::metrics::Metrics;
 use crate::framework::{Mark, Probe, Span, Tally};
 use crate::model::Symbol;
 use http::Method;
@@ -14,29 +14,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One attempt of so many has its plugins timed.
+/// One attempt in this many has its plugins timed.
 ///
 /// Source: `pkg/scheduler/scheduler.go`, `pluginMetricsSamplePercent`.
 const SAMPLED: u64 = 10;
 
-/// Times points and plugins.
+/// Measures durations and writes them into metrics.
 pub struct Stopwatch {
     metrics: Arc<Metrics>,
     base: Instant,
     attempts: AtomicU64,
-    /// Looked up once: making the labels of a sample costs more than the sample.
-    known: Mutex<Known>,
+    /// Making the labels of a sample costs more than the sample, so each sample is looked up once.
+    samples: Mutex<Samples>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Samples {
     points: FxHashMap<(Symbol, Span, &'static str), Histogram>,
     plugins: FxHashMap<(Symbol, Span, &'static str), Histogram>,
-    evaluations: Vec<(Labels, Arc<Count>)>,
+    evaluations: FxHashMap<(Symbol, Symbol, Span), (Counter, Arc<Count>)>,
     calls: FxHashMap<(Method, Option<u16>), (Counter, Histogram)>,
 }
 
-/// How often a plugin was asked.
+/// How often a plugin was evaluated.
 #[derive(Default)]
 struct Count(AtomicU64);
 
@@ -49,19 +49,18 @@ impl Tally for Count {
 impl Stopwatch {
     /// Writes into these metrics.
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, base: Instant::now(), attempts: AtomicU64::new(0), known: Mutex::default() }
+        Self { metrics, base: Instant::now(), attempts: AtomicU64::new(0), samples: Mutex::default() }
     }
 
-    /// Brings the counters of evaluations up to date; before the metrics are shown.
+    /// Brings the counters of evaluations up to date, before the metrics are encoded.
     pub fn settle(&self) {
-        for (labels, count) in &self.known().evaluations {
-            let counter = self.metrics.plugin_evaluations.get_or_create(labels);
+        for (counter, count) in self.cached().evaluations.values() {
             counter.inc_by(count.0.load(Ordering::Relaxed).saturating_sub(counter.get()));
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, Samples> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn seconds(&self, since: Mark) -> f64 {
@@ -75,8 +74,8 @@ impl Probe for Stopwatch {
     }
 
     fn samples(&self) -> bool {
-        // Attempts come in patterns, such as PreEnqueue and cycle in turn: a plain every tenth would see one kind only.
-        // The finaliser of SplitMix64.
+        // Attempts come in patterns, such as PreEnqueue and cycle in turn, so every tenth one would be of
+        // one kind only. This is the finalizer of SplitMix64.
         let mut hash = self.attempts.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -85,50 +84,31 @@ impl Probe for Stopwatch {
 
     fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark) {
         let seconds = self.seconds(since);
-        let histogram = |_: &_| {
-            let labels = vec![
-                ("extension_point", point.name().to_owned()),
-                ("status", code.to_owned()),
-                ("profile", profile.to_string()),
-            ];
-            self.metrics.extension_point_duration.get_or_create(&labels).clone()
-        };
+        let histogram = |_: &_| self.metrics.extension_point_duration.with([point.name(), code, profile]);
         let key = (profile.clone(), point, code);
-        self.known().points.entry(key).or_insert_with_key(histogram).observe(seconds);
+        self.cached().points.entry(key).or_insert_with_key(histogram).observe(seconds);
     }
 
     fn plugin(&self, plugin: &str, point: Span, code: &'static str, since: Mark) {
         let seconds = self.seconds(since);
-        let histogram = |_: &_| {
-            let labels = vec![
-                ("plugin", plugin.to_owned()),
-                ("extension_point", point.name().to_owned()),
-                ("status", code.to_owned()),
-            ];
-            self.metrics.plugin_duration.get_or_create(&labels).clone()
-        };
+        let histogram = |_: &_| self.metrics.plugin_duration.with([plugin, point.name(), code]);
         let key = (Symbol::new(plugin), point, code);
-        self.known().plugins.entry(key).or_insert_with_key(histogram).observe(seconds);
+        self.cached().plugins.entry(key).or_insert_with_key(histogram).observe(seconds);
     }
 
     fn waited(&self, code: &'static str, since: Mark) {
-        let labels = vec![("result", code.to_owned())];
-        self.metrics.permit_wait.get_or_create(&labels).observe(self.seconds(since));
+        self.metrics.permit_wait.with([code]).observe(self.seconds(since));
     }
 
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: Span) -> Arc<dyn Tally> {
-        let labels = vec![
-            ("plugin", plugin.to_owned()),
-            ("extension_point", point.name().to_owned()),
-            ("profile", profile.to_string()),
-        ];
-        let mut known = self.known();
-        if let Some((_, count)) = known.evaluations.iter().find(|(of, _)| *of == labels) {
-            return Arc::clone(count) as Arc<dyn Tally>;
-        }
-        let count = Arc::<Count>::default();
-        known.evaluations.push((labels, Arc::clone(&count)));
-        count
+        let counter = |_: &_| {
+            let counter = self.metrics.plugin_evaluations.with([plugin, point.name(), profile]);
+            (counter, Arc::default())
+        };
+        let key = (profile.clone(), Symbol::new(plugin), point);
+        let mut cached = self.cached();
+        let (_, count) = cached.evaluations.entry(key).or_insert_with_key(counter);
+        Arc::clone(count) as Arc<dyn Tally>
     }
 }
 
@@ -137,14 +117,12 @@ impl Observer for Stopwatch {
         let host = server.split_once("://").map_or(server, |(_, host)| host);
         let samples = |_: &_| {
             let code = code.map_or("<error>".to_owned(), |code| code.to_string());
-            let (host, verb) = (host.to_owned(), method.to_string());
-            let labels = vec![("code", code), ("host", host.clone()), ("method", verb.clone())];
-            let counter = self.metrics.client_requests.get_or_create(&labels).clone();
-            let labels = vec![("host", host), ("verb", verb)];
-            (counter, self.metrics.client_duration.get_or_create(&labels).clone())
+            let verb = method.as_str();
+            let counter = self.metrics.client_requests.with([&code, host, verb]);
+            (counter, self.metrics.client_duration.with([host, verb]))
         };
-        let mut known = self.known();
-        let (count, duration) = known.calls.entry((method.clone(), code)).or_insert_with_key(samples);
+        let mut cached = self.cached();
+        let (count, duration) = cached.calls.entry((method.clone(), code)).or_insert_with_key(samples);
         count.inc();
         duration.observe(took.as_secs_f64());
     }
@@ -155,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_timed_is_shown_under_upstreams_names() {
+    fn durations_and_counts_have_the_names_of_upstream() {
         let metrics = Arc::new(Metrics::new());
         let watch = Stopwatch::new(Arc::clone(&metrics));
         let profile = Symbol::new("p");
@@ -165,7 +143,7 @@ mod tests {
         watch.plugin("NodePorts", Span::PreFilter, "Skip", since);
         watch.waited("Unschedulable", since);
         watch.evaluations(&profile, "NodePorts", Span::Filter).add(5);
-        // After a reload the same counter goes on.
+        // After a reload the same counter continues.
         watch.evaluations(&profile, "NodePorts", Span::Filter).add(2);
         watch.called(&Method::POST, "https://10.0.0.1:6443", Some(201), Duration::from_millis(30));
         watch.called(&Method::POST, "https://10.0.0.1:6443", None, Duration::from_secs(90));

@@ -1,76 +1,65 @@
-//! Who a client certificate names: the common name is the user, organizations are groups, as in Kubernetes. The
-//! certificate has been verified by then (`serve`); here only its subject is read (DER, X.509 4.1.2.6).
+//! The user that a client certificate names, as in Kubernetes: the common name is the user, the
+//! organizations are the groups. The TLS handshake has verified the certificate before (`serve`). The
+//! same parser as in that verification finds the subject; `yasna` decodes it.
 
-use serde_json::{Value, json};
+use k8s_openapi::api::authentication::v1::UserInfo;
+use rustls::pki_types::CertificateDer;
+use webpki::EndEntityCert;
+use yasna::models::ObjectIdentifier;
+use yasna::{ASN1Error, ASN1ErrorKind, ASN1Result, BERReader, tags};
 
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_IDENTIFIER: u8 = 0x06;
-/// 2.5.4.3
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// 2.5.4.10
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+const COMMON_NAME: &[u64] = &[2, 5, 4, 3];
+const ORGANIZATION: &[u64] = &[2, 5, 4, 10];
 
-/// The user as TokenReview would give it; `None` for a certificate without a common name.
-pub fn user_of(certificate: &[u8]) -> Option<Value> {
-    let (certificate, _) = read(certificate, SEQUENCE)?;
-    let (mut fields, _) = read(certificate, SEQUENCE)?;
-    // A version is there when the first field is tagged [0].
-    if fields.first() == Some(&0xa0) {
-        (_, fields) = any(fields)?;
-    }
-    // Serial number, signature algorithm, issuer, validity.
-    for _ in 0..4 {
-        (_, fields) = any(fields)?;
-    }
-    let (mut names, _) = read(fields, SEQUENCE)?;
-    let mut user = None;
-    let mut groups = Vec::new();
-    while !names.is_empty() {
-        let (mut set, rest) = read(names, SET)?;
-        names = rest;
-        while !set.is_empty() {
-            let (pair, rest) = read(set, SEQUENCE)?;
-            set = rest;
-            let (kind, value) = read(pair, OBJECT_IDENTIFIER)?;
-            let (text, _) = any(value)?;
-            let text = std::str::from_utf8(text).ok()?;
-            match kind {
-                COMMON_NAME => user = Some(text.to_owned()),
-                ORGANIZATION => groups.push(text.to_owned()),
-                _ => {}
-            }
-        }
-    }
-    groups.push("system:authenticated".to_owned());
-    user.filter(|name| !name.is_empty()).map(|name| json!({"username": name, "groups": groups}))
-}
-
-/// The content of a value with this tag, and what follows it.
-fn read(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    (bytes.first() == Some(&tag)).then(|| any(bytes)).flatten()
-}
-
-/// The content of the first value, and what follows it.
-fn any(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.get(1..)?.split_first()?;
-    let (length, rest) = match length {
-        short @ 0..=0x7f => (usize::from(*short), rest),
-        long => {
-            let count = usize::from(long & 0x7f);
-            let digits = rest.get(..count).filter(|_| (1..=4).contains(&count))?;
-            let length = digits.iter().fold(0, |sum, digit| sum << 8 | usize::from(*digit));
-            (length, rest.get(count..)?)
-        }
+/// The user as a TokenReview would return it. `None` if the certificate names no user.
+pub fn user_of(certificate: &CertificateDer<'_>) -> Option<UserInfo> {
+    let certificate = EndEntityCert::try_from(certificate).ok()?;
+    let attributes = attributes(certificate.subject()).ok()?;
+    let values = |wanted: &[u64]| {
+        let of_kind = attributes.iter().filter(|(kind, _)| kind.components()[..] == *wanted);
+        of_kind.map(|(_, value)| value.clone()).collect::<Vec<String>>()
     };
-    Some((rest.get(..length)?, rest.get(length..)?))
+    // As Go: the last common name counts.
+    let username = values(COMMON_NAME).pop().filter(|name| !name.is_empty())?;
+    let mut groups = values(ORGANIZATION);
+    groups.push("system:authenticated".to_owned());
+    Some(UserInfo { username: Some(username), groups: Some(groups), ..UserInfo::default() })
+}
+
+/// The attributes of a distinguished name (RFC 5280, 4.1.2.4), given without its outer SEQUENCE. An
+/// attribute of an unknown string type makes the whole name invalid.
+fn attributes(name: &[u8]) -> ASN1Result<Vec<(ObjectIdentifier, String)>> {
+    let mut attributes = Vec::new();
+    let name = yasna::construct_der(|writer| writer.write_sequence(|content| content.next().write_der(name)));
+    yasna::parse_der(&name, |reader| {
+        reader.read_sequence_of(|set| {
+            set.read_set_of(|pair| {
+                pair.read_sequence(|fields| {
+                    attributes.push((fields.next().read_oid()?, text(fields.next())?));
+                    Ok(())
+                })
+            })
+        })
+    })?;
+    Ok(attributes)
+}
+
+/// A DirectoryString or IA5String.
+fn text(reader: BERReader<'_, '_>) -> ASN1Result<String> {
+    match reader.lookahead_tag()? {
+        tags::TAG_UTF8STRING => reader.read_utf8string(),
+        tags::TAG_PRINTABLESTRING => reader.read_printable_string(),
+        tags::TAG_IA5STRING => reader.read_ia5_string(),
+        tags::TAG_BMPSTRING => reader.read_bmp_string(),
+        _ => Err(ASN1Error::new(ASN1ErrorKind::Invalid)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn certificate(name: &str, groups: &[&str]) -> Vec<u8> {
+    fn certificate(name: rcgen::DnValue, groups: &[&str]) -> CertificateDer<'static> {
         let mut params = rcgen::CertificateParams::new(vec!["example.com".to_owned()]).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -78,29 +67,54 @@ mod tests {
             params.distinguished_name.push(rcgen::DnType::OrganizationName, *group);
         }
         let key = rcgen::KeyPair::generate().unwrap();
-        params.self_signed(&key).unwrap().der().to_vec()
+        params.self_signed(&key).unwrap().der().clone()
+    }
+
+    fn utf8(text: &str) -> rcgen::DnValue {
+        rcgen::DnValue::Utf8String(text.to_owned())
+    }
+
+    fn names(user: &UserInfo) -> (&str, Vec<&str>) {
+        let groups = user.groups.iter().flatten().map(String::as_str).collect();
+        (user.username.as_deref().unwrap_or_default(), groups)
     }
 
     #[test]
-    fn the_subject_is_user_and_groups() {
-        let user = user_of(&certificate("ann", &["scrapers"])).unwrap();
-        assert_eq!(user, json!({"username": "ann", "groups": ["scrapers", "system:authenticated"]}));
-        assert_eq!(user_of(&certificate("", &[])), None);
+    fn the_subject_gives_user_and_groups() {
+        let user = user_of(&certificate(utf8("ann"), &["scrapers"])).unwrap();
+        assert_eq!(names(&user), ("ann", vec!["scrapers", "system:authenticated"]));
+        assert_eq!(user_of(&certificate(utf8(""), &[])), None);
     }
 
     #[test]
-    fn broken_certificates_name_nobody() {
-        let whole = certificate("ann", &["scrapers"]);
-        for end in 0..whole.len().min(400) {
-            let _ = user_of(&whole[..end]);
+    fn every_string_type_is_decoded_by_its_own_rules() {
+        let printable = rcgen::string::PrintableString::try_from("system:node-1").unwrap();
+        let user = user_of(&certificate(rcgen::DnValue::PrintableString(printable), &[])).unwrap();
+        assert_eq!(names(&user).0, "system:node-1");
+        let bmp = rcgen::string::BmpString::try_from("ann").unwrap();
+        let user = user_of(&certificate(rcgen::DnValue::BmpString(bmp), &[])).unwrap();
+        assert_eq!(names(&user).0, "ann");
+        // A type that has no decoding here names no user: a guess could name another one.
+        let teletex = rcgen::string::TeletexString::try_from("ann").unwrap();
+        assert_eq!(user_of(&certificate(rcgen::DnValue::TeletexString(teletex), &[])), None);
+    }
+
+    #[test]
+    fn broken_certificates_name_no_other_user() {
+        let whole = certificate(utf8("ann"), &["scrapers"]);
+        let user = user_of(&whole);
+        for end in 0..whole.len() {
+            assert_eq!(user_of(&CertificateDer::from(&whole[..end])), None, "cut at {end}");
         }
         for at in 0..whole.len().min(200) {
             for byte in [0, 0x7f, 0x80, 0x84, 0xff] {
-                let mut broken = whole.clone();
+                let mut broken = whole.to_vec();
                 broken[at] = byte;
-                let _ = user_of(&broken);
+                // The name itself may differ; what must not happen is a panic.
+                let _ = user_of(&CertificateDer::from(broken));
             }
         }
-        assert_eq!(user_of(&[]), None);
+        assert!(user.is_some());
+        assert_eq!(user_of(&CertificateDer::from(Vec::new())), None);
     }
 }

@@ -1,5 +1,4 @@
-//! Until when this instance may write: the end of its term as leader. `leader` extends it, `effects` looks at it
-//! before each write.
+//! The end of this instance's term as leader. `leader` extends the term; `effects` checks it before each write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +6,8 @@ use std::time::{Duration, Instant};
 
 /// The end of our term. Clones share it.
 ///
-/// A write that starts before the renew deadline and is given less than `leaseDuration - renewDeadline` by the
-/// server ends before another instance can hold the lease.
+/// A write that starts before the renew deadline, with a time limit below `leaseDuration - renewDeadline`, ends
+/// before another instance can hold the lease.
 #[derive(Clone, Debug)]
 pub struct Term {
     base: Instant,
@@ -17,7 +16,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// No term yet.
+    /// No term: no writes are allowed.
     pub fn none() -> Self {
         Self { base: Instant::now(), until: Arc::new(AtomicU64::new(0)) }
     }
@@ -27,13 +26,13 @@ impl Term {
         Self { base: Instant::now(), until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
 
-    /// The term lasts until `end` now.
+    /// Extends the term to `end`.
     pub fn extend_to(&self, end: Instant) {
         let after = end.saturating_duration_since(self.base).as_millis();
         self.until.store(u64::try_from(after).unwrap_or(u64::MAX - 1), Ordering::SeqCst);
     }
 
-    /// The term is over.
+    /// Ends the term.
     pub fn end(&self) {
         self.until.store(0, Ordering::SeqCst);
     }

@@ -1,16 +1,18 @@
-//! One kind of object, listed in pages and then watched, for ever: bookmarks, a list anew after 410, connections
-//! that break or fall silent, a server that is away, a kind that may not be read. `informers` turns what comes into
-//! Inputs, `policy_source` into policies. What lives in a cache is decoded straight into the caller's slim type.
+//! Lists one kind of object in pages and then watches it, for ever. Handles bookmarks, a new list after 410,
+//! broken and silent connections, an absent server, and missing rights. `informers` turns the objects into
+//! Inputs, `policy_source` into policies. Objects are decoded directly into the caller's type.
 
+use super::backoff::{backoff, jitter};
 use super::client::{Api, ApiError, Request, outcome};
-use super::random::{Backoff, jitter};
+use backon::BackoffBuilder;
 use futures::StreamExt;
 use kube::core::WatchEvent;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// What is watched.
+/// A collection of objects in the API.
 #[derive(Clone, Debug)]
 pub struct Collection {
     /// The path of the collection, such as `/api/v1/pods`.
@@ -24,13 +26,13 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// The rule of a role that gives these rights to it.
+    /// The rule of a role that allows these verbs on it.
     pub fn rule(&self, verbs: &[&str]) -> String {
         rule(self.group, &[self.resource], verbs)
     }
 }
 
-/// A rule of a role, as it is written in YAML.
+/// A rule of a role, in YAML.
 pub fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> String {
     let quoted =
         |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
@@ -49,18 +51,18 @@ impl Watched for serde_json::Value {
     }
 }
 
-/// What a watch brings.
+/// What a watch reports.
 #[derive(Clone, Debug)]
 pub enum Seen<T> {
-    /// All objects there are, after which changes follow.
+    /// All objects of the collection. Changes follow.
     All(Vec<T>),
     /// An object was added or changed.
     Applied(T),
-    /// An object is gone (or no longer selected).
+    /// An object was deleted, or the selectors do not match it any more.
     Gone(T),
-    /// Nothing changed: the server lives and the watch is up to date.
+    /// Nothing changed; the watch is up to date.
     Alive,
-    /// The collection cannot be read; said once until it changes. The watch goes on trying.
+    /// The collection cannot be read. Reported once for each reason; the watch keeps trying.
     Trouble(Trouble),
 }
 
@@ -69,7 +71,7 @@ pub enum Seen<T> {
 pub enum Trouble {
     /// We may not list or watch it.
     Forbidden {
-        /// The server's words.
+        /// The server's message.
         message: String,
         /// The rule to add to our role.
         rule: String,
@@ -78,7 +80,7 @@ pub enum Trouble {
     Absent,
     /// Our credentials are not accepted.
     Unauthorized(String),
-    /// Anything that may pass.
+    /// A failure that may pass.
     Passing(String),
 }
 
@@ -110,31 +112,32 @@ struct PageMeta {
     next: String,
 }
 
-/// Objects of a page.
+/// Objects per page.
 const PAGE: usize = 500;
-/// How long the server is asked to keep a watch open.
+/// How long we ask the server to keep a watch open.
 const WATCH: Duration = Duration::from_secs(240);
-/// A watch that is silent for longer is opened anew; bookmarks come about once a minute.
+/// A watch that is silent for longer is opened again. Bookmarks come about once a minute.
 const SILENCE: Duration = Duration::from_secs(95);
-/// A page may be large and the server busy.
+/// Generous, because a page may be large and the server busy.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Lists and watches a collection until `seen` says that nobody listens any more (returns `false`).
+/// Lists and watches a collection until `seen` returns `false`, which means that its receiver is gone.
 pub async fn run<T: Watched>(
     api: &Api,
     collection: &Collection,
     mut seen: impl FnMut(Seen<T>) -> bool + Send,
 ) {
-    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+    let backoff = backoff(Duration::from_millis(200), Duration::from_secs(10));
+    let mut waits = backoff.build();
     let mut last_trouble = None;
     loop {
         let (items, mut version) = match list::<T>(api, collection).await {
             Ok(listed) => listed,
             Err(error) => {
                 let trouble = trouble(collection, &error);
-                // A right may be granted any time, but nobody waits for it by the second.
+                // A missing right may be granted at any time; a few seconds of delay do not matter.
                 let pause = match trouble {
-                    Trouble::Passing(_) => backoff.wait(),
+                    Trouble::Passing(_) => waits.next().unwrap_or_default(),
                     _ => jitter(Duration::from_secs(5), 0.5),
                 };
                 if last_trouble.as_ref() != Some(&trouble) {
@@ -151,36 +154,36 @@ pub async fn run<T: Watched>(
         if !seen(Seen::All(items)) {
             return;
         }
-        // Watches follow each other until the server no longer knows the version where we stand.
+        // One watch follows the other until the server has forgotten our resource version.
         loop {
             match follow(api, collection, &mut version, &mut seen).await {
                 Followed::Ended { events } => {
                     if events {
-                        backoff.reset();
+                        waits = backoff.build();
                     } else {
-                        tokio::time::sleep(backoff.wait()).await;
+                        tokio::time::sleep(waits.next().unwrap_or_default()).await;
                     }
                 }
                 Followed::Expired => {
-                    tracing::info!(resource = collection.resource, "watch expired, listing anew");
+                    tracing::info!(resource = collection.resource, "watch expired, listing again");
                     break;
                 }
                 Followed::Failed(error) => {
                     let trouble = trouble(collection, &error);
-                    tracing::info!(resource = collection.resource, %error, "watch broken, opening it anew");
+                    tracing::info!(resource = collection.resource, %error, "watch broken, opening it again");
                     if !matches!(trouble, Trouble::Passing(_)) && !seen(Seen::Trouble(trouble)) {
                         return;
                     }
-                    tokio::time::sleep(backoff.wait()).await;
+                    tokio::time::sleep(waits.next().unwrap_or_default()).await;
                 }
-                Followed::NobodyListens => return,
+                Followed::ReceiverGone => return,
             }
         }
-        tokio::time::sleep(backoff.wait()).await;
+        tokio::time::sleep(waits.next().unwrap_or_default()).await;
     }
 }
 
-/// Lists a collection, page by page; its objects and the version they had together.
+/// Lists a collection page by page; returns its objects and their common resource version.
 pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec<T>, String), ApiError> {
     let mut items = Vec::new();
     let mut next = String::new();
@@ -201,15 +204,16 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
     }
 }
 
+/// How a watch ended.
 enum Followed {
-    /// The watch ended as watches do; whether anything came.
+    /// By itself, with or without events before.
     Ended {
         events: bool,
     },
-    /// Our version is too old: list anew.
+    /// The resource version is too old, so the collection must be listed again.
     Expired,
     Failed(ApiError),
-    NobodyListens,
+    ReceiverGone,
 }
 
 async fn follow<T: Watched>(
@@ -240,7 +244,7 @@ async fn follow<T: Watched>(
         let next = match tokio::time::timeout(SILENCE, stream.next()).await {
             Ok(Some(next)) => next,
             Ok(None) => return Followed::Ended { events },
-            Err(_) => return Followed::Failed(ApiError::Lost(format!("silent for {SILENCE:?}"))),
+            Err(_) => return Followed::Failed(ApiError::Lost(format!("no event for {SILENCE:?}"))),
         };
         let on = match next {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
@@ -258,7 +262,7 @@ async fn follow<T: Watched>(
             Ok(WatchEvent::Error(status)) if status.code == 410 => return Followed::Expired,
             Ok(WatchEvent::Error(status)) => return Followed::Failed(outcome(&kube::Error::Api(status))),
             Err(kube::Error::SerdeError(error)) => {
-                // An object that cannot be decoded: its version is unknown too, so the next list decides.
+                // Without the object its resource version is unknown, too; only a list helps.
                 tracing::warn!(resource = collection.resource, %error, "cannot read an object of the watch");
                 return Followed::Expired;
             }
@@ -266,7 +270,7 @@ async fn follow<T: Watched>(
         };
         events = true;
         if !on {
-            return Followed::NobodyListens;
+            return Followed::ReceiverGone;
         }
     }
 }
@@ -282,19 +286,12 @@ fn trouble(collection: &Collection, error: &ApiError) -> Trouble {
     }
 }
 
-/// A text as the value of a query.
+/// Every character but the unreserved ones of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A text as the value of a query parameter.
 pub fn encode(text: &str) -> String {
-    use std::fmt::Write;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]
@@ -325,5 +322,6 @@ mod tests {
     #[test]
     fn queries_are_encoded() {
         assert_eq!(encode("status.phase!=Failed,a=b/c"), "status.phase%21%3DFailed%2Ca%3Db%2Fc");
+        assert_eq!(encode("-_.~ é"), "-_.~%20%C3%A9");
     }
 }

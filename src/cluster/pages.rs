@@ -1,0 +1,220 @@
+//! The pages of the secure port: health checks, metrics, resource metrics and `/configz`, made from the
+//! running parts. `run` hands them to `serve`.
+
+use super::access::Access;
+use super::driver::Driver;
+use super::events::EventSink;
+use super::informers::Informers;
+use super::metrics::{Incoming, Metrics};
+use super::outlet::InFlightBindings;
+use super::policy_state::{ObjectState, PolicyState};
+use super::policy_store::Verdict;
+use super::resources;
+use super::serve::{Check, Page, Pages};
+use super::stopwatch::Stopwatch;
+use super::term::Term;
+use crate::scheduler::Scheduler;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a page waits for the scheduling thread.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether this instance leads, and whether it stops.
+#[derive(Debug, Default)]
+pub struct LeaderStatus {
+    leading: AtomicBool,
+    stopping: AtomicBool,
+}
+
+impl LeaderStatus {
+    /// This instance leads from now on.
+    pub fn start_leading(&self) {
+        self.leading.store(true, Ordering::SeqCst);
+    }
+
+    /// This instance stops.
+    pub fn start_stopping(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    fn leads(&self) -> bool {
+        self.leading.load(Ordering::SeqCst)
+    }
+}
+
+/// What the pages show.
+#[derive(Clone)]
+pub struct Sources {
+    /// All metrics.
+    pub metrics: Arc<Metrics>,
+    /// Counts evaluations of plugins between two pages.
+    pub stopwatch: Arc<Stopwatch>,
+    /// The scheduling thread.
+    pub driver: Driver<Scheduler>,
+    /// The watches.
+    pub informers: Informers,
+    /// The policies in service.
+    pub policies: PolicyState,
+    /// The queue of events.
+    pub events: EventSink,
+    /// The bindings in flight.
+    pub bindings: Arc<InFlightBindings>,
+    /// Whether this instance leads or stops.
+    pub status: Arc<LeaderStatus>,
+    /// The term of the leader.
+    pub term: Term,
+    /// Whether leaders are elected.
+    pub elects: bool,
+}
+
+impl Sources {
+    /// All pages, with the configuration for `/configz`.
+    pub fn pages(self, configuration: Value, access: Access) -> Pages {
+        let policies = self.policies.clone();
+        Pages {
+            checks: self.checks(),
+            configz: Box::new(move || {
+                let page = configz(&configuration, &policies);
+                Box::pin(async move { page })
+            }),
+            resources: self.page(Self::resources),
+            metrics: self.page(Self::metrics),
+            access,
+        }
+    }
+
+    fn page<F>(&self, make: fn(Self) -> F) -> Page
+    where
+        F: Future<Output = String> + Send + 'static,
+    {
+        let sources = self.clone();
+        Box::new(move || Box::pin(make(sources.clone())))
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        let (of_lease, of_shutdown) = (self.clone(), Arc::clone(&self.status));
+        let (informers, policies) = (self.informers.clone(), self.policies.clone());
+        vec![
+            Check {
+                name: "leaderElection",
+                of: &["healthz", "readyz"],
+                ask: Box::new(move || {
+                    let late = of_lease.elects && of_lease.status.leads() && !of_lease.term.may_write();
+                    if late { Err("the lease was not renewed in time".into()) } else { Ok(()) }
+                }),
+            },
+            Check {
+                name: "shutdown",
+                of: &["readyz"],
+                ask: Box::new(move || match of_shutdown.stopping.load(Ordering::SeqCst) {
+                    true => Err("process is shutting down".into()),
+                    false => Ok(()),
+                }),
+            },
+            Check {
+                name: "sched-handler-sync",
+                of: &["readyz"],
+                ask: Box::new(move || handlers_synced(&informers)),
+            },
+            Check { name: "policy-loaded", of: &["readyz"], ask: Box::new(move || policies.loaded()) },
+        ]
+    }
+
+    async fn metrics(self) -> String {
+        self.stopwatch.settle();
+        self.show_scheduler().await;
+        self.metrics.goroutines.set(["binding"], self.bindings.count());
+        for state in self.informers.states() {
+            self.metrics.watch_age.with([state.resource]).set(state.seen.elapsed().as_secs_f64());
+        }
+        let dropped = self.metrics.dropped.with(["events"]);
+        dropped.inc_by(self.events.dropped().saturating_sub(dropped.get()));
+        self.show_policies();
+        self.metrics.encode()
+    }
+
+    /// Takes queue and cache sizes from the scheduling thread. If the thread is busy or not started yet, the
+    /// page shows the sizes of the page before.
+    async fn show_scheduler(&self) {
+        type Look = ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>);
+        let look = self.driver.ask(|scheduler: &mut Scheduler| -> Look {
+            let incoming = scheduler.queue_incoming();
+            let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
+            let snapshot = scheduler.snapshot();
+            let sizes = [snapshot.node_count(), snapshot.pod_count(), scheduler.assumed_pods()];
+            (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by())
+        });
+        let Ok(Some((queues, sizes, incoming, refused))) = tokio::time::timeout(PATIENCE, look).await else {
+            return;
+        };
+        for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues) {
+            self.metrics.pending_pods.set([queue], count);
+        }
+        for (kind, count) in ["nodes", "pods", "assumed_pods"].into_iter().zip(sizes) {
+            self.metrics.cache_size.set([kind], count);
+        }
+        self.metrics.set_queue(&incoming, &refused);
+    }
+
+    fn show_policies(&self) {
+        let metrics = &self.metrics;
+        metrics.policy_info.clear();
+        metrics.policy_load_success.clear();
+        metrics.policy_load_timestamp.clear();
+        let (revision, objects) = self.policies.objects();
+        metrics.policy_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+        for ObjectState { object, verdict, revision, policies, since } in &objects {
+            let serving = i64::from(matches!(verdict, Verdict::Serving));
+            for policy in policies {
+                metrics.policy_info.with([policy, revision, "enforce", object]).set(1);
+                metrics.policy_load_success.with([policy]).set(serving);
+                metrics.policy_load_timestamp.with([policy]).set(*since as f64);
+            }
+            if policies.is_empty() {
+                // Without a policy in service the name of the object is the only one known.
+                metrics.policy_load_success.with([object]).set(serving);
+            }
+        }
+    }
+
+    /// The resources of all pods in the leader's cache. Other instances show none, so that monitoring counts
+    /// each pod once.
+    async fn resources(self) -> String {
+        if !self.status.leads() {
+            return String::new();
+        }
+        // The page is made from a fork, while scheduling goes on.
+        let fork = self.driver.ask(|scheduler: &mut Scheduler| scheduler.fork()).await;
+        let page = |snapshot| resources::page(&snapshot);
+        tokio::task::block_in_place(|| fork.map(page)).unwrap_or_default()
+    }
+}
+
+fn handlers_synced(informers: &Informers) -> Result<(), String> {
+    if informers.is_synced() {
+        return Ok(());
+    }
+    let states = informers.states();
+    let open = states.iter().filter(|state| !state.listed).map(|state| match &state.trouble {
+        Some(trouble) => format!("{}: {trouble}", state.resource),
+        None => format!("{} are not listed yet", state.resource),
+    });
+    Err(format!("handlers are not fully synchronized: {}", open.collect::<Vec<String>>().join("; ")))
+}
+
+fn configz(configuration: &Value, policies: &PolicyState) -> String {
+    let (revision, objects) = policies.objects();
+    let objects = objects.iter().map(|object| {
+        json!({
+            "source": object.object, "state": object.verdict.word(), "revision": object.revision,
+            "policies": object.policies,
+        })
+    });
+    let objects: Vec<Value> = objects.collect();
+    json!({"componentconfig": configuration, "policies": {"revision": revision, "objects": objects}})
+        .to_string()
+}
