@@ -446,7 +446,8 @@ fn statements_that_are_not_built_are_in_the_tree() {
     let text = "use \"x.bay\"\nexcept a/b until 2027-01-31 because \"x\" when a\npolicy p {\n  mode audit\n  mode enforce when a else warn\n  mode audit until 2027-01-31\n  except until 2027-01-31 because \"x\"\n  preempt { victim v when a; protect v when b; never \"r\" when c; guard d else \"r\" }\n  ledger l: int by a { add 1 when b }\n  memo m: time by a ttl 1d\n  reserve { annotate pod { \"a\": b }; label pod { \"a\": b } when c }\n  before bind { patch node { \"a\": b } }\n  after bind { event pod normal \"R\" \"text {a}\" when b; remember m = a }\n  after failure { release g \"r\"; activate g when a }\n  source s = metrics(window: 5min, max_age: 1min)\n}\n";
     let (_, file, diagnostics) = parse(text);
     assert!(diagnostics.is_empty(), "{diagnostics:#?}");
-    let words: Vec<&str> = file.policies().next().unwrap().statements.iter().map(|s| s.kind.word()).collect();
+    let words: Vec<&str> =
+        file.policies().next().unwrap().statements.iter().map(|s| s.kind.id().unwrap().def().words).collect();
     let expected = [
         "mode",
         "mode",

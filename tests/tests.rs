@@ -15,6 +15,7 @@ mod pods;
 mod parsing;
 mod support;
 mod snapshot;
+mod statements;
 mod policies;
 mod properties;
 mod scheduling;

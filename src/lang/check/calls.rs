@@ -3,11 +3,12 @@
 use super::Checker;
 use super::expr::type_range;
 use super::macros::macro_row;
-use super::scope::{State, Uses};
+use super::scope::State;
 use super::types::{is_zero, nearest};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::macros::{self, Parts};
+use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::range::Range;
@@ -30,7 +31,7 @@ impl Checker<'_> {
                 if !call.args.is_empty() {
                     self.wrong_count(name, "now()", call.args.len());
                 }
-                if !self.allow(Uses::NOW, "now()", span) {
+                if !self.allow(Names::NOW, "now()", span) {
                     return self.unknown(span);
                 }
                 return self.make(ExprKind::Now, Type::Time, span);

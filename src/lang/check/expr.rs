@@ -2,6 +2,7 @@
 
 use super::Checker;
 use crate::diag::{Span, codes};
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{Expr, ExprKind, LetId, Root};
 use crate::lang::types::range::Range;
@@ -349,7 +350,7 @@ impl Checker<'_> {
     fn absent_message(&self, expr: &Expr, text: &str) -> (String, Option<String>) {
         use super::scope::Place;
         let verb = match self.frame.place {
-            Place::Filter => "require ",
+            Place::In(StatementId::Filter) => "require ",
             _ => "",
         };
         let tail = if verb.is_empty() { " && …" } else { "" };

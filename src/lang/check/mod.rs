@@ -28,12 +28,14 @@ use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
 use crate::diag::{Code, Diagnostic, Span};
 use crate::lang::analysis::fold;
+use crate::lang::language::statements::Names;
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
 use facts::Facts;
 use rustc_hash::FxHashMap;
-use scope::{Decl, DeclId, Frame, Place, Uses, World};
+use scope::{Decl, DeclId, Frame, Place, World};
 
 /// Checks a file, every policy with the defaults of its params.
 ///
@@ -96,7 +98,7 @@ pub fn check_with(
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
     let mut checker = Checker::new(text, Vec::new());
-    checker.frame = Frame::new(Place::Filter, World::Narrowed);
+    checker.frame = Frame::new(Place::In(StatementId::Filter), World::Narrowed);
     let checked = checker.expr(expr, None);
     let mut diagnostics = std::mem::take(&mut checker.diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
@@ -189,7 +191,7 @@ impl<'a> Checker<'a> {
         result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
         self.check_params();
         self.applies(policy, &mut result);
-        self.frame = Frame::new(Place::PolicyLet, World::Narrowed);
+        self.frame = Frame::new(Place::In(StatementId::Let), World::Narrowed);
         self.statements(policy, &mut result);
         self.check_declarations();
         result.params = std::mem::take(&mut self.params);
@@ -268,7 +270,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn uses(&mut self, uses: Uses) {
+    fn uses(&mut self, uses: Names) {
         self.frame.uses |= uses;
     }
 }

@@ -5,6 +5,7 @@ use super::Checker;
 use super::facts::Facts;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::functions;
+use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
@@ -43,8 +44,8 @@ pub(super) enum DeclKind<'a> {
 pub(super) enum State {
     Unchecked,
     InProgress,
-    Let(LetId, Uses),
-    Def(DefId, Uses),
+    Let(LetId, Names),
+    Def(DefId, Names),
     Group(GroupId),
     Param(ParamId),
     /// A mistake in it has been reported.
@@ -60,100 +61,35 @@ pub(super) enum World {
     Narrowed,
 }
 
-/// What an expression looks at, as a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Uses(u16);
-
-impl Uses {
-    pub const NONE: Uses = Uses(0);
-    pub const POD: Uses = Uses(1);
-    pub const NS: Uses = Uses(2);
-    pub const NODE: Uses = Uses(4);
-    pub const NODES: Uses = Uses(8);
-    pub const PODS: Uses = Uses(16);
-    pub const NOMINATED: Uses = Uses(32);
-    pub const GROUPS: Uses = Uses(64);
-    pub const NOW: Uses = Uses(128);
-
-    const WORDS: [(Uses, &'static str); 8] = [
-        (Uses::POD, "pod"),
-        (Uses::NS, "ns"),
-        (Uses::NODE, "node"),
-        (Uses::NODES, "nodes"),
-        (Uses::PODS, "pods"),
-        (Uses::NOMINATED, "nominated"),
-        (Uses::GROUPS, "groups"),
-        (Uses::NOW, "now()"),
-    ];
-
-    /// What is in `self` and not in `allowed`, by its first word.
-    fn beyond(self, allowed: Uses) -> Option<&'static str> {
-        Self::WORDS.iter().find(|(u, _)| self.0 & u.0 != 0 && allowed.0 & u.0 == 0).map(|(_, word)| *word)
-    }
-}
-
-impl std::ops::BitOr for Uses {
-    type Output = Uses;
-    fn bitor(self, other: Uses) -> Uses {
-        Uses(self.0 | other.0)
-    }
-}
-
-impl std::ops::BitOrAssign for Uses {
-    fn bitor_assign(&mut self, other: Uses) {
-        self.0 |= other.0;
-    }
-}
-
 /// Where an expression stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A default of a param, a weight.
     Constant,
-    Applies,
-    Gate,
-    Queue,
-    Group,
-    PolicyLet,
-    PolicyDef,
+    /// A def of the file.
     FileDef,
-    Prefilter,
-    Filter,
-    Score,
-    Permit,
+    /// In a statement of the policy; a `let` is one of the policy here, not of a block.
+    In(StatementId),
 }
 
 impl Place {
-    /// What may be looked at here.
-    fn sees(self) -> Uses {
-        let pod = Uses::POD | Uses::NS;
-        let cluster = pod | Uses::NODES | Uses::PODS | Uses::NOMINATED | Uses::GROUPS | Uses::NOW;
+    /// The names that are seen here.
+    fn sees(self) -> Names {
         match self {
-            Place::Constant | Place::FileDef => Uses::NONE,
-            Place::Applies => pod,
-            Place::Gate => pod | Uses::NOW,
-            Place::Queue => pod | Uses::GROUPS,
-            Place::Group => pod,
-            Place::PolicyLet | Place::Prefilter => cluster,
-            Place::PolicyDef | Place::Filter | Place::Score | Place::Permit => cluster | Uses::NODE,
+            Place::Constant | Place::FileDef => Names::NONE,
+            Place::In(statement) => statement.def().sees.unwrap_or(Names::NONE),
         }
     }
 
     /// Its name in messages.
-    fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            Place::Constant => "a constant",
-            Place::Applies => "`applies when`",
-            Place::Gate => "`gate`",
-            Place::Queue => "`queue by`",
-            Place::Group => "the condition of a group",
-            Place::PolicyLet => "a let of the policy",
-            Place::PolicyDef => "a def",
-            Place::FileDef => "a def of the file",
-            Place::Prefilter => "`prefilter`",
-            Place::Filter => "`filter`",
-            Place::Score => "`score`",
-            Place::Permit => "`permit`",
+            Place::Constant => "a constant".to_owned(),
+            Place::FileDef => "a def of the file".to_owned(),
+            Place::In(StatementId::Let) => "a let of the policy".to_owned(),
+            Place::In(StatementId::Def) => "a def".to_owned(),
+            Place::In(StatementId::Group) => "the condition of a group".to_owned(),
+            Place::In(statement) => format!("`{}`", statement.def().words),
         }
     }
 }
@@ -182,12 +118,12 @@ pub(super) struct Frame {
     pub world: World,
     pub locals: Vec<Local>,
     pub facts: Facts,
-    pub uses: Uses,
+    pub uses: Names,
 }
 
 impl Frame {
     pub fn new(place: Place, world: World) -> Self {
-        Frame { place, world, locals: Vec::new(), facts: Facts::default(), uses: Uses::NONE }
+        Frame { place, world, locals: Vec::new(), facts: Facts::default(), uses: Names::NONE }
     }
 }
 
@@ -207,11 +143,11 @@ impl<'a> FileItems<'a> {
                 ast::ItemKind::Type(of) => Some((&of.name, DeclKind::Type(of))),
                 ast::ItemKind::Broken(broken) => broken.declares.as_ref().map(|name| (name, DeclKind::Lost)),
                 ast::ItemKind::Use(_) => {
-                    diagnostics.push(not_built(item.span, "`use`"));
+                    diagnostics.push(not_built(item.span, StatementId::Use));
                     None
                 }
                 ast::ItemKind::Except(_) => {
-                    diagnostics.push(not_built(item.span, "`except`"));
+                    diagnostics.push(not_built(item.span, StatementId::Except));
                     None
                 }
                 ast::ItemKind::Policy(_) => None,
@@ -228,8 +164,8 @@ impl<'a> FileItems<'a> {
     }
 }
 
-fn not_built(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::new(&codes::NOT_BUILT, span, format!("{what} is not built yet"))
+fn not_built(span: Span, statement: StatementId) -> Diagnostic {
+    Diagnostic::new(&codes::NOT_BUILT, span, format!("`{}` is not built yet", statement.def().words))
         .with_help("this release refuses it rather than ignoring it; the rest of the file is checked")
 }
 
@@ -263,15 +199,15 @@ pub(super) fn check_unused_items(
 const TYPE_NAMES: [&str; 11] =
     ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
 
-fn root(name: &str) -> Option<(Root, Uses, Type)> {
+fn root(name: &str) -> Option<(Root, Names, Type)> {
     use crate::lang::language::fields::ObjectType::{Namespace, Node, Pod};
     Some(match name {
-        "pod" => (Root::Pod, Uses::POD, Type::Object(Pod)),
-        "ns" => (Root::Namespace, Uses::NS, Type::Object(Namespace)),
-        "node" => (Root::Node, Uses::NODE, Type::Object(Node)),
-        "nodes" => (Root::Nodes, Uses::NODES, Type::Object(Node).list()),
-        "pods" => (Root::Pods, Uses::PODS, Type::Object(Pod).list()),
-        "nominated" => (Root::Nominated, Uses::NOMINATED, Type::Object(Pod).list()),
+        "pod" => (Root::Pod, Names::POD, Type::Object(Pod)),
+        "ns" => (Root::Namespace, Names::NS, Type::Object(Namespace)),
+        "node" => (Root::Node, Names::NODE, Type::Object(Node)),
+        "nodes" => (Root::Nodes, Names::NODES, Type::Object(Node).list()),
+        "pods" => (Root::Pods, Names::PODS, Type::Object(Pod).list()),
+        "nominated" => (Root::Nominated, Names::NOMINATED, Type::Object(Pod).list()),
         _ => return None,
     })
 }
@@ -418,7 +354,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether the place sees these; says it if not.
-    pub(super) fn allow(&mut self, uses: Uses, name: &str, span: Span) -> bool {
+    pub(super) fn allow(&mut self, uses: Names, name: &str, span: Span) -> bool {
         self.uses(uses);
         let place = self.frame.place;
         let Some(word) = uses.beyond(place.sees()) else { return true };
@@ -428,13 +364,17 @@ impl<'a> Checker<'a> {
             format!("`{name}` reads `{word}`, which {} does not see", place.words())
         };
         let help = match (place, word) {
-            (Place::PolicyLet, "node") => "move the let into the block that uses it",
-            (Place::Applies, "node" | "nodes") => "it is decided before a node is looked at: use `filter`",
-            (Place::Applies, _) => "it sees the pod and its namespace only",
-            (Place::Prefilter, _) => "it runs once per pod; what is asked of each node goes into a `filter`",
-            (Place::Queue, _) => "it sees the pod, its namespace and groups only",
-            (Place::Gate, _) => "it sees the pod, its namespace and the clock only",
-            (Place::Group, _) => "a group is kept from the fields of the two pods alone",
+            (Place::In(StatementId::Let), "node") => "move the let into the block that uses it",
+            (Place::In(StatementId::Applies), "node" | "nodes") => {
+                "it is decided before a node is looked at: use `filter`"
+            }
+            (Place::In(StatementId::Applies), _) => "it sees the pod and its namespace only",
+            (Place::In(StatementId::Prefilter), _) => {
+                "it runs once per pod; what is asked of each node goes into a `filter`"
+            }
+            (Place::In(StatementId::Queue), _) => "it sees the pod, its namespace and groups only",
+            (Place::In(StatementId::Gate), _) => "it sees the pod, its namespace and the clock only",
+            (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
             (Place::FileDef, _) => "give it as an argument, or move the def into the policy",
             (Place::Constant, _) => "write a value that is known when the policy is loaded",
             _ => "",
@@ -495,7 +435,7 @@ impl<'a> Checker<'a> {
             }
             State::Group(id) => {
                 let name = self.groups[id.0 as usize].name.clone();
-                if !self.allow(Uses::GROUPS, &name, span) {
+                if !self.allow(Names::GROUPS, &name, span) {
                     return self.unknown(span);
                 }
                 let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
@@ -596,7 +536,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Runs `f` in a frame of its own; gives what it made and what it looked at.
-    pub(super) fn in_frame<R>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> R) -> (R, Uses) {
+    pub(super) fn in_frame<R>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> R) -> (R, Names) {
         let world = self.frame.world;
         let mut frame = Frame::new(place, world);
         if world == World::Narrowed && place != Place::FileDef {
@@ -609,7 +549,7 @@ impl<'a> Checker<'a> {
     }
 
     fn declare_let(&mut self, of: &'a ast::Let) -> State {
-        let (id, uses) = self.in_frame(Place::PolicyLet, |this| this.make_let(of, true));
+        let (id, uses) = self.in_frame(Place::In(StatementId::Let), |this| this.make_let(of, true));
         match id {
             Some(id) => State::Let(id, uses),
             None => State::Failed,
@@ -617,7 +557,7 @@ impl<'a> Checker<'a> {
     }
 
     fn declare_def(&mut self, of: &'a ast::Def, of_file: bool) -> State {
-        let place = if of_file { Place::FileDef } else { Place::PolicyDef };
+        let place = if of_file { Place::FileDef } else { Place::In(StatementId::Def) };
         let (def, uses) = self.in_frame(place, |this| {
             let mut parameters = Vec::with_capacity(of.parameters.len());
             for parameter in &of.parameters {

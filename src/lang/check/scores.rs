@@ -4,6 +4,7 @@ use super::Checker;
 use super::expr::strip;
 use super::scope::{Frame, Place, World};
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
@@ -39,7 +40,7 @@ impl<'a> Checker<'a> {
     pub(super) fn score(&mut self, score: &'a ast::Score, doc: Option<Text>, span: Span) -> Score {
         let weight = score.weight.as_ref().map_or(1, |weight| self.weight(weight));
         let normalize = score.normalize.map_or(Normalize::None, |(normalize, _)| normalize);
-        self.enter(Place::Score);
+        self.enter(Place::In(StatementId::Score));
         let mut gives: Vec<Give> = Vec::new();
         let mut last: Option<Span> = None;
         for statement in &score.block.statements {
@@ -259,7 +260,7 @@ impl<'a> Checker<'a> {
         span: Span,
     ) -> Score {
         let weight = self.weight(&prefer.weight);
-        self.enter(Place::Score);
+        self.enter(Place::In(StatementId::Score));
         let condition = self.condition(&prefer.when);
         self.always(&condition, "every node is preferred", "no node is preferred");
         self.leave();

@@ -6,6 +6,7 @@ use super::facts::Facts;
 use super::scope::{Frame, LocalKind, Place, State, World};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::fields::ObjectType;
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Resolvable, StatementKind, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
@@ -19,7 +20,7 @@ use rustc_hash::FxHashMap;
 impl<'a> Checker<'a> {
     /// `applies when`, first, because what it says narrows everything else.
     pub(super) fn applies(&mut self, policy: &'a ast::Policy, result: &mut Policy) {
-        self.frame = Frame::new(Place::Applies, World::Raw);
+        self.frame = Frame::new(Place::In(StatementId::Applies), World::Raw);
         let mut filed = false;
         let mut first = None;
         for statement in &policy.statements {
@@ -183,7 +184,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Group(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
-                    self.enter(Place::Gate);
+                    self.enter(Place::In(StatementId::Gate));
                     let condition = self.condition(&gate.when);
                     self.always(&condition, "no pod gets into the queue", "the gate keeps nothing");
                     self.assume(&condition, true);
@@ -242,15 +243,29 @@ impl<'a> Checker<'a> {
                     let permit = self.permit(block, statement.span);
                     result.permits.push(permit);
                 }
-                other => self.refused(other, statement.span),
+                StatementKind::Preempt(_)
+                | StatementKind::Ledger(_)
+                | StatementKind::Memo(_)
+                | StatementKind::Reserve(_)
+                | StatementKind::BeforeBind(_)
+                | StatementKind::AfterBind(_)
+                | StatementKind::AfterFailure(_)
+                | StatementKind::Source(_)
+                | StatementKind::Mode(_)
+                | StatementKind::Except(_) => {
+                    if let Some(id) = statement.kind.id() {
+                        self.refused(id, statement.span);
+                    }
+                }
             }
         }
     }
 
-    /// What this release does not have.
-    fn refused(&mut self, statement: &StatementKind, span: Span) {
-        let first_line = Span { end: span.start + statement.word().len() as u32, ..span };
-        self.not_built(first_line, format_args!("`{}`", statement.word()));
+    /// A statement that this release does not have.
+    fn refused(&mut self, statement: StatementId, span: Span) {
+        let words = statement.def().words;
+        let at_words = Span { end: span.start + words.len() as u32, ..span };
+        self.not_built(at_words, format_args!("`{words}`"));
     }
 
     fn once(&mut self, names: &mut FxHashMap<Text, Span>, name: &ast::Name, what: &str) {
@@ -358,7 +373,7 @@ impl<'a> Checker<'a> {
     pub(super) fn declare_group(&mut self, of: &'a ast::Group) -> State {
         let world = self.frame.world;
         self.frame.world = World::Raw;
-        let ((condition, slot), _) = self.in_frame(Place::Group, |this| {
+        let ((condition, slot), _) = self.in_frame(Place::In(StatementId::Group), |this| {
             let ty = Type::Object(ObjectType::Pod);
             let slot = this.add_variable(
                 &of.variable.text,
@@ -521,7 +536,7 @@ impl<'a> Checker<'a> {
     // ---- statements
 
     fn queue(&mut self, keys: &'a [ast::QueueKey], span: Span) -> Queue {
-        self.frame = Frame::new(Place::Queue, World::Raw);
+        self.frame = Frame::new(Place::In(StatementId::Queue), World::Raw);
         let mut made = Vec::with_capacity(keys.len());
         for key in keys {
             let value = self.expr(&key.value, None);
@@ -537,7 +552,7 @@ impl<'a> Checker<'a> {
     }
 
     fn prefilter(&mut self, block: &'a ast::Block) -> Vec<PrefilterStatement> {
-        self.enter(Place::Prefilter);
+        self.enter(Place::In(StatementId::Prefilter));
         let mut made = Vec::new();
         for statement in &block.statements {
             match &statement.kind {
@@ -601,8 +616,9 @@ impl<'a> Checker<'a> {
                 }
             }
             kind => {
-                let word = Span { end: span.start + kind.word().len() as u32, ..span };
-                self.not_built(word, format_args!("`{}`", kind.word()));
+                if let Some(id) = kind.id() {
+                    self.refused(id, span);
+                }
             }
         }
     }
@@ -633,7 +649,7 @@ impl<'a> Checker<'a> {
     }
 
     fn filter(&mut self, policy: &ast::Policy, filter: &'a ast::Filter) -> Vec<Check> {
-        self.enter(Place::Filter);
+        self.enter(Place::In(StatementId::Filter));
         let mut checks = Vec::new();
         for statement in &filter.block.statements {
             match &statement.kind {

@@ -3,6 +3,7 @@
 use super::Checker;
 use super::scope::{DeclKind, Place, State};
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
@@ -14,7 +15,7 @@ const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn permit(&mut self, block: &'a ast::Block, span: Span) -> Permit {
-        self.enter(Place::Permit);
+        self.enter(Place::In(StatementId::Permit));
         let (mut checks, mut waits) = (Vec::new(), Vec::new());
         for statement in &block.statements {
             match &statement.kind {

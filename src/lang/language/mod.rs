@@ -1,5 +1,6 @@
-//! The tables of the language: functions and fields. Checker, evaluators, docs and help read the same rows.
+//! The tables of the language: statements, functions, macros and fields. All later stages, docs and help read them.
 
 pub mod fields;
 pub mod functions;
 pub mod macros;
+pub mod statements;

@@ -7,6 +7,7 @@
 //! Why so long: one type a kind of statement and expression, in the order of the grammar; there is no code in it.
 
 use crate::diag::{SourceId, Span};
+use crate::lang::language::statements::StatementId;
 use std::sync::Arc;
 
 /// Text of names and strings; a copy is a count.
@@ -199,34 +200,34 @@ pub enum StatementKind {
 }
 
 impl StatementKind {
-    /// The words it begins with, as the language writes them.
-    pub fn word(&self) -> &str {
-        match self {
-            StatementKind::Applies(_) => "applies when",
-            StatementKind::Gate(_) => "gate",
-            StatementKind::Queue(_) => "queue by",
-            StatementKind::Prefilter(_) => "prefilter",
-            StatementKind::Filter(_) => "filter",
-            StatementKind::Score(_) => "score",
-            StatementKind::Prefer(_) => "prefer",
-            StatementKind::Permit(_) => "permit",
-            StatementKind::Let(_) => "let",
-            StatementKind::Def(_) => "def",
-            StatementKind::Type(_) => "type",
-            StatementKind::Param(_) => "param",
-            StatementKind::Group(_) => "group",
-            StatementKind::Preempt(_) => "preempt",
-            StatementKind::Ledger(_) => "ledger",
-            StatementKind::Memo(_) => "memo",
-            StatementKind::Reserve(_) => "reserve",
-            StatementKind::BeforeBind(_) => "before bind",
-            StatementKind::AfterBind(_) => "after bind",
-            StatementKind::AfterFailure(_) => "after failure",
-            StatementKind::Source(_) => "source",
-            StatementKind::Mode(_) => "mode",
-            StatementKind::Except(_) => "except",
-            StatementKind::Broken(broken) => &broken.word,
-        }
+    /// Its row in the table of statements; none for what could not be read.
+    pub fn id(&self) -> Option<StatementId> {
+        Some(match self {
+            StatementKind::Applies(_) => StatementId::Applies,
+            StatementKind::Gate(_) => StatementId::Gate,
+            StatementKind::Queue(_) => StatementId::Queue,
+            StatementKind::Prefilter(_) => StatementId::Prefilter,
+            StatementKind::Filter(_) => StatementId::Filter,
+            StatementKind::Score(_) => StatementId::Score,
+            StatementKind::Prefer(_) => StatementId::Prefer,
+            StatementKind::Permit(_) => StatementId::Permit,
+            StatementKind::Let(_) => StatementId::Let,
+            StatementKind::Def(_) => StatementId::Def,
+            StatementKind::Type(_) => StatementId::Type,
+            StatementKind::Param(_) => StatementId::Param,
+            StatementKind::Group(_) => StatementId::Group,
+            StatementKind::Preempt(_) => StatementId::Preempt,
+            StatementKind::Ledger(_) => StatementId::Ledger,
+            StatementKind::Memo(_) => StatementId::Memo,
+            StatementKind::Reserve(_) => StatementId::Reserve,
+            StatementKind::BeforeBind(_) => StatementId::BeforeBind,
+            StatementKind::AfterBind(_) => StatementId::AfterBind,
+            StatementKind::AfterFailure(_) => StatementId::AfterFailure,
+            StatementKind::Source(_) => StatementId::Source,
+            StatementKind::Mode(_) => StatementId::Mode,
+            StatementKind::Except(_) => StatementId::Except,
+            StatementKind::Broken(_) => return None,
+        })
     }
 
     /// The block of a statement that has one.
@@ -328,29 +329,33 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// The word it begins with.
-    pub fn word(&self) -> &str {
-        match self {
-            BlockKind::Let(_) => "let",
-            BlockKind::Require(_) => "require",
-            BlockKind::Reject(_) => "reject",
-            BlockKind::Only(_) => "only nodes",
-            BlockKind::Give(_) => "give",
-            BlockKind::Wait(_) => "wait",
-            BlockKind::Mode(_) => "mode",
-            BlockKind::Except(_) => "except",
-            BlockKind::Victim(_) => "victim",
-            BlockKind::Protect(_) => "protect",
-            BlockKind::Never(_) => "never",
-            BlockKind::Guard(_) => "guard",
-            BlockKind::Add(_) => "add",
-            BlockKind::Write(write) => write.verb.word(),
-            BlockKind::Event(_) => "event",
-            BlockKind::Remember(_) => "remember",
-            BlockKind::Release(_) => "release",
-            BlockKind::Activate(_) => "activate",
-            BlockKind::Broken(broken) => &broken.word,
-        }
+    /// Its row in the table of statements; none for what could not be read.
+    pub fn id(&self) -> Option<StatementId> {
+        Some(match self {
+            BlockKind::Let(_) => StatementId::Let,
+            BlockKind::Require(_) => StatementId::Require,
+            BlockKind::Reject(_) => StatementId::Reject,
+            BlockKind::Only(_) => StatementId::Only,
+            BlockKind::Give(_) => StatementId::Give,
+            BlockKind::Wait(_) => StatementId::Wait,
+            BlockKind::Mode(_) => StatementId::Mode,
+            BlockKind::Except(_) => StatementId::Except,
+            BlockKind::Victim(_) => StatementId::Victim,
+            BlockKind::Protect(_) => StatementId::Protect,
+            BlockKind::Never(_) => StatementId::Never,
+            BlockKind::Guard(_) => StatementId::Guard,
+            BlockKind::Add(_) => StatementId::Add,
+            BlockKind::Write(write) => match write.verb {
+                WriteVerb::Annotate => StatementId::Annotate,
+                WriteVerb::Label => StatementId::Label,
+                WriteVerb::Patch => StatementId::Patch,
+            },
+            BlockKind::Event(_) => StatementId::Event,
+            BlockKind::Remember(_) => StatementId::Remember,
+            BlockKind::Release(_) => StatementId::Release,
+            BlockKind::Activate(_) => StatementId::Activate,
+            BlockKind::Broken(_) => return None,
+        })
     }
 }
 
@@ -645,17 +650,6 @@ pub enum WriteVerb {
     Label,
     /// Any part of the object.
     Patch,
-}
-
-impl WriteVerb {
-    /// The word it is written with.
-    pub fn word(self) -> &'static str {
-        match self {
-            WriteVerb::Annotate => "annotate",
-            WriteVerb::Label => "label",
-            WriteVerb::Patch => "patch",
-        }
-    }
 }
 
 /// `event X normal|warning "Reason" "text" [when C]`

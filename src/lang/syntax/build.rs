@@ -8,6 +8,7 @@ use super::Rule;
 pub(super) use super::nodes::Node;
 use super::nodes::Nodes;
 use crate::diag::{Code, Diagnostic, Source, SourceId, Span, codes};
+use crate::lang::language::statements::{Naming, beginning_with};
 use crate::lang::syntax::ast::*;
 use crate::lang::syntax::tokens::{Kind, Scan, Token};
 
@@ -435,7 +436,9 @@ impl<'a> Builder<'a> {
             match part.rule() {
                 Rule::lbrace => start = start.or(Some(self.place(&part).start as usize)),
                 Rule::rbrace => end = self.place(&part).end as usize,
-                rule if is_block_statement(rule) && start.is_some() => {
+                Rule::semicolon => {}
+                // Before the `{` is the head of the statement.
+                _ if start.is_some() => {
                     let statement = self.block_statement(part);
                     statements.push(statement);
                 }
@@ -648,23 +651,11 @@ impl<'a> Builder<'a> {
     fn broken(&self, pair: &Node<'_>) -> Broken {
         let text = pair.text();
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-        let declares = matches!(
-            pair.rule(),
-            Rule::let_
-                | Rule::def
-                | Rule::typedef
-                | Rule::param
-                | Rule::group
-                | Rule::source
-                | Rule::ledger
-                | Rule::memo
-        );
+        let word = text.get(..end).unwrap_or("");
+        let declares = beginning_with(word).any(|id| id.def().naming == Naming::Declares);
         let mut inner = pair.parts();
         let name = if declares { inner.find(|part| part.rule() == Rule::ident) } else { None };
-        Broken {
-            word: Text::from(text.get(..end).unwrap_or("")),
-            declares: name.map(|name| self.name(&name)),
-        }
+        Broken { word: Text::from(word), declares: name.map(|name| self.name(&name)) }
     }
 
     /// The word token that stands at a place, if it is one.
@@ -684,28 +675,4 @@ struct Parts {
     string: Option<StringLiteral>,
     date: Option<Name>,
     rule_name: Option<Name>,
-}
-
-fn is_block_statement(rule: Rule) -> bool {
-    matches!(
-        rule,
-        Rule::let_
-            | Rule::mode
-            | Rule::except_
-            | Rule::require
-            | Rule::reject
-            | Rule::only
-            | Rule::give
-            | Rule::add
-            | Rule::victim
-            | Rule::protect
-            | Rule::never
-            | Rule::guard
-            | Rule::wait
-            | Rule::write
-            | Rule::event
-            | Rule::remember
-            | Rule::release
-            | Rule::activate
-    )
 }

@@ -2,6 +2,7 @@
 //!
 //! Called by `recover` with pest's error, which names the rules that were tried at the furthest place.
 
+use crate::lang::language::statements::{STATEMENTS, beginning_with};
 use crate::lang::syntax::Rule;
 use pest::error::{Error, ErrorVariant, InputLocation};
 
@@ -15,7 +16,7 @@ pub(in crate::lang::syntax) struct Expected {
     /// Marks in backticks and kinds of things, such as "a name".
     things: Vec<String>,
     /// Words that begin statements.
-    statements: Vec<String>,
+    statements: Vec<&'static str>,
     /// An operator may stand here, so an expression has just ended.
     pub(in crate::lang::syntax) operator: bool,
     /// A text in double quotes.
@@ -45,10 +46,12 @@ impl Expected {
         {
             expected.operator = false;
         }
-        for list in [&mut expected.words, &mut expected.things, &mut expected.statements] {
+        for list in [&mut expected.words, &mut expected.things] {
             list.sort_unstable();
             list.dedup();
         }
+        expected.statements.sort_unstable();
+        expected.statements.dedup();
         expected
     }
 
@@ -69,17 +72,12 @@ impl Expected {
         if parts.is_empty() || parts.len() > 8 {
             return None;
         }
-        let last = parts.pop()?;
-        Some(if parts.is_empty() {
-            format!("expected {last}")
-        } else {
-            format!("expected {} or {last}", parts.join(", "))
-        })
+        Some(format!("expected {}", joined(&parts, "or")))
     }
 
     /// All words of the language that may stand here.
     pub(in crate::lang::syntax) fn all_words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().chain(&self.statements).map(String::as_str)
+        self.words.iter().map(String::as_str).chain(self.statements.iter().copied())
     }
 
     /// Whether this mark, written as in "`{`", is all that could have stood here.
@@ -161,76 +159,38 @@ impl Expected {
             Rule::assign => self.thing("`=`"),
             Rule::dotdot => self.thing("`..`"),
             Rule::all_pods => self.words.push("to all pods".to_owned()),
-            Rule::policy
-            | Rule::use_
-            | Rule::typedef
-            | Rule::def
-            | Rule::except_item
-            | Rule::let_
-            | Rule::applies
-            | Rule::gate
-            | Rule::queue
-            | Rule::prefilter
-            | Rule::filter
-            | Rule::score
-            | Rule::prefer
-            | Rule::preempt
-            | Rule::ledger
-            | Rule::memo
-            | Rule::permit
-            | Rule::reserve
-            | Rule::before
-            | Rule::after
-            | Rule::param
-            | Rule::group
-            | Rule::source
-            | Rule::mode
-            | Rule::except_
-            | Rule::require
-            | Rule::reject
-            | Rule::only
-            | Rule::give
-            | Rule::add
-            | Rule::victim
-            | Rule::protect
-            | Rule::never
-            | Rule::guard
-            | Rule::wait
-            | Rule::write
-            | Rule::event
-            | Rule::remember
-            | Rule::release
-            | Rule::activate => {
-                let word = word(rule);
-                self.statements.push(match word.as_str() {
-                    "typedef" => "type".to_owned(),
-                    "except_item" => "except".to_owned(),
-                    "write" => "annotate".to_owned(),
-                    _ => word,
-                });
-            }
+            Rule::except_item => self.statements.push("except"),
             Rule::true_ | Rule::false_ | Rule::null_ | Rule::none_ | Rule::list | Rule::paren => {
                 self.expression = true;
                 self.thing("an expression");
             }
             _ => {
-                let word = word(rule);
-                let word = word.strip_prefix("by_").unwrap_or(&word).to_owned();
-                let word = if word == "to" { "to all pods".to_owned() } else { word };
-                if crate::lang::syntax::recovery::segments::STATEMENTS.contains(&word.as_str())
-                    || crate::lang::syntax::recovery::segments::in_blocks(&word)
-                {
-                    self.statements.push(word);
-                } else {
-                    self.words.push(word);
+                let name = format!("{rule:?}");
+                let statement = STATEMENTS.iter().map(|id| id.def()).find(|def| def.rule == name);
+                match statement {
+                    Some(def) => self.statements.push(def.word()),
+                    None => self.token(&name),
                 }
             }
         }
     }
+
+    /// A rule that reads one word is named after it: `k_when`, `by_max`.
+    fn token(&mut self, rule: &str) {
+        let word = rule.strip_prefix("k_").or(rule.strip_prefix("by_")).unwrap_or(rule).trim_end_matches('_');
+        match beginning_with(word).next() {
+            Some(id) => self.statements.push(id.def().word()),
+            None if word == "to" => self.words.push("to all pods".to_owned()),
+            None => self.words.push(word.to_owned()),
+        }
+    }
 }
 
-/// The word of a rule: `k_when` and `let_` are named by what they read.
-fn word(rule: Rule) -> String {
-    let name = format!("{rule:?}");
-    name.strip_prefix("k_").unwrap_or(&name).trim_end_matches('_').to_owned()
+/// "a, b or c".
+pub(in crate::lang::syntax) fn joined(words: &[String], joint: &str) -> String {
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} {joint} {last}", rest.join(", ")),
+        None => String::new(),
+    }
 }

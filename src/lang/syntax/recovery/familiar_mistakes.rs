@@ -4,9 +4,11 @@
 //! the first that knows the mistake reports it.
 
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::statements::{CLAUSES, Naming, RESERVED, beginning_with};
 use crate::lang::syntax::build::Builder;
 use crate::lang::syntax::literal;
 use crate::lang::syntax::recovery::expected::Expected;
+use crate::lang::syntax::recovery::segments::{block_of, in_blocks};
 use crate::lang::syntax::tokens::{Kind, Token};
 
 /// Reports a mistake that is known by name. `tokens` are those of the statement, `at` the one that the
@@ -264,21 +266,20 @@ fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected
     let statement =
         at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before))?;
     let token = tokens.get(at).filter(|token| token.kind == Kind::Word && expected.only("`{`"))?;
-    matches!(statement, "permit" | "prefilter" | "reserve").then(|| {
+    let nameless =
+        block_of(statement).is_some_and(|id| id.def().words == statement && id.def().naming == Naming::None);
+    nameless.then(|| {
         let help = format!("write `{statement} {{ … }}`; it is called after its policy");
         Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{statement}` has no name"))
             .with_help(help)
     })
 }
 
-/// Words that begin a part of a statement.
-const CLAUSES: [&str; 9] =
-    ["weight", "normalize", "reversed", "when", "with", "else", "until", "resolvable", "unresolvable"];
-
 /// A part of a statement that stands there already: `give 1 when a when b`.
 fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
     let token = tokens.get(at)?;
-    let word = builder.word(token).filter(|word| CLAUSES.contains(word))?;
+    let word = builder.word(token)?;
+    let clause = CLAUSES.iter().find(|clause| clause.word == word && !clause.twice.is_empty())?;
     let mut depth = 0usize;
     for earlier in tokens.get(..at)?.iter().rev() {
         match text(builder, earlier) {
@@ -287,20 +288,15 @@ fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> 
             "(" | "[" | "{" => depth -= 1,
             known if depth == 0 && known == word => {
                 let message = format!("`{word}` stands twice in this statement");
-                let help = match word {
-                    "when" | "until" => "join the conditions with `&&` or `||`",
-                    "with" => "write all values into one `with { … }`",
-                    _ => "keep one of them",
-                };
                 return Some(
                     Diagnostic::new(&codes::DUPLICATE_CLAUSE, place(builder, token), message)
                         .with_place(place(builder, earlier), "here already")
-                        .with_help(help),
+                        .with_help(clause.twice),
                 );
             }
             // Another statement: what stands before it does not belong to this one.
             ";" if depth == 0 => return None,
-            known if depth == 0 && crate::lang::syntax::recovery::segments::in_blocks(known) => return None,
+            known if depth == 0 && in_blocks(known) => return None,
             _ => {}
         }
     }
@@ -320,7 +316,7 @@ fn reserved(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expec
     }
     let before = at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before));
     let declared =
-        matches!(before, Some("let" | "def" | "param" | "group" | "type" | "memo" | "ledger" | "source"));
+        before.is_some_and(|word| beginning_with(word).any(|id| id.def().naming == Naming::Declares));
     (RESERVED.contains(&word) && expected.name && declared).then(|| {
         Diagnostic::new(&codes::RESERVED_NAME, span, format!("`{word}` is a reserved word"))
             .with_help("take another name")
@@ -333,28 +329,3 @@ pub(in crate::lang::syntax) fn no_if(span: Span) -> Diagnostic {
         "a condition stands behind: `reject \"…\" when E`, `give E when C`; a choice is `C ? a : b`",
     )
 }
-
-const RESERVED: [&str; 22] = [
-    "true",
-    "false",
-    "null",
-    "none",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];

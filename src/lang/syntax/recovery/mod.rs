@@ -13,10 +13,12 @@ use super::build::Builder;
 use super::nodes::Nodes;
 use super::{Grammar, Rule};
 use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::lang::language::statements::{Home, Naming, STATEMENTS, StatementId};
 use crate::lang::syntax::ast::*;
 use crate::lang::syntax::recovery::expected::Expected;
 use crate::lang::syntax::recovery::segments::{
-    BLOCKS, Body, ITEMS, Piece, STATEMENTS, block_statement_starts, body_of_policy, in_blocks, items, opening,
+    Body, Piece, block_of, block_statement_starts, body_of_policy, in_blocks, in_files, in_language,
+    in_policies, items, opening, words_in,
 };
 use crate::lang::syntax::tokens::Kind;
 use pest::Parser as _;
@@ -98,7 +100,8 @@ fn piece_span(builder: &Builder<'_>, piece: &Piece) -> Span {
 fn broken(builder: &Builder<'_>, piece: &Piece) -> Broken {
     let next = builder.word_at(piece.start + 1);
     let word = builder.token_text(piece.start);
-    let known = ["let", "def", "param", "group", "type", "memo", "ledger", "source"];
+    let declaring = STATEMENTS.iter().map(|id| id.def()).filter(|def| def.naming == Naming::Declares);
+    let known: Vec<&str> = declaring.map(|def| def.word()).collect();
     let meant = if known.contains(&word) { Some(word) } else { suggest::nearest(word, known) };
     let declares = next
         .filter(|_| meant.is_some())
@@ -109,7 +112,8 @@ fn broken(builder: &Builder<'_>, piece: &Piece) -> Broken {
 fn item(builder: &mut Builder<'_>, piece: &Piece) -> Item {
     let span = piece_span(builder, piece);
     let word = builder.word_at(piece.start).unwrap_or("");
-    if word == "policy" || (!ITEMS.contains(&word) && suggest::nearest(word, ITEMS) == Some("policy")) {
+    let nearest = || suggest::nearest(word, words_in(Home::File));
+    if word == "policy" || (!in_files(word) && nearest() == Some("policy")) {
         return policy(builder, piece, span);
     }
     let result = read(builder, piece, "", |builder, pair| match pair.rule() {
@@ -119,7 +123,7 @@ fn item(builder: &mut Builder<'_>, piece: &Piece) -> Item {
     match result {
         Ok(Some(item)) => return item,
         Ok(None) => misplaced_item(builder, piece),
-        Err(error) if ITEMS.contains(&word) => explain(builder, piece, &error),
+        Err(error) if in_files(word) => explain(builder, piece, &error),
         Err(_) => misplaced_item(builder, piece),
     }
     Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span }
@@ -131,11 +135,11 @@ fn misplaced_item(builder: &mut Builder<'_>, piece: &Piece) {
     let text = builder.token_text(piece.start);
     let diagnostic = if builder.word_at(piece.start).is_none() {
         stray(span, text)
-    } else if STATEMENTS.contains(&text) || in_blocks(text) {
+    } else if in_language(text) {
         Diagnostic::new(&codes::MISPLACED_STATEMENT, span, format!("`{text}` stands outside of a policy"))
             .with_help("write `policy NAME { … }` around it")
     } else {
-        unknown(span, text, "a file", &ITEMS)
+        unknown(span, text, "a file", &words_in(Home::File))
     };
     report(builder, piece, diagnostic);
 }
@@ -164,17 +168,14 @@ fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic 
         None if allowed.len() > 10 => diagnostic.with_help(format!(
             "{place} has statements such as `applies when`, `filter`, `score`, `let` and `param`"
         )),
-        None => diagnostic.with_help(format!("{place} has {}", list(allowed))),
+        None => diagnostic.with_help(format!("{place} has {}", quoted(allowed, "and"))),
     }
 }
 
-fn list(words: &[&str]) -> String {
+/// Words in backticks, with `and` or `or` before the last one.
+fn quoted(words: &[&str], joint: &str) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-        None => String::new(),
-    }
+    expected::joined(&words, joint)
 }
 
 /// Reports unless a quote or comment without an end in the piece explains it already.
@@ -194,7 +195,7 @@ fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
     let mut policy = None;
     if builder.word_at(piece.start) != Some("policy") {
         let word = builder.token_text(piece.start);
-        let diagnostic = unknown(builder.span_of(piece.start), word, "a file", &ITEMS);
+        let diagnostic = unknown(builder.span_of(piece.start), word, "a file", &words_in(Home::File));
         report(builder, &head, diagnostic);
     } else {
         let result = if body.open {
@@ -263,7 +264,7 @@ fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement 
         let kind = StatementKind::Broken(broken(builder, piece));
         Statement { doc: None, kind, span }
     };
-    if !STATEMENTS.contains(&word) || word == "policy" {
+    if !in_policies(word) {
         let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
         let diagnostic = match builder.word_at(piece.start) {
             None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
@@ -273,20 +274,15 @@ fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement 
                     .with_help("write it behind the `}` of the other one")
             }
             Some(word) if in_blocks(word) => {
-                let homes: Vec<&str> = BLOCKS
-                    .iter()
-                    .filter(|(_, words)| words.contains(&word))
-                    .map(|(block, _)| *block)
-                    .collect();
                 let span = builder.span_of(piece.start);
                 Diagnostic::new(
                     &codes::MISPLACED_STATEMENT,
                     span,
                     format!("`{word}` stands outside of a block"),
                 )
-                .with_help(format!("it belongs into {}", list_or(&homes)))
+                .with_help(format!("it belongs in {}", quoted(&homes_of(word), "or")))
             }
-            Some(word) => unknown(builder.span_of(piece.start), word, "a policy", &STATEMENTS),
+            Some(word) => unknown(builder.span_of(piece.start), word, "a policy", &words_in(Home::Policy)),
             None => Diagnostic::new(
                 &codes::SYNTAX,
                 builder.span_of(piece.start),
@@ -300,7 +296,7 @@ fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement 
         report(builder, piece, diagnostic);
         return fail(builder);
     }
-    let is_block = BLOCKS.iter().any(|(block, _)| *block == word);
+    let is_block = block_of(word).is_some();
     if !(is_block && lost) {
         match read(builder, piece, "", |builder, pair| builder.statement(pair)) {
             Ok(statement) => return statement,
@@ -314,13 +310,10 @@ fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement 
     block(builder, piece, true, None).unwrap_or_else(|| fail(builder))
 }
 
-fn list_or(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
-    }
+/// The statements in whose blocks a word may stand.
+fn homes_of(word: &str) -> Vec<&'static str> {
+    let stands = |block: &&StatementId| words_in(Home::Block(**block)).contains(&word);
+    STATEMENTS.iter().filter(stands).map(|block| block.def().words).collect()
 }
 
 /// The `=` of `if x = "a"`, reported beside the `if`.
@@ -349,8 +342,8 @@ fn block(
     error: Option<&Error<Rule>>,
 ) -> Option<Statement> {
     let word = builder.token_text(piece.start);
-    let allowed = BLOCKS.iter().find(|(block, _)| *block == word).map_or(&[] as &[&str], |(_, words)| words);
-    let Some(open) = opening(builder, piece, allowed) else {
+    let allowed = block_of(word).map(|block| words_in(Home::Block(block))).unwrap_or_default();
+    let Some(open) = opening(builder, piece, &allowed) else {
         match error {
             Some(error) => explain(builder, piece, error),
             None => {
@@ -396,7 +389,7 @@ fn block(
     for (index, &start) in starts.iter().enumerate() {
         let end = starts.get(index + 1).copied().unwrap_or(last).max(start);
         let part = Piece { start, end, word: builder.token_text(start).to_owned() };
-        let statement = block_statement(builder, &part, word, allowed);
+        let statement = block_statement(builder, &part, word, &allowed);
         inner.push(statement);
     }
     match close {
@@ -443,15 +436,15 @@ fn block_statement(
         let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
         let diagnostic = match builder.word_at(piece.start) {
             None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
-            Some(word) if in_blocks(word) || STATEMENTS.contains(&word) => Diagnostic::new(
+            Some(word) if in_language(word) => Diagnostic::new(
                 &codes::MISPLACED_STATEMENT,
                 span,
                 format!("`{word}` has no meaning in `{block}`"),
             )
-            .with_help(format!("`{block}` has {}", list(allowed))),
+            .with_help(format!("`{block}` has {}", quoted(allowed, "and"))),
             Some(word) => unknown(span, word, &format!("`{block}`"), allowed),
             None => Diagnostic::new(&codes::SYNTAX, span, format!("`{word}` is not expected here"))
-                .with_label(format!("expected {}", list_or(allowed))),
+                .with_label(format!("expected {}", quoted(allowed, "or"))),
         };
         if word == "if" {
             lone_equals(builder, piece);

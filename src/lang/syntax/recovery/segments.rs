@@ -4,87 +4,60 @@
 //! stand side by side, so a word behind an operand begins something.
 
 use crate::diag::Span;
+use crate::lang::language::statements::{CLAUSES, Home, StatementId, beginning_with, statements_in};
 use crate::lang::syntax::build::Builder;
 use crate::lang::syntax::tokens::{Kind, Token};
 use crate::lang::syntax::{Grammar, Rule};
 use pest::Parser as _;
 
-/// Words that begin an item of a file.
-pub(in crate::lang::syntax) const ITEMS: [&str; 5] = ["policy", "def", "type", "use", "except"];
+/// Words of operators, ours and those of other languages: a statement does not begin at them.
+const OPERATOR_WORDS: [&str; 7] = ["in", "matches", "none", "and", "or", "not", "is"];
 
-/// Words that begin a statement of a policy.
-pub(in crate::lang::syntax) const STATEMENTS: [&str; 23] = [
-    "applies",
-    "gate",
-    "queue",
-    "prefilter",
-    "filter",
-    "score",
-    "prefer",
-    "preempt",
-    "ledger",
-    "memo",
-    "permit",
-    "reserve",
-    "before",
-    "after",
-    "let",
-    "type",
-    "def",
-    "param",
-    "group",
-    "source",
-    "mode",
-    "except",
-    "policy",
-];
+/// Whether a word begins an item of a file.
+pub(in crate::lang::syntax) fn in_files(word: &str) -> bool {
+    beginning_with(word).any(|id| id.def().stands_in(Home::File))
+}
 
-/// Blocks and what may stand in them.
-pub(in crate::lang::syntax) const BLOCKS: [(&str, &[&str]); 9] = [
-    ("prefilter", &["let", "reject", "only"]),
-    ("filter", &["let", "require", "reject", "mode", "except"]),
-    ("score", &["let", "give", "mode", "except"]),
-    ("preempt", &["let", "victim", "protect", "never", "guard"]),
-    ("ledger", &["let", "add"]),
-    ("permit", &["let", "reject", "wait", "mode", "except"]),
-    ("reserve", &["let", "reject", "annotate", "label", "patch"]),
-    ("before", &["let", "annotate", "label", "patch"]),
-    ("after", &["let", "annotate", "label", "patch", "event", "remember", "release", "activate"]),
-];
-
-/// Words that continue a statement or an expression, so that none begins at them.
-pub(in crate::lang::syntax) const CONTINUING: [&str; 26] = [
-    "when",
-    "else",
-    "until",
-    "with",
-    "missing",
-    "where",
-    "by",
-    "ttl",
-    "weight",
-    "normalize",
-    "reversed",
-    "for",
-    "in",
-    "matches",
-    "and",
-    "or",
-    "not",
-    "is",
-    "asc",
-    "desc",
-    "resolvable",
-    "unresolvable",
-    "because",
-    "skip",
-    "none",
-    "to",
-];
+/// Whether a word begins a statement of a policy.
+pub(in crate::lang::syntax) fn in_policies(word: &str) -> bool {
+    beginning_with(word).any(|id| id.def().stands_in(Home::Policy))
+}
 
 /// Whether a word begins a statement of some block.
 pub(in crate::lang::syntax) fn in_blocks(word: &str) -> bool {
-    BLOCKS.iter().any(|(_, words)| words.contains(&word))
+    beginning_with(word).any(|id| id.def().stands_in_a_block())
+}
+
+/// Whether a word begins any statement.
+pub(in crate::lang::syntax) fn in_language(word: &str) -> bool {
+    beginning_with(word).next().is_some()
+}
+
+/// The words that begin a statement of a place, each once, in the order of the table.
+pub(in crate::lang::syntax) fn words_in(home: Home) -> Vec<&'static str> {
+    let mut words: Vec<&str> = Vec::new();
+    for word in statements_in(home).map(|id| id.def().word()) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// The statement with a block that a word begins. Those of one word take the same statements.
+pub(in crate::lang::syntax) fn block_of(word: &str) -> Option<StatementId> {
+    beginning_with(word).find(|id| id.has_block())
+}
+
+/// Whether a word continues a statement or an expression, so that none begins at it.
+pub(in crate::lang::syntax) fn continues(word: &str) -> bool {
+    OPERATOR_WORDS.contains(&word) || word == "skip" || CLAUSES.iter().any(|clause| clause.word == word)
+}
+
+/// Whether a word of a clause may end a statement.
+fn ends_a_clause(word: &str) -> bool {
+    let value = CLAUSES.iter().any(|clause| clause.values.contains(&word)) && !in_language(word);
+    value || CLAUSES.iter().any(|clause| clause.word == word && clause.syntax == word)
 }
 
 /// Whether a number with letters is one of the language.
@@ -155,9 +128,8 @@ impl<'a> Builder<'a> {
             Some(Kind::Word) => {
                 let word = self.token_text(before);
                 let dotted = before.checked_sub(1).is_some_and(|at| self.token_text(at) == ".");
-                let ends = matches!(word, "reversed" | "skip" | "error" | "none" | "max" | "minmax");
-                let keyword = STATEMENTS.contains(&word) || in_blocks(word) || CONTINUING.contains(&word);
-                dotted || ends || !keyword
+                let keyword = in_language(word) || continues(word);
+                dotted || ends_a_clause(word) || !keyword
             }
             None => false,
         }
@@ -166,7 +138,7 @@ impl<'a> Builder<'a> {
     /// Whether what follows a word of a statement does not show that the word is a name here.
     pub(in crate::lang::syntax) fn starts_here(&self, at: usize, word: &str) -> bool {
         let next = self.token_text(at + 1);
-        let expression_follows = matches!(word, "require" | "give" | "guard" | "add" | "wait");
+        let expression_follows = beginning_with(word).any(|id| id.def().expression_first);
         match self.token(at + 1).map(|token| token.kind) {
             Some(Kind::Word) => !matches!(next, "in" | "matches" | "and" | "or"),
             Some(Kind::String | Kind::Number) => true,
@@ -181,7 +153,7 @@ impl<'a> Builder<'a> {
     /// Whether a statement of a word that we do not know begins here: two operands never stand side by side.
     pub(in crate::lang::syntax) fn unknown_starts(&self, at: usize) -> bool {
         let Some(word) = self.word_at(at) else { return false };
-        if CONTINUING.contains(&word) {
+        if continues(word) {
             return false;
         }
         let next = self.token(at + 1);
@@ -208,12 +180,12 @@ pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Piece> {
     let count = builder.scan.tokens.len();
     for at in 0..count {
         if let Some(word) = builder.word_at(at).filter(|_| builder.is_first(at)) {
-            let known = ITEMS.contains(&word) && builder.starts_here(at, word);
+            let known = in_files(word) && builder.starts_here(at, word);
             let unindented = builder.column(at) == 0 && word != "except";
             let closed = braces == 0 && (starts.is_empty() || builder.after_mark(at));
             // a statement that is indented below a policy is one of it, whatever a `}` too many says
             let outer = starts.last().map_or(0, |&start| builder.column(start));
-            let inside = (STATEMENTS.contains(&word) || in_blocks(word)) && word != "policy";
+            let inside = in_policies(word) || in_blocks(word);
             let below = !starts.is_empty() && builder.column(at) > outer && inside;
             if known && (unindented || braces == 0 && !below)
                 || closed && !below && builder.unknown_starts(at)
@@ -264,7 +236,7 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
             break;
         }
         let word = builder.word_at(at).unwrap_or("");
-        if builder.is_first(at) && (STATEMENTS.contains(&word) || in_blocks(word)) {
+        if builder.is_first(at) && in_language(word) {
             break;
         }
         at += 1;
@@ -289,9 +261,12 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
         // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
         // with their block
         let head = body.starts.last().map(|&(start, _)| start);
-        let block = head.and_then(|head| BLOCKS.iter().find(|(block, _)| *block == builder.token_text(head)));
+        let block = head.and_then(|head| block_of(builder.token_text(head)));
         let headless = block.is_some() && !opened;
-        let inner = builder.word_at(at).filter(|word| block.is_some_and(|(_, words)| words.contains(word)));
+        let inner = builder.word_at(at).filter(|word| {
+            let stands = |block| beginning_with(word).any(|id| id.def().stands_in(Home::Block(block)));
+            block.is_some_and(stands)
+        });
         // a column is counted from the beginning of the line, so only where it is needed
         let first = inner.is_some() && builder.is_first(at);
         let deeper = first && head.is_some_and(|head| builder.column(at) > builder.column(head));
@@ -354,9 +329,9 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
 
 pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
     let Some(word) = builder.word_at(at) else { return false };
-    let both = matches!(word, "let" | "mode" | "except");
+    let both = in_policies(word) && in_blocks(word);
     let closed = braces == 0;
-    if STATEMENTS.contains(&word) && word != "policy" {
+    if in_policies(word) {
         let begins = builder.is_first(at) && (closed || !both) || builder.after_mark(at) && closed;
         return begins && builder.starts_here(at, word);
     }
@@ -374,14 +349,18 @@ pub(in crate::lang::syntax) fn opening(
 ) -> Option<usize> {
     let mut braces = (piece.start..piece.end).filter(|&at| builder.token_text(at) == "{");
     let first = braces.next()?;
-    if builder.token_text(piece.start) != "ledger" {
+    let record_before = block_of(builder.token_text(piece.start)) == Some(StatementId::Ledger);
+    if !record_before {
         // a word of the block before the brace: the brace is one of an expression
         let early = (piece.start + 1..first).any(|at| {
             builder.is_first(at) && builder.word_at(at).is_some_and(|word| allowed.contains(&word))
         });
         return (!early).then_some(first);
     }
-    let opens = |at: usize| matches!(builder.token_text(at + 1), "add" | "let" | "}");
+    let opens = |at: usize| {
+        let text = builder.token_text(at + 1);
+        text == "}" || allowed.contains(&text)
+    };
     std::iter::once(first).chain(braces).find(|&at| opens(at)).or(Some(first))
 }
 
@@ -392,7 +371,7 @@ pub(in crate::lang::syntax) fn block_statement_starts(
 ) -> bool {
     let Some(word) = builder.word_at(at) else { return false };
     let first = builder.is_first(at);
-    if word == "let" || in_blocks(word) {
+    if in_blocks(word) {
         let begins =
             first || builder.after_mark(at) && (braces == 0 || builder.token_text(at.wrapping_sub(1)) != "{");
         let field = at.checked_sub(1).is_some_and(|at| builder.token_text(at) == ".");

@@ -1,0 +1,278 @@
+//! Rows of the statements that stand in blocks.
+
+use super::{Home, StatementDef, StatementId};
+
+/// The blocks that write to objects.
+const WRITING: &[Home] = &[
+    Home::Block(StatementId::Reserve),
+    Home::Block(StatementId::BeforeBind),
+    Home::Block(StatementId::AfterBind),
+    Home::Block(StatementId::AfterFailure),
+];
+
+/// The blocks that run after an attempt.
+const AFTER: &[Home] = &[Home::Block(StatementId::AfterBind), Home::Block(StatementId::AfterFailure)];
+
+pub(super) static REQUIRE: StatementDef = StatementDef {
+    words: "require",
+    stands: &[Home::Block(StatementId::Filter)],
+    rule: "require",
+    syntax: "require E [else [resolvable|unresolvable] \"REASON\" [with {NAME: E, …}]]",
+    expression_first: true,
+    doc: "The node passes if the condition holds. What it shows is known in the statements below it.",
+    example: r#"/// Needs a GPU that is free.
+policy free-gpu {
+  applies when pod.requests["nvidia.com/gpu"] > 0
+  filter free {
+    require node.free["nvidia.com/gpu"] >= pod.requests["nvidia.com/gpu"]
+      else "Insufficient GPUs" with {free: node.free["nvidia.com/gpu"]}
+  }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static REJECT: StatementDef = StatementDef {
+    words: "reject",
+    stands: &[
+        Home::Block(StatementId::Prefilter),
+        Home::Block(StatementId::Filter),
+        Home::Block(StatementId::Permit),
+        Home::Block(StatementId::Reserve),
+    ],
+    rule: "reject",
+    syntax: "reject [resolvable|unresolvable] \"REASON\" [with {NAME: E, …}] [when E]",
+    doc: "Refuses the node (in `filter`) or the pod (elsewhere) while the condition holds.",
+    example: r#"/// Keeps pods off nodes that are to be avoided.
+policy avoid {
+  filter not-avoided {
+    reject "node(s) labeled avoid=true" when node.labels["avoid"] == "true"
+  }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static ONLY: StatementDef = StatementDef {
+    words: "only nodes",
+    stands: &[Home::Block(StatementId::Prefilter)],
+    rule: "only",
+    syntax: "only nodes NAMES [when E]",
+    doc: "The names of the nodes to look at; absent names are left out. Several statements intersect.",
+    example: r#"/// Sends a pod to the node that its annotation names.
+policy pinned {
+  prefilter {
+    only nodes [pod.annotations["example.com/node"]] when has(pod.annotations["example.com/node"])
+  }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static GIVE: StatementDef = StatementDef {
+    words: "give",
+    stands: &[Home::Block(StatementId::Score)],
+    rule: "give",
+    syntax: "give E [when E]",
+    expression_first: true,
+    doc: "The value of the node if the condition holds. The first `give` that holds counts; `give none` leaves the \
+          node out.",
+    example: r#"/// Prefers small nodes for small pods.
+policy small {
+  score small {
+    give 100 when node.allocatable.cpu <= 8cpu && pod.requests.cpu <= 1cpu
+    give 20
+  }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static VICTIM: StatementDef = StatementDef {
+    words: "victim",
+    stands: &[Home::Block(StatementId::Preempt)],
+    rule: "victim",
+    syntax: "victim V when E",
+    built: false,
+    doc: "A pod that may be evicted. Without any, pods of lower priority may.",
+    example: r#"/// Lets batch make room.
+policy batch-yields {
+  preempt { victim v when v.namespace == "batch" && v.priority < pod.priority }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static PROTECT: StatementDef = StatementDef {
+    words: "protect",
+    stands: &[Home::Block(StatementId::Preempt)],
+    rule: "protect",
+    syntax: "protect V when E",
+    built: false,
+    doc: "A pod that is never evicted.",
+    example: r#"/// Spares the leader of a job.
+policy spare-leaders {
+  preempt { protect v when v.labels["role"] == "leader" }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static NEVER: StatementDef = StatementDef {
+    words: "never",
+    stands: &[Home::Block(StatementId::Preempt)],
+    rule: "never",
+    syntax: "never \"REASON\" when E",
+    built: false,
+    doc: "The pod evicts no other pod while the condition holds.",
+    example: r#"/// Lets trial pods wait.
+policy patient {
+  preempt { never "trial pods wait" when pod.labels["trial"] == "true" }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static GUARD: StatementDef = StatementDef {
+    words: "guard",
+    stands: &[Home::Block(StatementId::Preempt)],
+    rule: "guard",
+    syntax: "guard E else \"REASON\"",
+    expression_first: true,
+    built: false,
+    doc: "What must hold on the node after the eviction.",
+    example: r#"/// Keeps ten pods on each node.
+policy keep-some {
+  preempt { guard node.pods.count() >= 10 else "fewer than ten pods would be left" }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static ADD: StatementDef = StatementDef {
+    words: "add",
+    stands: &[Home::Block(StatementId::Ledger)],
+    rule: "add",
+    syntax: "add E [when E]",
+    expression_first: true,
+    built: false,
+    doc: "What a placed pod adds to the sum.",
+    example: r#"/// Counts the pods of a team.
+policy team-pods {
+  ledger pods_of: int by pod.labels["team"] ?? "" { add 1 }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static WAIT: StatementDef = StatementDef {
+    words: "wait",
+    stands: &[Home::Block(StatementId::Permit)],
+    rule: "wait",
+    syntax: "wait D [for GROUP] until E else \"REASON\"",
+    expression_first: true,
+    doc: "Holds the pod before it is bound until the condition holds, for at most the duration. With `for` all \
+          members of the group have one deadline, and are refused together.",
+    example: r#"/// Starts the pods of a job in pairs.
+policy pairs {
+  group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
+  applies when has(pod.labels["job"])
+  permit {
+    wait 30s for members until members.count(p, p.placed) >= 2 else "no second pod came"
+  }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static ANNOTATE: StatementDef = StatementDef {
+    words: "annotate",
+    stands: WRITING,
+    rule: "write",
+    syntax: "annotate OBJECT {KEY: E, …} [when E]",
+    built: false,
+    doc: "Sets annotations and leaves all others as they are; the value `none` removes one.",
+    example: r#"/// Notes the node on the pod.
+policy note {
+  reserve { annotate pod {"example.com/node": node.name} }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static LABEL: StatementDef = StatementDef {
+    words: "label",
+    stands: WRITING,
+    rule: "write",
+    syntax: "label OBJECT {KEY: E, …} [when E]",
+    built: false,
+    doc: "Sets labels and leaves all others as they are; the value `none` removes one.",
+    example: r#"/// Labels the pod with its zone.
+policy zone-label {
+  reserve { label pod {"example.com/zone": node.zone} }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static PATCH: StatementDef = StatementDef {
+    words: "patch",
+    stands: WRITING,
+    rule: "write",
+    syntax: "patch OBJECT {FIELD: E, …} [when E]",
+    built: false,
+    doc: "Sets fields of an object by server-side apply.",
+    example: r#"/// Writes the chosen node into the status of a request.
+policy answer {
+  let request = lookup("example.com/v1/NodeRequest", pod.name)
+  before bind { patch request {"status": {"node": node.name}} }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static EVENT: StatementDef = StatementDef {
+    words: "event",
+    stands: AFTER,
+    rule: "event",
+    syntax: "event OBJECT normal|warning \"REASON\" \"TEXT\" [when E]",
+    built: false,
+    doc: "Records an event on an object.",
+    example: r#"/// Warns of pods on spot nodes.
+policy spot-warning {
+  after bind { event pod warning "Spot" "runs on a spot node" when node.labels["spot"] == "true" }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static REMEMBER: StatementDef = StatementDef {
+    words: "remember",
+    stands: AFTER,
+    rule: "remember",
+    syntax: "remember MEMO = E [when E]",
+    built: false,
+    doc: "Sets a memo for the pod's key; the value `none` forgets it.",
+    example: r#"/// Remembers where a job ran.
+policy sticky {
+  memo last: string by pod.labels["job"] ?? "" ttl 1h
+  after bind { remember last = node.name }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static RELEASE: StatementDef = StatementDef {
+    words: "release",
+    stands: AFTER,
+    rule: "release",
+    syntax: "release GROUP \"REASON\" [when E]",
+    built: false,
+    doc: "Refuses the members of a group that wait at permit.",
+    example: r#"/// Gives up a job whose member found no node.
+policy all-or-nothing {
+  group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
+  after failure { release members "a member of the job found no node" }
+}"#,
+    ..StatementDef::BASE
+};
+
+pub(super) static ACTIVATE: StatementDef = StatementDef {
+    words: "activate",
+    stands: AFTER,
+    rule: "activate",
+    syntax: "activate GROUP [when E]",
+    built: false,
+    doc: "Moves the unschedulable members of a group to the active queue.",
+    example: r#"/// Tries the other members of a job again.
+policy together {
+  group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
+  after bind { activate members }
+}"#,
+    ..StatementDef::BASE
+};
