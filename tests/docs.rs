@@ -146,3 +146,24 @@ fn policies_and_examples_have_no_mistakes() {
     let (text, status, errors) = run("bayplan lint policies examples --deny warnings");
     assert_eq!(status, Some(0), "{text}{errors}");
 }
+
+/// `docs/metrics.md` is made from the table of metrics.
+#[cfg(feature = "cluster")]
+#[test]
+fn the_page_of_metrics_is_what_the_table_says() {
+    let mut page = String::from(
+        "# Metrics\n\nServed on `/metrics` of the secure port. This page is made from the table in\n\
+         `src/cluster/metrics.rs`; [running the scheduler](running.md#health-and-metrics) lists the differences\n\
+         from kube-scheduler.\n\n| name | type | labels | stability | meaning |\n|---|---|---|---|---|\n",
+    );
+    for row in bayplan::cluster::metrics::ROWS {
+        let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+        let (kind, labels, word) = (row.kind, labels.join(" "), row.stability.word());
+        page.push_str(&format!("| `{}` | {kind} | {labels} | {word} | {} |\n", row.name, row.help));
+    }
+    let path = repository("docs/metrics.md");
+    if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
+}

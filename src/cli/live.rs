@@ -1,6 +1,6 @@
-//! A live cluster as the input of a command: the flags for the connection, the objects, and the policies of
-//! ConfigMaps that a scheduler would have in service. Called by `setup` and `eval`. The cluster is read once
-//! and never written.
+//! A live cluster as the input of a command: the flags for the connection, the objects, and the
+//! policies of ConfigMaps that a scheduler would have in service. Called by `setup` and `eval`. The
+//! cluster is read once and never written.
 
 use super::Output;
 use super::input::Policies;
@@ -54,7 +54,8 @@ impl Connection {
     }
 }
 
-/// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a warning.
+/// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a
+/// warning.
 pub fn wanted(from: &From) -> Wanted {
     let namespaces = from.policy_namespaces.clone();
     if from.policies.is_empty() { Wanted::In(namespaces) } else { Wanted::IfAllowed(namespaces) }
@@ -99,7 +100,8 @@ pub fn read(
     Ok(Cluster { world: listed.objects.into_iter().collect(), namespace: listed.namespace })
 }
 
-/// Warns that policies of several namespaces are combined. A scheduler reads configured namespaces only.
+/// Warns that policies of several namespaces are combined. A scheduler reads configured namespaces
+/// only.
 fn say_whose(objects: &[PolicyObject], out: &mut Output) {
     let namespaces: BTreeSet<&str> =
         objects.iter().filter_map(|object| Some(object.name.split_once('/')?.0)).collect();
@@ -133,7 +135,8 @@ fn take(object: &PolicyObject, policies: &mut Policies, out: &mut Output) {
                 _ => format!("`{}` does not compile", object.name),
             };
             note(out, &format!("{what}; {instead}"));
-            // The user of the command did not make these mistakes, so they are warnings and stop nothing.
+            // The user of the command did not make these mistakes, so they are warnings and stop
+            // nothing.
             let (_, said) = compiled(&object.name, present, policies);
             policies.diagnostics.extend(said.into_iter().filter(|it| it.is_error()).map(|mut it| {
                 it.severity = Severity::Warning;

@@ -18,8 +18,9 @@ use std::time::Duration;
 pub(super) use super::run_args::Args;
 use super::run_args::SecurePortArgs;
 
-/// Feature gates of Kubernetes 1.36 that concern a scheduler and have a fixed value here: `true` for what
-/// this scheduler always does, `false` for what it does not have. The others are fields of [`Features`].
+/// Feature gates of Kubernetes 1.36 that concern a scheduler and have a fixed value here: `true`
+/// for what this scheduler always does, `false` for what it does not have. The others are fields of
+/// [`Features`].
 const GATES: &[(&str, bool)] = &[
     ("SchedulerQueueingHints", true),
     ("NominatedNodeNameForExpectation", true),
@@ -171,8 +172,8 @@ fn own_namespace() -> Option<String> {
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The lease: `kube-system/kube-scheduler` if and only if a profile has the name `default-scheduler`, so that
-/// schedulers with the same name share one lease.
+/// The lease: `kube-system/kube-scheduler` if and only if a profile has the name
+/// `default-scheduler`, so that schedulers with the same name share one lease.
 fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Settings> {
     let of = &configured.config.leader_election;
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());

@@ -1,5 +1,5 @@
-//! The flags of `bayplan run`: those of kube-scheduler, and those of policies. `run` gives them their
-//! meaning; `run_flags` parses single values.
+//! The flags of `bayplan run`: those of kube-scheduler, and those of policies. `run` gives them
+//! their meaning; `run_flags` parses single values.
 
 use super::run_flags;
 use crate::cluster::logs;
@@ -50,12 +50,12 @@ pub(super) struct PolicyArgs {
     /// A folder of policies (`*.bay`), or one file; reloaded when a file changes.
     #[arg(long = "policies", value_name = "DIR")]
     pub(super) files: Option<PathBuf>,
-    /// Namespaces of the ConfigMaps with policies, which have the label `bayplan.dev/policy` [default: the
-    /// namespace of the scheduler's pod, or none outside a cluster].
+    /// Namespaces of the ConfigMaps with policies, which have the label `bayplan.dev/policy`
+    /// [default: the namespace of the scheduler's pod, or none outside a cluster].
     #[arg(long = "policy-namespaces", value_name = "NAMESPACE", value_delimiter = ',')]
     pub(super) namespaces: Vec<String>,
-    /// How to treat the pods that an invalid policy selects with `applies when`, if no earlier text of it is
-    /// known: `wait` or `ignore`. `NAMESPACE=ignore` is for the policies of one namespace.
+    /// How to treat the pods that an invalid policy selects with `applies when`, if no earlier text
+    /// of it is known: `wait` or `ignore`. `NAMESPACE=ignore` is for the policies of one namespace.
     #[arg(
         long = "policy-on-invalid",
         value_name = "[NAMESPACE=]WORD",
@@ -100,12 +100,12 @@ pub(super) struct ElectionArgs {
     /// Kind of the lock object; only `leases`.
     #[arg(long, value_name = "KIND", value_parser = ["leases"])]
     pub(super) leader_elect_resource_lock: Option<String>,
-    /// Name of the lease [default: kube-scheduler if a profile has the name default-scheduler, else the name
-    /// of the first profile].
+    /// Name of the lease [default: kube-scheduler if a profile has the name default-scheduler, else
+    /// the name of the first profile].
     #[arg(long, value_name = "NAME")]
     pub(super) leader_elect_resource_name: Option<String>,
-    /// Namespace of the lease [default: kube-system for the lease kube-scheduler, else the namespace of the
-    /// scheduler's pod].
+    /// Namespace of the lease [default: kube-system for the lease kube-scheduler, else the
+    /// namespace of the scheduler's pod].
     #[arg(long, value_name = "NAMESPACE")]
     pub(super) leader_elect_resource_namespace: Option<String>,
 }
@@ -122,7 +122,8 @@ pub(super) struct SecurePortArgs {
     /// Folder for a self-signed certificate [default: in memory only].
     #[arg(long, value_name = "DIR")]
     pub(super) cert_dir: Option<PathBuf>,
-    /// PEM file with the certificate and its chain; reloaded when it changes [default: a self-signed one].
+    /// PEM file with the certificate and its chain; reloaded when it changes [default: a
+    /// self-signed one].
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub(super) tls_cert_file: Option<PathBuf>,
     /// PEM file with the key of the certificate.

@@ -1,5 +1,5 @@
-//! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the flags of
-//! kube-scheduler that `run` refuses, each with the reason.
+//! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the
+//! flags of kube-scheduler that `run` refuses, each with the reason.
 
 use std::time::Duration;
 

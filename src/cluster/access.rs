@@ -1,5 +1,6 @@
 //! Who may read the pages of the secure port that are not health checks. The API server decides
-//! (TokenReview, then SubjectAccessReview), as for kube-scheduler. Answers are cached for a short time.
+//! (TokenReview, then SubjectAccessReview), as for kube-scheduler. Answers are cached for a short
+//! time.
 
 use super::client::{Api, ApiError, JSON, Request};
 use super::watch::rule;

@@ -1,5 +1,5 @@
-//! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which decides when
-//! and how often to send it.
+//! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which
+//! decides when and how often to send it.
 
 use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
 use super::{client, objects};
@@ -64,7 +64,8 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
     match result {
         Ok(answer) => Outcome::Answered(answer),
         Err(error) => {
-            // A failed precondition on UID or resource version stays failed: the object is another or a newer one.
+            // A failed precondition on UID or resource version stays failed: the object is another
+            // or a newer one.
             let versioned =
                 matches!(call, ApiCall::PatchStatus { patch, .. } if !patch.resource_version.is_empty());
             let stays = error.code() == Some(409) && (versioned || error.to_string().contains("UID"));
@@ -89,7 +90,8 @@ pub fn meaning(error: &ApiError) -> CallError {
     }
 }
 
-/// The POST of a binding. The server's time limit is shorter than ours, so that lost answers are rare.
+/// The POST of a binding. The server's time limit is shorter than ours, so that lost answers are
+/// rare.
 fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], timeout: Duration) -> Request {
     let text = |symbol: &Symbol| Some(symbol.to_string()).filter(|text| !text.is_empty());
     let annotations = annotations.iter().map(|(key, value)| (key.to_string(), value.clone()));
@@ -113,7 +115,8 @@ fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], timeou
 }
 
 /// The patch of a pod's status: the condition `PodScheduled=False`, the nominated node, or both. A
-/// condition that keeps its status keeps its transition time, as in upstream's `UpdatePodCondition`.
+/// condition that keeps its status keeps its transition time, as in upstream's
+/// `UpdatePodCondition`.
 fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<String>) -> Value {
     let mut status = Map::new();
     if let Some(reason) = patch.reason {

@@ -1,6 +1,6 @@
-//! The connection to the API server: how to find it, single calls, and their possible outcomes. Everything in
-//! this room uses it. It retries nothing: only the caller knows whether a call may be repeated (a binding
-//! must not be).
+//! The connection to the API server: how to find it, single calls, and their possible outcomes.
+//! Everything in this room uses it. It retries nothing: only the caller knows whether a call may be
+//! repeated (a binding must not be).
 
 use super::kubeconfig;
 use super::limiter::Limiter;
@@ -265,7 +265,8 @@ impl Api {
         serde_json::from_slice(&bytes).map_err(|error| ApiError::Unreadable(error.to_string()))
     }
 
-    /// Makes a call and returns the bytes of the answer. The timeout begins when the limit admits the call.
+    /// Makes a call and returns the bytes of the answer. The timeout begins when the limit admits
+    /// the call.
     pub async fn send(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         self.limiter.acquire().await;
         self.send_now(request).await

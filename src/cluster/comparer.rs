@@ -1,6 +1,7 @@
-//! Compares the cache with the objects of the API server: missing, redundant and different ones. Pure;
-//! `debugger` provides both sides. kube-scheduler's comparer compares names only; this one also compares
-//! what decisions read: labels, taints, allocatable resources, the nodes of pods, and sums.
+//! Compares the cache with the objects of the API server: missing, redundant and different ones.
+//! Pure; `debugger` provides both sides. kube-scheduler's comparer compares names only; this one
+//! also compares what decisions read: labels, taints, allocatable resources, the nodes of pods, and
+//! sums.
 //!
 //! Source: `pkg/scheduler/backend/cache/debugger/comparer.go`.
 

@@ -1,6 +1,6 @@
-//! The cache debugger, as in kube-scheduler: SIGUSR2 makes it compare the cache with the API server and write
-//! the differences, the cache and the queue into the log. Each node is one line; its field `node` is JSON.
-//! `run` starts it. It changes nothing.
+//! The cache debugger, as in kube-scheduler: SIGUSR2 makes it compare the cache with the API server
+//! and write the differences, the cache and the queue into the log. Each node is one line; its
+//! field `node` is JSON. `run` starts it. It changes nothing.
 //!
 //! Source: `pkg/scheduler/backend/cache/debugger`.
 
@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A difference may only mean that a watch event is on its way. A second comparison after this time tells.
+/// A difference may only mean that a watch event is on its way. A second comparison after this time
+/// tells.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The scheduler at one moment.
@@ -51,7 +52,8 @@ pub fn start(api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Compares and logs the differences; returns the last picture of the scheduler, or `None` if it has ended.
+/// Compares and logs the differences; returns the last picture of the scheduler, or `None` if it
+/// has ended.
 async fn show_differences(api: &Api, driver: &Driver<Scheduler>) -> Option<Picture> {
     tracing::debug!("Cache comparer started");
     let mut found: Option<Mismatches> = None;

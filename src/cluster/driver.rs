@@ -1,6 +1,6 @@
-//! The loop that owns the scheduler, on one thread: feeds it Inputs, runs scheduling attempts, wakes it at the
-//! times it asks for, and hands its Effects on. Nothing else calls `step`. Other threads read the scheduler
-//! by sending a closure.
+//! The loop that owns the scheduler, on one thread: feeds it Inputs, runs scheduling attempts,
+//! wakes it at the times it asks for, and hands its Effects on. Nothing else calls `step`. Other
+//! threads read the scheduler by sending a closure.
 
 use crate::model::Time;
 use crate::scheduler::{Effect, Input};

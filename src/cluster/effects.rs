@@ -1,6 +1,6 @@
-//! Sends the scheduler's API calls: bindings, conditions, reads and deletions. Calls about the same pod go out
-//! in order, one at a time. The number of calls in flight is bounded. Each call gets one reply: done, refused
-//! (it certainly had no effect) or unknown. A binding is never sent twice.
+//! Sends the scheduler's API calls: bindings, conditions, reads and deletions. Calls about the same
+//! pod go out in order, one at a time. The number of calls in flight is bounded. Each call gets one
+//! reply: done, refused (it certainly had no effect) or unknown. A binding is never sent twice.
 
 use super::calls::{self, Outcome};
 use super::client::Api;
@@ -80,8 +80,8 @@ impl Effects {
         Self { commands }
     }
 
-    /// Queues a call. A call with a ticket gets one reply. `transition`: the patch changes the status of the
-    /// pod's condition, so its transition time is the present time.
+    /// Queues a call. A call with a ticket gets one reply. `transition`: the patch changes the
+    /// status of the pod's condition, so its transition time is the present time.
     pub fn call(&self, ticket: Option<Ticket>, call: ApiCall, transition: bool) {
         let _ = self.commands.send(Command::Call { ticket, call, transition });
     }
@@ -278,7 +278,8 @@ impl Maker {
         if let Err(error) = &result {
             let what = format!("{}/{}", pod.namespace, pod.name);
             match error {
-                // Without this line nothing would show the missing right: the condition may not be writable, either.
+                // Without this line nothing would show the missing right: the condition may not be
+                // writable, either.
                 CallError::Refused { code: 403, message, .. } => {
                     let rule = right_of(&job.call);
                     tracing::error!(call = kind, pod = %what, error = %message, "call forbidden; add this rule to the role: {rule}");

@@ -1,6 +1,7 @@
-//! Events (`events.k8s.io/v1`) with client-go's aggregation: a second event of the same kind about a pod
-//! makes a series; later ones are only counted until the series is written again. The queue is bounded:
-//! an event that finds it full is dropped and counted, so a slow API server never holds up scheduling.
+//! Events (`events.k8s.io/v1`) with client-go's aggregation: a second event of the same kind about
+//! a pod makes a series; later ones are only counted until the series is written again. The queue
+//! is bounded: an event that finds it full is dropped and counted, so a slow API server never holds
+//! up scheduling.
 
 use super::backoff::backoff;
 use super::client::{Api, ApiError, JSON, MERGE_PATCH, Request};

@@ -1,7 +1,8 @@
-//! Turns watches into Inputs: pods that have not ended, nodes and namespaces, each in watch order, over the
-//! driver's one channel. `Synced` follows when all have been listed once. A missing right is logged once, and
-//! its consumers wait until it is granted: without pods or nodes nothing is scheduled, because decisions
-//! would be guesses; without namespaces, policies that read them do not go into service.
+//! Turns watches into Inputs: pods that have not ended, nodes and namespaces, each in watch order,
+//! over the driver's one channel. `Synced` follows when all have been listed once. A missing right
+//! is logged once, and its consumers wait until it is granted: without pods or nodes nothing is
+//! scheduled, because decisions would be guesses; without namespaces, policies that read them do
+//! not go into service.
 
 use super::client::Api;
 use super::driver::Mailbox;
@@ -15,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What policies need from the watches: the kinds to keep whole, because a policy reads more than their slim
-/// fields, and whether namespaces are needed at all.
+/// What policies need from the watches: the kinds to keep whole, because a policy reads more than
+/// their slim fields, and whether namespaces are needed at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
     /// Keep pods whole.
@@ -125,10 +126,10 @@ impl Informers {
         self.shared.synced.load(Ordering::SeqCst)
     }
 
-    /// Keeps these kinds whole from now on, and lists again those that were slim. Returns when that is done;
-    /// then policies that read whole objects may go into service. Before the start it returns at once, since
-    /// the first list brings what is needed. Fails, and changes nothing, if policies read namespaces and these
-    /// cannot be watched.
+    /// Keeps these kinds whole from now on, and lists again those that were slim. Returns when that
+    /// is done; then policies that read whole objects may go into service. Before the start it
+    /// returns at once, since the first list brings what is needed. Fails, and changes nothing, if
+    /// policies read namespaces and these cannot be watched.
     pub async fn need(&self, needs: Needs) -> Result<(), String> {
         let started = self.shared.started.load(Ordering::SeqCst);
         if started {
@@ -258,7 +259,8 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
         let sent = match seen {
             Seen::All(objects) => {
                 let count = objects.len();
-                // Each object is freed when it is parsed, so that memory never holds a large cluster in both forms.
+                // Each object is freed when it is parsed, so that memory never holds a large
+                // cluster in both forms.
                 let parsed = objects.into_iter().filter_map(|object| unreadable.parse(&object)).collect();
                 let sent = shared.mailbox.input(Input::Relisted(T::KIND, parsed));
                 tracing::info!(resource, count, "listed");

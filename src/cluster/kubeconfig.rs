@@ -1,5 +1,5 @@
-//! Finds kubeconfig and context as kubectl does: `--kubeconfig`, else the files of `KUBECONFIG`, else
-//! `~/.kube/config`. Used by `client`, for commands; `run` gets its kubeconfig by flag.
+//! Finds kubeconfig and context as kubectl does: `--kubeconfig`, else the files of `KUBECONFIG`,
+//! else `~/.kube/config`. Used by `client`, for commands; `run` gets its kubeconfig by flag.
 
 use super::client::{ConnectError, deepest};
 use crate::diag::suggest::nearest;

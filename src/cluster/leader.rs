@@ -1,7 +1,7 @@
-//! Leader election with client-go's semantics (`tools/leaderelection`): at most one instance leads. A
-//! candidate measures the age of another's lease by its own clock, from when it saw the lease change. A
-//! leader that cannot renew its lease before the renew deadline stops by itself, before another instance
-//! may take the lease. On a graceful end it releases the lease.
+//! Leader election with client-go's semantics (`tools/leaderelection`): at most one instance leads.
+//! A candidate measures the age of another's lease by its own clock, from when it saw the lease
+//! change. A leader that cannot renew its lease before the renew deadline stops by itself, before
+//! another instance may take the lease. On a graceful end it releases the lease.
 
 use super::backoff::jitter;
 use super::client::{Api, ApiError, JSON, Request};
@@ -71,8 +71,8 @@ impl Election {
         Self { api, settings, observed: None, reported: String::new() }
     }
 
-    /// Waits until this instance holds the lease. `waiting` receives the holder or the error, whenever
-    /// that changes.
+    /// Waits until this instance holds the lease. `waiting` receives the holder or the error,
+    /// whenever that changes.
     pub async fn acquire(&mut self, term: &Term, mut waiting: impl FnMut(&str)) {
         loop {
             let began = Instant::now();
@@ -105,8 +105,8 @@ impl Election {
         }
     }
 
-    /// Renews the lease until it is lost; returns the reason. The lease is lost at the latest at the
-    /// renew deadline, from which on `term` allows no more writes.
+    /// Renews the lease until it is lost; returns the reason. The lease is lost at the latest at
+    /// the renew deadline, from which on `term` allows no more writes.
     pub async fn hold(&mut self, term: &Term) -> String {
         let mut deadline = Instant::now() + self.settings.renew;
         let mut last = String::from("no answer");
@@ -262,8 +262,8 @@ impl Election {
         holder == Some(self.settings.identity.as_str())
     }
 
-    /// The lease with this instance as its holder, renewed at the present time. What others wrote beside
-    /// holder and times stays.
+    /// The lease with this instance as its holder, renewed at the present time. What others wrote
+    /// beside holder and times stays.
     fn renewed(&self, mut lease: Lease) -> Lease {
         let ours = self.is_ours(&lease);
         let now = now();

@@ -1,5 +1,5 @@
-//! Limits on our own calls: a token bucket for `--kube-api-qps` and `--kube-api-burst`, and a pause when the
-//! server says that it is overloaded (429).
+//! Limits on our own calls: a token bucket for `--kube-api-qps` and `--kube-api-burst`, and a pause
+//! when the server says that it is overloaded (429).
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -22,8 +22,8 @@ struct State {
 }
 
 impl Limiter {
-    /// At most `qps` calls a second and `burst` at once. As in client-go, a rate of 0 means its default (5) and a
-    /// negative one no limit.
+    /// At most `qps` calls a second and `burst` at once. As in client-go, a rate of 0 means its
+    /// default (5) and a negative one no limit.
     pub fn new(qps: f64, burst: i64) -> Self {
         let qps = if qps == 0.0 { 5.0 } else { qps };
         let burst = if burst <= 0 { 10.0 } else { burst as f64 };

@@ -1,5 +1,6 @@
-//! Reads a live cluster once, for `explain`, `dry-run` and `eval`, and never writes. As with files, objects are
-//! kept whole. Called by `cli`; `policy_list` decides which texts of the policy objects are in service.
+//! Reads a live cluster once, for `explain`, `dry-run` and `eval`, and never writes. As with files,
+//! objects are kept whole. Called by `cli`; `policy_list` decides which texts of the policy objects
+//! are in service.
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers::{self, RESOURCES};

@@ -1,4 +1,5 @@
-//! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the level.
+//! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the
+//! level.
 
 use std::fmt::{Debug, Write};
 use tracing::field::{Field, Visit};
@@ -37,8 +38,8 @@ pub fn filter(verbosity: u8) -> String {
     format!("warn,bayplan={ours},{client}")
 }
 
-/// Starts logging to standard error. Does nothing if a logger is set already. `modules` raise the level of
-/// single files.
+/// Starts logging to standard error. Does nothing if a logger is set already. `modules` raise the
+/// level of single files.
 pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {

@@ -1,5 +1,5 @@
-//! Decodes objects of the API server into the scheduler's: directly into the slim types, or kept whole beside
-//! them if a policy reads more fields.
+//! Decodes objects of the API server into the scheduler's: directly into the slim types, or kept
+//! whole beside them if a policy reads more fields.
 
 use super::watch::Watched;
 use crate::model::objects::{Namespace as SlimNamespace, namespace, node, pod};

@@ -1,5 +1,5 @@
-//! Routes the scheduler's effects: calls to `effects`, events to `events`, decisions to metrics and the log.
-//! Runs on the driver's thread and never waits.
+//! Routes the scheduler's effects: calls to `effects`, events to `events`, decisions to metrics and
+//! the log. Runs on the driver's thread and never waits.
 
 use super::driver::{Mailbox, Outlet};
 use super::effects::{Effects, Made, Replies};

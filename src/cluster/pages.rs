@@ -1,5 +1,5 @@
-//! The pages of the secure port: health checks, metrics, resource metrics and `/configz`, made from the
-//! running parts. `run` hands them to `serve`.
+//! The pages of the secure port: health checks, metrics, resource metrics and `/configz`, made from
+//! the running parts. `run` hands them to `serve`.
 
 use super::access::Access;
 use super::driver::Driver;
@@ -137,8 +137,8 @@ impl Sources {
         self.metrics.encode()
     }
 
-    /// Takes queue and cache sizes from the scheduling thread. If the thread is busy or not started yet, the
-    /// page shows the sizes of the page before.
+    /// Takes queue and cache sizes from the scheduling thread. If the thread is busy or not started
+    /// yet, the page shows the sizes of the page before.
     async fn show_scheduler(&self) {
         type Look = ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>);
         let look = self.driver.ask(|scheduler: &mut Scheduler| -> Look {
@@ -181,8 +181,8 @@ impl Sources {
         }
     }
 
-    /// The resources of all pods in the leader's cache. Other instances show none, so that monitoring counts
-    /// each pod once.
+    /// The resources of all pods in the leader's cache. Other instances show none, so that
+    /// monitoring counts each pod once.
     async fn resources(self) -> String {
         if !self.status.leads() {
             return String::new();

@@ -1,5 +1,5 @@
-//! Where the policy language meets the cluster: compiles the texts of policy objects, makes stand-ins for
-//! invalid ones, and finds out what a set of policies needs from the watches.
+//! Where the policy language meets the cluster: compiles the texts of policy objects, makes
+//! stand-ins for invalid ones, and finds out what a set of policies needs from the watches.
 
 use super::informers::Needs;
 use super::policy_store::{Compiled, Problem, Texts};
@@ -57,9 +57,9 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
     if problems.is_empty() { Ok(compiled) } else { Err(problems) }
 }
 
-/// The stand-in of texts that do not compile: policies that make the pods wait that the texts select with
-/// `applies when`, as far as that condition compiles, with the definitions around it or without. A policy
-/// without `applies when` has no stand-in.
+/// The stand-in of texts that do not compile: policies that make the pods wait that the texts
+/// select with `applies when`, as far as that condition compiles, with the definitions around it or
+/// without. A policy without `applies when` has no stand-in.
 pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
     let mut held = Texts::new();
     for (key, text) in texts {
@@ -131,8 +131,8 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// The kinds of which these policies read more than the slim fields (through `spec`, `status` or `metadata`),
-/// and whether they read namespaces at all.
+/// The kinds of which these policies read more than the slim fields (through `spec`, `status` or
+/// `metadata`), and whether they read namespaces at all.
 pub fn needs(policies: &[Policy]) -> Needs {
     let mut needs = Needs::default();
     for of in policies {

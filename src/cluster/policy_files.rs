@@ -1,5 +1,5 @@
-//! Policies of `--policies`: the `.bay` files below a folder, or one file, read again when they change.
-//! Called by `policy_source`.
+//! Policies of `--policies`: the `.bay` files below a folder, or one file, read again when they
+//! change. Called by `policy_source`.
 
 use super::policy_store::Texts;
 use crate::lang::sources::ENDING;
@@ -57,7 +57,8 @@ fn texts_below(root: &Path) -> std::io::Result<BTreeMap<String, String>> {
                 let entry = entry?;
                 let (name, path) = (entry.file_name(), entry.path());
                 let name = name.to_string_lossy();
-                // Kubernetes mounts a ConfigMap through hidden folders, which have every file again.
+                // Kubernetes mounts a ConfigMap through hidden folders, which have every file
+                // again.
                 if !name.starts_with('.') && (path.is_dir() || name.ends_with(ENDING)) {
                     open.push(path);
                 }

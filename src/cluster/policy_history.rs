@@ -1,6 +1,6 @@
-//! The content of a history, the ConfigMap `bayplan-history-<name>` beside a policy object: the newest text
-//! under its own keys, and under `revisions.json` the last ten revisions. Pure functions; `policy_writer`
-//! reads and writes the objects.
+//! The content of a history, the ConfigMap `bayplan-history-<name>` beside a policy object: the
+//! newest text under its own keys, and under `revisions.json` the last ten revisions. Pure
+//! functions; `policy_writer` reads and writes the objects.
 
 use super::policy_store::Texts;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 const KEY: &str = "revisions.json";
 /// Maximum number of revisions.
 const MOST: usize = 10;
-/// Maximum size of the data. A ConfigMap may have 1 MiB; the rest is for its metadata. The newest text is
-/// kept whatever its size.
+/// Maximum size of the data. A ConfigMap may have 1 MiB; the rest is for its metadata. The newest
+/// text is kept whatever its size.
 const ROOM: usize = 900 * 1024;
 
 /// A text that served.

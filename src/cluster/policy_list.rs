@@ -1,6 +1,7 @@
-//! The policy objects of a cluster, read once, with the texts that a scheduler would have in service. The
-//! same `policy_store` as in `run` decides on a text that does not compile, an older object with a policy of
-//! the same name, and a second `queue by`. Called by `list`; `cli` compiles the texts again to show places.
+//! The policy objects of a cluster, read once, with the texts that a scheduler would have in
+//! service. The same `policy_store` as in `run` decides on a text that does not compile, an older
+//! object with a policy of the same name, and a second `queue by`. Called by `list`; `cli` compiles
+//! the texts again to show places.
 
 use super::client::{Api, ApiError};
 use super::list::{Policies, listed};
@@ -16,8 +17,8 @@ use rustc_hash::FxHashMap;
 pub struct PolicyObject {
     /// `namespace/name`.
     pub name: String,
-    /// The texts in service, by key: the present ones, the last good ones, or the stand-in that makes their
-    /// pods wait. Empty if none is in service.
+    /// The texts in service, by key: the present ones, the last good ones, or the stand-in that
+    /// makes their pods wait. Empty if none is in service.
     pub texts: Texts,
     /// The names of the policies in service from these texts.
     pub serving: Vec<String>,

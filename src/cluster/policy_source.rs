@@ -1,8 +1,9 @@
-//! Policies from ConfigMaps and files: watches them, compiles them, and puts them into service as one set.
-//! Every instance reads; only the leader writes verdicts and histories (`policy_writer`).
+//! Policies from ConfigMaps and files: watches them, compiles them, and puts them into service as
+//! one set. Every instance reads; only the leader writes verdicts and histories (`policy_writer`).
 //!
-//! Only ConfigMaps with the label `bayplan.dev/policy` in the configured namespaces count. The right to
-//! write a ConfigMap in another namespace therefore does not allow anybody to hold up pods.
+//! Only ConfigMaps with the label `bayplan.dev/policy` in the configured namespaces count. The
+//! right to write a ConfigMap in another namespace therefore does not allow anybody to hold up
+//! pods.
 
 use super::client::Api;
 use super::policies::{self, Policy};
@@ -41,7 +42,8 @@ pub struct Settings {
     pub on_invalid: OnInvalid,
 }
 
-/// How to treat the pods that a policy selects, if it does not compile and no earlier text is known.
+/// How to treat the pods that a policy selects, if it does not compile and no earlier text is
+/// known.
 #[derive(Clone, Debug, Default)]
 pub struct OnInvalid {
     /// Whether pods are scheduled without the policy instead of waiting.
@@ -57,8 +59,8 @@ impl OnInvalid {
     }
 }
 
-/// Puts a set of policies into service under a revision. An error says why the set as a whole cannot be
-/// used.
+/// Puts a set of policies into service under a revision. An error says why the set as a whole
+/// cannot be used.
 pub type Apply = Box<
     dyn Fn(Service<Policy>, u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync,
 >;
@@ -141,8 +143,8 @@ impl Source {
         self.state.clone()
     }
 
-    /// Loads all policies, then follows changes for ever. `ready` receives the result of the first load;
-    /// an error ends the task.
+    /// Loads all policies, then follows changes for ever. `ready` receives the result of the first
+    /// load; an error ends the task.
     pub async fn run(mut self, ready: tokio::sync::oneshot::Sender<Result<(), SourceError>>) {
         let (send, mut inbox) = mpsc::unbounded_channel();
         let first = self.load(&send, &mut inbox).await;

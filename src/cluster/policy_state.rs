@@ -1,5 +1,5 @@
-//! What the scheduler serves of each policy object, shared with health checks, metrics and `/configz`.
-//! Written by `policy_source`.
+//! What the scheduler serves of each policy object, shared with health checks, metrics and
+//! `/configz`. Written by `policy_source`.
 
 use super::policy_store::{ObjectName, Verdict};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

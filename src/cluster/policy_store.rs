@@ -1,6 +1,7 @@
-//! Decides which text of each policy object is in service: the present text if it compiles, else the last
-//! one that did. An object with a broken text keeps its own last good text while others go on changing.
-//! Pure bookkeeping without clock or network; `policy_source` feeds it with objects and acts on its verdicts.
+//! Decides which text of each policy object is in service: the present text if it compiles, else
+//! the last one that did. An object with a broken text keeps its own last good text while others go
+//! on changing. Pure bookkeeping without clock or network; `policy_source` feeds it with objects
+//! and acts on its verdicts.
 
 use aws_lc_rs::digest;
 use std::collections::BTreeMap;
@@ -57,8 +58,8 @@ pub struct Compiled<P> {
 /// Compiles texts into policies, or returns the problems.
 pub type Compile<P> = Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
 
-/// Makes the stand-in for texts that do not compile, if no earlier text is known: policies that make the
-/// pods wait that the texts select. `None` if the texts select no pods.
+/// Makes the stand-in for texts that do not compile, if no earlier text is known: policies that
+/// make the pods wait that the texts select. `None` if the texts select no pods.
 pub type StandIn = Box<dyn Fn(&str, &Texts) -> Option<Texts> + Send + Sync>;
 
 /// The verdict on the present text of an object.
@@ -75,8 +76,8 @@ pub enum Verdict {
         /// The policies whose pods wait, because no text of them that compiles is known.
         holds: Vec<String>,
     },
-    /// It compiles, but an older object has a policy of the same name or with `queue by`, or the set of
-    /// policies as a whole cannot be used.
+    /// It compiles, but an older object has a policy of the same name or with `queue by`, or the
+    /// set of policies as a whole cannot be used.
     Waiting {
         /// The reason.
         why: String,
@@ -94,9 +95,9 @@ impl Verdict {
     }
 }
 
-/// The revision of texts: the first 128 bits of the SHA-256 of their keys and contents, each with its
-/// length in front. Two texts with one revision cannot be constructed, so a revision proves which text
-/// decided.
+/// The revision of texts: the first 128 bits of the SHA-256 of their keys and contents, each with
+/// its length in front. Two texts with one revision cannot be constructed, so a revision proves
+/// which text decided.
 pub fn hash(texts: &Texts) -> String {
     let mut context = digest::Context::new(&digest::SHA256);
     for part in texts.iter().flat_map(|(key, text)| [key, text]) {
@@ -151,9 +152,9 @@ impl<P: Clone> Store<P> {
         Self { compile, stand_in, objects: BTreeMap::new() }
     }
 
-    /// Adds an object or replaces its texts; whether anything changed. `fallback` returns the text that
-    /// served before a restart; it is called only if the present text does not compile and no earlier one
-    /// is known.
+    /// Adds an object or replaces its texts; whether anything changed. `fallback` returns the text
+    /// that served before a restart; it is called only if the present text does not compile and no
+    /// earlier one is known.
     pub fn put(
         &mut self,
         name: &str,
@@ -218,8 +219,8 @@ impl<P: Clone> Store<P> {
         Some(&self.objects.get(name)?.stand_in.as_ref()?.texts)
     }
 
-    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the one of
-    /// the older object is in service.
+    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the
+    /// one of the older object is in service.
     pub fn service(&self) -> Service<P> {
         let mut by_age: Vec<_> = self.objects.iter().collect();
         by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));

@@ -1,7 +1,7 @@
-//! What the leader writes about policy objects: the verdict, as annotations (server-side apply under a
-//! field manager of our own) and as an Event, and the texts that served, in the ConfigMap
-//! `bayplan-history-<name>` beside the object. With that history a broken text does not end the service of
-//! the text before it, even if another instance starts. Called by `policy_source`.
+//! What the leader writes about policy objects: the verdict, as annotations (server-side apply
+//! under a field manager of our own) and as an Event, and the texts that served, in the ConfigMap
+//! `bayplan-history-<name>` beside the object. With that history a broken text does not end the
+//! service of the text before it, even if another instance starts. Called by `policy_source`.
 
 use super::backoff::backoff;
 use super::client::{Api, ApiError, JSON, Request};
@@ -61,7 +61,8 @@ impl PolicyWriter {
         Self { api, term, identity, history: FxHashMap::default(), pending: Vec::new(), complained: false }
     }
 
-    /// Reads the histories of these namespaces, until that succeeds. `trouble` receives each failure.
+    /// Reads the histories of these namespaces, until that succeeds. `trouble` receives each
+    /// failure.
     pub(super) async fn read_history(&mut self, namespaces: &[String], trouble: impl Fn(String)) {
         let mut waits = backoff(Duration::from_millis(200), Duration::from_secs(5)).build();
         for namespace in namespaces {
@@ -102,7 +103,8 @@ impl PolicyWriter {
         }
     }
 
-    /// Writes what is pending, if this instance leads. `report` gives the present state of an object.
+    /// Writes what is pending, if this instance leads. `report` gives the present state of an
+    /// object.
     pub(super) async fn write<'a>(&mut self, report: impl Fn(&str) -> Report<'a>) {
         if !self.term.may_write() {
             return;
@@ -226,8 +228,8 @@ impl PolicyWriter {
         Ok(())
     }
 
-    /// Writes the verdict as an Event about the object. A lost Event does no harm: the annotations have
-    /// the verdict, too.
+    /// Writes the verdict as an Event about the object. A lost Event does no harm: the annotations
+    /// have the verdict, too.
     async fn write_event(&self, object: &ObjectMeta, verdict: &Verdict) {
         let (type_, reason, note) = event_of(verdict);
         let name = object.name.as_deref().unwrap_or_default();
@@ -285,8 +287,8 @@ fn event_of(verdict: &Verdict) -> (&'static str, &'static str, String) {
     }
 }
 
-/// The annotations of a policy object. They depend neither on the time nor on the writer, so all replicas
-/// agree.
+/// The annotations of a policy object. They depend neither on the time nor on the writer, so all
+/// replicas agree.
 fn annotations(verdict: &Verdict, present: &str, serving: &str) -> BTreeMap<String, String> {
     let mut status = json!({"state": verdict.word(), "text": present, "revision": serving});
     match verdict {

@@ -1,5 +1,6 @@
-//! `/metrics/resources`: requests and limits of each pod, with the STABLE names, labels and units of
-//! kube-scheduler. Each request makes the page from the scheduler's cache; only the leader has samples.
+//! `/metrics/resources`: requests and limits of each pod, with the STABLE names, labels and units
+//! of kube-scheduler. Each request makes the page from the scheduler's cache; only the leader has
+//! samples.
 //!
 //! Source: `pkg/scheduler/metrics/resources/resources.go`.
 

@@ -1,7 +1,7 @@
-//! The scheduler process: what starts, in what order, and how it stops. First the port is bound, so that a
-//! port in use is known before anything else; then connection, policies, watches, the scheduling thread and
-//! the lease. On SIGTERM it stops in reverse: no further attempts, open bindings finish, the lease is
-//! released.
+//! The scheduler process: what starts, in what order, and how it stops. First the port is bound, so
+//! that a port in use is known before anything else; then connection, policies, watches, the
+//! scheduling thread and the lease. On SIGTERM it stops in reverse: no further attempts, open
+//! bindings finish, the lease is released.
 
 use super::access::{Access, CacheTtl};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
@@ -121,9 +121,9 @@ const LAST_EVENTS: Duration = Duration::from_secs(2);
 
 /// Runs the scheduler until it receives SIGTERM or SIGINT, or cannot continue.
 pub fn run(options: Options) -> Result<(), RunError> {
-    // One thread for the connections, beside this one (the lease) and the scheduling thread: a thousand pods
-    // per second take a fifth of it, and more threads mostly wake each other. Long computations call
-    // `block_in_place`, and another thread takes over in the meantime.
+    // One thread for the connections, beside this one (the lease) and the scheduling thread: a
+    // thousand pods per second take a fifth of it, and more threads mostly wake each other. Long
+    // computations call `block_in_place`, and another thread takes over in the meantime.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_stack_size(crate::lang::STACK)
@@ -219,7 +219,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Prepares everything that needs a connection. The scheduling thread starts later, with the inbox.
+    /// Prepares everything that needs a connection. The scheduling thread starts later, with the
+    /// inbox.
     async fn connect(options: &Options) -> Result<(Self, Inbox<Scheduler>), RunError> {
         let limiter = || Limiter::new(options.qps, options.burst);
         let metrics = Arc::new(Metrics::new());
@@ -273,8 +274,8 @@ impl Parts {
         Ok(Access::new(connect(authentication).await?, connect(authorization).await?, ttl))
     }
 
-    /// The source of policies. A set of policies becomes profiles, and these go into service as soon as the
-    /// watches bring what the policies read.
+    /// The source of policies. A set of policies becomes profiles, and these go into service as
+    /// soon as the watches bring what the policies read.
     fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> Source {
         let profiles = Arc::new(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
         let (informers, mailbox) = (self.informers.clone(), self.driver.mailbox());
@@ -361,7 +362,8 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Waits until the API server answers. Logs what is wrong, and fails if waiting longer is pointless.
+/// Waits until the API server answers. Logs what is wrong, and fails if waiting longer is
+/// pointless.
 async fn reach(api: &Api) -> Result<(), RunError> {
     let server = || api.server().to_owned();
     let since = Instant::now();

@@ -1,7 +1,7 @@
-//! The secure port: `/livez`, `/readyz` and `/healthz` for everybody, `/metrics` and `/configz` for users
-//! that the API server allows. HTTPS with the given certificate, reloaded when its files change, or with a
-//! self-signed one made at start. A client certificate of the given authority identifies its user. `pages`
-//! makes the content.
+//! The secure port: `/livez`, `/readyz` and `/healthz` for everybody, `/metrics` and `/configz` for
+//! users that the API server allows. HTTPS with the given certificate, reloaded when its files
+//! change, or with a self-signed one made at start. A client certificate of the given authority
+//! identifies its user. `pages` makes the content.
 
 use super::access::Access;
 use super::subject;
@@ -59,7 +59,8 @@ pub struct Settings {
 pub struct Tls {
     /// Whether TLS 1.2 is refused.
     pub newest_only: bool,
-    /// The names of the offered TLS 1.2 suites; empty: all. As in Go, all TLS 1.3 suites are offered.
+    /// The names of the offered TLS 1.2 suites; empty: all. As in Go, all TLS 1.3 suites are
+    /// offered.
     pub suites: Vec<String>,
 }
 
@@ -262,8 +263,8 @@ impl ResolvesServerCert for CurrentCertificate {
     }
 }
 
-/// Reloads certificate and key when their files change. Files that cannot be used, such as a new certificate
-/// with the old key, change nothing.
+/// Reloads certificate and key when their files change. Files that cannot be used, such as a new
+/// certificate with the old key, change nothing.
 async fn reload(
     certificate: PathBuf,
     key: PathBuf,

@@ -1,6 +1,6 @@
-//! The probe of a running scheduler: measures how long extension points, plugins and API calls take. Every
-//! framework in service and the API client report to it. As upstream, it times single plugins in one
-//! attempt of ten.
+//! The probe of a running scheduler: measures how long extension points, plugins and API calls
+//! take. Every framework in service and the API client report to it. As upstream, it times single
+//! plugins in one attempt of ten.
 
 use super::client::Observer;
 use super::metrics::Metrics;
@@ -74,8 +74,8 @@ impl Probe for Stopwatch {
     }
 
     fn samples(&self) -> bool {
-        // Attempts come in patterns, such as PreEnqueue and cycle in turn, so every tenth one would be of
-        // one kind only. This is the finalizer of SplitMix64.
+        // Attempts come in patterns, such as PreEnqueue and cycle in turn, so every tenth one would
+        // be of one kind only. This is the finalizer of SplitMix64.
         let mut hash = self.attempts.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,5 @@
-//! The end of this instance's term as leader. `leader` extends the term; `effects` checks it before each write.
+//! The end of this instance's term as leader. `leader` extends the term; `effects` checks it before
+//! each write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +7,8 @@ use std::time::{Duration, Instant};
 
 /// The end of our term. Clones share it.
 ///
-/// A write that starts before the renew deadline, with a time limit below `leaseDuration - renewDeadline`, ends
-/// before another instance can hold the lease.
+/// A write that starts before the renew deadline, with a time limit below `leaseDuration -
+/// renewDeadline`, ends before another instance can hold the lease.
 #[derive(Clone, Debug)]
 pub struct Term {
     base: Instant,

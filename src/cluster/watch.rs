@@ -1,6 +1,7 @@
-//! Lists one kind of object in pages and then watches it, for ever. Handles bookmarks, a new list after 410,
-//! broken and silent connections, an absent server, and missing rights. `informers` turns the objects into
-//! Inputs, `policy_source` into policies. Objects are decoded directly into the caller's type.
+//! Lists one kind of object in pages and then watches it, for ever. Handles bookmarks, a new list
+//! after 410, broken and silent connections, an absent server, and missing rights. `informers`
+//! turns the objects into Inputs, `policy_source` into policies. Objects are decoded directly into
+//! the caller's type.
 
 use super::backoff::{backoff, jitter};
 use super::client::{Api, ApiError, Request, outcome};
@@ -121,7 +122,8 @@ const SILENCE: Duration = Duration::from_secs(95);
 /// Generous, because a page may be large and the server busy.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Lists and watches a collection until `seen` returns `false`, which means that its receiver is gone.
+/// Lists and watches a collection until `seen` returns `false`, which means that its receiver is
+/// gone.
 pub async fn run<T: Watched>(
     api: &Api,
     collection: &Collection,

@@ -1,23 +1,23 @@
-//! What goes wrong between us and the API server: it stops and starts, its etcd stands still, watches are cut, answers
-//! are lost, it throttles. Every pod ends bound exactly once and no node is over-committed.
+//! Faults between the scheduler and the API server: a restart, a paused etcd, broken watches, lost
+//! answers, throttling. In the end every pod is bound exactly once and no node is over-committed.
 
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Proxy, control_plane::Options, wait_until};
+use crate::workload::Workload;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(120);
 
 #[test]
-fn the_api_server_stops_and_starts_in_mid_work() {
-    let Some(mut plane) = ControlPlane::start() else { return };
+fn the_api_server_restarts_while_pods_are_bound() {
+    let mut plane = ControlPlane::start();
     let (namespace, scheduler) = {
-        let load = Load::new(&plane, "restart", 10);
+        let load = Workload::new(&plane, "restart", 10);
         (load.namespace.clone(), load.scheduler.clone())
     };
-    let mut ours = Ours::start(&plane, &Setup::new(&scheduler));
+    let mut ours = SchedulerProcess::start(&plane, &Setup::new(&scheduler));
     {
-        let load = Load::again(&plane, &namespace, 0);
+        let load = Workload::again(&plane, &namespace, 0);
         load.create_pods(300, "100m");
         load.wait_bound(1, Duration::from_secs(20));
     }
@@ -25,7 +25,7 @@ fn the_api_server_stops_and_starts_in_mid_work() {
     std::thread::sleep(Duration::from_secs(2));
     plane.restart_api_server();
     {
-        let load = Load::again(&plane, &namespace, 300);
+        let load = Workload::again(&plane, &namespace, 300);
         load.create_pods(100, "100m");
         load.wait_bound(400, LONG);
         load.check();
@@ -33,40 +33,40 @@ fn the_api_server_stops_and_starts_in_mid_work() {
     plane.etcd.pause();
     std::thread::sleep(Duration::from_secs(3));
     plane.etcd.resume();
-    // Full to the last millicore: room that was counted twice, or not given back, would show.
-    wait_until("it answers again", LONG, || plane.api_server_is_ready());
+    // The nodes are full to the last millicore, so resources counted twice or never released would
+    // show.
+    wait_until("the API server answers again", LONG, || plane.api_server_is_ready());
     assert!(ours.daemon.is_running(), "{}", ours.daemon.log_tail(30));
 }
 
 #[test]
-fn etcd_stands_still_while_pods_are_bound() {
-    let Some(plane) = ControlPlane::start() else { return };
-    let mut plane = plane;
+fn etcd_is_paused_while_pods_are_bound() {
+    let mut plane = ControlPlane::start();
     let (namespace, scheduler) = {
-        let load = Load::new(&plane, "slow", 10);
+        let load = Workload::new(&plane, "slow", 10);
         (load.namespace.clone(), load.scheduler.clone())
     };
-    let _ours = Ours::start(&plane, &Setup::new(&scheduler));
+    let _ours = SchedulerProcess::start(&plane, &Setup::new(&scheduler));
     for round in 0..3 {
-        Load::again(&plane, &namespace, round * 100).create_pods(100, "100m");
+        Workload::again(&plane, &namespace, round * 100).create_pods(100, "100m");
         plane.etcd.pause();
-        // Longer than the API server may take for a binding, so that some have no known end.
+        // Longer than the time limit of a binding, so that some results are unknown.
         std::thread::sleep(Duration::from_secs(6));
         plane.etcd.resume();
-        wait_until("it answers again", LONG, || plane.api_server_is_ready());
+        wait_until("the API server answers again", LONG, || plane.api_server_is_ready());
     }
-    let load = Load::again(&plane, &namespace, 300);
+    let load = Workload::again(&plane, &namespace, 300);
     load.wait_bound(300, LONG);
     load.check();
 }
 
 #[test]
-fn watches_are_cut_and_answers_lost() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "cut", 10);
+fn watches_break_and_answers_are_lost() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "cut", 10);
     let proxy = Proxy::start(plane.port());
     let kubeconfig = plane.kubeconfig_through(&proxy, "admin");
-    let ours = Ours::start(plane, &Setup::new(&load.scheduler).kubeconfig(kubeconfig));
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).kubeconfig(kubeconfig));
     for round in 0..8 {
         load.create_pods(50, "100m");
         std::thread::sleep(Duration::from_millis(100 + 37 * round));
@@ -85,19 +85,19 @@ fn watches_are_cut_and_answers_lost() {
     }
     load.wait_bound(400, LONG);
     load.check();
-    assert!(ours.said().contains("watch broken"), "the cuts were seen");
+    assert!(ours.said().contains("watch broken"), "the log shows the broken watches");
 }
 
 #[test]
-fn a_client_that_is_throttled_binds_each_pod_once() {
+fn a_throttled_client_binds_each_pod_once() {
     let flags = ["--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2"];
     let options = Options { api_server_flags: flags.map(str::to_owned).to_vec(), ..Options::default() };
-    let Some(plane) = ControlPlane::start_with(options) else { return };
-    let load = Load::new(&plane, "throttled", 10);
+    let plane = ControlPlane::start_with(options);
+    let load = Workload::new(&plane, "throttled", 10);
     load.create_pods(200, "100m");
     // The API server never throttles `system:masters`.
     let kubeconfig = plane.kubeconfig_of_user("system:kube-scheduler");
-    let ours = Ours::start(&plane, &Setup::new(&load.scheduler).kubeconfig(kubeconfig));
+    let ours = SchedulerProcess::start(&plane, &Setup::new(&load.scheduler).kubeconfig(kubeconfig));
     load.wait_bound(200, LONG);
     load.check();
     let metrics = plane.get_from(&ours.url(), "/metrics").unwrap();

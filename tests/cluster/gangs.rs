@@ -1,8 +1,8 @@
-//! Groups that wait for each other at Permit: bound whole, or undone and tried again.
+//! Groups of pods that wait for each other at Permit: bound as a whole, or undone and retried.
 
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
+use crate::workload::Workload;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -20,36 +20,36 @@ policy gang {
 }
 "#;
 
-fn member(load: &Load<'_>, job: &str, index: usize, size: usize, cpu: &str) -> Value {
+fn member(load: &Workload<'_>, job: &str, index: usize, size: usize, cpu: &str) -> Value {
     let mut pod = objects::with_label(load.pod(&format!("{job}-{index}"), cpu), "job", job);
     pod["metadata"]["annotations"] = json!({ "job-size": size.to_string() });
     pod
 }
 
 #[test]
-fn a_group_is_bound_whole_or_undone_and_tried_again() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "gang", 2);
+fn a_group_is_bound_as_a_whole_or_undone_and_retried() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "gang", 2);
     let policy =
         objects::config_map(&load.namespace, "gang", &[("bayplan.dev/policy", "")], &[("gang.bay", GANG)]);
     plane.create(&[policy]);
-    let _ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    let _ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
     let on = |name: &str| plane.node_of(&load.namespace, name);
 
-    // Three of four: nobody is bound, and the room they held is given back in time.
+    // Three of four members: no pod is bound, and their resources are released after the timeout.
     plane.create(&(0..3).map(|i| member(&load, "a", i, 4, "1")).collect::<Vec<_>>());
     wait_until("the event of the time-out", SOON, || {
         plane.events_about(&load.namespace, "a-0").iter().any(|event| {
             event["note"].as_str().is_some_and(|note| note.contains("timeout") || note.contains("in time"))
         })
     });
-    assert_eq!(load.bound(), 0, "no member runs alone");
+    assert_eq!(load.bound(), 0, "no member is bound alone");
     let alone = load.pod("alone", "4");
     plane.create(&[alone]);
-    wait_until("another pod gets room", SOON, || on("alone").is_some());
+    wait_until("another pod gets their resources", SOON, || on("alone").is_some());
     plane.delete_pod(&load.namespace, "alone");
 
-    // The fourth comes: all are bound.
+    // With the fourth member all are bound.
     plane.create(&[member(&load, "a", 3, 4, "1")]);
     wait_until("the group is bound", SOON, || (0..4).all(|i| on(&format!("a-{i}")).is_some()));
 }

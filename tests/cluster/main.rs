@@ -1,5 +1,6 @@
-//! The test binary of everything that needs a real API server. Where none is to be had, each test says on
-//! standard error that it did not run; with `CI` set it fails. Needs the feature `cluster`.
+//! The tests that need a real API server. `make test-cluster` runs them, and reports how many did
+//! not run on a machine without a control plane. Run without one, each test fails and says how to
+//! get it. Needs the feature `cluster`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(
     clippy::disallowed_methods,
@@ -9,21 +10,32 @@
 
 mod support;
 
-mod harness;
-mod ours;
-mod hands;
-mod load;
-mod walks;
-mod leaders;
+// What the tests share.
+mod api_load;
+mod scheduler_process;
+mod workload;
+
+// The control plane of these tests.
+mod control_plane_checks;
+
+// `bayplan run`.
 mod faults;
-mod policies;
 mod gangs;
-mod deployed;
-mod rights;
-mod pages;
-mod peers;
-mod mistakes;
+mod leader_election;
+mod policies;
+mod secure_port;
 mod soak;
-mod live;
-mod bench;
-mod restart;
+mod startup_errors;
+mod tutorial;
+mod upstream_metrics;
+
+// The manifests of `deploy/`.
+mod manifests;
+mod rights;
+
+// Commands on a live cluster.
+mod live_commands;
+
+// `make bench-cluster`.
+mod start_bench;
+mod throughput_bench;

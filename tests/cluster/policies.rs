@@ -1,16 +1,17 @@
-//! Policies in ConfigMaps while the scheduler runs: changed many times under load, broken, restarted, removed.
+//! Policies in ConfigMaps of a running scheduler: changed under load, made invalid, deleted, and
+//! after a restart.
 
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
+use crate::workload::Workload;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// Pods go only where the two rules of one text agree: a half-switched set would let a pod through that neither of the
-/// whole texts lets through.
+/// A policy of one of two kinds, by the parity of its version; each kind refuses the nodes of the
+/// other.
 fn text(version: usize) -> String {
     let (keep, refuse) = if version.is_multiple_of(2) { ("even", "odd") } else { ("odd", "even") };
     format!(
@@ -34,16 +35,16 @@ fn annotation(plane: &ControlPlane, namespace: &str, name: &str, key: &str) -> S
 }
 
 #[test]
-fn a_policy_that_changes_under_load_is_switched_whole() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "switch", 10);
+fn a_policy_that_changes_under_load_is_replaced_as_a_whole() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "switch", 10);
     for i in 0..10 {
         let half = if i % 2 == 0 { "half=even" } else { "half=odd" };
         plane.kubectl_ok(["label", "node", &format!("{}-{i}", load.namespace), half]);
     }
     plane.create(&[map(&load.namespace, "half", &text(0))]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     for version in 1..=25 {
         load.create_pods(12, "50m");
         replace(plane, &load.namespace, "half", &text(version));
@@ -53,7 +54,7 @@ fn a_policy_that_changes_under_load_is_switched_whole() {
     wait_until("the last version serves", SOON, || {
         annotation(plane, &load.namespace, "half", "verdict") == "Serving"
     });
-    // Ten of the texts that served are kept, the newest first.
+    // The history has up to ten texts that served, the newest first.
     let history = || {
         let name = "bayplan-history-half";
         let kept = plane.get_json(["configmap", name, "--namespace", &load.namespace]);
@@ -70,7 +71,7 @@ fn a_policy_that_changes_under_load_is_switched_whole() {
         assert!(older["texts"]["policy.bay"].as_str().unwrap().contains("/// Version "), "{older}");
         assert!(older["by"].as_str().unwrap().contains("kubectl"), "{older}");
     }
-    // Each decision names the revision of its set; all of them were in service, in their order.
+    // Each decision names the revision of its set, and revisions never go back.
     let said = ours.said();
     let revisions: Vec<u64> = said
         .lines()
@@ -83,14 +84,14 @@ fn a_policy_that_changes_under_load_is_switched_whole() {
 }
 
 #[test]
-fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a_kill() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "broken", 2);
+fn an_invalid_text_is_refused_and_the_earlier_one_serves_also_after_a_kill() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "broken", 2);
     plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
     plane.kubectl_ok(["label", "node", &format!("{}-1", load.namespace), "half=odd"]);
     plane.create(&[map(&load.namespace, "half", &text(0))]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
-    let mut ours = Ours::start(plane, &setup);
+    let mut ours = SchedulerProcess::start(plane, &setup);
     let verdict = || annotation(plane, &load.namespace, "half", "verdict");
     wait_until("it serves", SOON, || verdict() == "Serving");
     let good = annotation(plane, &load.namespace, "half", "revision");
@@ -118,7 +119,7 @@ fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a
     assert!(metrics.contains("bayplan_policy_load_success{policy=\"half\"} 0"), "{metrics}");
 
     ours.daemon.kill();
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     goes_to_even("restarted");
     assert_eq!(verdict(), "Refused");
 
@@ -129,7 +130,7 @@ fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a
     assert_eq!(plane.node_of(&load.namespace, "mended").unwrap(), format!("{}-1", load.namespace));
 
     plane.kubectl_ok(["delete", "configmap", "half", "--namespace", &load.namespace]);
-    wait_until("its history is gone too", SOON, || {
+    wait_until("its history is deleted, too", SOON, || {
         let left = plane.get_json(["configmaps", "--namespace", &load.namespace]);
         left["items"].as_array().is_some_and(|all| {
             all.iter()
@@ -140,14 +141,14 @@ fn a_broken_policy_is_refused_on_the_object_and_the_old_one_goes_on_also_after_a
 }
 
 #[test]
-fn pods_of_a_policy_that_is_broken_from_the_start_wait_until_it_compiles_or_is_ignored() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "standin", 1);
+fn pods_of_a_policy_without_a_good_text_wait_until_it_compiles_or_is_ignored() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "standin", 1);
     let broken = "policy gpu {\n  applies when pod.labels[\"team\"] == \"gpu\"\n  filter f { reject \"no\" when \
                   nod.ready }\n}\n";
     plane.create(&[map(&load.namespace, "gpu", broken)]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     let of_team = |name: &str| {
         let mut pod = load.pod(name, "10m");
         pod["metadata"]["labels"] = json!({"team": "gpu"});
@@ -156,7 +157,7 @@ fn pods_of_a_policy_that_is_broken_from_the_start_wait_until_it_compiles_or_is_i
     plane.create(&[of_team("first"), of_team("second"), load.pod("other", "10m")]);
     let bound = |name: &str| plane.node_of(&load.namespace, name).is_some();
     wait_until("the pod that is not named is bound", SOON, || bound("other"));
-    wait_until("it says whose pods wait", SOON, || {
+    wait_until("an event names the policy whose pods wait", SOON, || {
         let events = plane.events_about(&load.namespace, "gpu");
         events.iter().any(|it| it["note"].as_str().is_some_and(|note| note.contains("the pods of gpu wait")))
     });
@@ -164,28 +165,28 @@ fn pods_of_a_policy_that_is_broken_from_the_start_wait_until_it_compiles_or_is_i
     assert!(annotation(plane, &load.namespace, "gpu", "status").contains("\"holds\":[\"gpu\"]"));
     assert!(!bound("first") && !bound("second"));
     drop(ours);
-    // After a restart too; then it compiles.
-    let ours = Ours::start(plane, &setup);
+    // The pods still wait after a restart, until the text compiles.
+    let ours = SchedulerProcess::start(plane, &setup);
     plane.create(&[load.pod("another", "10m")]);
     wait_until("the pod that is not named is bound", SOON, || bound("another"));
     assert!(!bound("first"));
     replace(plane, &load.namespace, "gpu", &broken.replace("nod.ready", "!node.ready"));
     wait_until("the pods are bound", SOON, || bound("first") && bound("second"));
     drop(ours);
-    // Where broken policies are ignored nobody waits.
+    // With `ignore` no pod waits.
     plane.kubectl_ok(["delete", "configmap", "gpu", "--namespace", &load.namespace]);
     plane.kubectl_ok(["delete", "configmap", "bayplan-history-gpu", "--namespace", &load.namespace]);
     plane.create(&[map(&load.namespace, "gpu", broken), of_team("third")]);
     let flag = format!("--policy-on-invalid={}=ignore", load.namespace);
-    let _ours = Ours::start(plane, &setup.clone().flag(flag));
+    let _ours = SchedulerProcess::start(plane, &setup.clone().flag(flag));
     wait_until("the pod is bound", SOON, || bound("third"));
     assert_eq!(annotation(plane, &load.namespace, "gpu", "verdict"), "Refused");
 }
 
 #[test]
-fn odd_objects_harm_nobody() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "odd", 2);
+fn unusual_objects_do_no_harm() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "odd", 2);
     let long = format!("policy long {{\n{}\n}}\n", "  // nothing to see here\n".repeat(40_000));
     plane.create(&[
         map(&load.namespace, "long", &long),
@@ -196,11 +197,11 @@ fn odd_objects_harm_nobody() {
             &[("readme", "no policy")],
         ),
     ]);
-    let ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
     wait_until("the empty one is refused", SOON, || {
         annotation(plane, &load.namespace, "empty", "verdict") == "Refused"
     });
-    // A namesake: the older object's policy runs.
+    // Of two policies with the same name the one of the older object is in service.
     plane.create(&[map(&load.namespace, "one", &text(0))]);
     wait_until("the first serves", SOON, || {
         annotation(plane, &load.namespace, "one", "verdict") == "Serving"
@@ -210,7 +211,7 @@ fn odd_objects_harm_nobody() {
     wait_until("the second waits", SOON, || {
         annotation(plane, &load.namespace, "two", "verdict") == "Waiting"
     });
-    // Pods that nobody serves, and one whose selector can match nothing.
+    // A pod of an unknown scheduler, and one whose selector matches no node.
     let mut strange = load.pod("strange", "10m");
     strange["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["9223372036854775807"]}]}]}}});

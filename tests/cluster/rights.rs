@@ -1,7 +1,8 @@
-//! The rights of `deploy/rbac.yaml`: with all of them nothing is refused, and each is needed: without it the scheduler
-//! says which verb of which resource it misses. Each run has a namespace, a service account and roles of its own.
+//! The rights of `deploy/rbac.yaml`: with all of them the API server refuses nothing, and without
+//! any one of them the log names the missing verb and resource. Each run has its own namespace,
+//! service account and roles.
 
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Options, Proxy, daemon::Folder, objects, wait::became_true};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -35,7 +36,7 @@ fn rights_of(kind: &'static str, role: &Value) -> Vec<Right> {
     rights
 }
 
-/// The rules of a role, one for each resource and verb, without one of them.
+/// The rules of a role, one for each resource and verb, leaving out one right.
 fn rules_without(kind: &str, role: &Value, without: Option<&Right>) -> Vec<Value> {
     let mut rules = Vec::new();
     for rule in role["rules"].as_array().unwrap() {
@@ -58,7 +59,7 @@ struct Roles {
     own: Value,
 }
 
-/// Makes a namespace with a service account that has all rights but one; the namespace.
+/// Makes a namespace with a service account that has all rights but one; returns the namespace.
 fn account(plane: &ControlPlane, roles: &Roles, without: Option<&Right>) -> String {
     let namespace = plane.create_namespace("rights");
     let subject = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": namespace}]);
@@ -81,15 +82,15 @@ fn account(plane: &ControlPlane, roles: &Roles, without: Option<&Right>) -> Stri
     namespace
 }
 
-/// What was waited for has been seen.
+/// The awaited log line has appeared.
 struct Seen;
 
 /// A scheduler with the rights of a namespace's account.
 struct Life<'a> {
     plane: &'a ControlPlane,
     namespace: &'a str,
-    ours: Ours,
-    /// Whether what is waited for has been said.
+    ours: SchedulerProcess,
+    /// Whether the log has the awaited line.
     enough: &'a (dyn Fn(&str) -> bool + Sync),
 }
 
@@ -116,23 +117,23 @@ impl<'a> Life<'a> {
         let mut setup =
             Setup::new(namespace).policies_from(namespace).kubeconfig(kubeconfig).config(config).guarded();
         if proxy.is_some() {
-            // So that the second binding goes out a while after the first.
+            // The second binding goes out some time after the first.
             setup = setup.flag("--kube-api-qps=0.5").flag("--kube-api-burst=1");
         }
         let label = [("bayplan.dev/policy", "")];
         plane.create(&[objects::config_map(namespace, "heat", &label, &[("policy.bay", POLICY)])]);
-        Self { plane, namespace, ours: Ours::spawn(plane, &setup), enough }
+        Self { plane, namespace, ours: SchedulerProcess::spawn(plane, &setup), enough }
     }
 
     fn said(&self, text: &str) -> bool {
         self.ours.said().contains(text)
     }
 
-    /// Waits for a step, or for what is waited for.
+    /// Waits for a step, or for the awaited log line.
     fn until(&self, done: impl Fn() -> bool) -> Result<(), Seen> {
         let enough = || (self.enough)(&self.ours.said());
         let came = became_true(SOON, || enough() || done());
-        assert!(came, "in vain:\n{}", self.ours.daemon.log_tail(30));
+        assert!(came, "waited in vain:\n{}", self.ours.daemon.log_tail(30));
         if enough() { Err(Seen) } else { Ok(()) }
     }
 
@@ -144,7 +145,7 @@ impl<'a> Life<'a> {
         self.plane.node_of(self.namespace, name).is_some()
     }
 
-    /// Everything that needs a right, but a binding whose answer is lost.
+    /// Does everything that needs a right, except a binding with a lost answer.
     fn live(&self) -> Result<(), Seen> {
         let (plane, namespace) = (self.plane, self.namespace);
         self.until(|| self.said("became leader") && self.said("caches are synced"))?;
@@ -160,16 +161,17 @@ impl<'a> Life<'a> {
             let big = plane.get_json(["pod", "big", "--namespace", namespace]);
             big["status"]["conditions"][0]["reason"] == "Unschedulable"
         })?;
-        // The node gets the label and still has no room: refused again, the event becomes a series.
+        // With the label the node is still too small; the second rejection makes the event a
+        // series.
         plane.kubectl_ok(["label", "node", "roomy", &format!("{namespace}=yes")]);
         self.until(|| {
             refused().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
         })?;
-        // Whoever asks for metrics is looked up, and may see them.
+        // A request for metrics needs the reviews.
         let shown = plane.get_from(&self.ours.url(), "/metrics").is_some();
         assert!(
             shown || (self.enough)(&self.ours.said()),
-            "the admin may not see metrics: {}",
+            "the admin may not read the metrics: {}",
             self.ours.daemon.log_tail(9)
         );
         let history = || {
@@ -181,7 +183,7 @@ impl<'a> Life<'a> {
         self.until(|| !history())
     }
 
-    /// The answer to a binding is lost: the pod is read until its fate is known.
+    /// Loses the answer to a binding; the scheduler then reads the pod until the result is known.
     fn lose_an_answer(&self, proxy: &Proxy) -> Result<(), Seen> {
         self.until(|| self.said("became leader") && self.said("caches are synced"))?;
         self.plane.create(&[self.pod("first", "10m"), self.pod("second", "10m")]);
@@ -205,7 +207,7 @@ fn roles(plane: &ControlPlane) -> Roles {
     }
 }
 
-/// What the API server answers to those who may not: `User "…" cannot VERB resource "RESOURCE"`.
+/// Whether the log has the API server's refusal: `User "…" cannot VERB resource "RESOURCE"`.
 fn refuses(said: &str, right: &Right) -> bool {
     said.replace('\\', "").contains(&format!("cannot {} resource \"{}\"", right.verb, right.resource))
 }
@@ -222,15 +224,11 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
         format!("--audit-log-path={}", log.display()),
         "--audit-log-mode=blocking".to_owned(),
     ];
-    let Some(plane) =
-        ControlPlane::start_with(Options { api_server_flags: flags.to_vec(), ..Options::default() })
-    else {
-        return;
-    };
+    let plane = ControlPlane::start_with(Options { api_server_flags: flags.to_vec(), ..Options::default() });
     let roles = roles(&plane);
     let nothing = |_: &str| false;
 
-    // With all rights everything is done, and nothing is refused.
+    // With all rights everything works, and the API server refuses nothing.
     let proxy = Proxy::start(plane.port());
     let (whole, cut) = (account(&plane, &roles, None), account(&plane, &roles, None));
     let life = Life::start(&plane, &whole, None, &nothing);
@@ -253,7 +251,7 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
     }
     assert!(asked > 20 && read, "{asked} requests, a pod was read: {read}");
 
-    // Without one of them it is that one which is missed.
+    // Without one right, the log names that right.
     let mut all = rights_of("ClusterRole", &roles.cluster);
     all.extend(rights_of("Role", &roles.own));
     assert!(all.len() > 15, "{all:?}");
@@ -279,5 +277,5 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
         }
     });
     let unneeded = unneeded.into_inner().unwrap();
-    assert!(unneeded.is_empty(), "nobody missed {unneeded:#?}");
+    assert!(unneeded.is_empty(), "these rights are not needed: {unneeded:#?}");
 }

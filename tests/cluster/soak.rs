@@ -1,23 +1,26 @@
-//! The scheduler under a steady stream of changes of everything: pods and nodes come, change and go, policies are
-//! replaced and broken, connections are cut. At the end it is quiet, and what the scheduler has in its cache (SIGUSR2)
-//! must be what the API server has. Meanwhile nothing is over-committed and nothing bound twice; in the end nothing is
-//! lost, and memory, threads and file descriptors have not grown.
+//! The scheduler under a steady stream of changes: pods and nodes are created, changed and deleted,
+//! policies replaced and made invalid, connections broken. Afterwards the scheduler's cache
+//! (SIGUSR2) must equal the objects of the API server. At all times no node is over-committed and
+//! no pod bound twice. In the end no pod is lost, and memory, threads and file descriptors have not
+//! grown.
 //!
-//! `make soak` runs ten minutes (`BAYPLAN_SOAK_MINUTES`), `make test` half a minute. `BAYPLAN_SOAK_SEED` repeats one.
+//! `make soak` takes ten minutes (`BAYPLAN_SOAK_MINUTES`), `make test` half a minute.
+//! `BAYPLAN_SOAK_SEED` repeats a run.
 
-use crate::hands::{Hands, delete, merge, post, strategic};
-use crate::ours::{Ours, Setup};
+use crate::api_load::{ApiClient, delete, merge, post, strategic};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Proxy, objects, wait::became_true, wait_until};
 use bayplan::cluster::client::Request;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// Changes a second.
+/// Changes per second.
 const RATE: u32 = 40;
-/// Between two looks of the kubelets, and of whoever checks.
+/// Time between two checks of the invariants.
 const LOOK: Duration = Duration::from_secs(1);
-/// A connection for each of the 32 calls at once, those of watches, events, policies and the lease, and some more.
+/// Maximum number of file descriptors: 32 connections of calls, those of watches, events, policies
+/// and the lease, and a few more.
 const MOST_FILES: u64 = 80;
 /// CPUs of a node.
 const CPUS: i64 = 4;
@@ -35,7 +38,7 @@ const POLICIES: [&str; 4] = [
 ];
 
 #[test]
-fn half_a_minute_of_changes_leaves_the_cache_as_the_api_server_has_it() {
+fn after_half_a_minute_of_changes_the_cache_equals_the_api_server() {
     soak(Duration::from_secs(30), number("BAYPLAN_SOAK_SEED", 1));
 }
 
@@ -76,19 +79,19 @@ impl Dice {
     }
 }
 
-/// Whoever changes the cluster.
+/// Changes the cluster at random.
 struct World<'a> {
-    hands: &'a Hands,
+    client: &'a ApiClient,
     dice: Dice,
     namespace: String,
     scheduler: String,
-    /// Names of those that were not deleted, as far as we know.
+    /// Names of the pods that were not deleted.
     pods: Vec<String>,
     nodes: Vec<String>,
     made: usize,
-    /// How often each kind of change was made.
+    /// Number of changes by kind.
     done: BTreeMap<&'static str, u64>,
-    /// Where each pod was first seen, by UID.
+    /// The node on which each pod was first seen, by UID.
     places: BTreeMap<String, String>,
 }
 
@@ -107,7 +110,7 @@ impl World<'_> {
         let mut node = objects::node(&name, &[("cpu", "4"), ("memory", "16Gi")]);
         let disk = if self.dice.chance(50) { "ssd" } else { "hdd" };
         node = objects::with_label(node, "disk", disk);
-        self.hands.call(post("/api/v1/nodes", &node));
+        self.client.call(post("/api/v1/nodes", &node));
         self.nodes.push(name);
     }
 
@@ -118,7 +121,7 @@ impl World<'_> {
         if self.dice.chance(25) {
             pod["spec"]["nodeSelector"] = json!({ "disk": "ssd" });
         } else if self.dice.chance(8) {
-            // Comes with the last nodes.
+            // Only the nodes at the end have this label.
             pod["spec"]["nodeSelector"] = json!({ "late": "yes" });
         } else if self.dice.chance(4) {
             pod = objects::pod(&self.namespace, name, &self.scheduler, &[("cpu", "500")]);
@@ -143,17 +146,17 @@ impl World<'_> {
             if job {
                 pod = objects::with_label(pod, "job", &format!("j{first}"));
             }
-            self.hands.call(post(format!("/api/v1/namespaces/{}/pods", self.namespace), &pod));
+            self.client.call(post(format!("/api/v1/namespaces/{}/pods", self.namespace), &pod));
             self.pods.push(name);
             self.count("pod created");
         }
     }
 
-    /// One change of something.
+    /// Makes one random change.
     fn change(&mut self) {
         match self.dice.below(100) {
             0..45 => {
-                // About as many as there is room for, so that some wait.
+                // About as many pods as fit, so that some wait.
                 if self.pods.len() < self.nodes.len() * 8 {
                     self.new_pods();
                 } else {
@@ -171,15 +174,15 @@ impl World<'_> {
                         json!({"metadata": {"labels": {"extra": if self.dice.chance(50) { json!(value) } else { Value::Null }}}})
                     }
                 };
-                self.hands.call(merge(self.pod_path(&name), &patch));
+                self.client.call(merge(self.pod_path(&name), &patch));
                 self.count("pod changed");
             }
             70..80 => {
-                // A kubelet whose pod has ended.
+                // As a kubelet does when a pod ends.
                 let Some(name) = self.dice.pick(&self.pods).cloned() else { return };
                 let phase = if self.dice.chance(70) { "Succeeded" } else { "Failed" };
                 let path = format!("{}/status", self.pod_path(&name));
-                self.hands.call(strategic(path, &json!({"status": {"phase": phase}})));
+                self.client.call(strategic(path, &json!({"status": {"phase": phase}})));
                 self.pods.retain(|it| *it != name);
                 self.count("pod ended");
             }
@@ -191,7 +194,7 @@ impl World<'_> {
             96..99 if self.nodes.len() > 15 => {
                 let at = self.dice.below(self.nodes.len());
                 let name = self.nodes.swap_remove(at);
-                self.hands.call(delete(format!("/api/v1/nodes/{name}"), None));
+                self.client.call(delete(format!("/api/v1/nodes/{name}"), None));
                 self.count("node deleted");
             }
             _ => self.change_policy(),
@@ -204,7 +207,7 @@ impl World<'_> {
         }
         let at = self.dice.below(self.pods.len());
         let name = self.pods.swap_remove(at);
-        self.hands.call(delete(self.pod_path(&name), None));
+        self.client.call(delete(self.pod_path(&name), None));
         self.count("pod deleted");
     }
 
@@ -224,11 +227,11 @@ impl World<'_> {
             _ => {
                 let more = json!({"cpu": CPUS.to_string(), "memory": "16Gi", "pods": format!("{}", 110 + self.dice.below(9))});
                 let status = json!({"status": {"allocatable": more, "capacity": more}});
-                self.hands.call(merge(format!("{path}/status"), &status));
+                self.client.call(merge(format!("{path}/status"), &status));
                 return self.count("node grown");
             }
         };
-        self.hands.call(merge(path, &patch));
+        self.client.call(merge(path, &patch));
         self.count("node changed");
     }
 
@@ -236,20 +239,21 @@ impl World<'_> {
         let Some(text) = self.dice.pick(&POLICIES) else { return };
         let maps = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
         if self.dice.chance(20) {
-            self.hands.call(delete(format!("{maps}/soak"), None));
+            self.client.call(delete(format!("{maps}/soak"), None));
             return self.count("policy deleted");
         }
         let label = [("bayplan.dev/policy", "")];
         let map = objects::config_map(&self.namespace, "soak", &label, &[("policy.bay", text)]);
-        if self.hands.call(post(&*maps, &map)).is_none() {
-            self.hands.call(merge(format!("{maps}/soak"), &json!({"data": {"policy.bay": text}})));
+        if self.client.call(post(&*maps, &map)).is_none() {
+            self.client.call(merge(format!("{maps}/soak"), &json!({"data": {"policy.bay": text}})));
         }
         self.count("policy written");
     }
 
-    /// What kubelets and the collector of garbage do, and the invariants, from one consistent list.
+    /// Does the work of kubelets and the garbage collector, and checks the invariants, from one
+    /// consistent list.
     fn look(&mut self) {
-        let list = |path: String| self.hands.call(Request::get(path)).unwrap_or_default();
+        let list = |path: String| self.client.call(Request::get(path)).unwrap_or_default();
         let nodes = list("/api/v1/nodes".into());
         let pods = list(format!("/api/v1/namespaces/{}/pods", self.namespace));
         let there: BTreeSet<&str> =
@@ -268,7 +272,7 @@ impl World<'_> {
                 if !ended {
                     *taken.entry(node).or_default() += cpu_of(pod);
                 }
-                // A pod may be bound to a node that was deleted a moment ago; its kubelet does not exist.
+                // A pod may be bound to a node that was deleted a moment ago and has no kubelet.
                 if !there.contains(node) && self.dice.chance(30) || ended && self.dice.chance(30) {
                     calls.push(delete(path, Some(0)));
                 } else if meta["deletionTimestamp"].is_string() {
@@ -286,23 +290,23 @@ impl World<'_> {
             assert!(milli <= CPUS * 1_000, "{node} is over-committed: {milli}m of {CPUS} CPUs");
         }
         for call in calls {
-            self.hands.call(call);
+            self.client.call(call);
         }
     }
 
-    /// No more changes: everything becomes possible but what asks for more than any node has.
+    /// Ends the changes, and adds nodes so that every pod fits that any node can take.
     fn settle(&mut self) {
-        self.hands.call(delete(format!("/api/v1/namespaces/{}/configmaps/soak", self.namespace), None));
+        self.client.call(delete(format!("/api/v1/namespaces/{}/configmaps/soak", self.namespace), None));
         for name in &self.nodes {
             let path = format!("/api/v1/nodes/{name}");
-            self.hands.call(merge(path, &json!({"spec": {"taints": null, "unschedulable": false}})));
+            self.client.call(merge(path, &json!({"spec": {"taints": null, "unschedulable": false}})));
         }
         for i in 0..40 {
             let mut node = objects::node(&format!("late-{i}"), &[("cpu", "4"), ("memory", "16Gi")]);
             for (key, value) in [("disk", "ssd"), ("late", "yes")] {
                 node = objects::with_label(node, key, value);
             }
-            self.hands.call(post("/api/v1/nodes", &node));
+            self.client.call(post("/api/v1/nodes", &node));
         }
     }
 }
@@ -317,7 +321,7 @@ fn cpu_of(pod: &Value) -> i64 {
     text.strip_suffix('m').map_or_else(|| text.parse().map(|n: i64| n * 1_000), str::parse).unwrap()
 }
 
-/// What the process holds.
+/// Resources of the process.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     kib: u64,
@@ -325,7 +329,7 @@ struct Held {
     files: u64,
 }
 
-fn held(ours: &Ours) -> Held {
+fn held(ours: &SchedulerProcess) -> Held {
     let pid = ours.daemon.pid();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| {
@@ -343,12 +347,12 @@ fn most(of: &[Held]) -> Held {
 
 fn soak(time: Duration, seed: u64) {
     println!("soak: seed {seed}, {time:?}");
-    let Some(plane) = ControlPlane::start() else { return };
-    let hands = Hands::new(&plane);
+    let plane = ControlPlane::start();
+    let client = ApiClient::new(&plane);
     let namespace = plane.create_namespace("soak");
     let scheduler = "soaked".to_owned();
     let mut world = World {
-        hands: &hands,
+        client: &client,
         dice: Dice(seed),
         namespace: namespace.clone(),
         scheduler: scheduler.clone(),
@@ -366,7 +370,7 @@ fn soak(time: Duration, seed: u64) {
         .policies_from(&namespace)
         .kubeconfig(plane.kubeconfig_through(&proxy, "admin"))
         .flag("--logging-format=json");
-    let mut ours = Ours::start(&plane, &setup);
+    let mut ours = SchedulerProcess::start(&plane, &setup);
 
     let (begun, mut looked, mut cut) = (Instant::now(), Instant::now(), Instant::now());
     let mut measured = Vec::new();
@@ -393,7 +397,7 @@ fn soak(time: Duration, seed: u64) {
     check_the_log(&plane, &mut world, &ours);
     check_the_cache(&plane, &namespace, &mut ours);
 
-    // The first ones are of a process that has not yet seen everything it can see.
+    // The first measurements are left out, because the process is still warming up.
     let part = (measured.len() / 6).max(1);
     let (first, last) = (most(&measured[part..2 * part]), most(&measured[measured.len() - part..]));
     let seconds = begun.elapsed().as_secs_f64();
@@ -404,7 +408,7 @@ fn soak(time: Duration, seed: u64) {
     assert!(last.files <= MOST_FILES, "files grow: {first:?}, {last:?}");
 }
 
-/// Every pod that some node can take is bound, and every other has been told why not.
+/// Every pod that fits some node is bound, and every other pod has the condition `Unschedulable`.
 fn check_nothing_is_lost(plane: &ControlPlane, world: &mut World<'_>) {
     let (mut waiting, mut untold) = (Vec::new(), Vec::new());
     let settled = became_true(Duration::from_secs(90), || {
@@ -426,11 +430,11 @@ fn check_nothing_is_lost(plane: &ControlPlane, world: &mut World<'_>) {
         let terminating = items(&pods).any(|pod| pod["metadata"]["deletionTimestamp"].is_string());
         waiting.is_empty() && untold.is_empty() && !terminating
     });
-    assert!(settled, "pods were lost: {waiting:?} wait, {untold:?} were told nothing");
+    assert!(settled, "pods were lost: {waiting:?} wait, {untold:?} have no condition");
 }
 
-/// Each binding was made once, and what was seen bound was bound by us.
-fn check_the_log(plane: &ControlPlane, world: &mut World<'_>, ours: &Ours) {
+/// Each pod was bound once, by this scheduler.
+fn check_the_log(plane: &ControlPlane, world: &mut World<'_>, ours: &SchedulerProcess) {
     world.look();
     let mut bound: BTreeSet<String> = BTreeSet::new();
     for line in ours.said().lines().filter(|line| line.contains("Successfully bound pod to node")) {
@@ -450,8 +454,8 @@ fn check_the_log(plane: &ControlPlane, world: &mut World<'_>, ours: &Ours) {
     assert!(untold * 20 <= world.places.len(), "{untold} of {} bindings without event", world.places.len());
 }
 
-/// After quiet time the scheduler's cache is what the API server has.
-fn check_the_cache(plane: &ControlPlane, namespace: &str, ours: &mut Ours) {
+/// Without changes the scheduler's cache becomes equal to the objects of the API server.
+fn check_the_cache(plane: &ControlPlane, namespace: &str, ours: &mut SchedulerProcess) {
     std::thread::sleep(Duration::from_secs(3));
     ours.daemon.signal("USR2");
     wait_until("the cache is shown", Duration::from_secs(30), || {
@@ -500,9 +504,12 @@ fn check_the_cache(plane: &ControlPlane, namespace: &str, ours: &mut Ours) {
     let gone: Vec<&String> =
         shown.iter().filter(|(_, node)| node["deleted"] == true).map(|(name, _)| name).collect();
     for name in &gone {
-        assert!(live.iter().any(|pod| pod["spec"]["nodeName"] == ***name), "{name} is kept for nobody");
+        assert!(
+            live.iter().any(|pod| pod["spec"]["nodeName"] == ***name),
+            "{name} is kept although it has no pods"
+        );
     }
-    assert_eq!(shown.len(), seen + gone.len(), "the cache has nodes that are not there");
+    assert_eq!(shown.len(), seen + gone.len(), "the cache has nodes that the API server lacks");
     let queue = said.lines().rfind(|line| line.contains("Dump of scheduling queue")).unwrap();
     let queued = field(queue, "pods");
     let waiting = live.iter().filter(|pod| pod["spec"]["nodeName"].is_null()).count();

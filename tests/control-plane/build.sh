@@ -1,42 +1,41 @@
 #!/bin/sh
-# Where the control plane of the cluster tests comes from: prints the folder
-# that holds `etcd`, `kube-apiserver` and `kube-scheduler` (and `kubectl`, when
-# the machine has none of its own), building what is missing from the Go
-# modules that go.mod beside this script names.
+# Prints the folder with the control plane of the cluster tests: `etcd`,
+# `kube-apiserver` and `kube-scheduler`, and `kubectl` if the machine has none.
+# Builds missing programs from the Go modules in go.mod beside this script.
 #
-#   build.sh            print the folder, build first when something is missing
+#   build.sh            print the folder, after building missing programs
 #   build.sh --cached   print the folder, never build
 #
-# KUBEBUILDER_ASSETS, when set, is printed instead, as other projects' tests
-# use it. Otherwise the folder is
+# If KUBEBUILDER_ASSETS is set, as for the tests of other projects, it is the
+# folder. Otherwise the folder is
 #   ${BAYPLAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bayplan}/control-plane/KEY
-# with KEY the hash of everything that decides what the binaries are.
+# where KEY is a hash of everything that the binaries depend on.
 #
-# The folder is all that goes to stdout. Exit status: 0 printed; 1 a build
-# failed; 2 used wrongly; 3 the binaries are not to be had on this machine.
+# Only the folder goes to stdout. Exit status: 0 printed; 1 a build failed;
+# 2 wrong use; 3 this machine cannot have the binaries.
 #
-# Called by `make test`, `make bench-cluster` and tests/cluster/support/binaries.rs.
+# Called by test.sh, `make bench-cluster` and tests/cluster/support/binaries.rs.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 
 say() { printf 'control-plane: %s\n' "$*" >&2; }
 
-not_to_be_had() {
+not_available() {
     cat >&2 <<END
 control-plane: $1
 
 The tests against a real API server need etcd, kube-apiserver and
 kube-scheduler $version. Any one of these provides them:
 
-  - Go 1.26 or newer (https://go.dev/dl) on the PATH and a module proxy that
-    answers (see \`go env GOPROXY\`): the binaries are then built from Go
+  - Go 1.26 or newer (https://go.dev/dl) on the PATH and a reachable module
+    proxy (see \`go env GOPROXY\`): the binaries are then built from Go
     modules, once, in some seven minutes on two cores;
   - KUBEBUILDER_ASSETS=DIR, a folder with \`etcd\`, \`kube-apiserver\`,
     \`kubectl\` and \`kube-scheduler\` in it;
   - a copy of
     $folder
-    from a machine that has built it.
+    from a machine with these programs.
 
 END
     exit 3
@@ -66,7 +65,7 @@ version=$(sed -n 's/^.*k8s.io\/kubernetes \(v[0-9.]*\).*$/\1/p' "$here/go.mod")
 minor=${version#v1.}
 minor=${minor%%.*}
 
-# Without the stamps the server calls itself v0.0.0 and refuses to emulate.
+# Without the stamps the server has version v0.0.0 and refuses to emulate others.
 stamp=k8s.io/component-base/version
 ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor"
 
@@ -87,17 +86,17 @@ if [ -z "$(missing)" ]; then
     printf '%s\n' "$folder"
     exit 0
 fi
-$build || not_to_be_had "not built yet: $(missing)"
-command -v go >/dev/null || not_to_be_had "cannot build $(missing)without Go"
+$build || not_available "not built yet: $(missing)"
+command -v go >/dev/null || not_available "cannot build $(missing)without Go"
 
 mkdir -p "$folder"
 
-# One build at a time: the second waits and then finds all done. Where there is
-# no flock, two builds cost time but harm nothing: each has names of its own.
+# One build at a time: a second one waits and then finds everything built. Without
+# flock, two builds cost time but do no harm, because each has its own file names.
 if command -v flock >/dev/null; then
     exec 9>"$folder/.lock"
     if ! flock -n 9; then
-        say 'waiting for the build that another process is at'
+        say 'waiting for the build of another process'
         flock 9
     fi
     rm -f "$folder"/.*.partial
@@ -115,20 +114,20 @@ package_of() {
     esac
 }
 
-# The flags and modules are ours alone, whatever this machine's habits are.
+# Flags and modules do not depend on the Go settings of this machine.
 in_module() { (cd "$here" && env GOFLAGS='' GOWORK=off CGO_ENABLED=0 "$@" >&2); }
 
 todo=$(missing)
 if [ -n "$todo" ]; then
     say "building ${todo}of Kubernetes $version, once on this machine, into"
     say "  $folder"
-    say '(some seven minutes on two cores, 2 GB of memory at most)'
+    say '(some seven minutes on two cores, up to 2 GB of memory)'
     packages=
     for tool in $todo; do packages="$packages $(package_of "$tool")"; done
     say 'fetching modules'
     # shellcheck disable=SC2086 # a list of words
     in_module go list -mod=readonly -deps -f '{{/**/}}' $packages ||
-        not_to_be_had 'Go could not load the modules (its message is above)'
+        not_available 'Go could not load the modules (its message is above)'
 fi
 
 for tool in $todo; do

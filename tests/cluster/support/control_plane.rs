@@ -1,9 +1,10 @@
-//! A real etcd and kube-apiserver for tests: `ControlPlane::shared()` for tests that keep to names of their own
-//! (namespace, scheduler name, labels on nodes), `ControlPlane::start()` for those that stop or pause a server.
+//! A real etcd and kube-apiserver for tests: `ControlPlane::shared()` for tests that use names of
+//! their own (namespace, scheduler name, labels of nodes), `ControlPlane::start()` for tests that
+//! stop or pause a server.
 //!
-//! There is no kubelet and no controller: nodes are objects, a bound pod that is deleted goes at once with grace
-//! period 0, nothing collects garbage, taints nodes or makes service accounts. Objects are worked on through
-//! `kubectl`, so that nothing of the client that is tested also checks the result.
+//! There is no kubelet and no controller: nodes are only objects, a bound pod with grace period 0
+//! is deleted at once, nothing collects garbage, taints nodes or makes service accounts. Tests use
+//! `kubectl`, so that the client under test never checks itself.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -23,14 +24,15 @@ use super::wait::became_true;
 /// How a control plane differs from the usual one.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Further flags of kube-apiserver, such as `--max-requests-inflight=3000` for a measurement.
+    /// More flags of kube-apiserver, such as `--max-requests-inflight=3000` for a measurement.
     pub api_server_flags: Vec<String>,
-    /// Further users; these are always there: `admin` (group `system:masters`), `system:kube-scheduler` (the
-    /// rights that Kubernetes gives its scheduler) and `nobody` (logged in, no rights).
+    /// More users. There are always `admin` (group `system:masters`), `system:kube-scheduler` (with
+    /// the rights that Kubernetes gives its scheduler) and `nobody` (authenticated, without
+    /// rights).
     pub users: Vec<User>,
 }
 
-/// Someone the API server knows by the token `NAME-token`.
+/// A user with the token `NAME-token`.
 #[derive(Debug, Clone)]
 pub struct User {
     pub name: String,
@@ -42,16 +44,16 @@ impl User {
         Self { name: name.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect() }
     }
 
-    /// The token that the API server knows this user by.
+    /// The token of this user.
     pub fn token(&self) -> String {
         format!("{}-token", self.name.replace(':', "-"))
     }
 }
 
-/// A running etcd and kube-apiserver, both killed when dropped.
+/// A running etcd and kube-apiserver; both are killed when dropped.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // In this order: fields are dropped as they stand here, and the API server retries without its etcd.
+    // Fields are dropped in this order; without etcd the API server would retry first.
     api_server: Option<Daemon>,
     pub etcd: Daemon,
     folder: Folder,
@@ -61,41 +63,40 @@ pub struct ControlPlane {
     port: u16,
 }
 
-/// A machine with other work takes longer than the usual three seconds.
+/// A busy machine takes longer than the usual three seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl ControlPlane {
-    /// The control plane that all tests of this process share, started by the first of them. `None` when it is
-    /// not to be had; then the running test is reported as not run.
+    /// The control plane that all tests of this process share. The first of them starts it.
     ///
     /// # Panics
     ///
-    /// When it does not start, and when it is not to be had though `CI` is set.
+    /// If the programs are missing, or it does not start.
     #[track_caller]
-    pub fn shared() -> Option<&'static Self> {
+    pub fn shared() -> &'static Self {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();
-        let binaries = Binaries::find()?;
-        Some(SHARED.get_or_init(|| Self::start_from(binaries, Options::default())))
+        let binaries = Binaries::find();
+        SHARED.get_or_init(|| Self::start_from(binaries, Options::default()))
     }
 
-    /// A control plane of its own; `None` as `shared`.
+    /// A control plane for one test.
     ///
     /// # Panics
     ///
     /// As `shared`.
     #[track_caller]
-    pub fn start() -> Option<Self> {
+    pub fn start() -> Self {
         Self::start_with(Options::default())
     }
 
-    /// A control plane of its own that differs; `None` as `shared`.
+    /// A control plane with options, for one test.
     ///
     /// # Panics
     ///
     /// As `shared`.
     #[track_caller]
-    pub fn start_with(options: Options) -> Option<Self> {
-        Some(Self::start_from(Binaries::find()?, options))
+    pub fn start_with(options: Options) -> Self {
+        Self::start_from(Binaries::find(), options)
     }
 
     #[track_caller]
@@ -108,7 +109,7 @@ impl ControlPlane {
             attempts -= 1;
             match Self::try_start(binaries, options.clone()) {
                 Ok(plane) => return plane,
-                // Another process took a port between our asking for a free one and the server's listening.
+                // Another process took the port before the server listened on it.
                 Err(log) if attempts > 0 && log.contains("address already in use") => {}
                 Err(log) => panic!("the control plane did not start:\n{log}"),
             }
@@ -147,15 +148,16 @@ impl ControlPlane {
             .arg(format!("--service-account-signing-key-file={}", file("service-account.key")))
             .arg(format!("--token-auth-file={}", file("tokens.csv")))
             .arg("--authorization-mode=RBAC")
-            // ServiceAccount: no controller makes the default account that it asks every pod to have.
-            // TaintNodesByCondition: no controller takes away the taint that it gives every new node.
+            // ServiceAccount: no controller makes the default account that it requires of every
+            // pod. TaintNodesByCondition: no controller removes the taint that it adds to every new
+            // node.
             .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
             .args(["--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24"])
             .args(["--allow-privileged=true", "--profiling=false"])
             .args(&self.options.api_server_flags);
         let mut daemon = Daemon::spawn("kube-apiserver", command, &self.folder.join("kube-apiserver.log"));
         self.write_kubeconfig("admin", &self.user("admin").token());
-        // The server says that it is ready a moment before it has made the first namespaces.
+        // The server is ready a moment before it has made the first namespaces.
         let ready = became_true(START_TIMEOUT, || {
             !daemon.is_running()
                 || !self.etcd.is_running()
@@ -169,7 +171,7 @@ impl ControlPlane {
         Err(format!("etcd:\n{}\nkube-apiserver:\n{}", self.etcd.log_tail(15), daemon.log_tail(15)))
     }
 
-    /// Whether `/readyz` answers ok.
+    /// Whether `/readyz` returns ok.
     pub fn api_server_is_ready(&self) -> bool {
         self.kubectl(["get", "--raw=/readyz"]).stdout == b"ok"
     }
@@ -184,17 +186,17 @@ impl ControlPlane {
         self.api_server.as_mut().expect("an API server that was not stopped")
     }
 
-    /// Kills the API server as it stands; all connections break. What it has stored stays.
+    /// Kills the API server; all connections break. Stored objects stay.
     pub fn stop_api_server(&mut self) {
         self.api_server = None;
     }
 
-    /// Starts the API server again (killed first if it runs) with the same port, certificate and objects, and
-    /// waits until it is ready.
+    /// Starts the API server again, after killing it if it runs, with the same port, certificate
+    /// and objects. Waits until it is ready.
     ///
     /// # Panics
     ///
-    /// When it does not become ready.
+    /// If it does not become ready.
     #[track_caller]
     pub fn restart_api_server(&mut self) {
         self.stop_api_server();
@@ -203,19 +205,19 @@ impl ControlPlane {
         }
     }
 
-    /// Ends both servers and removes what they stored, as dropping does.
+    /// Ends both servers and removes their data, as dropping does.
     pub fn stop(self) {}
 
     pub fn binaries(&self) -> &'static Binaries {
         self.binaries
     }
 
-    /// Where all files of this control plane are.
+    /// The folder with all files of this control plane.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// The API server's port of 127.0.0.1; it stays over restarts.
+    /// The port of the API server on 127.0.0.1; restarts keep it.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -225,7 +227,7 @@ impl ControlPlane {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// The certificate that the API server shows, and the authority that signed it.
+    /// The certificate of the API server with the authority that signed it.
     pub fn certificate_authority(&self) -> PathBuf {
         self.folder.join("certs/apiserver.crt")
     }
@@ -247,7 +249,7 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When the options have no such user.
+    /// If the options have no such user.
     #[track_caller]
     pub fn kubeconfig_of_user(&self, name: &str) -> PathBuf {
         let token = self.user(name).token();
@@ -258,41 +260,41 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When there is no such service account.
+    /// If there is no such service account.
     #[track_caller]
     pub fn kubeconfig_of_service_account(&self, namespace: &str, name: &str) -> PathBuf {
         let token = self.kubectl_ok(["create", "token", name, "--namespace", namespace, "--duration=1h"]);
         self.write_kubeconfig(&format!("{namespace}-{name}"), token.trim())
     }
 
-    /// Writes a kubeconfig with any token, also one that the server refuses, as `NAME.kubeconfig`.
+    /// Writes `NAME.kubeconfig` with any token, also one that the server refuses.
     pub fn write_kubeconfig(&self, name: &str, token: &str) -> PathBuf {
         self.write_kubeconfig_to(&self.url(), name, token)
     }
 
-    /// Of a user, by way of a proxy before this API server.
+    /// Of a user, through a proxy before this API server.
     ///
     /// # Panics
     ///
-    /// When the options have no such user.
+    /// If the options have no such user.
     #[track_caller]
     pub fn kubeconfig_through(&self, proxy: &Proxy, user: &str) -> PathBuf {
         let name = format!("{}-through-{}", user.replace(':', "-"), proxy.port());
         self.write_kubeconfig_to(&proxy.url(), &name, &self.user(user).token())
     }
 
-    /// Of the admin, for another server, such as a scheduler, whatever certificate it shows.
+    /// Of the admin, for another server, such as a scheduler, with any certificate.
     pub fn kubeconfig_for(&self, url: &str) -> PathBuf {
         self.kubeconfig_at(url, &self.user("admin").token())
     }
 
-    /// With any token, or none, for another server, whatever certificate it shows.
+    /// With any token, or none, for another server with any certificate.
     pub fn kubeconfig_at(&self, url: &str, token: &str) -> PathBuf {
         let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token}}}") };
         self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
     }
 
-    /// For another server when it shows this certificate, given as PEM.
+    /// For another server with this certificate only, given as PEM.
     pub fn kubeconfig_trusting(&self, url: &str, certificate: &str) -> PathBuf {
         let path = self.folder.join(format!("trusted-{}.crt", url.rsplit(':').next().unwrap_or_default()));
         std::fs::write(&path, certificate).expect("writing a certificate");
@@ -303,7 +305,7 @@ impl ControlPlane {
         )
     }
 
-    /// For another server, whatever certificate it shows, as the owner of a client certificate.
+    /// For another server with any certificate, as the owner of a client certificate.
     pub fn kubeconfig_showing(&self, url: &str, certificate: &Path, key: &Path) -> PathBuf {
         let quoted = |path: &Path| format!("{:?}", path.display().to_string());
         let user = format!("{{client-certificate: {}, client-key: {}}}", quoted(certificate), quoted(key));
@@ -331,7 +333,7 @@ impl ControlPlane {
              contexts:\n- name: test\n  context:\n    cluster: test\n    user: test\n",
             self.certificate_authority().display().to_string(),
         );
-        // Renamed into place: another test may be reading the one of the same user.
+        // Renamed into place, because another test may be reading the file of the same user.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let partial = self.folder.join(format!(".{}.kubeconfig", COUNT.fetch_add(1, Ordering::Relaxed)));
         std::fs::write(&partial, text).expect("writing a kubeconfig");
@@ -342,14 +344,14 @@ impl ControlPlane {
 
 /// Objects, as the admin.
 impl ControlPlane {
-    /// Runs kubectl to its end and gives what it answered, good or bad. Requests last 20 s at most.
+    /// Runs kubectl and returns its output, also of a failure. The timeout of its requests is 20 s.
     pub fn kubectl<const N: usize>(&self, args: [&str; N]) -> Output {
         self.kubectl_with_input(&args, "")
     }
 
-    /// The same with a text on its standard input, for `-f -`.
+    /// Runs kubectl with a text on its standard input, for `-f -`.
     pub fn kubectl_with_input(&self, args: &[&str], input: &str) -> Output {
-        // From a file: a pipe would have to be fed while the output is read.
+        // From a file, because a pipe would have to be written while the output is read.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let stdin = if input.is_empty() {
             Stdio::null()
@@ -362,7 +364,7 @@ impl ControlPlane {
         };
         Command::new(self.binaries.kubectl())
             .env_remove("KUBECONFIG")
-            // What it finds out about a server is kept by the address, which another server may have next.
+            // Its cache of a server goes by the address, which another server may have next.
             .env("KUBECACHEDIR", self.folder.join("kubectl-cache"))
             .arg(format!("--kubeconfig={}", self.kubeconfig().display()))
             .arg("--request-timeout=20s")
@@ -372,11 +374,11 @@ impl ControlPlane {
             .unwrap_or_else(|e| panic!("cannot run kubectl: {e}"))
     }
 
-    /// What another server, such as a scheduler's for `/metrics`, answers the admin on a path; `None` when it
-    /// does not answer with 200. Any certificate will do.
+    /// The answer of another server, such as a scheduler, to a GET by the admin; `None` without
+    /// status 200. Its certificate is not checked.
     pub fn get_from(&self, url: &str, path: &str) -> Option<String> {
-        // kubectl is an HTTPS client that every machine with these tests has. Without a token it would ask for a
-        // user name.
+        // kubectl is an HTTPS client that every machine with these tests has. Without a token it
+        // would prompt for a user name.
         let output = Command::new(self.binaries.kubectl())
             .env_remove("KUBECONFIG")
             .args(["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", "--request-timeout=10s"])
@@ -389,11 +391,11 @@ impl ControlPlane {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs kubectl and gives its standard output.
+    /// Runs kubectl and returns its standard output.
     ///
     /// # Panics
     ///
-    /// With its message when it fails.
+    /// If it fails, with its message.
     #[track_caller]
     pub fn kubectl_ok<const N: usize>(&self, args: [&str; N]) -> String {
         succeeded(&args, self.kubectl(args))
@@ -403,18 +405,18 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When the server refuses one.
+    /// If the server refuses one.
     #[track_caller]
     pub fn apply(&self, yaml: &str) {
         let args = ["apply", "-f", "-"];
         succeeded(&args, self.kubectl_with_input(&args, yaml));
     }
 
-    /// Creates objects, in one run of kubectl and one after the other.
+    /// Creates objects one after the other, in one run of kubectl.
     ///
     /// # Panics
     ///
-    /// When the server refuses one.
+    /// If the server refuses one.
     #[track_caller]
     pub fn create(&self, objects: &[Value]) {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
@@ -426,7 +428,7 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When it fails, also when a named object does not exist.
+    /// If it fails, also if a named object does not exist.
     #[track_caller]
     pub fn get_json<const N: usize>(&self, args: [&str; N]) -> Value {
         let mut all = vec!["get", "--output=json"];
@@ -435,11 +437,11 @@ impl ControlPlane {
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("kubectl {all:?} answered no JSON: {e}"))
     }
 
-    /// Makes a namespace whose name starts with `purpose` and was not there before.
+    /// Makes a new namespace whose name starts with `purpose`.
     ///
     /// # Panics
     ///
-    /// When the server refuses it.
+    /// If the server refuses it.
     #[track_caller]
     pub fn create_namespace(&self, purpose: &str) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -448,12 +450,12 @@ impl ControlPlane {
         name
     }
 
-    /// Makes `count` Ready nodes `PREFIX-0`, `PREFIX-1`, … with the label `node-group: PREFIX`, by which a test
-    /// keeps its pods on them.
+    /// Makes `count` Ready nodes `PREFIX-0`, `PREFIX-1`, … with the label `node-group: PREFIX`,
+    /// which the node selectors of a test use.
     ///
     /// # Panics
     ///
-    /// When the server refuses one.
+    /// If the server refuses one.
     #[track_caller]
     pub fn create_nodes(&self, prefix: &str, count: usize, capacity: &[(&str, &str)]) {
         let node =
@@ -465,7 +467,7 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When the server refuses it.
+    /// If the server refuses it.
     #[track_caller]
     pub fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
         let patch = format!("--patch={patch}");
@@ -484,17 +486,17 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When there is no such pod.
+    /// If there is no such pod.
     #[track_caller]
     pub fn delete_pod(&self, namespace: &str, name: &str) {
         self.kubectl_ok(["delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force"]);
     }
 
-    /// The node that a pod is bound to.
+    /// The node of a bound pod.
     ///
     /// # Panics
     ///
-    /// When there is no such pod.
+    /// If there is no such pod.
     #[track_caller]
     pub fn node_of(&self, namespace: &str, pod: &str) -> Option<String> {
         let pod = self.get_json(["pod", pod, "--namespace", namespace]);
@@ -505,7 +507,7 @@ impl ControlPlane {
     ///
     /// # Panics
     ///
-    /// When the server does not answer.
+    /// If the server does not answer.
     #[track_caller]
     pub fn events_about(&self, namespace: &str, name: &str) -> Vec<Value> {
         let list = self.get_json(["events.events.k8s.io", "--namespace", namespace]);
@@ -532,18 +534,19 @@ fn succeeded(args: &[&str], output: Output) -> String {
     String::from_utf8(output.stdout).expect("kubectl writes UTF-8")
 }
 
-/// A port on 127.0.0.1 that nothing listened on a moment ago.
+/// A port on 127.0.0.1 that was free a moment ago.
 ///
 /// # Panics
 ///
-/// When the machine has none left.
+/// If the machine has none left.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its number").port()
 }
 
 fn write_credentials(folder: &Folder, users: &[User]) {
-    // kube-apiserver makes its own serving certificate, but no key to sign service account tokens with.
+    // kube-apiserver makes its own serving certificate, but no key for signing service account
+    // tokens.
     let key = rcgen::KeyPair::generate().expect("an ECDSA key");
     let tokens: String = users
         .iter()

@@ -1,9 +1,10 @@
 //! Servers as child processes that never outlive the test process, however it ends.
 //!
-//! A `Daemon` is killed when dropped. That is not enough: statics are not dropped, and a test process may be
-//! killed itself. So one watchdog, a small shell, reads a pipe from us; when the pipe ends, because we ended, it
-//! kills what is left of our process groups and removes our folders. (`PR_SET_PDEATHSIG` would do neither: it
-//! fires when the *thread* that started the child ends, and in `libtest` each test is a thread.)
+//! A `Daemon` is killed when dropped. That is not enough: statics are not dropped, and a test
+//! process may be killed. So a watchdog, a small shell, reads a pipe from the test process. When
+//! the pipe ends, it kills the remaining process groups and removes the folders.
+//! (`PR_SET_PDEATHSIG` is no alternative: it fires when the *thread* that started the child ends,
+//! and in `libtest` each test is a thread.)
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use super::wait::became_true;
 
-/// A running server: a process group of its own, its output in a file.
+/// A running server in a process group of its own, with its output in a file.
 #[derive(Debug)]
 pub struct Daemon {
     name: String,
@@ -30,7 +31,7 @@ impl Daemon {
     ///
     /// # Panics
     ///
-    /// When the program cannot be started.
+    /// If the program cannot be started.
     #[track_caller]
     pub fn spawn(name: &str, mut command: Command, log: &Path) -> Self {
         let out = File::options().create(true).append(true).open(log).expect("a log file");
@@ -50,7 +51,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// How it ended; `None` while it runs (also while it is paused).
+    /// Its exit status; `None` while it runs or is paused.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         if self.exit.is_none() {
             self.exit = self.child.try_wait().expect("asking for a child's status");
@@ -65,39 +66,40 @@ impl Daemon {
         self.exit_status().is_none()
     }
 
-    /// How it ended, `None` when it has not within `timeout`.
+    /// Waits for its end; `None` if it has not ended within `timeout`.
     pub fn wait_exit(&mut self, timeout: Duration) -> Option<ExitStatus> {
         became_true(timeout, || !self.is_running());
         self.exit
     }
 
-    /// Stops it where it stands (SIGSTOP): connections stay open and nothing answers.
+    /// Pauses it (SIGSTOP): connections stay open without answers.
     pub fn pause(&mut self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on after `pause` (SIGCONT).
+    /// Resumes it after `pause` (SIGCONT).
     pub fn resume(&mut self) {
         self.signal("CONT");
     }
 
-    /// Asks it to end (SIGTERM) and does not wait.
+    /// Sends SIGTERM and does not wait.
     pub fn terminate(&mut self) {
         self.signal("TERM");
     }
 
-    /// Kills its whole process group (SIGKILL, also when paused) and waits for its end.
+    /// Kills its whole process group (SIGKILL, also if paused) and waits for its end.
     pub fn kill(&mut self) -> ExitStatus {
         self.signal("KILL");
         self.wait_exit(Duration::from_secs(20)).unwrap_or_else(|| panic!("{} survives SIGKILL", self.name))
     }
 
-    /// Sends a signal, by its name without SIG, to the whole group; nothing when it has ended.
+    /// Sends a signal, named without SIG, to the whole group; does nothing if it has ended.
     pub fn signal(&mut self, signal: &str) {
         if !self.is_running() {
             return;
         }
-        // The shell's own `kill`: not every machine has the program. The group's id is the child's.
+        // The shell's builtin `kill`, because not every machine has the program. The child's id is
+        // the group's.
         let script = r#"kill -s "$1" -- "-$2""#;
         let sent = Command::new("sh")
             .args(["-c", script, "sh", signal, &self.pid().to_string()])
@@ -111,19 +113,19 @@ impl Daemon {
         );
     }
 
-    /// All it has written so far.
+    /// Its output so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).expect("the log file")).into_owned()
     }
 
-    /// The last lines of what it has written, for a message.
+    /// The last lines of its output, for a message.
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().rev().take(lines).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
-    /// Resident memory now and at its peak, in KiB; Linux only, `None` when it has ended.
+    /// Present and peak resident memory in KiB; Linux only, `None` if it has ended.
     pub fn memory_kib(&self) -> Option<(u64, u64)> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
         let field = |name: &str| {
@@ -132,11 +134,12 @@ impl Daemon {
         Some((field("VmRSS:")?, field("VmHWM:")?))
     }
 
-    /// CPU seconds used so far, user and system together; Linux only, `None` when it has ended.
+    /// User and system CPU seconds so far; Linux only, `None` if it has ended.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
-        // The second field is the program's name in parentheses and may hold spaces; utime and stime are fields
-        // 14 and 15 of proc_pid_stat(5), in ticks that Linux shows to programs as 1/100 s on all machines.
+        // The second field is the program's name in parentheses and may have spaces. utime and
+        // stime are fields 14 and 15 of proc_pid_stat(5), in ticks of 1/100 s on all machines with
+        // Linux.
         let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
         let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
         Some(ticks as f64 / 100.0)
@@ -145,14 +148,14 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Not `kill`: a panic here would hide the test's own.
+        // Not `kill`, because a panic here would hide the test's own.
         self.signal("KILL");
         self.wait_exit(Duration::from_secs(20));
     }
 }
 
-/// A folder of this test process that goes when dropped, or at the latest with the process. It stays when
-/// `BAYPLAN_KEEP` is set, and its name is printed.
+/// A folder of this test process, removed when dropped or at the latest when the process ends. With
+/// `BAYPLAN_KEEP` it stays, and its path is printed.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -166,7 +169,7 @@ impl Folder {
         };
         let name = format!("{purpose}-{}-{number}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // Left by a process of the same id, in a life before.
+        // From an earlier process with the same id.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a folder for a test");
         if keep() {
@@ -198,7 +201,8 @@ fn keep() -> bool {
     std::env::var_os("BAYPLAN_KEEP").is_some()
 }
 
-/// One line to the watchdog, which starts with the first: `started GROUP`, `ended GROUP` or `folder PATH`.
+/// One line to the watchdog, which starts with the first: `started GROUP`, `ended GROUP` or `folder
+/// PATH`.
 fn tell_watchdog(what: &str, value: impl AsRef<OsStr>) {
     const SCRIPT: &str = r#"
         groups= folders=
@@ -217,7 +221,7 @@ fn tell_watchdog(what: &str, value: impl AsRef<OsStr>) {
         set -f
         IFS='
 '
-        # The second time for what a server wrote while it died.
+        # The second time removes what a server wrote while it was killed.
         for folder in $folders; do rm -rf -- "$folder" || { sleep 1; rm -rf -- "$folder"; }; done
     "#;
     static WATCHDOG: OnceLock<Mutex<Child>> = OnceLock::new();
@@ -227,7 +231,8 @@ fn tell_watchdog(what: &str, value: impl AsRef<OsStr>) {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Out of the terminal's group, or Ctrl-C would end the watchdog before its work.
+            // Outside the terminal's process group, or Ctrl-C would end the watchdog before its
+            // work.
             .process_group(0)
             .spawn();
         Mutex::new(shell.expect("a shell"))
@@ -236,7 +241,7 @@ fn tell_watchdog(what: &str, value: impl AsRef<OsStr>) {
     line.push(b' ');
     line.extend_from_slice(value.as_ref().as_encoded_bytes());
     line.push(b'\n');
-    // Without a watchdog the tests still run, they only leave more behind.
+    // Without a watchdog the tests still run, but may leave servers behind.
     if let Ok(mut shell) = watchdog.lock()
         && let Some(pipe) = &mut shell.stdin
     {

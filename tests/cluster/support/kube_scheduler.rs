@@ -1,4 +1,5 @@
-//! The real kube-scheduler against a control plane: the peer that our decisions, texts and costs are compared to.
+//! The real kube-scheduler against a control plane, for comparing decisions, texts and costs with
+//! Bayplan's.
 
 use std::process::Command;
 use std::time::Duration;
@@ -16,27 +17,27 @@ pub struct KubeScheduler {
 }
 
 impl ControlPlane {
-    /// Starts kube-scheduler and waits until it has read the cluster. `config` is what follows in a
-    /// KubeSchedulerConfiguration after its client connection and leader election (off), from `profiles:` on; it
-    /// should name a scheduler of its own where other tests share the control plane. It has the rights of the
-    /// user `system:kube-scheduler` only. `None` when there is no such program here, which is reported.
+    /// Starts kube-scheduler and waits until it has read the cluster. `config` is the end of its
+    /// KubeSchedulerConfiguration, from `profiles:` on, after client connection and leader election
+    /// (off). On a shared control plane the scheduler name must be unique. It has only the rights
+    /// of the user `system:kube-scheduler`.
     ///
     /// # Panics
     ///
-    /// When it does not become ready.
+    /// If there is no kube-scheduler, or it does not become ready.
     #[track_caller]
-    pub fn start_kube_scheduler(&self, config: &str) -> Option<KubeScheduler> {
+    pub fn start_kube_scheduler(&self, config: &str) -> KubeScheduler {
         self.start_kube_scheduler_with(config, &[])
     }
 
-    /// The same with more flags.
+    /// Starts kube-scheduler with more flags.
     ///
     /// # Panics
     ///
-    /// When it does not become ready.
+    /// As `start_kube_scheduler`.
     #[track_caller]
-    pub fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> Option<KubeScheduler> {
-        let program = self.binaries().kube_scheduler()?;
+    pub fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> KubeScheduler {
+        let program = self.binaries().kube_scheduler();
         let folder = Folder::new("kube-scheduler");
         let kubeconfig = self.kubeconfig_of_user("system:kube-scheduler");
         let config_file = folder.join("config.yaml");
@@ -67,12 +68,12 @@ impl ControlPlane {
         });
         let running = scheduler.daemon.is_running();
         assert!(ready && running, "kube-scheduler is not ready:\n{}", scheduler.daemon.log_tail(30));
-        Some(scheduler)
+        scheduler
     }
 }
 
 impl KubeScheduler {
-    /// Where its own server listens, for `ControlPlane::get_from`.
+    /// The URL of its own server, for `ControlPlane::get_from`.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }

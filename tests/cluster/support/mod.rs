@@ -1,5 +1,5 @@
-//! What the tests against a real API server stand on: the servers themselves, the objects put into them and
-//! waiting for what must come. Used by the tests here and by the cluster bench. Nothing here knows our crate.
+//! What the tests against a real API server share: the servers, makers of objects, and waiting.
+//! Nothing here uses our crate.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 pub mod binaries;

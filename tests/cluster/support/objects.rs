@@ -1,10 +1,10 @@
-//! Makers of objects as JSON, for tests to change and create. What a test does not name is the least that the
-//! API server takes and a scheduler places.
+//! Makers of objects as JSON, which tests change and create. Each has the minimum that the API
+//! server accepts and a scheduler places.
 
 use serde_json::{Map, Value, json};
 
-/// A Ready node. `capacity` holds resources and their quantities, `cpu`, `memory` and so on, and is allocatable
-/// whole; without `pods` in it the node takes 110.
+/// A Ready node. `capacity` has resources and their quantities, such as `cpu` and `memory`; all of
+/// it is allocatable. The default for `pods` is 110.
 pub fn node(name: &str, capacity: &[(&str, &str)]) -> Value {
     let mut resources: Map<String, Value> = Map::new();
     resources.insert("pods".to_owned(), json!("110"));
@@ -35,13 +35,13 @@ pub fn pod(namespace: &str, name: &str, scheduler: &str, requests: &[(&str, &str
         "spec": {
             "schedulerName": scheduler,
             "terminationGracePeriodSeconds": 0,
-            // Limits equal to requests, which extended resources must have.
+            // Extended resources need limits that equal the requests.
             "containers": [{ "name": "main", "image": "pause", "resources": { "requests": requests, "limits": requests } }],
         },
     })
 }
 
-/// A ConfigMap of these keys and texts.
+/// A ConfigMap with these keys and texts.
 pub fn config_map(namespace: &str, name: &str, labels: &[(&str, &str)], data: &[(&str, &str)]) -> Value {
     let map = |pairs: &[(&str, &str)]| -> Map<String, Value> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
@@ -54,14 +54,14 @@ pub fn config_map(namespace: &str, name: &str, labels: &[(&str, &str)], data: &[
     })
 }
 
-/// Puts a label on an object made here.
+/// Adds a label to an object.
 #[must_use]
 pub fn with_label(mut object: Value, key: &str, value: &str) -> Value {
     object["metadata"]["labels"][key] = json!(value);
     object
 }
 
-/// Puts a taint on a node made here.
+/// Adds a taint to a node.
 #[must_use]
 pub fn with_taint(mut node: Value, key: &str, value: &str, effect: &str) -> Value {
     if !node["spec"]["taints"].is_array() {

@@ -1,6 +1,6 @@
-//! A TCP proxy on 127.0.0.1, before an API server or an etcd, for what a network does: connections that break in
-//! the middle of a watch, that hang, that are slow, that are refused. It passes TLS through unread; the API
-//! server's certificate is good for any port of 127.0.0.1.
+//! A TCP proxy on 127.0.0.1 before an API server or an etcd, which simulates network faults:
+//! connections that break in the middle of a watch, hang, are slow, or are refused. It passes TLS
+//! through unread; the API server's certificate is valid for any port of 127.0.0.1.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A running proxy; dropped, it breaks its connections and refuses others.
+/// A running proxy. When dropped, it breaks its connections and refuses new ones.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -30,7 +30,7 @@ impl Proxy {
     ///
     /// # Panics
     ///
-    /// When the machine has no port left.
+    /// If the machine has no free port.
     pub fn start(to: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("its number").port();
@@ -49,30 +49,30 @@ impl Proxy {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// Breaks all connections that are open; the next ones are good.
+    /// Breaks all open connections; new ones work.
     pub fn cut(&self) {
         for stream in self.shared.streams().drain(..) {
-            // It may have ended by itself.
+            // The connection may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// Whether connections that come are closed at once; those that are open go on.
+    /// Whether new connections are closed at once; open ones continue.
     pub fn refuse(&self, refuse: bool) {
         self.shared.refusing.store(refuse, Ordering::Relaxed);
     }
 
-    /// Whether all connections stay open and carry nothing; what was sent meanwhile is carried afterwards.
+    /// Whether all connections stay open without carrying data. The data follows afterwards.
     pub fn hang(&self, hang: bool) {
         self.shared.hanging.store(hang, Ordering::Relaxed);
     }
 
-    /// How long each piece that a connection carries, in both directions, is held up.
+    /// The delay of each piece of data, in both directions.
     pub fn delay(&self, delay: Duration) {
         self.shared.delay_ms.store(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// How many connections were passed on so far.
+    /// Number of connections so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
@@ -82,7 +82,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
         self.cut();
-        // Wakes the thread that accepts, so that it sees the end.
+        // Wakes the accepting thread, so that it ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -105,13 +105,13 @@ fn accept(listener: &TcpListener, to: u16, shared: &Arc<Shared>) {
         if shared.refusing.load(Ordering::Relaxed) {
             continue;
         }
-        // A client that went away, or a server that is not there: the connection is closed by dropping it.
+        // If the client or the server is gone, dropping the connection closes it.
         let Ok(client) = client else { continue };
         let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
-        // Small pieces at once, as the two ends themselves send them.
+        // Small pieces are sent at once, as the two ends do.
         let _ = client.set_nodelay(true);
         let _ = server.set_nodelay(true);
-        // Under the lock: a connection that was counted is one that a cut breaks.
+        // Under the lock, so that `cut` breaks every counted connection.
         let mut open = shared.streams();
         carry(&client, &server, shared);
         carry(&server, &client, shared);
@@ -121,7 +121,7 @@ fn accept(listener: &TcpListener, to: u16, shared: &Arc<Shared>) {
     }
 }
 
-/// Carries one direction in a thread until either end closes or the connection is cut.
+/// Carries one direction in a thread, until either end closes or the connection is cut.
 fn carry(from: &TcpStream, to: &TcpStream, shared: &Arc<Shared>) {
     let (Ok(mut from), Ok(mut to)) = (from.try_clone(), to.try_clone()) else { return };
     let shared = Arc::clone(shared);

@@ -1,18 +1,18 @@
-//! Waiting for what a server does in its own time.
+//! Waiting for servers.
 
 use std::time::{Duration, Instant};
 
-/// Asks `condition` until it is true.
+/// Checks `condition` until it is true.
 ///
 /// # Panics
 ///
-/// After `timeout`, saying that `what` did not happen.
+/// After `timeout`; the message names `what`.
 #[track_caller]
 pub fn wait_until(what: &str, timeout: Duration, condition: impl FnMut() -> bool) {
     assert!(became_true(timeout, condition), "waited {timeout:?} in vain: {what}");
 }
 
-/// Asks `condition` until it is true, or `timeout` has passed; says which.
+/// Checks `condition` until it is true or `timeout` has passed; returns whether it became true.
 pub fn became_true(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + timeout;
     loop {

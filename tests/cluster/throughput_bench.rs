@@ -1,9 +1,9 @@
-//! Pods per second on a real API server, beside the real kube-scheduler: `make bench-cluster`. Prints figures and fails
-//! only when a pod is not bound. `BAYPLAN_BENCH_NODES` and `BAYPLAN_BENCH_PODS` change the size,
-//! `BAYPLAN_BENCH_PEER=0` leaves kube-scheduler out.
+//! Measures pods per second on a real API server, beside the real kube-scheduler: `make
+//! bench-cluster`. Prints figures, and fails only if a pod is not bound. `BAYPLAN_BENCH_NODES` and
+//! `BAYPLAN_BENCH_PODS` change the size; `BAYPLAN_BENCH_PEER=0` leaves kube-scheduler out.
 
-use crate::hands::{Hands, post};
-use crate::ours::{Ours, Setup};
+use crate::api_load::{ApiClient, post};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Daemon, control_plane::Options, objects};
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ struct Figures {
     seconds: f64,
     cpu: f64,
     peak_mib: f64,
-    /// POST and PATCH requests: a binding and an event for each pod, and little else.
+    /// POST and PATCH requests: mainly a binding and an event for each pod.
     writes: f64,
-    /// Seconds from the last binding to the last event, about.
+    /// Approximate seconds from the last binding to the last event.
     behind: f64,
 }
 
@@ -38,7 +38,7 @@ impl Figures {
     }
 }
 
-/// Waits until `count` pods were scheduled, by the scheduler's own account, and takes its figures.
+/// Waits until the scheduler's metrics count `count` scheduled pods, and takes its figures.
 fn measure(
     plane: &ControlPlane,
     who: &'static str,
@@ -47,10 +47,10 @@ fn measure(
     since: (Instant, f64),
     count: usize,
 ) -> Figures {
-    let hands = Hands::of(&plane.kubeconfig_for(url));
+    let client = ApiClient::of(&plane.kubeconfig_for(url));
     let sum = |metric: &str, labels: &[&str]| -> f64 {
-        // Not by kubectl: starting it ten times a second would take a good part of the machine.
-        let metrics = hands.text("/metrics").unwrap_or_default();
+        // Not with kubectl, whose start ten times per second would take a good part of the machine.
+        let metrics = client.text("/metrics").unwrap_or_default();
         metrics
             .lines()
             .filter(|line| line.starts_with(metric) && labels.iter().any(|label| line.contains(label)))
@@ -65,7 +65,7 @@ fn measure(
     }
     let seconds = since.0.elapsed().as_secs_f64();
     let made = || sum("rest_client_requests_total{", &["method=\"POST\"", "method=\"PATCH\""]);
-    // Events are written behind the bindings: their cost belongs to the pods too.
+    // Events are written after the bindings, and their cost belongs to the pods, too.
     let mut writes = made();
     loop {
         std::thread::sleep(Duration::from_secs(2));
@@ -86,7 +86,7 @@ fn measure(
 fn bench_basic_pods_beside_kube_scheduler() {
     let flags = ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500"];
     let options = Options { api_server_flags: flags.map(str::to_owned).to_vec(), ..Options::default() };
-    let Some(plane) = ControlPlane::start_with(options) else { return };
+    let plane = ControlPlane::start_with(options);
     let (nodes, pods) = (size("BAYPLAN_BENCH_NODES", 5_000), size("BAYPLAN_BENCH_PODS", 10_000));
     let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
     let all = (0..nodes).map(|i| {
@@ -94,21 +94,21 @@ fn bench_basic_pods_beside_kube_scheduler() {
         let zone = format!("z{}", i % 3);
         post("/api/v1/nodes", &objects::with_label(node, "topology.kubernetes.io/zone", &zone))
     });
-    let hands = Hands::new(&plane);
-    hands.all(32, all);
+    let client = ApiClient::new(&plane);
+    client.all(32, all);
     println!("{nodes} nodes, {pods} basic pods, from the start of the process to the last binding");
     let make = |who: &str| {
         let namespace = plane.create_namespace(who);
         let path = format!("/api/v1/namespaces/{namespace}/pods");
         let requests = [("cpu", "100m"), ("memory", "500Mi")];
         let pod = |i| objects::pod(&namespace, &format!("p{i}"), who, &requests);
-        hands.all(32, (0..pods).map(|i| post(&*path, &pod(i))));
+        client.all(32, (0..pods).map(|i| post(&*path, &pod(i))));
         namespace
     };
-    // The pods are there before the scheduler, so that neither waits for whoever makes them.
+    // The pods exist before the scheduler starts, so that it never waits for them.
     let namespace = make("bayplan");
     let since = (Instant::now(), 0.0);
-    let ours = Ours::start(&plane, &Setup::new("bayplan").flag("-v=0"));
+    let ours = SchedulerProcess::start(&plane, &Setup::new("bayplan").flag("-v=0"));
     measure(&plane, "bayplan", &ours.daemon, &ours.url(), since, pods).print(pods);
     let list = plane.get_json(["pods", "--namespace", &namespace]);
     let bound = list["items"].as_array().unwrap().iter().filter(|pod| pod["spec"]["nodeName"].is_string());
@@ -119,7 +119,6 @@ fn bench_basic_pods_beside_kube_scheduler() {
     }
     make("real");
     let since = (Instant::now(), 0.0);
-    if let Some(real) = plane.start_kube_scheduler("profiles:\n- schedulerName: real\n") {
-        measure(&plane, "kube-scheduler", &real.daemon, &real.url(), since, pods).print(pods);
-    }
+    let real = plane.start_kube_scheduler("profiles:\n- schedulerName: real\n");
+    measure(&plane, "kube-scheduler", &real.daemon, &real.url(), since, pods).print(pods);
 }

@@ -1,5 +1,5 @@
-//! That the control plane of these tests is what it should be: real servers, real rights, gone afterwards. The
-//! real kube-scheduler places a pod here, which is the peer for everything of ours that these tests compare.
+//! Checks the control plane of these tests: real servers with real rights, which end with the
+//! tests. The real kube-scheduler places a pod here, because other tests compare Bayplan with it.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::support::{ControlPlane, Daemon, Proxy, daemon::Folder, objects, wait:
 const SOON: Duration = Duration::from_secs(30);
 
 #[test]
-fn kube_scheduler_places_a_pod_and_says_so() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn kube_scheduler_places_a_pod_and_writes_its_event() {
+    let plane = ControlPlane::shared();
     let profiles = "profiles:\n- schedulerName: real\n";
-    let Some(mut scheduler) = plane.start_kube_scheduler(profiles) else { return };
+    let mut scheduler = plane.start_kube_scheduler(profiles);
     let namespace = plane.create_namespace("harness");
     plane.create_nodes("harness", 2, &[("cpu", "4"), ("memory", "8Gi")]);
     plane.kubectl_ok(["label", "node", "harness-1", "disk=ssd"]);
@@ -45,8 +45,8 @@ fn kube_scheduler_places_a_pod_and_says_so() {
 }
 
 #[test]
-fn rights_are_those_of_the_user() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn every_user_has_its_own_rights() {
+    let plane = ControlPlane::shared();
     let namespace = plane.create_namespace("rights");
     plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", &namespace]);
     plane.kubectl_ok([
@@ -89,8 +89,8 @@ fn rights_are_those_of_the_user() {
 }
 
 #[test]
-fn our_client_trusts_the_server() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn the_client_trusts_the_certificate_of_the_server() {
+    let plane = ControlPlane::shared();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let version = runtime.block_on(async {
         let kubeconfig = kube::config::Kubeconfig::read_from(plane.kubeconfig()).unwrap();
@@ -101,8 +101,8 @@ fn our_client_trusts_the_server() {
 }
 
 #[test]
-fn api_server_stops_pauses_and_keeps_its_objects() {
-    let Some(mut plane) = ControlPlane::start() else { return };
+fn the_api_server_can_be_stopped_and_paused_and_keeps_its_objects() {
+    let mut plane = ControlPlane::start();
     plane.create_nodes("kept", 1, &[("cpu", "1")]);
     plane.stop_api_server();
     assert!(!plane.api_server_is_ready());
@@ -128,8 +128,8 @@ fn api_server_stops_pauses_and_keeps_its_objects() {
 }
 
 #[test]
-fn a_proxy_cuts_hangs_and_refuses() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn a_proxy_can_break_hang_and_refuse_connections() {
+    let plane = ControlPlane::shared();
     let proxy = Proxy::start(plane.port());
     let kubeconfig = format!("--kubeconfig={}", plane.kubeconfig_through(&proxy, "admin").display());
     let answers = || {
@@ -161,9 +161,10 @@ fn a_proxy_cuts_hangs_and_refuses() {
     assert!(answers(), "connections after the cut are good");
 }
 
-/// The child is this very test with a variable set: it starts a server, then kills itself.
+/// The child process runs this same test with a variable set: it starts a server, then kills
+/// itself.
 #[test]
-fn servers_do_not_outlive_a_killed_test_process() {
+fn servers_end_with_a_killed_test_process() {
     const NOTE: &str = "BAYPLAN_TEST_WATCHDOG";
     if let Ok(note) = std::env::var(NOTE) {
         let folder = Folder::new("watchdog");
@@ -173,7 +174,8 @@ fn servers_do_not_outlive_a_killed_test_process() {
         ended.wait_exit(SOON).expect("`true` ends");
         let daemon = Daemon::spawn("sleep", sleep, &folder.join("log"));
         std::fs::write(note, format!("{}\n{}\n", daemon.pid(), folder.path().display())).unwrap();
-        // In a shell: not every machine has `kill` as a program. Its parent is this process.
+        // Through a shell, because not every machine has the program `kill`. Its parent is this
+        // process.
         Command::new("sh").args(["-c", "kill -KILL $PPID"]).status().unwrap();
         std::thread::sleep(SOON);
         unreachable!("killed");
@@ -181,7 +183,7 @@ fn servers_do_not_outlive_a_killed_test_process() {
     let folder = Folder::new("watched");
     let note = folder.join("note");
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "harness::servers_do_not_outlive_a_killed_test_process"])
+        .args(["--exact", "control_plane_checks::servers_end_with_a_killed_test_process"])
         .env(NOTE, &note)
         .output()
         .unwrap()
@@ -189,7 +191,7 @@ fn servers_do_not_outlive_a_killed_test_process() {
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{status}");
     let note = std::fs::read_to_string(note).unwrap();
     let (pid, left) = note.trim().split_once('\n').unwrap();
-    // A zombie that nobody has reaped yet has no command line.
+    // A zombie has no command line.
     let lives = || std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(b"sleep"));
     assert!(became_true(SOON, || !lives()), "process {pid} lives on");
     assert!(became_true(SOON, || !std::path::Path::new(left).exists()), "{left} is left");

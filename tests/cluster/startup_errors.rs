@@ -1,17 +1,18 @@
-//! What people get wrong when they start it: each ends with one clear message and a status, never with a panic.
+//! Mistakes at the start of `bayplan run`: each ends with a clear message and an exit status, never
+//! a panic. Also missing rights and unusual objects, which must not stop a running scheduler.
 
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, control_plane::free_port, objects, wait_until};
+use crate::workload::Workload;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Starts it and waits for its end; what it said.
+/// Starts a scheduler and waits for its end; returns its log.
 #[track_caller]
 fn fails(plane: &ControlPlane, setup: &Setup) -> String {
-    let mut ours = Ours::spawn(plane, setup);
+    let mut ours = SchedulerProcess::spawn(plane, setup);
     let ended = ours.daemon.wait_exit(Duration::from_secs(60)).expect("it ends");
     let said = ours.said();
     assert_eq!(ended.code(), Some(2), "{said}");
@@ -20,8 +21,8 @@ fn fails(plane: &ControlPlane, setup: &Setup) -> String {
 }
 
 #[test]
-fn wrong_connections_say_what_is_wrong() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn wrong_connections_and_flags_are_explained() {
+    let plane = ControlPlane::shared();
     let setup = Setup::new("mistakes");
     let said = fails(plane, &setup.clone().kubeconfig("/no/such/kubeconfig".into()));
     assert!(said.contains("cannot use the kubeconfig `/no/such/kubeconfig`"), "{said}");
@@ -30,7 +31,7 @@ fn wrong_connections_say_what_is_wrong() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let said = fails(plane, &setup.clone().flag(format!("--secure-port={port}")));
-    assert!(said.contains("another process has it"), "{said}");
+    assert!(said.contains("another process uses it"), "{said}");
     let said = fails(plane, &setup.clone().flag("--feature-gates=NoSuchGate=true"));
     assert!(said.contains("unrecognized feature gate: NoSuchGate"), "{said}");
     let said = fails(plane, &setup.clone().flag("--policies=/no/such/folder"));
@@ -38,10 +39,10 @@ fn wrong_connections_say_what_is_wrong() {
 }
 
 #[test]
-fn missing_rights_name_the_rule_to_add() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn missing_rights_come_with_the_rule_to_add() {
+    let plane = ControlPlane::shared();
     let setup = Setup::new("rightless").kubeconfig(plane.kubeconfig_of_user("nobody"));
-    let ours = Ours::spawn(plane, &setup);
+    let ours = SchedulerProcess::spawn(plane, &setup);
     wait_until("it says which", SOON, || {
         let said = ours.said();
         ["pods", "nodes", "namespaces"].iter().all(|resource| {
@@ -53,8 +54,8 @@ fn missing_rights_name_the_rule_to_add() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_given_up_and_named() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn a_server_that_does_not_answer_ends_the_start_with_its_address() {
+    let plane = ControlPlane::shared();
     let config = std::fs::read_to_string(plane.kubeconfig()).unwrap();
     let closed = plane.folder().join("unreachable.kubeconfig");
     let port = free_port();
@@ -67,9 +68,9 @@ fn a_server_that_does_not_answer_is_given_up_and_named() {
 }
 
 #[test]
-fn a_lease_that_another_program_holds_is_waited_for_and_its_holder_named() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "held", 1);
+fn it_waits_for_a_lease_that_another_program_holds_and_names_the_holder() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "held", 1);
     plane.create(&[json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": load.scheduler, "namespace": load.namespace},
@@ -79,10 +80,10 @@ fn a_lease_that_another_program_holds_is_waited_for_and_its_holder_named() {
         },
     })]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).elects();
-    let mut ours = Ours::start(plane, &setup);
+    let mut ours = SchedulerProcess::start(plane, &setup);
     wait_until("it says who", SOON, || {
         let said = ours.said();
-        said.contains("waiting for the lease, which another holds") && said.contains("somebody-else")
+        said.contains("waiting for the lease, which another instance holds") && said.contains("somebody-else")
     });
     load.create_pods(1, "10m");
     std::thread::sleep(Duration::from_secs(2));
@@ -95,9 +96,9 @@ fn a_lease_that_another_program_holds_is_waited_for_and_its_holder_named() {
 }
 
 #[test]
-fn without_namespaces_only_the_policies_that_read_them_are_off() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "unnamed", 1);
+fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "unnamed", 1);
     let namespace = &load.namespace;
     plane.kubectl_ok(["create", "serviceaccount", "narrow", "--namespace", namespace]);
     let account = format!("--serviceaccount={namespace}:narrow");
@@ -115,7 +116,7 @@ fn without_namespaces_only_the_policies_that_read_them_are_off() {
         object["metadata"]["annotations"]["bayplan.dev/verdict"].as_str().unwrap_or_default().to_owned()
     };
     let setup = Setup::new(&load.scheduler).policies_from(namespace).kubeconfig(kubeconfig);
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     assert!(ours.said().contains("resources: [\\\"namespaces\\\"], verbs: [\\\"list\\\", \\\"watch\\\"]"));
     load.create_pods(1, "10m");
     load.wait_bound(1, SOON);
@@ -133,8 +134,8 @@ fn without_namespaces_only_the_policies_that_read_them_are_off() {
     plane.kubectl_ok(["label", "namespace", namespace, "closed=yes"]);
     load.create_pods(1, "10m");
     load.wait_bound(2, SOON);
-    // One that starts with such a policy waits for the right.
-    let late = Ours::spawn(plane, &setup);
+    // A scheduler that starts with such a policy waits for the right.
+    let late = SchedulerProcess::spawn(plane, &setup);
     wait_until("it has read all else", SOON, || {
         let said = late.said();
         ["\"pods\" count", "\"nodes\" count", "cannot watch: namespaces"]
@@ -143,7 +144,7 @@ fn without_namespaces_only_the_policies_that_read_them_are_off() {
     });
     assert!(plane.get_from(&late.url(), "/readyz").is_none(), "it is not ready");
     drop(late);
-    // With the right it is in service, and holds.
+    // With the right the policy is in service, and pods wait for it.
     may("namespaces", "list,watch", "namespaces");
     wait_until("it serves", Duration::from_secs(60), || {
         ours.said().contains("\"policies in service\" revision=2") && verdict() == "Serving"
@@ -156,7 +157,7 @@ fn without_namespaces_only_the_policies_that_read_them_are_off() {
     assert_eq!(load.bound(), 2);
 }
 
-/// Someone who may read what decisions need, and write nothing.
+/// A service account that may read everything that decisions need, and write nothing.
 fn reader(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
     plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", namespace]);
     let role = format!("{namespace}-reader");
@@ -168,21 +169,21 @@ fn reader(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn rights_that_are_missed_only_later_name_verb_and_resource() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "mute", 1);
+fn rights_that_are_missed_later_come_with_verb_and_resource() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "mute", 1);
     let kubeconfig = reader(plane, &load.namespace);
-    // Without the lease.
+    // Without rights to the lease.
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).kubeconfig(kubeconfig);
-    let mut standby = Ours::start(plane, &setup.clone().elects());
+    let mut standby = SchedulerProcess::start(plane, &setup.clone().elects());
     wait_until("it says what it may not", SOON, || {
         let said = standby.said();
         said.contains("cannot take the lease") && said.contains("cannot get resource \\\"leases\\\"")
     });
     assert!(standby.daemon.is_running());
     drop(standby);
-    // Without bindings.
-    let mut ours = Ours::start(plane, &setup);
+    // Without rights to bindings.
+    let mut ours = SchedulerProcess::start(plane, &setup);
     load.create_pods(1, "10m");
     wait_until("it says what it may not, and the rule to add", SOON, || {
         let said = ours.said();
@@ -195,11 +196,11 @@ fn rights_that_are_missed_only_later_name_verb_and_resource() {
 }
 
 #[test]
-fn pods_that_nobody_can_place_keep_nobody_else_waiting() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "strange", 1);
-    let ours = Ours::start(plane, &Setup::new(&load.scheduler));
-    // The API server takes it: it looks at the number of values, not at what they are.
+fn pods_that_fit_nowhere_do_not_delay_others() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "strange", 1);
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler));
+    // The API server accepts it, because it checks the number of values, not the values.
     let mut strange = load.pod("strange", "10m");
     strange["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["many"]}]}]}}});
@@ -224,16 +225,19 @@ fn pods_that_nobody_can_place_keep_nobody_else_waiting() {
         note("strange")
     );
     assert!(note("huge").contains("Insufficient cpu"), "{}", note("huge"));
-    assert!(plane.events_about(&load.namespace, "others").is_empty(), "it is none of our business");
+    assert!(
+        plane.events_about(&load.namespace, "others").is_empty(),
+        "the pod of another scheduler gets no event"
+    );
     assert_eq!(plane.node_of(&load.namespace, "others"), None);
     assert!(!ours.said().contains("panicked"));
 }
 
 #[test]
-fn config_maps_of_a_mebibyte_are_judged_and_hold_nobody_up() {
+fn config_maps_of_a_mebibyte_get_a_verdict_and_delay_no_pod() {
     const MEBIBYTE: usize = 1 << 20;
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "large", 1);
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "large", 1);
     let filled = |begin: &str, part: &str, end: &str| {
         let room = MEBIBYTE - begin.len() - end.len();
         let mut middle = part.repeat(room / part.len());
@@ -252,7 +256,7 @@ fn config_maps_of_a_mebibyte_are_judged_and_hold_nobody_up() {
         objects::config_map(&load.namespace, name, &[("bayplan.dev/policy", "")], &[("policy.bay", text)])
     });
     plane.create(&maps.collect::<Vec<_>>());
-    let ours = Ours::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
     load.create_pods(3, "10m");
     load.wait_bound(3, SOON);
     for (name, _, verdict) in &texts {

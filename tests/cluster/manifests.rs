@@ -1,6 +1,7 @@
-//! The manifests of `deploy/`, applied as they are, and the scheduler run with the rights of its service account alone.
+//! Applies the manifests of `deploy/` unchanged, and runs the scheduler with the rights of its
+//! service account.
 
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +10,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 #[test]
 fn the_manifests_give_the_scheduler_the_rights_it_needs() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = ControlPlane::start();
     for file in ["namespace", "rbac", "config", "deployment", "policy-example"] {
         let path = format!("{}/deploy/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
         plane.apply(&std::fs::read_to_string(path).unwrap());
@@ -19,7 +20,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let path = plane.folder().join("deployed.yaml");
     std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
     let setup = Setup::new("bayplan").policies_from("bayplan").kubeconfig(kubeconfig).config(path.clone());
-    let mut ours = Ours::start(&plane, &setup);
+    let mut ours = SchedulerProcess::start(&plane, &setup);
     wait_until("it leads", SOON, || ours.said().contains("became leader"));
 
     let room = [("cpu", "4"), ("memory", "8Gi")];
@@ -37,7 +38,8 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     plane.create(&[database("first")]);
     wait_until("it is bound", SOON, || plane.node_of("default", "first").is_some());
     assert_eq!(plane.node_of("default", "first").unwrap(), "steady");
-    // No room on the steady node, and the spot one is refused: condition and event are written.
+    // The steady node is full and the policy refuses the spot node, so condition and event are
+    // written.
     plane.create(&[database("second")]);
     wait_until("the event", SOON, || !plane.events_about("default", "second").is_empty());
     let note = plane.events_about("default", "second").remove(0)["note"].as_str().unwrap().to_owned();
@@ -50,11 +52,11 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
         let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan"]);
         map["metadata"]["annotations"]["bayplan.dev/verdict"] == "Serving"
     });
-    wait_until("what served is kept", SOON, || {
+    wait_until("the history is written", SOON, || {
         let args = ["get", "configmap", "bayplan-history-keep-spot-free", "--namespace", "bayplan"];
         plane.kubectl(args).status.success()
     });
-    // The admin may see the metrics, whoever has no rights may not: so it is the API server that was asked.
+    // The API server allows the admin to read the metrics.
     assert!(plane.get_from(&ours.url(), "/metrics").is_some());
     ours.daemon.terminate();
     assert_eq!(ours.daemon.wait_exit(SOON).and_then(|it| it.code()), Some(0), "{}", ours.daemon.log_tail(20));
@@ -64,7 +66,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     assert!(refused.is_empty(), "rights are missing:\n{}", refused.join("\n"));
 }
 
-/// That the roles for people who ask are enough to be told what the scheduler did.
+/// The roles for users of the commands are enough to explain the scheduler's decisions.
 fn explained(plane: &ControlPlane, config: &std::path::Path) {
     plane.kubectl_ok(["create", "serviceaccount", "asker", "--namespace", "default"]);
     let account = "--serviceaccount=default:asker";

@@ -1,17 +1,18 @@
-//! Our metrics beside those of the real kube-scheduler, both after the same work: what it shows as STABLE or BETA has
-//! the same name, type, labels and buckets here; what it has and we have not is listed with the reason.
+//! Compares our metrics with those of the real kube-scheduler after the same work: same name, type,
+//! labels, buckets and stability. The metrics that only kube-scheduler has are listed here, each
+//! with the reason.
 
-use crate::hands::Hands;
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::api_load::ApiClient;
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait::became_true, wait_until};
+use crate::workload::Workload;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// A metric as a page shows it.
+/// A metric of a page.
 #[derive(Default, Debug)]
 struct Family {
     kind: String,
@@ -21,7 +22,7 @@ struct Family {
     values: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The families of a page in either text format; counters without `_total`.
+/// The metrics of a page in either text format; counters without `_total`.
 fn families(text: &str) -> BTreeMap<String, Family> {
     let mut all: BTreeMap<String, Family> = BTreeMap::new();
     let base = |name: &str| name.strip_suffix("_total").unwrap_or(name).to_owned();
@@ -59,14 +60,12 @@ fn families(text: &str) -> BTreeMap<String, Family> {
 
 #[test]
 fn metrics_are_those_of_kube_scheduler() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "metered", 3);
-    let ours = Ours::start(plane, &Setup::new(&load.scheduler));
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "metered", 3);
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler));
     let real_name = format!("{}-real", load.scheduler);
-    let Some(real) = plane.start_kube_scheduler(&format!("profiles:\n- schedulerName: {real_name}\n")) else {
-        return;
-    };
-    // The same work for both: pods that fit, one that does not, one that is held.
+    let real = plane.start_kube_scheduler(&format!("profiles:\n- schedulerName: {real_name}\n"));
+    // The same work for both: pods that fit, one that does not, one with a scheduling gate.
     for (who, name) in [("ours", &load.scheduler), ("real", &real_name)] {
         let mut all: Vec<_> = (0..20)
             .map(|i| objects::pod(&load.namespace, &format!("{who}-{i}"), name, &[("cpu", "10m")]))
@@ -80,7 +79,7 @@ fn metrics_are_those_of_kube_scheduler() {
         }
         plane.create(&all);
     }
-    let page = |url: &str| Hands::of(&plane.kubeconfig_for(url)).text("/metrics").unwrap_or_default();
+    let page = |url: &str| ApiClient::of(&plane.kubeconfig_for(url)).text("/metrics").unwrap_or_default();
     let counted = |text: &str, result: &str| {
         text.lines()
             .filter(|line| {
@@ -91,7 +90,7 @@ fn metrics_are_those_of_kube_scheduler() {
             .sum::<f64>()
     };
     for url in [ours.url(), real.url()] {
-        wait_until("all is tried", SOON, || {
+        wait_until("all pods are attempted", SOON, || {
             let text = page(&url);
             counted(&text, "scheduled") >= 20.0 && counted(&text, "unschedulable") >= 1.0
         });
@@ -105,22 +104,27 @@ fn metrics_are_those_of_kube_scheduler() {
     let (ours_has, real_has) = (families(&ours_text), families(&real_text));
     for (name, theirs) in &real_has {
         let wanted = WANTED.iter().any(|prefix| name.starts_with(prefix));
-        if !wanted || ELSEWHERE.iter().any(|(absent, _)| absent == name) {
+        if !wanted || UPSTREAM_ONLY.iter().any(|(absent, _)| absent == name) {
             continue;
         }
         let Some(mine) = ours_has.get(name) else { panic!("`{name}` is missing: {}", theirs.help) };
         assert_eq!((&mine.kind, &mine.buckets), (&theirs.kind, &theirs.buckets), "{name}");
         assert_eq!(mine.labels, theirs.labels, "{name}");
+        let stability = ["[STABLE] ", "[BETA] ", "[ALPHA] "].into_iter();
+        let of = |help: &str| stability.clone().find(|word| help.starts_with(word));
+        if let Some(theirs) = of(&theirs.help) {
+            assert_eq!(of(&mine.help), Some(theirs), "stability of {name}");
+        }
     }
     for name in ours_has.keys().filter(|name| name.starts_with("scheduler_")) {
-        let known = real_has.contains_key(name) || SELDOM.contains(&name.as_str());
-        assert!(known, "`{name}` is no metric of kube-scheduler");
+        let known = real_has.contains_key(name) || OCCASIONAL.contains(&name.as_str());
+        assert!(known, "kube-scheduler has no metric `{name}`");
     }
-    for (name, why) in ELSEWHERE {
-        assert!(!ours_has.contains_key(*name), "`{name}` is there, though {why}");
+    for (name, why) in UPSTREAM_ONLY {
+        assert!(!ours_has.contains_key(*name), "`{name}` exists, although {why}");
     }
     for metric in SAME {
-        // Some are written a moment after the pod is bound.
+        // Some samples come a moment after the binding.
         let of = |url: &str, profile: &str| samples(&page(url), metric, profile);
         let mut both = Default::default();
         became_true(SOON, || {
@@ -132,48 +136,48 @@ fn metrics_are_those_of_kube_scheduler() {
     let asked = "scheduler_plugin_evaluation_total";
     let mine = samples(&page(&ours.url()), asked, &load.scheduler);
     let theirs = samples(&page(&real.url()), asked, &real_name);
-    // Every plugin that is built is asked as often as theirs.
+    // Every in-tree plugin is evaluated as often as upstream's.
     assert!(mine.len() > 15, "{mine:?}");
     let strange: Vec<_> = mine.difference(&theirs).collect();
     assert!(strange.is_empty(), "{strange:?}");
 }
 
-/// What counts the same work alike.
+/// Metrics with the same value for the same work.
 const SAME: [&str; 3] = [
     "scheduler_schedule_attempts_total",
     "scheduler_unschedulable_pods",
     "scheduler_framework_extension_point_duration_seconds_count",
 ];
 
-/// Points that are not counted alike, and why.
-const OTHERWISE: [(&str, &str); 3] = [
+/// Extension points with other values here, each with the reason.
+const DIFFERENT: [(&str, &str); 3] = [
     ("PostFilter", "there is no such plugin here"),
-    ("PreEnqueue", "upstream calls a refusal a success"),
+    ("PreEnqueue", "upstream counts a rejection as Success"),
     ("Sign", "pods are not batched"),
 ];
 
-/// The samples of a metric for a profile, without its name; labels in order.
+/// The samples of a metric for a profile, without the name of the profile, labels in order.
 fn samples(text: &str, metric: &str, profile: &str) -> BTreeSet<String> {
     let mine = format!("\"{profile}\"");
     let begins = format!("{metric}{{");
     text.lines()
         .filter(|line| line.starts_with(&begins) && line.contains(&mine))
-        .filter(|line| !OTHERWISE.iter().any(|(point, _)| line.contains(&format!("\"{point}\""))))
+        .filter(|line| !DIFFERENT.iter().any(|(point, _)| line.contains(&format!("\"{point}\""))))
         .map(|line| sorted(&line.replace(&mine, "\"\"")))
         .collect()
 }
 
-/// What dashboards and alerts of kube-scheduler read.
+/// The metrics that dashboards and alerts for kube-scheduler read.
 const WANTED: [&str; 4] =
     ["scheduler_", "leader_election_", "rest_client_request", "process_resident_memory_bytes"];
 
-/// What kube-scheduler shows and we do not, and why.
-const ELSEWHERE: &[(&str, &str)] = &[
+/// Metrics that only kube-scheduler has, each with the reason.
+const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("scheduler_batch_attempts", "pods are not batched (the gate OpportunisticBatching is off)"),
     ("scheduler_batch_cache_flushed", "pods are not batched"),
     ("scheduler_get_node_hint_duration_seconds", "pods are not batched"),
     ("scheduler_store_schedule_results_duration_seconds", "pods are not batched"),
-    ("scheduler_event_handling_duration_seconds", "events are taken between attempts, and not timed"),
+    ("scheduler_event_handling_duration_seconds", "events are handled between attempts, and not timed"),
     ("scheduler_pod_scheduled_after_flush", "it is not counted"),
     ("scheduler_inflight_events", "it is not counted"),
     ("scheduler_queueing_hint_execution_duration_seconds", "hints are not timed"),
@@ -186,9 +190,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("rest_client_request_size_bytes", "sizes are not counted"),
 ];
 
-/// What kube-scheduler shows only sometimes (a pod that waited at Permit, one attempt in ten): recorded by name, and in
-/// a unit test with labels and buckets.
-const SELDOM: [&str; 2] =
+/// Metrics that kube-scheduler has only sometimes (after a wait at Permit, or for one attempt in
+/// ten). A unit test checks their labels and buckets.
+const OCCASIONAL: [&str; 2] =
     ["scheduler_permit_wait_duration_seconds", "scheduler_plugin_execution_duration_seconds"];
 
 /// A sample with its labels in the order of their names.

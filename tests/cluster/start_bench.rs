@@ -1,14 +1,15 @@
-//! The start of a scheduler in a cluster that is full: what it costs until it is ready, and that what waited is placed.
-//! `make bench-cluster`; `BAYPLAN_BENCH_NODES` and `BAYPLAN_BENCH_BOUND` change the size.
+//! Measures the start of a scheduler in a full cluster until it is ready, and checks that waiting
+//! pods are then placed. `make bench-cluster`; `BAYPLAN_BENCH_NODES` and `BAYPLAN_BENCH_BOUND`
+//! change the size.
 
-use crate::bench::size;
-use crate::hands::{Hands, post};
-use crate::ours::{Ours, Setup};
+use crate::api_load::{ApiClient, post};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
+use crate::throughput_bench::size;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// A pod as a Deployment makes it, with what a scheduler does not read.
+/// A pod as a Deployment makes it, with fields that a scheduler does not read.
 fn bound(namespace: &str, number: usize, node: &str) -> Value {
     let mut pod = objects::pod(
         namespace,
@@ -50,22 +51,22 @@ fn bench_start_in_a_full_cluster() {
     let flags = ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500"];
     let options =
         crate::support::Options { api_server_flags: flags.map(str::to_owned).to_vec(), ..Default::default() };
-    let Some(plane) = ControlPlane::start_with(options) else { return };
+    let plane = ControlPlane::start_with(options);
     let (nodes, pods) = (size("BAYPLAN_BENCH_NODES", 5_000), size("BAYPLAN_BENCH_BOUND", 100_000));
-    let hands = Hands::new(&plane);
+    let client = ApiClient::new(&plane);
     let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
-    hands.all(32, (0..nodes).map(|i| post("/api/v1/nodes", &objects::node(&format!("node-{i}"), &room))));
+    client.all(32, (0..nodes).map(|i| post("/api/v1/nodes", &objects::node(&format!("node-{i}"), &room))));
     let namespace = plane.create_namespace("full");
     let path = format!("/api/v1/namespaces/{namespace}/pods");
     let since = Instant::now();
-    hands.all(64, (0..pods).map(|i| post(&*path, &bound(&namespace, i, &format!("node-{}", i % nodes)))));
+    client.all(64, (0..pods).map(|i| post(&*path, &bound(&namespace, i, &format!("node-{}", i % nodes)))));
     println!("{nodes} nodes, {pods} pods made in {:.0} s", since.elapsed().as_secs_f64());
     let waiting = |i| objects::pod(&namespace, &format!("waiting-{i}"), "bayplan", &[("cpu", "100m")]);
-    hands.all(8, (0..5).map(|i| post(&*path, &waiting(i))));
+    client.all(8, (0..5).map(|i| post(&*path, &waiting(i))));
 
     for _ in 0..size("BAYPLAN_BENCH_STARTS", 3) {
         let since = Instant::now();
-        let ours = Ours::start(&plane, &Setup::new("bayplan").flag("-v=0"));
+        let ours = SchedulerProcess::start(&plane, &Setup::new("bayplan").flag("-v=0"));
         let (seconds, cpu) = (since.elapsed().as_secs_f64(), ours.daemon.cpu_seconds().unwrap());
         let (now, peak) = ours.daemon.memory_kib().unwrap();
         println!(
@@ -73,7 +74,7 @@ fn bench_start_in_a_full_cluster() {
             peak / 1024,
             now / 1024
         );
-        wait_until("those that waited are bound", Duration::from_secs(30), || {
+        wait_until("the waiting pods are bound", Duration::from_secs(30), || {
             (0..5).all(|i| plane.node_of(&namespace, &format!("waiting-{i}")).is_some())
         });
         let metrics = plane.get_from(&ours.url(), "/metrics").unwrap();

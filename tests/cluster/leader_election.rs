@@ -1,8 +1,9 @@
-//! Two replicas and one lease: whoever leads dies or is stopped, the other goes on, and no pod is bound twice or lost.
+//! Two replicas and one lease: the leader dies or is stopped, the other replica takes over, and no
+//! pod is bound twice or lost.
 
-use crate::load::Load;
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, wait_until};
+use crate::workload::Workload;
 use std::time::{Duration, Instant};
 
 const PODS: usize = 300;
@@ -20,21 +21,21 @@ fn holder(plane: &ControlPlane, namespace: &str, name: &str) -> String {
     String::from_utf8(lease.stdout).unwrap_or_default()
 }
 
-fn pair(plane: &ControlPlane, name: &str, namespace: &str) -> (Ours, Ours) {
+fn pair(plane: &ControlPlane, name: &str, namespace: &str) -> (SchedulerProcess, SchedulerProcess) {
     let setup = Setup::new(name).policies_from(namespace).elects();
-    let first = Ours::start(plane, &setup);
+    let first = SchedulerProcess::start(plane, &setup);
     wait_until("the first leads", Duration::from_secs(10), || first.said().contains("became leader"));
-    let second = Ours::start(plane, &setup);
-    wait_until("the second says who leads", Duration::from_secs(10), || {
-        second.said().contains("waiting for the lease, which another holds")
+    let second = SchedulerProcess::start(plane, &setup);
+    wait_until("the second names the leader", Duration::from_secs(10), || {
+        second.said().contains("waiting for the lease, which another instance holds")
     });
     (first, second)
 }
 
 #[test]
-fn a_killed_leader_is_followed_within_the_lease() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "kill", 20);
+fn after_a_killed_leader_the_other_leads_when_the_lease_expires() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "kill", 20);
     let (mut first, second) = pair(plane, &load.scheduler, &load.namespace);
     load.create_pods(PODS, "10m");
     load.wait_bound(1, Duration::from_secs(20));
@@ -42,15 +43,15 @@ fn a_killed_leader_is_followed_within_the_lease() {
     first.daemon.kill();
     load.create_pods(PODS, "10m");
     wait_until("the second leads", Duration::from_secs(25), || second.said().contains("became leader"));
-    assert!(since.elapsed() > Duration::from_secs(5), "not before the lease may be taken");
+    assert!(since.elapsed() > Duration::from_secs(5), "not before the lease has expired");
     load.wait_bound(2 * PODS, Duration::from_secs(60));
     load.check();
 }
 
 #[test]
-fn a_leader_that_was_stopped_past_its_lease_writes_nothing_more() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "stop", 20);
+fn a_leader_that_was_paused_past_its_lease_writes_nothing_more() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "stop", 20);
     let (mut first, second) = pair(plane, &load.scheduler, &load.namespace);
     load.create_pods(PODS, "10m");
     load.wait_bound(1, Duration::from_secs(20));
@@ -66,9 +67,9 @@ fn a_leader_that_was_stopped_past_its_lease_writes_nothing_more() {
 }
 
 #[test]
-fn a_leader_that_is_told_to_stop_gives_the_lease_back() {
-    let Some(plane) = ControlPlane::shared() else { return };
-    let load = Load::new(plane, "term", 20);
+fn a_leader_that_gets_sigterm_releases_the_lease() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "term", 20);
     let (mut first, second) = pair(plane, &load.scheduler, &load.namespace);
     load.create_pods(PODS, "10m");
     load.wait_bound(1, Duration::from_secs(20));
@@ -78,7 +79,7 @@ fn a_leader_that_is_told_to_stop_gives_the_lease_back() {
     let ended = first.daemon.wait_exit(Duration::from_secs(15)).expect("it ends");
     assert_eq!(ended.code(), Some(0), "{}", first.daemon.log_tail(20));
     wait_until("the second leads", Duration::from_secs(10), || second.said().contains("became leader"));
-    assert!(since.elapsed() < Duration::from_secs(12), "it did not wait for the lease to run out");
+    assert!(since.elapsed() < Duration::from_secs(12), "it did not wait for the lease to expire");
     assert_ne!(holder(plane, &load.namespace, &load.scheduler), before);
     load.wait_bound(PODS, Duration::from_secs(60));
     load.check();

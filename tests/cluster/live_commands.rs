@@ -1,7 +1,8 @@
-//! Commands that are asked about a live cluster, also as a plugin of kubectl: they say what they say of its files, with
-//! rights to read alone, take the policies that are in service, and end soon and clearly when something is wrong.
+//! Commands on a live cluster, also as a plugin of kubectl. They print the same as for files of
+//! that cluster, need only rights to read, use the policies in service, and end soon with a clear
+//! message if something is wrong.
 
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Proxy, control_plane::free_port, daemon::Folder, objects, wait_until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -9,17 +10,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(30);
-/// Longer than any command may take to find out that nobody answers.
+/// Maximum time of a command until it reports that the server does not answer.
 const BOUND: Duration = Duration::from_secs(25);
 
-/// How a command ended.
+/// The result of a command.
 struct Ended {
     status: i32,
     out: String,
     err: String,
 }
 
-/// A command in a home of its own, without a kubeconfig unless `environment` names one.
+/// Runs a command with an empty home and no kubeconfig, unless `environment` names one.
 fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
     let home = Folder::new("home");
     let output = Command::new(program)
@@ -30,7 +31,7 @@ fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> 
         .output()
         .unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
-    // What the release does not have is said whatever the cluster is.
+    // The warning about missing plugins does not depend on the cluster.
     let of_cluster = err.lines().filter(|line| !line.starts_with("warning: plugins of the default profile"));
     let ended = Ended {
         status: output.status.code().expect("no signal"),
@@ -45,7 +46,7 @@ fn bayplan(arguments: &[&str]) -> Ended {
     command(Path::new(env!("CARGO_BIN_EXE_bayplan")), arguments, &[])
 }
 
-/// The same, which must succeed.
+/// The output of a command that must succeed.
 #[track_caller]
 fn said(arguments: &[&str]) -> String {
     let ended = bayplan(arguments);
@@ -53,7 +54,7 @@ fn said(arguments: &[&str]) -> String {
     ended.out
 }
 
-/// The same, which must fail; what it says.
+/// The error message of a command that must fail.
 #[track_caller]
 fn refused(arguments: &[&str]) -> String {
     let ended = bayplan(arguments);
@@ -69,7 +70,7 @@ fn without_next(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with("Next: ")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Someone who may do these things with these resources everywhere, and nothing else.
+/// The kubeconfig of a service account with these rights in all namespaces.
 fn someone(plane: &ControlPlane, name: &str, verbs: &str, resources: &str) -> PathBuf {
     plane.kubectl_ok(["create", "serviceaccount", name, "--namespace", "default"]);
     let (verbs, resources) = (format!("--verb={verbs}"), format!("--resource={resources}"));
@@ -79,7 +80,7 @@ fn someone(plane: &ControlPlane, name: &str, verbs: &str, resources: &str) -> Pa
     plane.kubeconfig_of_service_account("default", name)
 }
 
-/// Four nodes, pods that run on them, and pods that wait for different reasons.
+/// Creates four nodes, running pods, and pods that wait for different reasons.
 fn fill(plane: &ControlPlane) -> (String, Vec<&'static str>) {
     let namespace = plane.create_namespace("shop");
     plane.create_nodes("rack", 4, &[("cpu", "4"), ("memory", "8Gi")]);
@@ -104,14 +105,14 @@ fn fill(plane: &ControlPlane) -> (String, Vec<&'static str>) {
     (namespace, vec!["running", "picky", "gated", "others", "huge", "fits"])
 }
 
-/// Every object of the kinds that are read, as the API server has it.
+/// All objects of the kinds that the commands read.
 fn everything(plane: &ControlPlane) -> String {
     plane.kubectl_ok(["get", "nodes,pods,namespaces,configmaps,events", "-A", "-o", "json"])
 }
 
 #[test]
-fn a_live_cluster_is_explained_as_its_files_are_and_only_read() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
+    let plane = ControlPlane::start();
     let (namespace, pods) = fill(&plane);
     let kubeconfig = someone(&plane, "reader", "get,list,watch", "pods,nodes,namespaces,configmaps");
     let yaml = plane.kubectl_ok(["get", "nodes,pods,namespaces", "-A", "-o", "yaml"]);
@@ -147,7 +148,7 @@ fn a_live_cluster_is_explained_as_its_files_are_and_only_read() {
     both(&["eval", "node.free.cpu", "--node", "rack-1"]);
     both(&["eval", "pod.requests.cpu <= node.free.cpu", "--node", "rack-1", "--pod", "fits"]);
 
-    // The next command is that of this cluster, and runs as it is printed.
+    // The suggested next command is for this cluster, and works as printed.
     let told = said(&["explain", "picky", live[0], live[1]]);
     let next = told.lines().last().unwrap().strip_prefix("Next: bayplan ").unwrap();
     assert!(next.contains(&format!("--kubeconfig {}", text(&kubeconfig))), "{next}");
@@ -163,24 +164,25 @@ fn a_live_cluster_is_explained_as_its_files_are_and_only_read() {
 }
 
 #[test]
-fn kubectl_runs_it_as_a_plugin() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn it_works_as_a_plugin_of_kubectl() {
+    let plane = ControlPlane::start();
     let (namespace, _) = fill(&plane);
     let folder = Folder::new("plugin");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_bayplan"), folder.join("kubectl-bayplan")).unwrap();
     let kubectl = &plane.binaries().kubectl();
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-    // The namespace of the context, as `kubectl config set-context --current --namespace` writes it.
+    // The namespace of the context, as `kubectl config set-context --current --namespace` writes
+    // it.
     let config = std::fs::read_to_string(plane.kubeconfig()).unwrap();
     let config = config.replace("    user: test\n", &format!("    user: test\n    namespace: {namespace}\n"));
     let kubeconfig = folder.join("config");
     std::fs::write(&kubeconfig, &config).unwrap();
     let missing = folder.join("missing");
-    // Of several files those that are not there are passed over.
+    // kubectl skips missing files of the list.
     let list = format!("{}:{}", missing.display(), kubeconfig.display());
     let environment = [("PATH", path.as_str()), ("KUBECONFIG", list.as_str())];
 
-    // A namesake elsewhere: the bare name is that of the context's namespace.
+    // A pod of the same name in another namespace: the name alone means the context's namespace.
     plane.create(&[objects::pod("default", "picky", "default-scheduler", &[("cpu", "1")])]);
     let ended = command(kubectl, &["bayplan", "explain", "picky"], &environment);
     assert_eq!(ended.status, 0, "{}", ended.err);
@@ -206,7 +208,7 @@ fn kubectl_runs_it_as_a_plugin() {
     let ended = command(kubectl, &["bayplan", "dry-run"], &environment);
     assert!(ended.status == 0 && ended.out.contains("Next: kubectl bayplan explain"), "{}", ended.out);
     let ended = command(kubectl, &["bayplan", "dry-run", "--fail-on", "unschedulable"], &environment);
-    assert_eq!(ended.status, 1, "kubectl hands the status on");
+    assert_eq!(ended.status, 1, "kubectl passes the exit status on");
 
     let help = command(kubectl, &["bayplan", "explain", "--help"], &environment).out;
     assert!(help.contains("Usage: kubectl bayplan explain"), "{help}");
@@ -229,8 +231,8 @@ fn map(namespace: &str, name: &str, text: &str) -> Value {
 }
 
 #[test]
-fn policies_are_those_in_service_and_files_take_their_place() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn policies_in_service_count_and_files_replace_them() {
+    let plane = ControlPlane::start();
     let namespace = plane.create_namespace("rules");
     plane.create_nodes("rack", 2, &[("cpu", "4"), ("memory", "8Gi")]);
     plane.kubectl_ok(["label", "node", "rack-0", "rack-1", "away=yes"]);
@@ -261,7 +263,7 @@ fn policies_are_those_in_service_and_files_take_their_place() {
         "{one}"
     );
 
-    // What would this change do, before it is applied?
+    // The effect of a change before it is applied.
     let changed = plane.folder().join("home.bay");
     std::fs::write(&changed, rule("too far", "far")).unwrap();
     let ended = explain(&["--policies", text(&changed)]);
@@ -271,7 +273,7 @@ fn policies_are_those_in_service_and_files_take_their_place() {
     let ended = explain(&["--policies", text(&added)]);
     assert!(ended.out.contains("home/here") && ended.out.contains("door/here"), "{}", ended.out);
 
-    // Broken from the start: it decides nothing, and its mistakes are shown.
+    // Without a good text it has no effect, and its mistakes are shown.
     plane.create(&[map(
         &namespace,
         "young",
@@ -279,14 +281,14 @@ fn policies_are_those_in_service_and_files_take_their_place() {
     )]);
     let ended = explain(&[]);
     assert!(ended.out.contains("away from here"), "{}", ended.out);
-    assert!(ended.err.contains("no older text is known, so it decides nothing"), "{}", ended.err);
+    assert!(ended.err.contains("no earlier text is known, so it has no effect"), "{}", ended.err);
     assert!(ended.err.contains(&format!("{namespace}/young home.bay:2:")), "{}", ended.err);
     assert!(explain(&["--quiet"]).err.is_empty());
     plane.kubectl_ok(["delete", "configmap", "young", "--namespace", &namespace]);
 
-    // Broken later: what the scheduler has kept decides.
-    let ours = Ours::start(&plane, &Setup::new("keeper").policies_from(&namespace));
-    wait_until("what served is kept", SOON, || {
+    // After a good text, the history of the scheduler is in service.
+    let ours = SchedulerProcess::start(&plane, &Setup::new("keeper").policies_from(&namespace));
+    wait_until("the history is written", SOON, || {
         plane
             .kubectl(["get", "configmap", "bayplan-history-rules", "--namespace", &namespace])
             .status
@@ -306,10 +308,10 @@ fn policies_are_those_in_service_and_files_take_their_place() {
     drop(ours);
     let ended = explain(&[]);
     assert!(ended.out.contains("away from here"), "{}", ended.out);
-    let what = format!("`{namespace}/rules` does not compile; its last good text decides");
+    let what = format!("`{namespace}/rules` does not compile; its last good text is in service");
     assert!(ended.err.contains(&what) && ended.err.contains("warning["), "{}", ended.err);
 
-    // Another namespace, whose text claims to be the last good one of ours.
+    // A history in another namespace that claims to belong to our policy object.
     let other = plane.create_namespace("strangers");
     let mut forged = objects::config_map(
         &other,
@@ -321,7 +323,7 @@ fn policies_are_those_in_service_and_files_take_their_place() {
     plane.create(&[forged, map(&other, "theirs", &rule("theirs", "away").replace("home", "theirs"))]);
     let ended = explain(&[]);
     assert!(ended.out.contains("away from here") && !ended.out.contains("forged"), "{}", ended.out);
-    assert!(ended.err.contains("policies of 2 namespaces are taken together"), "{}", ended.err);
+    assert!(ended.err.contains("policies of 2 namespaces are combined"), "{}", ended.err);
     let ended = explain(&["--policy-namespaces", &other]);
     assert!(ended.out.contains("theirs/here") && !ended.out.contains("home/here"), "{}", ended.out);
     assert!(
@@ -334,8 +336,8 @@ fn policies_are_those_in_service_and_files_take_their_place() {
 }
 
 #[test]
-fn missing_rights_are_said_with_the_rule_to_add() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn missing_rights_come_with_the_rule_to_add() {
+    let plane = ControlPlane::start();
     let (namespace, _) = fill(&plane);
     let picky = format!("{namespace}/picky");
     let explain = |kubeconfig: &Path, more: &[&str]| {
@@ -347,15 +349,15 @@ fn missing_rights_are_said_with_the_rule_to_add() {
                 \"configmaps\"], verbs: [\"list\"]}";
     assert!(nobody.contains(rule), "{nobody}");
 
-    // Without namespaces it goes on, and says so once.
+    // Without namespaces it continues, with one warning.
     let some = someone(&plane, "some", "list", "pods,nodes,configmaps");
     let ended = explain(&some, &[]);
     assert_eq!(ended.status, 0, "{}", ended.err);
     assert!(ended.out.contains("waits: none of 4 nodes fits"), "{}", ended.out);
-    assert_eq!(ended.err.matches("it goes on without namespaces").count(), 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("continuing without namespaces").count(), 1, "{}", ended.err);
     assert!(ended.err.contains("resources: [\"namespaces\"], verbs: [\"list\"]"), "{}", ended.err);
 
-    // Without ConfigMaps it would be a guess, unless the policies are given.
+    // Without ConfigMaps the answer would be a guess, unless `--policies` gives the policies.
     let few = someone(&plane, "few", "list", "pods,nodes,namespaces");
     let ended = explain(&few, &[]);
     assert_eq!(ended.status, 2, "{}", ended.out);
@@ -365,12 +367,12 @@ fn missing_rights_are_said_with_the_rule_to_add() {
     std::fs::write(&policy, self::rule("away", "away")).unwrap();
     let ended = explain(&few, &["--policies", text(&policy)]);
     assert_eq!(ended.status, 0, "{}", ended.err);
-    assert!(ended.err.contains("it goes on without the policies of the cluster"), "{}", ended.err);
+    assert!(ended.err.contains("continuing without the policies of the cluster"), "{}", ended.err);
     // Expressions need no policies.
     let free = said(&["eval", "node.free.cpu", "--node", "rack-1", "--kubeconfig", text(&few)]);
     assert!(free.starts_with("1cpu") || free.starts_with('1'), "{free}");
 
-    // Those of one namespace are enough.
+    // The right in one namespace is enough.
     plane.kubectl_ok([
         "create",
         "role",
@@ -393,15 +395,15 @@ fn missing_rights_are_said_with_the_rule_to_add() {
     let ended = explain(&few, &["--policy-namespaces", &namespace]);
     assert_eq!(ended.status, 0, "{}", ended.err);
 
-    // As somebody else, if one may.
+    // Impersonation of a user.
     let admin = plane.kubeconfig();
     let told = refused(&["dry-run", "--kubeconfig", text(&admin), "--as", "nobody"]);
     assert!(told.contains("User \"nobody\" cannot list"), "{told}");
 }
 
 #[test]
-fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn connection_errors_come_soon_and_with_a_way_out() {
+    let plane = ControlPlane::shared();
     let namespace = plane.create_namespace("mistyped");
     let mut pod = objects::pod(&namespace, "train-7", "nobody", &[("cpu", "1")]);
     pod["spec"]["schedulingGates"] = json!([{ "name": "example.com/never" }]);
@@ -442,11 +444,11 @@ fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
     let ended = command(binary, &["dry-run"], &[("KUBECONFIG", "/no/such/one:/no/such/two")]);
     assert_eq!(ended.status, 2);
     assert!(
-        ended.err.contains("none of the files that KUBECONFIG names is there: /no/such/one, /no/such/two"),
+        ended.err.contains("none of the files that KUBECONFIG names exists: /no/such/one, /no/such/two"),
         "{}",
         ended.err
     );
-    // A proxy of the company is not asked for what NO_PROXY names.
+    // Addresses in NO_PROXY bypass the proxy.
     let arguments = [&["eval", "1 + 1", "--node", "none"], &of[..2]].concat();
     let proxied =
         |no: &str| command(binary, &arguments, &[("HTTPS_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", no)]);
@@ -476,7 +478,7 @@ fn what_cannot_be_reached_is_said_soon_and_with_a_way_out() {
     proxy.hang(true);
     let told = timed(&plane.kubeconfig_through(&proxy, "admin"));
     assert!(told.contains("no answer in time"), "{told}");
-    // Another authority than the one that signed the server's certificate.
+    // A kubeconfig with another authority than that of the server's certificate.
     let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let authority = plane.folder().join("other-authority.crt");
     std::fs::write(&authority, own.cert.pem()).unwrap();

@@ -1,5 +1,5 @@
-//! Many pods for one scheduler on nodes of their own, and what must be true of them in the end, asked of the API server
-//! alone: every pod bound exactly once, no node beyond its room.
+//! Many pods for one scheduler on nodes of their own. At the end, the API server alone tells
+//! whether every pod is bound exactly once and no node has more pods than fit.
 
 use crate::support::{ControlPlane, objects, wait_until};
 use serde_json::{Value, json};
@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Pods of one scheduler in one namespace, kept on nodes of their own by a label.
-pub struct Load<'a> {
+/// Pods of one scheduler in one namespace. A label keeps them on nodes of their own.
+pub struct Workload<'a> {
     pub plane: &'a ControlPlane,
     pub namespace: String,
     pub scheduler: String,
     made: AtomicUsize,
 }
 
-impl<'a> Load<'a> {
+impl<'a> Workload<'a> {
     /// Makes `nodes` nodes of 4 CPUs and a namespace.
     pub fn new(plane: &'a ControlPlane, purpose: &str, nodes: usize) -> Self {
         let namespace = plane.create_namespace(purpose);
@@ -24,38 +24,38 @@ impl<'a> Load<'a> {
         Self { plane, namespace, scheduler, made: AtomicUsize::new(0) }
     }
 
-    /// The load of a namespace that has `made` pods already.
+    /// The workload of a namespace that already has `made` pods.
     pub fn again(plane: &'a ControlPlane, namespace: &str, made: usize) -> Self {
         let scheduler = format!("bayplan-{namespace}");
         Self { plane, namespace: namespace.to_owned(), scheduler, made: AtomicUsize::new(made) }
     }
 
-    /// A pod that fits the nodes of this load only.
+    /// A pod that fits only the nodes of this workload.
     pub fn pod(&self, name: &str, cpu: &str) -> Value {
         let mut pod = objects::pod(&self.namespace, name, &self.scheduler, &[("cpu", cpu)]);
         pod["spec"]["nodeSelector"] = json!({ "node-group": self.namespace });
         pod
     }
 
-    /// Creates pods with names of their own.
+    /// Creates pods with unique names.
     pub fn create_pods(&self, count: usize, cpu: &str) {
         let first = self.made.fetch_add(count, Ordering::SeqCst);
         let pods: Vec<Value> = (first..first + count).map(|i| self.pod(&format!("p{i}"), cpu)).collect();
         self.plane.create(&pods);
     }
 
-    /// The pods, as the API server has them.
+    /// The pods in the API server.
     pub fn pods(&self) -> Vec<Value> {
         let list = self.plane.get_json(["pods", "--namespace", &self.namespace]);
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
-    /// How many of them are bound.
+    /// Number of bound pods.
     pub fn bound(&self) -> usize {
         self.pods().iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count()
     }
 
-    /// Waits until so many pods are bound.
+    /// Waits until `count` pods are bound.
     #[track_caller]
     pub fn wait_bound(&self, count: usize, timeout: Duration) {
         wait_until(&format!("{count} pods are bound in {}", self.namespace), timeout, || {
@@ -63,7 +63,8 @@ impl<'a> Load<'a> {
         });
     }
 
-    /// That every pod is bound to a node of this load, once, and that no node has more than 4 CPUs taken.
+    /// Checks that every pod is bound once, to a node of this workload, and that no node exceeds
+    /// its 4 CPUs.
     #[track_caller]
     pub fn check(&self) {
         let pods = self.pods();
@@ -79,7 +80,8 @@ impl<'a> Load<'a> {
         for (node, cpu) in taken {
             assert!(cpu <= 4_000, "{node} is over-committed: {cpu}m of 4 CPUs");
         }
-        // A second binding would be a second event; the first may have been let go, never written twice.
+        // A second binding would make a second event. Events may be dropped, but are never written
+        // twice.
         let events = self.plane.get_json(["events.events.k8s.io", "--namespace", &self.namespace]);
         let mut seen = BTreeSet::new();
         for event in events["items"].as_array().into_iter().flatten().filter(|it| it["reason"] == "Scheduled")

@@ -1,7 +1,7 @@
-//! The tutorial plugins as policies in ConfigMaps, on a cluster with nothing else in it, so that events can be compared
-//! word for word.
+//! The plugins of the tutorial as policies in ConfigMaps, on a cluster without other objects, so
+//! that events can be compared word for word.
 
-use crate::ours::{Ours, Setup};
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -21,8 +21,8 @@ fn wait_bound(plane: &ControlPlane, pod: &str) -> String {
 }
 
 #[test]
-fn the_label_plugin_and_its_events() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
+    let plane = ControlPlane::start();
     let policies = plane.create_namespace("policies");
     plane.create(&[policy(
         &policies,
@@ -31,7 +31,7 @@ fn the_label_plugin_and_its_events() {
     )]);
     let room = [("cpu", "8"), ("memory", "16Gi")];
     plane.create(&[objects::node("scheduler-1", &room), objects::node("scheduler-2", &room)]);
-    let ours = Ours::start(&plane, &Setup::new("i-scheduler").policies_from(&policies));
+    let ours = SchedulerProcess::start(&plane, &Setup::new("i-scheduler").policies_from(&policies));
 
     plane.create(&[objects::pod("default", "first", "i-scheduler", &[("cpu", "10m")])]);
     wait_until("the event", SOON, || !plane.events_about("default", "first").is_empty());
@@ -57,7 +57,7 @@ fn the_label_plugin_and_its_events() {
     assert_eq!(condition()["observedGeneration"], plane.get_json(["pod", "first"])["metadata"]["generation"]);
 
     plane.kubectl_ok(["label", "node", "scheduler-1", &format!("{LABEL}=10")]);
-    assert_eq!(wait_bound(&plane, "first"), "scheduler-1", "bound without being made again");
+    assert_eq!(wait_bound(&plane, "first"), "scheduler-1", "bound without being created again");
     wait_until("the event of the binding", SOON, || {
         plane.events_about("default", "first").iter().any(|event| event["reason"] == "Scheduled")
     });
@@ -93,8 +93,8 @@ fn the_label_plugin_and_its_events() {
 }
 
 #[test]
-fn avoid_node_and_gpu_priority() {
-    let Some(plane) = ControlPlane::start() else { return };
+fn avoid_node_and_gpu_priority_decide_together() {
+    let plane = ControlPlane::start();
     let policies = plane.create_namespace("policies");
     plane.create(&[
         policy(&policies, "avoid-node", include_str!("../../policies/tutorial/avoid-node.bay")),
@@ -104,7 +104,7 @@ fn avoid_node_and_gpu_priority() {
         objects::node(name, &[("cpu", "8"), ("memory", "16Gi"), ("nvidia.com/gpu", gpus)])
     };
     plane.create(&[objects::with_label(node("node01", "8"), "avoid", "true")]);
-    let _ours = Ours::start(&plane, &Setup::new("tutorial").policies_from(&policies));
+    let _ours = SchedulerProcess::start(&plane, &Setup::new("tutorial").policies_from(&policies));
 
     plane.create(&[objects::pod("default", "web", "tutorial", &[("cpu", "10m")])]);
     wait_until("the event", SOON, || !plane.events_about("default", "web").is_empty());
@@ -120,5 +120,5 @@ fn avoid_node_and_gpu_priority() {
     plane.create(&[gpus("train-b", "2")]);
     assert_eq!(wait_bound(&plane, "train-b"), "many");
     plane.create(&[gpus("train-c", "1")]);
-    assert_eq!(wait_bound(&plane, "train-c"), "few", "most free, not most");
+    assert_eq!(wait_bound(&plane, "train-c"), "few", "the most free GPUs count, not the most GPUs");
 }

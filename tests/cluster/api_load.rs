@@ -1,5 +1,5 @@
-//! Many calls to the API server at once, for loads that kubectl is too slow for. What is checked is asked for with
-//! kubectl: nothing of the client that is tested also checks the result.
+//! Many concurrent calls to the API server, for loads that are too much for kubectl. Results are
+//! checked with kubectl, so that the client under test never checks itself.
 
 use crate::support::ControlPlane;
 use bayplan::cluster::client::{Api, ApiError, JSON, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH, Target};
@@ -11,17 +11,17 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A client with a thread of its own.
-pub struct Hands {
+pub struct ApiClient {
     pub runtime: tokio::runtime::Runtime,
     pub api: Api,
 }
 
-impl Hands {
+impl ApiClient {
     pub fn new(plane: &ControlPlane) -> Self {
         Self::of(&plane.kubeconfig())
     }
 
-    /// The user of a kubeconfig.
+    /// With the user of a kubeconfig.
     pub fn of(kubeconfig: &Path) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -31,11 +31,11 @@ impl Hands {
         Self { runtime, api }
     }
 
-    /// Makes all calls, so many at once.
+    /// Sends all requests, at most `at_once` concurrently.
     ///
     /// # Panics
     ///
-    /// When one is refused.
+    /// If the server refuses one.
     pub fn all(&self, at_once: usize, requests: impl IntoIterator<Item = Request>) {
         let api = &self.api;
         let calls = futures::stream::iter(requests).for_each_concurrent(at_once, |request| async move {
@@ -46,13 +46,13 @@ impl Hands {
         self.runtime.block_on(calls);
     }
 
-    /// What a path answers, when it answers well.
+    /// The answer to a GET, if it is successful.
     pub fn text(&self, path: &str) -> Option<String> {
         let bytes = self.runtime.block_on(self.api.send(Request::get(path))).ok()?;
         String::from_utf8(bytes).ok()
     }
 
-    /// Makes a call; `None` where the object is gone, or another, or there already.
+    /// Makes a call; `None` if the object does not exist, exists already, or is another one.
     pub fn call(&self, request: Request) -> Option<Value> {
         let what = format!("{} {}", request.method, request.path);
         match self.runtime.block_on(self.api.call::<Value>(request)) {
@@ -75,7 +75,7 @@ pub fn strategic(path: impl Into<String>, patch: &Value) -> Request {
     Request::with_body(Method::PATCH, path, STRATEGIC_MERGE_PATCH, patch)
 }
 
-/// A deletion; with a grace period or with the object's own.
+/// A deletion with this grace period, or with the object's own.
 pub fn delete(path: impl Into<String>, grace: Option<u32>) -> Request {
     let mut path = path.into();
     if let Some(grace) = grace {

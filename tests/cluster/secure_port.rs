@@ -1,8 +1,8 @@
-//! The secure port as others meet it: who may see the metrics, which certificate is shown, and that a certificate that
-//! was replaced is shown without a restart.
+//! The secure port from outside: who may read the metrics, and which certificate it presents, also
+//! after the certificate was replaced.
 
-use crate::hands::Hands;
-use crate::ours::{Ours, Setup};
+use crate::api_load::ApiClient;
+use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, daemon::Folder, wait_until};
 use bayplan::cluster::client::{ApiError, Request};
 use std::path::Path;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// The status of a GET with the credentials of a kubeconfig, on another server.
-fn status(plane: &ControlPlane, ours: &Ours, token: &str, path: &str) -> u16 {
-    let hands = Hands::of(&plane.kubeconfig_at(&ours.url(), token));
-    match hands.runtime.block_on(hands.api.send(Request::get(path))) {
+/// The HTTP status of a GET with a token.
+fn status(plane: &ControlPlane, ours: &SchedulerProcess, token: &str, path: &str) -> u16 {
+    let client = ApiClient::of(&plane.kubeconfig_at(&ours.url(), token));
+    match client.runtime.block_on(client.api.send(Request::get(path))) {
         Ok(_) => 200,
         Err(ApiError::Status { code, .. }) => code,
         Err(error) => panic!("{path}: {error}"),
@@ -21,8 +21,8 @@ fn status(plane: &ControlPlane, ours: &Ours, token: &str, path: &str) -> u16 {
 }
 
 #[test]
-fn the_api_server_says_who_may_see_the_metrics() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn the_api_server_decides_who_may_read_the_metrics() {
+    let plane = ControlPlane::shared();
     let namespace = plane.create_namespace("pages");
     plane.apply(
         &std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/namespace.yaml")).unwrap(),
@@ -39,52 +39,52 @@ fn the_api_server_says_who_may_see_the_metrics() {
     };
     let (scraper, other) = (token("scraper"), token("other"));
 
-    let ours = Ours::start(plane, &Setup::new(&namespace).guarded());
+    let ours = SchedulerProcess::start(plane, &Setup::new(&namespace).guarded());
     for path in ["/metrics", "/metrics/resources"] {
         assert_eq!(status(plane, &ours, &scraper, path), 200, "{path}");
         assert_eq!(status(plane, &ours, &other, path), 403, "{path}");
         assert_eq!(status(plane, &ours, "no-such-token", path), 401, "{path}");
-        assert_eq!(status(plane, &ours, "", path), 403, "nobody: {path}");
+        assert_eq!(status(plane, &ours, "", path), 403, "anonymous: {path}");
     }
-    assert_eq!(status(plane, &ours, &scraper, "/configz"), 403, "its role has the metrics only");
+    assert_eq!(status(plane, &ours, &scraper, "/configz"), 403, "its role allows only the metrics");
     for path in ["/livez", "/readyz", "/healthz"] {
         assert_eq!(status(plane, &ours, "", path), 200, "{path}");
     }
 }
 
-/// A certificate and its key for 127.0.0.1 under a name of its own; the certificate.
+/// Writes a certificate and its key for 127.0.0.1 and a name of its own; returns the certificate.
 fn make_certificate(folder: &Path, name: &str) -> String {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned(), name.to_owned()]).unwrap();
-    // The key first: both are read when the certificate has changed.
+    // The key first, because both are reloaded when the certificate has changed.
     std::fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
     std::fs::write(folder.join("tls.crt"), made.cert.pem()).unwrap();
     made.cert.pem()
 }
 
 #[test]
-fn the_given_certificate_is_shown_and_read_again() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn the_given_certificate_is_presented_and_reloaded() {
+    let plane = ControlPlane::shared();
     let folder = Folder::new("certificate");
     let first = make_certificate(folder.path(), "first");
     let setup = Setup::new("certified")
         .flag(format!("--tls-cert-file={}", folder.join("tls.crt").display()))
         .flag(format!("--tls-private-key-file={}", folder.join("tls.key").display()));
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     let trusts = |certificate: &str| {
         let path = plane.kubeconfig_trusting(&ours.url(), certificate);
-        Hands::of(&path).text("/livez").as_deref() == Some("ok")
+        ApiClient::of(&path).text("/livez").as_deref() == Some("ok")
     };
     assert!(trusts(&first));
     let second = make_certificate(folder.path(), "second");
-    wait_until("the new certificate is shown", SOON, || trusts(&second));
+    wait_until("the port presents the new certificate", SOON, || trusts(&second));
     assert!(!trusts(&first));
-    // What cannot be used changes nothing.
+    // A file that cannot be used changes nothing.
     std::fs::write(folder.join("tls.crt"), "no certificate").unwrap();
-    wait_until("it says so", SOON, || ours.said().contains("keeping the certificate"));
+    wait_until("the log says so", SOON, || ours.said().contains("keeping the certificate"));
     assert!(trusts(&second));
 }
 
-/// A certificate of `user` signed by an authority, with its key, in a folder of their own.
+/// Writes a certificate of `user`, signed by an authority, and its key.
 fn client_certificate(folder: &Path, user: &str, issuer: &rcgen::Issuer<'_, rcgen::KeyPair>) {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();
@@ -106,8 +106,8 @@ fn authority(folder: &Path, name: &str) -> rcgen::Issuer<'static, rcgen::KeyPair
 }
 
 #[test]
-fn client_certificates_name_users_whose_rights_the_api_server_knows() {
-    let Some(plane) = ControlPlane::shared() else { return };
+fn client_certificates_identify_users_and_the_api_server_knows_their_rights() {
+    let plane = ControlPlane::shared();
     let folder = Folder::new("authority");
     let (ours_ca, other_ca) = (authority(folder.path(), "ours"), authority(folder.path(), "other"));
     client_certificate(folder.path(), "reader", &ours_ca);
@@ -124,19 +124,19 @@ fn client_certificates_name_users_whose_rights_the_api_server_knows() {
         .flag(format!("--client-ca-file={}", folder.join("ours.crt").display()))
         .flag("--tls-min-version=VersionTLS12")
         .flag("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
-    let ours = Ours::start(plane, &setup);
+    let ours = SchedulerProcess::start(plane, &setup);
     let asked = |user: &str| {
         let (certificate, key) = (folder.join(format!("{user}.crt")), folder.join(format!("{user}.key")));
-        let hands = Hands::of(&plane.kubeconfig_showing(&ours.url(), &certificate, &key));
-        hands.runtime.block_on(hands.api.send(Request::get("/configz")))
+        let client = ApiClient::of(&plane.kubeconfig_showing(&ours.url(), &certificate, &key));
+        client.runtime.block_on(client.api.send(Request::get("/configz")))
     };
     assert!(asked("reader").is_ok(), "{:?}", asked("reader"));
     let refused = asked("guest").unwrap_err();
     assert!(refused.code() == Some(403), "{refused}");
     let lost = asked("stranger").unwrap_err();
-    assert!(lost.code().is_none(), "a certificate of nobody's authority ends the connection: {lost}");
-    assert_eq!(status(plane, &ours, "", "/configz"), 403, "nobody has to show one");
-    // What is shown reads back as a configuration.
+    assert!(lost.code().is_none(), "a certificate of an unknown authority ends the connection: {lost}");
+    assert_eq!(status(plane, &ours, "", "/configz"), 403, "a client certificate is optional");
+    // The page has the effective configuration.
     let shown = String::from_utf8(asked("reader").unwrap()).unwrap();
     assert!(shown.contains("\"schedulerName\":\"certificates\""), "{shown}");
 }

@@ -1,24 +1,24 @@
-//! Starts our scheduler, the real binary, against a control plane.
+//! Starts the real binary, `bayplan run`, against a control plane.
 
 use crate::support::{ControlPlane, Daemon, control_plane::free_port, daemon::Folder, wait::became_true};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// How one scheduler differs from the usual one.
+/// How a scheduler differs from the usual one.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// The scheduler's name; also that of its lease, when it has one.
+    /// The name of the scheduler and of its lease.
     pub name: String,
-    /// The kubeconfig; the admin's when not given.
+    /// The kubeconfig; by default the admin's.
     pub kubeconfig: Option<PathBuf>,
     /// The namespace of its policies and of its lease.
     pub namespace: Option<String>,
-    /// Whether it leads only with a lease.
+    /// Whether it uses leader election.
     pub elects: bool,
-    /// A configuration file, instead of one made of the above.
+    /// A configuration file, instead of one made from the fields above.
     pub config: Option<PathBuf>,
-    /// Whether metrics and configuration are shown to those only whom the API server allows.
+    /// Whether metrics and configuration need authorization.
     pub guarded: bool,
     /// Further flags.
     pub flags: Vec<String>,
@@ -60,15 +60,15 @@ impl Setup {
     }
 }
 
-/// A running scheduler of ours; killed when dropped.
+/// A running scheduler; killed when dropped.
 #[derive(Debug)]
-pub struct Ours {
+pub struct SchedulerProcess {
     pub daemon: Daemon,
     _folder: Folder,
     port: u16,
 }
 
-impl Ours {
+impl SchedulerProcess {
     /// Starts it and does not wait.
     pub fn spawn(plane: &ControlPlane, setup: &Setup) -> Self {
         let folder = Folder::new("bayplan");
@@ -83,7 +83,7 @@ impl Ours {
         );
         std::fs::write(&config, text).expect("writing a configuration");
         let port = free_port();
-        // Another build of it, for measurements.
+        // Another build, for measurements.
         let program = std::env::var_os("BAYPLAN_BINARY").unwrap_or(env!("CARGO_BIN_EXE_bayplan").into());
         let mut command = Command::new(program);
         command
@@ -111,16 +111,16 @@ impl Ours {
             !ours.daemon.is_running() || plane.get_from(&ours.url(), "/readyz").is_some_and(|it| it == "ok")
         });
         let running = ours.daemon.is_running();
-        assert!(ready && running, "it is not ready:\n{}", ours.daemon.log_tail(40));
+        assert!(ready && running, "the scheduler is not ready:\n{}", ours.daemon.log_tail(40));
         ours
     }
 
-    /// Where its own port listens.
+    /// The URL of its secure port.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// All it has said so far.
+    /// Its log so far.
     pub fn said(&self) -> String {
         self.daemon.log()
     }
