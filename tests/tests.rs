@@ -18,6 +18,7 @@ mod snapshot;
 mod statements;
 mod policies;
 mod properties;
+mod values;
 mod scheduling;
 mod cases;
 mod cli;

@@ -5,9 +5,8 @@
 
 use super::Checker;
 use crate::lang::language::functions::Absence;
-use crate::lang::syntax::ast::BinaryOp;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
-use crate::lang::types::range::Range;
+use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use std::fmt::Write;
@@ -176,16 +175,16 @@ impl Checker<'_> {
                 if truth {
                     self.learn_present(left, facts);
                     self.learn_present(right, facts);
-                    self.cut(left, BinaryOp::Eq, right.range, facts);
-                    self.cut(right, BinaryOp::Eq, left.range, facts);
+                    self.cut(left, Relation::Equal, right.range, facts);
+                    self.cut(right, Relation::Equal, left.range, facts);
                     if let Some(Value::List(items)) = self.constant(right)
                         && !items.is_empty()
                     {
                         self.learn_size(left, items.len() as i128, facts);
                     }
                 } else if !left.ty.is_optional() && !right.ty.is_optional() {
-                    self.cut(left, BinaryOp::Ne, right.range, facts);
-                    self.cut(right, BinaryOp::Ne, left.range, facts);
+                    self.cut(left, Relation::NotEqual, right.range, facts);
+                    self.cut(right, Relation::NotEqual, left.range, facts);
                     if matches!(self.constant(right), Some(Value::List(items)) if items.is_empty())
                         || matches!(self.constant(right), Some(Value::String(text)) if text.as_str().is_empty())
                     {
@@ -193,18 +192,18 @@ impl Checker<'_> {
                     }
                 } else if right.range != Range::None && !right.ty.is_optional() {
                     // Absent, or another number: where it is present later on, the range holds.
-                    self.cut(left, BinaryOp::Ne, right.range, facts);
+                    self.cut(left, Relation::NotEqual, right.range, facts);
                 }
             }
             ExprKind::Compare(op, left, right) => {
                 let op = match (op, truth) {
-                    (CompareOp::Less, true) | (CompareOp::GreaterEqual, false) => BinaryOp::Lt,
-                    (CompareOp::LessEqual, true) | (CompareOp::Greater, false) => BinaryOp::Le,
-                    (CompareOp::Greater, true) | (CompareOp::LessEqual, false) => BinaryOp::Gt,
-                    (CompareOp::GreaterEqual, true) | (CompareOp::Less, false) => BinaryOp::Ge,
+                    (CompareOp::Less, true) | (CompareOp::GreaterEqual, false) => Relation::Less,
+                    (CompareOp::LessEqual, true) | (CompareOp::Greater, false) => Relation::LessEqual,
+                    (CompareOp::Greater, true) | (CompareOp::LessEqual, false) => Relation::Greater,
+                    (CompareOp::GreaterEqual, true) | (CompareOp::Less, false) => Relation::GreaterEqual,
                 };
                 self.cut(left, op, right.range, facts);
-                self.cut(right, mirrored(op), left.range, facts);
+                self.cut(right, op.mirrored(), left.range, facts);
             }
             ExprKind::In(element, collection) if truth => {
                 self.learn_present(element, facts);
@@ -228,7 +227,7 @@ impl Checker<'_> {
                         if let ExprKind::List(items) = &collection.kind {
                             let union = items.iter().map(|(item, _)| item.range).reduce(Range::union);
                             if let Some(range) = union {
-                                self.cut(element, BinaryOp::Eq, range, facts);
+                                self.cut(element, Relation::Equal, range, facts);
                             }
                         }
                     }
@@ -293,7 +292,7 @@ impl Checker<'_> {
     }
 
     /// Cuts the range of a path by a comparison with a range.
-    fn cut(&self, expr: &Expr, op: BinaryOp, bound: Range, facts: &mut Vec<Fact>) {
+    fn cut(&self, expr: &Expr, op: Relation, bound: Range, facts: &mut Vec<Fact>) {
         let inner = match &expr.kind {
             ExprKind::Widen(inner) => inner,
             _ => expr,
@@ -330,16 +329,5 @@ fn common(fact: Fact, other: &[Fact]) -> Option<Fact> {
             Fact::Size(path2, least2) if path2 == path => Some(Fact::Size(path.clone(), *least.min(least2))),
             _ => None,
         }),
-    }
-}
-
-/// `a op b` as `b op a`.
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Lt => BinaryOp::Gt,
-        BinaryOp::Le => BinaryOp::Ge,
-        BinaryOp::Gt => BinaryOp::Lt,
-        BinaryOp::Ge => BinaryOp::Le,
-        other => other,
     }
 }

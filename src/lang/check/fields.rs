@@ -51,7 +51,7 @@ impl Checker<'_> {
                 Some((ty, range)) => self.api_field(object, name, ty, range, span),
                 None => {
                     let known = fields::api::fields(api).iter().map(|field| field.name.to_owned()).collect();
-                    let what = fields::api::name(api).to_owned();
+                    let what = api.name.to_owned();
                     self.unknown_field(&what, name, known);
                     self.unknown(span)
                 }

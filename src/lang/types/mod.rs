@@ -1,13 +1,21 @@
 //! [`Type`]: what an expression can be, with units and absence, and how a type is written.
 //!
-//! Made by `lang::check`, read by the lints, both evaluators, hover text and docs. What values of a type look
-//! like is in `value.rs`; ranges of numbers are in `range.rs`; fields of objects are in `schema.rs`.
+//! This stage holds what all others share: the types, the values of a type (`value.rs`), their arithmetic
+//! (`arithmetic.rs`), their equality, order and hash (`equality.rs`), and ranges of numbers (`range.rs`).
+//! It imports no other stage. Fields of objects are in `language/fields`.
 
 pub mod arithmetic;
+pub mod convert;
+pub mod equality;
+mod object;
 pub mod range;
+pub mod resources;
+pub mod show;
+pub mod text;
 pub mod value;
 
-use crate::lang::language::fields::ObjectType;
+pub use object::{ApiType, ObjectType};
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -73,10 +81,6 @@ pub enum Type {
     /// `T?`: T, or absent. Never nested.
     Optional(Arc<Type>),
 }
-
-/// A structure of the API: an index into `fields::api`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ApiType(pub u16);
 
 /// A record type: its fields in the order of the declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -213,7 +217,7 @@ impl fmt::Display for Type {
                 }
             },
             Type::Object(object) => f.write_str(object.name()),
-            Type::Api(api) => f.write_str(crate::lang::language::fields::api::name(*api)),
+            Type::Api(api) => f.write_str(api.name),
             Type::Dyn => f.write_str("dyn"),
             Type::TypeName => f.write_str("type"),
             Type::Quantity => f.write_str("quantity"),

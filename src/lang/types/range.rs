@@ -4,7 +4,6 @@
 //! totality rules (division, conversion) and the lints. A range is always right and not always tight: every
 //! value that the evaluators can compute lies in it.
 
-use crate::lang::syntax::ast::BinaryOp;
 use crate::lang::types::Type;
 
 /// Which values a number can have. Ends are included.
@@ -30,6 +29,36 @@ pub enum Range {
         /// 0 is left out, though it lies between the ends.
         nonzero: bool,
     },
+}
+
+/// How a number compares with a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+}
+
+impl Relation {
+    /// The relation of the bound to the number.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Relation::Less => Relation::Greater,
+            Relation::LessEqual => Relation::GreaterEqual,
+            Relation::Greater => Relation::Less,
+            Relation::GreaterEqual => Relation::LessEqual,
+            other => other,
+        }
+    }
 }
 
 const MIN: i128 = i64::MIN as i128;
@@ -150,31 +179,31 @@ impl Range {
     }
 
     /// What `self` can be when `self op bound` holds.
-    pub fn cut(self, op: BinaryOp, bound: Range) -> Range {
+    pub fn cut(self, op: Relation, bound: Range) -> Range {
         match (self, bound) {
             (Range::Whole { .. }, Range::Whole { lo, hi, .. }) => match op {
-                BinaryOp::Lt => self.intersect(Range::whole(i128::MIN, hi - 1)),
-                BinaryOp::Le => self.intersect(Range::whole(i128::MIN, hi)),
-                BinaryOp::Gt => self.intersect(Range::whole(lo + 1, i128::MAX)),
-                BinaryOp::Ge => self.intersect(Range::whole(lo, i128::MAX)),
-                BinaryOp::Eq => self.intersect(bound),
-                BinaryOp::Ne if lo == hi => self.without(lo),
+                Relation::Less => self.intersect(Range::whole(i128::MIN, hi - 1)),
+                Relation::LessEqual => self.intersect(Range::whole(i128::MIN, hi)),
+                Relation::Greater => self.intersect(Range::whole(lo + 1, i128::MAX)),
+                Relation::GreaterEqual => self.intersect(Range::whole(lo, i128::MAX)),
+                Relation::Equal => self.intersect(bound),
+                Relation::NotEqual if lo == hi => self.without(lo),
                 _ => self,
             },
             (Range::None, _) | (_, Range::None) => self,
             _ => {
                 let Range::Real { lo, hi, .. } = bound.widen() else { return self };
                 match op {
-                    BinaryOp::Lt => self
+                    Relation::Less => self
                         .intersect(Range::Real { lo: f64::NEG_INFINITY, hi, nonzero: hi <= 0.0 })
                         .strict(hi, false),
-                    BinaryOp::Le => self.intersect(Range::real(f64::NEG_INFINITY, hi)),
-                    BinaryOp::Gt => self
+                    Relation::LessEqual => self.intersect(Range::real(f64::NEG_INFINITY, hi)),
+                    Relation::Greater => self
                         .intersect(Range::Real { lo, hi: f64::INFINITY, nonzero: lo >= 0.0 })
                         .strict(lo, true),
-                    BinaryOp::Ge => self.intersect(Range::real(lo, f64::INFINITY)),
-                    BinaryOp::Eq => self.intersect(bound),
-                    BinaryOp::Ne if lo == 0.0 && hi == 0.0 => {
+                    Relation::GreaterEqual => self.intersect(Range::real(lo, f64::INFINITY)),
+                    Relation::Equal => self.intersect(bound),
+                    Relation::NotEqual if lo == 0.0 && hi == 0.0 => {
                         self.intersect(Range::Real { lo: f64::MIN, hi: f64::MAX, nonzero: true })
                     }
                     _ => self,
@@ -390,11 +419,11 @@ mod tests {
 
     #[test]
     fn comparisons_cut() {
-        assert_eq!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::int(0)), Range::whole(1, 9));
-        assert!(Range::real(0.0, 9.0).cut(BinaryOp::Gt, Range::real(0.0, 0.0)).excludes_zero());
-        assert_eq!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::real(0.5, 0.5)), Range::whole(1, 9));
-        assert!(Range::whole(0, 9).cut(BinaryOp::Gt, Range::int(9)).is_empty());
-        assert!(Range::whole(-1, 1).cut(BinaryOp::Ne, Range::int(0)).excludes_zero());
+        assert_eq!(Range::whole(0, 9).cut(Relation::Greater, Range::int(0)), Range::whole(1, 9));
+        assert!(Range::real(0.0, 9.0).cut(Relation::Greater, Range::real(0.0, 0.0)).excludes_zero());
+        assert_eq!(Range::whole(0, 9).cut(Relation::Greater, Range::real(0.5, 0.5)), Range::whole(1, 9));
+        assert!(Range::whole(0, 9).cut(Relation::Greater, Range::int(9)).is_empty());
+        assert!(Range::whole(-1, 1).cut(Relation::NotEqual, Range::int(0)).excludes_zero());
     }
 
     #[test]

@@ -20,7 +20,6 @@ struct Table {
 }
 
 struct Row {
-    name: &'static str,
     /// In the order of their names.
     fields: Vec<ApiField>,
 }
@@ -42,12 +41,12 @@ fn table() -> &'static Table {
         let lines: Vec<Vec<&'static str>> = ROWS.lines().map(|line| line.split(' ').collect()).collect();
         let mut names = FxHashMap::default();
         for (at, words) in lines.iter().enumerate() {
-            names.insert(words.first().copied().unwrap_or(""), ApiType(at as u16));
+            let name = words.first().copied().unwrap_or("");
+            names.insert(name, ApiType { row: at as u16, name });
         }
         let rows = lines
             .iter()
             .map(|words| Row {
-                name: words.first().copied().unwrap_or(""),
                 fields: words
                     .iter()
                     .skip(1)
@@ -90,12 +89,7 @@ fn read(kind: &'static str, names: &FxHashMap<&'static str, ApiType>) -> (Type, 
 }
 
 fn row(of: ApiType) -> Option<&'static Row> {
-    table().rows.get(of.0 as usize)
-}
-
-/// The name of a structure, as messages and docs write it.
-pub fn name(of: ApiType) -> &'static str {
-    row(of).map_or("object", |row| row.name)
+    table().rows.get(usize::from(of.row))
 }
 
 /// `spec`, `status` or `metadata` of an object.
@@ -173,7 +167,7 @@ mod tests {
                 if ty == Type::Dyn {
                     let written = ["IntOrString", "port", "maxUnavailable"];
                     let known = ["port", "fieldsV1"].contains(field);
-                    assert!(known || written.contains(field), "{}.{field} has no type", row.name);
+                    assert!(known || written.contains(field), "{field} has no type");
                 }
             }
         }
@@ -182,7 +176,7 @@ mod tests {
     #[test]
     fn fields_are_typed_as_the_api_has_them() {
         let (Type::Api(spec), _) = root(ObjectType::Pod, "spec").unwrap() else { return };
-        assert_eq!(name(spec), "PodSpec");
+        assert_eq!(spec.name, "PodSpec");
         assert_eq!(field(spec, "hostNetwork").unwrap().0, Type::Bool.optional());
         assert_eq!(field(spec, "priority").unwrap().1, Range::whole(-2_147_483_648, 2_147_483_647));
         assert!(matches!(field(spec, "containers").unwrap().0, Type::List(_)));

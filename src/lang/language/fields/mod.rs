@@ -1,48 +1,16 @@
 //! [`FIELDS`]: every field that a policy may read by a short name, with its type, range, size and meaning.
 //!
-//! Read by the checker, both evaluators (a getter per row), completion, hover text and docs. The structures
-//! below `spec`, `status` and `metadata` are in `api.rs`.
+//! The checker, both evaluators (a getter per row), the analyses, help and docs read the rows. The
+//! structures below `spec`, `status` and `metadata` are in `api.rs`.
 
 pub mod api;
 mod table;
 
 pub use table::FIELDS;
 
+pub use crate::lang::types::ObjectType;
+
 use crate::lang::types::Ty;
-
-/// The kinds of objects that have rows in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ObjectType {
-    /// A pod, with where it stands in the snapshot.
-    Pod,
-    /// A node, with what is placed on it.
-    Node,
-    /// A namespace.
-    Namespace,
-    /// A container of a pod.
-    Container,
-    /// A taint of a node.
-    Taint,
-    /// A GPU of a node.
-    Gpu,
-    /// The GPUs that a pod asks for.
-    GpuRequest,
-}
-
-impl ObjectType {
-    /// The word it is written with, in messages and after `:`.
-    pub fn name(self) -> &'static str {
-        match self {
-            ObjectType::Pod => "pod",
-            ObjectType::Node => "node",
-            ObjectType::Namespace => "ns",
-            ObjectType::Container => "container",
-            ObjectType::Taint => "taint",
-            ObjectType::Gpu => "gpu",
-            ObjectType::GpuRequest => "gpu request",
-        }
-    }
-}
 
 /// A row of [`FIELDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
 use super::{Absence, FunctionDef, Grows, Influence, Work};
-use crate::lang::eval::interpret;
+use crate::lang::types::Ty;
+use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Ordered, Value};
-use crate::lang::types::{Ty, Type};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -255,20 +255,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         params: &[NUMBERS],
         names: &["list"],
         result: Ty::Number('t'),
-        body: |args, _| {
-            items(args, |items| {
-                let float = items.iter().any(|item| matches!(item, Value::Float(_)));
-                let uint = items.iter().any(|item| matches!(item, Value::Uint(_)));
-                let ty = if float {
-                    Type::Float
-                } else if uint {
-                    Type::Uint
-                } else {
-                    Type::Int
-                };
-                interpret::sum(items.iter().cloned(), &ty)
-            })
-        },
+        body: |args, _| items(args, |items| items.iter().fold(Value::Int(0), |sum, item| add(&sum, item))),
         doc: "the sum of the elements; 0 for an empty list",
         examples: &[("[1, 2].sum()", "3"), ("[1cpu, 500m].sum()", "1500m"), ("[0.5].sum()", "0.5")],
         ..BASE
@@ -280,7 +267,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: Ty::Ordered('t'),
         absent: Absence::Maybe,
-        body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Less)),
+        body: |args, _| items(args, |items| extreme(items, Ordering::Less)),
         doc: "the smallest element; absent if the list is empty",
         examples: &[("[2, 1].min()", "1")],
         ..BASE
@@ -292,7 +279,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         names: &["list"],
         result: Ty::Ordered('t'),
         absent: Absence::Maybe,
-        body: |args, _| items(args, |items| interpret::extreme(items.iter().cloned(), Ordering::Greater)),
+        body: |args, _| items(args, |items| extreme(items, Ordering::Greater)),
         doc: "the largest element; absent if the list is empty",
         examples: &[("[2, 1].max()", "2")],
         ..BASE
@@ -399,6 +386,26 @@ pub static FUNCTIONS: &[FunctionDef] = &[
 
 fn size_range(_: &[Range]) -> Range {
     Range::whole(0, i128::from(i32::MAX))
+}
+
+/// A sum with one more number: a float if one of the two is one.
+fn add<'a>(sum: &Value<'a>, item: &Value<'a>) -> Value<'a> {
+    match (sum, item) {
+        (Value::Int(sum), Value::Int(item)) => Value::Int(sum.saturating_add(*item)),
+        (Value::Uint(sum), Value::Uint(item)) => Value::Uint(sum.saturating_add(*item)),
+        (Value::Int(0), Value::Uint(item)) => Value::Uint(*item),
+        (sum, item) => match (sum.as_float(), item.as_float()) {
+            (Some(sum), Some(item)) => Value::Float(arithmetic::finite(sum + item)),
+            _ => sum.clone(),
+        },
+    }
+}
+
+/// The first element that no other comes before (`Less`) or after (`Greater`).
+fn extreme<'a>(items: &[Value<'a>], which: Ordering) -> Value<'a> {
+    let better = |best: &'_ Value<'a>, item: &Value<'a>| item.order(best) == which;
+    let best = items.iter().reduce(|best, item| if better(best, item) { item } else { best });
+    Value::optional(best.cloned())
 }
 
 fn items<'a>(args: &[Value<'a>], f: impl Fn(&[Value<'a>]) -> Value<'a>) -> Value<'a> {

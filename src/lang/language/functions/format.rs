@@ -3,7 +3,7 @@
 
 use super::conversions::go_float;
 use super::{FunctionDef, Prepared};
-use crate::lang::eval::convert;
+use crate::lang::types::show::plain_text;
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use std::fmt::Write;
@@ -280,7 +280,7 @@ fn shown(value: &Value<'_>, ty: &Type, inside: bool) -> String {
             if inside { super::strings::quoted(text) } else { text.to_owned() }
         }
         Value::Uint(x) => x.to_string(),
-        Value::Resources(_) => convert::plain_text(value, ty),
+        Value::Resources(_) => plain_text(value, ty),
         value if value.elements().is_some() => {
             let of = ty.element().unwrap_or(Type::Unknown);
             let items = value.elements().unwrap_or_default();
@@ -300,6 +300,6 @@ fn shown(value: &Value<'_>, ty: &Type, inside: bool) -> String {
             let pairs: Vec<String> = pairs.into_iter().map(|(k, v)| format!("{k}:{v}")).collect();
             format!("{{{}}}", pairs.join(", "))
         }
-        value => convert::plain_text(value, ty),
+        value => plain_text(value, ty),
     }
 }

@@ -1,0 +1,44 @@
+//! The kinds of objects and structures that a type can name.
+
+/// The kinds of objects that have rows in the table of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectType {
+    /// A pod, with where it stands in the snapshot.
+    Pod,
+    /// A node, with what is placed on it.
+    Node,
+    /// A namespace.
+    Namespace,
+    /// A container of a pod.
+    Container,
+    /// A taint of a node.
+    Taint,
+    /// A GPU of a node.
+    Gpu,
+    /// The GPUs that a pod asks for.
+    GpuRequest,
+}
+
+impl ObjectType {
+    /// The word it is written with, in messages and after `:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ObjectType::Pod => "pod",
+            ObjectType::Node => "node",
+            ObjectType::Namespace => "ns",
+            ObjectType::Container => "container",
+            ObjectType::Taint => "taint",
+            ObjectType::Gpu => "gpu",
+            ObjectType::GpuRequest => "gpu request",
+        }
+    }
+}
+
+/// A structure of the Kubernetes API, below `spec`, `status` or `metadata` of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ApiType {
+    /// Its row in `language::fields::api`.
+    pub row: u16,
+    /// Its name.
+    pub name: &'static str,
+}

@@ -1,0 +1,135 @@
+//! Values as text for people: with units, and as reasons hold them.
+
+use super::Type;
+use super::value::{Value, named_resources};
+use crate::model::Symbol;
+
+/// The value as it stands in a reason: texts without quotes, absent values as `none`.
+pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
+    match value {
+        Value::Absent => String::from("none"),
+        Value::String(text) => text.as_str().to_owned(),
+        other => quantity(other, ty).unwrap_or_else(|| other.to_string()),
+    }
+}
+
+/// An amount with the unit of its type; `None` for other values.
+pub fn quantity(value: &Value<'_>, ty: &Type) -> Option<String> {
+    match (value, ty.present()) {
+        (Value::Int(number), Type::Cpu) => Some(show_cpu(*number)),
+        (Value::Int(number), Type::Bytes) => Some(show_bytes(*number)),
+        (Value::Int(number), Type::Duration) => Some(show_duration(*number)),
+        (Value::Resources(resources), _) => {
+            let shown: Vec<String> = named_resources(resources)
+                .iter()
+                .map(|(name, amount)| format!("{name}: {}", resource(name, *amount)))
+                .collect();
+            Some(format!("{{{}}}", shown.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// An amount of a resource with the unit of the resource.
+pub fn resource(name: &Symbol, amount: i64) -> String {
+    match name.as_str() {
+        "cpu" => show_cpu(amount),
+        "memory" | "ephemeral-storage" => show_bytes(amount),
+        other if other.starts_with("hugepages-") => show_bytes(amount),
+        _ => amount.to_string(),
+    }
+}
+
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// As explanations show it: texts in quotes, amounts with their unit, absent values as `absent`.
+impl std::fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Absent => f.write_str("absent"),
+            Value::Null => f.write_str("null"),
+            Value::Bool(truth) => write!(f, "{truth}"),
+            Value::Int(number) => write!(f, "{number}"),
+            Value::Uint(number) => write!(f, "{number}u"),
+            Value::Float(number) => write!(f, "{number:?}"),
+            Value::Time(time) => f.write_str(&time.to_rfc3339()),
+            Value::String(text) => write!(f, "{:?}", text.as_str()),
+            Value::Blob(bytes) => write!(f, "{} bytes", bytes.len()),
+            Value::List(items) => show_list(f, items),
+            Value::Record(fields) => {
+                f.write_str("{")?;
+                for (at, value) in fields.iter().enumerate() {
+                    write!(f, "{}{value}", if at > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}")
+            }
+            Value::Pod(pod) => write!(f, "pod {}/{}", pod.namespace, pod.name),
+            Value::Node(node) => write!(f, "node #{}", node.row()),
+            Value::Namespace(namespace) => write!(f, "namespace {}", namespace.name),
+            Value::Container(container) => write!(f, "container {}", container.name),
+            Value::Taint(taint) => write!(f, "{}={}:{:?}", taint.key, taint.value, taint.effect),
+            Value::Json(json) => write!(f, "{json}"),
+            Value::Optional(Some(value)) => write!(f, "optional.of({value})"),
+            Value::Optional(None) => f.write_str("optional.none()"),
+            Value::TypeName(name) => write!(f, "{name}"),
+            Value::Quantity(amount) => write!(f, "{amount}"),
+            Value::Map(_) | Value::Labels(_) | Value::Annotations(_) | Value::Resources(_) => {
+                f.write_str("{")?;
+                for (at, (key, value)) in self.entries().unwrap_or_default().iter().enumerate() {
+                    write!(f, "{}{key}: {value}", if at > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+fn show_list(f: &mut std::fmt::Formatter<'_>, items: &[Value<'_>]) -> std::fmt::Result {
+    f.write_str("[")?;
+    for (at, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if at > 0 { ", " } else { "" })?;
+    }
+    f.write_str("]")
+}
+
+/// Millicores as a person writes them: `2cpu`, `500m`.
+pub fn show_cpu(millicores: i64) -> String {
+    if millicores % 1000 == 0 { format!("{}cpu", millicores / 1000) } else { format!("{millicores}m") }
+}
+
+/// Bytes as a person writes them: `4Gi`, `100B`.
+pub fn show_bytes(bytes: i64) -> String {
+    let suffixes = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+    match suffixes.iter().find(|(_, bits)| bytes != 0 && bytes % (1 << bits) == 0) {
+        Some((suffix, bits)) => format!("{}{suffix}", bytes / (1 << bits)),
+        None => format!("{bytes}B"),
+    }
+}
+
+/// Microseconds as a person writes them: `1h30min`, `500ms`.
+pub fn show_duration(microseconds: i64) -> String {
+    if microseconds == 0 {
+        return String::from("0s");
+    }
+    let mut text = String::from(if microseconds < 0 { "-" } else { "" });
+    let mut rest = microseconds.unsigned_abs();
+    let lengths = [
+        ("d", 86_400_000_000),
+        ("h", 3_600_000_000),
+        ("min", 60_000_000),
+        ("s", 1_000_000),
+        ("ms", 1_000),
+        ("us", 1),
+    ];
+    for (suffix, length) in lengths {
+        if rest >= length {
+            text.push_str(&format!("{}{suffix}", rest / length));
+            rest %= length;
+        }
+    }
+    text
+}

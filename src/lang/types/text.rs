@@ -1,0 +1,64 @@
+//! [`Str`]: the text of a value, interned where the snapshot has it interned.
+
+use crate::model::Symbol;
+use std::sync::Arc;
+
+/// A text: a symbol or a string of the snapshot, or one that was computed.
+#[derive(Clone)]
+pub enum Str<'a> {
+    /// An interned string of the snapshot; borrowed, because counting references costs more than comparing.
+    Interned(&'a Symbol),
+    /// An interned string that is kept.
+    Symbol(Symbol),
+    /// A string of the snapshot, as annotations are.
+    Borrowed(&'a str),
+    /// A string that was computed, or a constant.
+    Text(Arc<str>),
+}
+
+impl Str<'_> {
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Str::Interned(symbol) => symbol.as_str(),
+            Str::Symbol(symbol) => symbol.as_str(),
+            Str::Borrowed(text) => text,
+            Str::Text(text) => text,
+        }
+    }
+
+    /// The symbol of an interned text.
+    pub fn interned(&self) -> Option<&Symbol> {
+        match self {
+            Str::Interned(symbol) => Some(symbol),
+            Str::Symbol(symbol) => Some(symbol),
+            Str::Borrowed(_) | Str::Text(_) => None,
+        }
+    }
+
+    /// Whether the texts are equal: interned ones by word.
+    pub fn same(&self, other: &Str<'_>) -> bool {
+        match (self.interned(), other.interned()) {
+            (Some(left), Some(right)) => left == right,
+            _ => self.as_str() == other.as_str(),
+        }
+    }
+}
+
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
+impl<'a> From<&'a str> for Str<'static> {
+    fn from(text: &'a str) -> Self {
+        Str::Text(Arc::from(text))
+    }
+}
+
+impl From<String> for Str<'static> {
+    fn from(text: String) -> Self {
+        Str::Text(Arc::from(text))
+    }
+}
