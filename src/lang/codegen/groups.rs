@@ -4,11 +4,11 @@
 //! Made by `plugins::policy` for each group, kept by the snapshot, read by the closures. The conjuncts that are no
 //! equality are looked at when the group is asked for.
 
+use crate::lang::codegen::{Env, Lowering, ValueFn};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
-use crate::lang::eval::interpret::Evaluator;
 use crate::lang::language::fields::Moves as FieldMoves;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Policy};
+use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHasher;
@@ -22,12 +22,18 @@ type Key = Vec<Ordered<'static>>;
 /// The pods of one group's declaration, by the values of its paths.
 #[derive(Clone)]
 pub struct GroupIndex {
-    policy: Arc<Policy>,
-    group: GroupId,
+    paths: Arc<Paths>,
     /// Members by key, in the order of their keys.
     members: BTreeMap<Key, BTreeMap<PodKey, Arc<PodInfo>>>,
     /// Where each pod stands.
     keys: BTreeMap<PodKey, Key>,
+}
+
+/// The closures of a group's paths, which read nothing but the member and the policy's constants.
+struct Paths {
+    /// The place of the member's variable.
+    slot: usize,
+    values: Vec<ValueFn>,
 }
 
 impl std::fmt::Debug for GroupIndex {
@@ -93,8 +99,16 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
 
 impl GroupIndex {
     /// An empty index for a group.
-    pub fn new(policy: Arc<Policy>, group: GroupId) -> Self {
-        Self { policy, group, members: BTreeMap::new(), keys: BTreeMap::new() }
+    pub fn new(policy: &Policy, group: GroupId) -> Self {
+        let mut lowering = Lowering::new(policy);
+        let paths = policy.groups.get(group.0 as usize).map_or_else(
+            || Paths { slot: 0, values: Vec::new() },
+            |of| Paths {
+                slot: of.slot.0 as usize,
+                values: of.keys.iter().map(|key| lowering.value(&key.member)).collect(),
+            },
+        );
+        Self { paths: Arc::new(paths), members: BTreeMap::new(), keys: BTreeMap::new() }
     }
 
     /// The pods whose paths have these values.
@@ -106,12 +120,13 @@ impl GroupIndex {
         if pod.is_finished() {
             return None;
         }
-        let group = self.policy.groups.get(self.group.0 as usize)?;
-        let mut evaluator = Evaluator::new(&self.policy, EvalContext::new(pod, snapshot, Time::default()));
-        evaluator.bind_pod(group.slot, pod);
-        let mut values = Vec::with_capacity(group.keys.len());
-        for key in &group.keys {
-            let value = evaluator.value(&key.member);
+        let mut env = Env::with_slot(EvalContext::new(pod, snapshot, Time::default()), self.paths.slot);
+        if let Some(member) = env.slots.get_mut(self.paths.slot) {
+            *member = Value::Pod(pod);
+        }
+        let mut values = Vec::with_capacity(self.paths.values.len());
+        for path in &self.paths.values {
+            let value = path(&mut env);
             if value.is_absent() {
                 return None;
             }

@@ -16,7 +16,7 @@
 use super::{Env, Lowering};
 use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::closures::{BoolFn, ValueFn};
-use crate::lang::eval::interpret::items;
+use crate::lang::codegen::loops::elements;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, Policy, Root, SlotId};
 use crate::lang::types::Type;
@@ -380,7 +380,7 @@ impl ByValue {
 
     fn build<'a>(&self, env: &mut Env<'a, '_>) -> Arc<Table<'a>> {
         let over = (self.over)(env);
-        let elements = items(&over, self.second.is_some());
+        let elements = elements(over, self.second.is_some());
         let mut by_value: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (at, (item, second)) in elements.iter().enumerate() {
             crate::lang::codegen::closures::bind(env, self.slot, item.clone());
@@ -462,7 +462,7 @@ impl Lowering<'_> {
                 Some(table) => table,
                 None => {
                     let list = list(env);
-                    let elements = items(&list, false);
+                    let elements = elements(list, false);
                     let mut by_value: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
                     for (at, (item, _)) in elements.iter().enumerate() {
                         if let Some(hash) = hash_of([item]) {

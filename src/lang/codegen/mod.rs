@@ -8,8 +8,11 @@ mod closures;
 mod columns;
 pub mod groups;
 pub mod lookups;
+mod loops;
+mod operators;
 mod rules;
 pub mod scores;
+mod values;
 
 pub(super) use closures::is_cheap;
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
@@ -21,8 +24,8 @@ pub use rules::{
 
 use crate::lang::analysis::stage::{begins_at_node, depends};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
 use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Value};
 
 /// What closures run in: the context, the registers of the pod, the variables of macros, and lets already computed.
@@ -47,6 +50,17 @@ impl<'a, 'e> Env<'a, 'e> {
             registers,
             slots: vec![Value::Absent; policy.slots.len()],
             lets: vec![None; policy.lets.len()],
+            tables: lookups::Tables::default(),
+        }
+    }
+
+    /// An environment for closures that read one variable, and no register or let.
+    fn with_slot(context: EvalContext<'a>, slot: usize) -> Self {
+        Self {
+            context,
+            registers: &[],
+            slots: vec![Value::Absent; slot + 1],
+            lets: Vec::new(),
             tables: lookups::Tables::default(),
         }
     }

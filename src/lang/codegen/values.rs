@@ -1,0 +1,313 @@
+//! Closures for values: paths, collections, calls and groups. Conditions and numbers, and the choice
+//! between a typed closure and one of these, are in `closures.rs`; macros are in `loops.rs`.
+
+use super::closures::{BoolFn, Name, ValueFn, as_value, bind, is_cheap};
+use super::{Env, Lowering, groups, operators};
+use crate::lang::analysis::shape;
+use crate::lang::eval::getters;
+use crate::lang::typed::{Expr, ExprKind, GroupId, Root};
+use crate::lang::types::value::Value;
+use crate::lang::types::{Type, convert};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Evaluates arguments in order.
+fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> SmallVec<[Value<'a>; 4]> {
+    let mut values = SmallVec::new();
+    for arg in args {
+        values.push(arg(env));
+    }
+    values
+}
+
+impl Lowering<'_> {
+    /// The closure of an expression that is neither a condition nor a plain number.
+    pub(super) fn native(&mut self, expr: &Expr) -> ValueFn {
+        if let Some(remembered) = self.remembered(expr) {
+            return remembered;
+        }
+        match &expr.kind {
+            ExprKind::Constant(constant) => {
+                let constant = constant.clone();
+                as_value(move |_| constant.clone())
+            }
+            ExprKind::Param(param) => {
+                let param = self.policy.params.get(param.0 as usize);
+                let value = param.map_or(Value::Absent, |param| param.value.clone());
+                as_value(move |_| value.clone())
+            }
+            ExprKind::Let(id) => self.let_value(id.0 as usize),
+            ExprKind::Slot(slot) => {
+                let at = slot.0 as usize;
+                as_value(move |env| env.slots.get(at).cloned().unwrap_or(Value::Absent))
+            }
+            ExprKind::Root(root) => root_value(*root),
+            ExprKind::Group(id) => self.group(*id),
+            ExprKind::Now => as_value(|env| Value::Time(env.context.now)),
+            ExprKind::Field(..)
+            | ExprKind::ApiField(..)
+            | ExprKind::RecordField(..)
+            | ExprKind::Index(..)
+            | ExprKind::Resource(..) => self.path(expr),
+            ExprKind::Present(inner) => self.value(inner),
+            ExprKind::Widen(_)
+            | ExprKind::Negate(_)
+            | ExprKind::Arithmetic(..)
+            | ExprKind::Conditional(..)
+            | ExprKind::Coalesce(..) => self.operation(expr),
+            ExprKind::Not(_)
+            | ExprKind::And(..)
+            | ExprKind::Or(..)
+            | ExprKind::Has(_)
+            | ExprKind::Equal(..)
+            | ExprKind::Compare(..)
+            | ExprKind::In(..) => {
+                let truth = self.bool(expr);
+                as_value(move |env| Value::Bool(truth(env)))
+            }
+            ExprKind::List(_) | ExprKind::Map(_) | ExprKind::Record(_) => self.collection(expr),
+            ExprKind::Call(..) | ExprKind::CallDef(..) => self.call(expr),
+            ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
+        }
+    }
+
+    /// A let: its expression, whose value is remembered for the node unless it is cheap.
+    fn let_value(&mut self, at: usize) -> ValueFn {
+        let Some(of) = self.policy.lets.get(at) else { return as_value(|_| Value::Absent) };
+        let inner = self.value(&of.value);
+        if is_cheap(&of.value) {
+            return inner;
+        }
+        as_value(move |env| {
+            if let Some(Some(value)) = env.lets.get(at) {
+                return value.clone();
+            }
+            let value = inner(env);
+            if let Some(place) = env.lets.get_mut(at) {
+                *place = Some(value.clone());
+            }
+            value
+        })
+    }
+
+    /// The members of a group: candidates of its index, or all pods, that meet its conditions.
+    fn group(&mut self, id: GroupId) -> ValueFn {
+        let Some(group) = self.policy.groups.get(id.0 as usize) else {
+            return as_value(|_| Value::List(Arc::from([])));
+        };
+        let lookup = groups::Lookup::new(self.policy, id);
+        let keys: Vec<(ValueFn, ValueFn)> =
+            group.keys.iter().map(|key| (self.value(&key.member), self.value(&key.pod))).collect();
+        let rest: Vec<BoolFn> = group.rest.iter().map(|condition| self.bool(condition)).collect();
+        let slot = group.slot;
+        as_value(move |env| {
+            let mut wanted = Vec::with_capacity(keys.len());
+            for (_, pod) in &keys {
+                wanted.push(pod(env));
+            }
+            let (candidates, by_key) = lookup.candidates(&env.context, &wanted);
+            let mut members = Vec::with_capacity(candidates.len());
+            for pod in candidates {
+                bind(env, slot, Value::Pod(pod));
+                let mut pairs = keys.iter().zip(&wanted);
+                let same = by_key || pairs.all(|((member, _), wanted)| member(env).equals(wanted));
+                if same && rest.iter().all(|condition| condition(env)) {
+                    members.push(Value::Pod(pod));
+                }
+            }
+            Value::List(members.into())
+        })
+    }
+
+    /// A field, an entry or an element of something.
+    fn path(&mut self, expr: &Expr) -> ValueFn {
+        let ty = expr.ty.clone();
+        match &expr.kind {
+            ExprKind::Field(object, field) => {
+                let (object, getter) = (self.value(object), getters::getter(*field));
+                as_value(move |env| {
+                    let object = object(env);
+                    getter(&env.context, &object)
+                })
+            }
+            ExprKind::ApiField(object, name) => {
+                let (object, name) = (self.value(object), name.clone());
+                as_value(move |env| {
+                    let object = object(env);
+                    convert::field(getters::api_field(&env.context, &object, &name), &ty)
+                })
+            }
+            ExprKind::RecordField(object, at) => {
+                let (object, at) = (self.value(object), *at);
+                as_value(move |env| match object(env) {
+                    Value::Record(fields) => Value::optional(fields.get(at).cloned()),
+                    _ => Value::Absent,
+                })
+            }
+            ExprKind::Index(object, index) => match shape::constant_text(self.policy, index) {
+                Some(key) => {
+                    let object = self.value(object);
+                    as_value(move |env| match object(env) {
+                        Value::Labels(labels) => Value::optional(labels.get(&key).map(Value::symbol)),
+                        Value::Annotations(annotations) => {
+                            let found = annotations.iter().find(|(name, _)| **name == key);
+                            Value::optional(found.map(|(_, text)| Value::borrowed(text)))
+                        }
+                        object => convert::fit(object.key(&key), &ty),
+                    })
+                }
+                None => {
+                    let (object, index) = (self.value(object), self.value(index));
+                    as_value(move |env| {
+                        let (object, index) = (object(env), index(env));
+                        if index.is_absent() {
+                            return Value::Absent;
+                        }
+                        convert::fit(object.index(&index), &ty)
+                    })
+                }
+            },
+            ExprKind::Resource(resources, name) => match shape::constant_text(self.policy, name) {
+                Some(name) => {
+                    let (resources, name) = (self.value(resources), Name::of(name));
+                    as_value(move |env| match resources(env) {
+                        Value::Resources(resources) => Value::Int(name.amount(&resources)),
+                        _ => Value::Absent,
+                    })
+                }
+                None => {
+                    let (resources, name) = (self.value(resources), self.value(name));
+                    as_value(move |env| {
+                        let (resources, name) = (resources(env), name(env));
+                        name.as_str().map_or(Value::Absent, |name| resources.key(name))
+                    })
+                }
+            },
+            _ => as_value(|_| Value::Absent),
+        }
+    }
+
+    /// An operator whose operands are values.
+    fn operation(&mut self, expr: &Expr) -> ValueFn {
+        match &expr.kind {
+            ExprKind::Widen(inner) => {
+                let inner = self.value(inner);
+                as_value(move |env| operators::widen(inner(env)))
+            }
+            ExprKind::Negate(inner) => {
+                let (negate, inner) = (operators::negate(&inner.ty), self.value(inner));
+                as_value(move |env| negate(inner(env)))
+            }
+            ExprKind::Arithmetic(op, left, right) => {
+                let operator = operators::arithmetic(*op, &left.ty, &right.ty);
+                let (left, right) = (self.value(left), self.value(right));
+                as_value(move |env| {
+                    let left = left(env);
+                    operator(left, right(env))
+                })
+            }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                let (condition, then) = (self.bool(condition), self.value(then));
+                let otherwise = self.value(otherwise);
+                as_value(move |env| if condition(env) { then(env) } else { otherwise(env) })
+            }
+            ExprKind::Coalesce(left, right) => {
+                let (left, right) = (self.value(left), self.value(right));
+                as_value(move |env| match left(env) {
+                    Value::Absent => right(env),
+                    value => value,
+                })
+            }
+            _ => as_value(|_| Value::Absent),
+        }
+    }
+
+    /// A list, a map or a record that the policy writes.
+    fn collection(&mut self, expr: &Expr) -> ValueFn {
+        match &expr.kind {
+            ExprKind::List(elements) => {
+                let elements: Vec<(ValueFn, bool)> =
+                    elements.iter().map(|(element, optional)| (self.value(element), *optional)).collect();
+                as_value(move |env| {
+                    let mut list = Vec::with_capacity(elements.len());
+                    for (element, optional) in &elements {
+                        let value = element(env);
+                        if !(*optional && value.is_absent()) {
+                            list.push(value);
+                        }
+                    }
+                    Value::List(list.into())
+                })
+            }
+            ExprKind::Map(entries) => {
+                let entries: Vec<(ValueFn, ValueFn, bool)> = entries
+                    .iter()
+                    .map(|(key, value, optional)| (self.value(key), self.value(value), *optional))
+                    .collect();
+                as_value(move |env| {
+                    let mut pairs = Vec::with_capacity(entries.len());
+                    for (key, value, optional) in &entries {
+                        let (key, value) = (key(env), value(env));
+                        if !(*optional && value.is_absent()) {
+                            pairs.push((key, value));
+                        }
+                    }
+                    Value::map(pairs)
+                })
+            }
+            ExprKind::Record(values) => {
+                let values: Vec<ValueFn> = values.iter().map(|value| self.value(value)).collect();
+                as_value(move |env| Value::Record(each(env, &values).to_vec().into()))
+            }
+            _ => as_value(|_| Value::Absent),
+        }
+    }
+
+    /// A call of a function or of a def.
+    fn call(&mut self, expr: &Expr) -> ValueFn {
+        match &expr.kind {
+            ExprKind::Call(function, args, prepared) => {
+                let (body, prepared) = (function.def().body, prepared.clone());
+                let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
+                as_value(move |env| body(&each(env, &args), &prepared))
+            }
+            ExprKind::CallDef(def, args) => {
+                let Some(def) = self.policy.defs.get(def.0 as usize) else {
+                    return as_value(|_| Value::Absent);
+                };
+                let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
+                let (slots, body) = (def.parameters.clone(), self.value(&def.body));
+                as_value(move |env| {
+                    for (slot, value) in slots.iter().zip(each(env, &args)) {
+                        bind(env, *slot, value);
+                    }
+                    body(env)
+                })
+            }
+            _ => as_value(|_| Value::Absent),
+        }
+    }
+}
+
+/// `pod`, `node` and the other names that a rule starts from.
+fn root_value(root: Root) -> ValueFn {
+    match root {
+        Root::Pod => as_value(|env| Value::Pod(env.context.pod)),
+        Root::Namespace => as_value(|env| {
+            let snapshot = env.context.snapshot;
+            match snapshot.namespace(&env.context.pod.namespace) {
+                Some(namespace) => Value::Namespace(namespace),
+                None => Value::Absent,
+            }
+        }),
+        Root::Node => as_value(|env| match &env.context.node {
+            Some(node) => Value::Node(node.id()),
+            None => Value::Absent,
+        }),
+        Root::Nodes => as_value(|env| Value::List(env.context.nodes().map(Value::Node).collect())),
+        Root::Pods => as_value(|env| Value::List(env.context.pods().into_iter().map(Value::Pod).collect())),
+        Root::Nominated => {
+            as_value(|env| Value::List(env.context.nominated().into_iter().map(Value::Pod).collect()))
+        }
+    }
+}
