@@ -31,27 +31,12 @@ const NO_PROXY: &str =
 
 /// Parses a duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration such as `15s` or `1m30s`");
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-        let amount: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        let seconds = match &rest[..unit] {
-            "ns" => 1e-9,
-            "us" | "µs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(wrong()),
-        };
-        rest = &rest[unit..];
-        total += Duration::try_from_secs_f64(amount * seconds).map_err(|_| wrong())?;
+    let parsed = crate::model::Duration::parse(text);
+    let parsed = parsed.map_err(|error| format!("`{text}` is not a duration: {error}"))?;
+    match u64::try_from(parsed.0) {
+        Ok(0) | Err(_) => Err("must be greater than zero".into()),
+        Ok(microseconds) => Ok(Duration::from_micros(microseconds)),
     }
-    if total.is_zero() { Err("must be greater than zero".into()) } else { Ok(total) }
 }
 
 /// Parses the only value of a flag for something that is always off.

@@ -8,6 +8,7 @@
 
 mod symbol;
 mod time;
+mod duration;
 mod quantity;
 mod resource;
 mod labels;
@@ -32,6 +33,7 @@ mod requests;
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 pub use columns::{Columns, ResourceColumn, TaintSetId};
 pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
+pub use duration::DurationError;
 pub use index::{Index, IndexKey};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,

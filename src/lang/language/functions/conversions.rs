@@ -5,7 +5,7 @@ use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Str, Value};
 use crate::lang::types::{Ty, Type};
-use crate::model::{Quantity, Resource, Symbol, Time};
+use crate::model::{Duration, Quantity, Resource, Symbol, Time};
 
 const BASE: FunctionDef = FunctionDef::BASE;
 const TEXT: Ty = Ty::Optional(&Ty::String);
@@ -562,56 +562,9 @@ pub(super) fn go_float(x: f64) -> String {
     }
 }
 
-/// A duration as Go's `time.ParseDuration` reads it, in microseconds; what is below is cut.
+/// A duration as Go's `time.ParseDuration` reads it, in microseconds; absent when it is finer.
 pub fn parse_duration(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut nanoseconds: i128 = 0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return None;
-        }
-        let (unit, used) = [
-            ("ns", 1i128),
-            ("us", 1_000),
-            ("µs", 1_000),
-            ("μs", 1_000),
-            ("ms", 1_000_000),
-            ("s", 1_000_000_000),
-            ("m", 60_000_000_000),
-            ("h", 3_600_000_000_000),
-        ]
-        .iter()
-        .find(|(suffix, _)| tail.starts_with(suffix))
-        .map(|(suffix, unit)| (*unit, suffix.len()))?;
-        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let mut part: i128 = 0;
-        let mut scale: i128 = 1;
-        for digit in fraction.bytes().take(18) {
-            part = part * 10 + i128::from(digit - b'0');
-            scale *= 10;
-        }
-        nanoseconds = nanoseconds.checked_add(whole.checked_mul(unit)?)?.checked_add(part * unit / scale)?;
-        rest = &tail[used..];
-    }
-    // Go's durations have 64 bits of nanoseconds.
-    if nanoseconds > i128::from(i64::MAX) + i128::from(negative) {
-        return None;
-    }
-    let microseconds = (nanoseconds / 1000) as i64;
-    Some(if negative { -microseconds } else { microseconds })
+    Duration::parse(text).ok().map(|duration| duration.0)
 }
 
 /// A Kubernetes quantity in thousandths, rounded up.
