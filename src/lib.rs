@@ -10,6 +10,8 @@ extern crate alloc;
 
 pub mod diag;
 pub mod model;
+pub mod yaml;
+pub mod policy_files;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod lang;

@@ -224,14 +224,17 @@ fn mistakes_are_named_at_their_place() {
     says("podInitialBackoffSeconds: 0", &["must be greater than 0"]);
     says("podMaxBackoffSeconds: 0", &["must be greater than or equal to PodInitialBackoffSeconds"]);
     says("leaderElection: {leaseDuration: 5s}", &["must be greater than `RenewDeadline`"]);
-    says("leaderElection: {retryPeriod: soon}", &["`soon` is no duration"]);
+    says("leaderElection: {retryPeriod: soon}", &["`soon` is not a duration"]);
+    says("leaderElection: {retryPeriod: 2}", &["2: ", "expected a text, found a whole number"]);
+    says("leaderElection: {retryPeriod: '2'}", &["`2` is not a duration"]);
+    says("leaderElection: {retryPeriod: 1500ns}", &["`1500ns` is not a duration"]);
     says("leaderElection: {resourceLock: endpoints}", &["resourceLock value must be \"leases\""]);
     says("profiles: []", &["at least one profile is required"]);
     says("profiles: [{schedulerName: a}, {schedulerName: a}]", &["duplicate value `a`"]);
     says("profiles: [{}, {schedulerName: a}]", &["a profile needs a name"]);
     says("extenders: [{urlPrefix: 'http://x'}]", &["extenders are not built in this release"]);
-    says("parallelism: [", &["the configuration is no YAML"]);
-    says("parallelism: 1\nparallelism: 2", &["the configuration is no YAML"]);
+    says("parallelism: [", &["the file is not valid YAML"]);
+    says("parallelism: 1\nparallelism: 2", &["the file is not valid YAML"]);
     says("profiles: [{plugins: {score: {enabled: [{nam: x}]}}}]", &["unknown field `nam`"]);
     let (_, all, ..) = {
         let mut sources = SourceMap::new();

@@ -3,8 +3,8 @@
 use bayplan::diag::Look;
 use bayplan::diag::draw::human;
 use bayplan::diag::{Diagnostic, SourceMap};
-use bayplan::lang::sources::policies_in;
 use bayplan::lang::syntax::{self, ast};
+use bayplan::policy_files::policies_in;
 use std::path::{Path, PathBuf};
 
 fn folder(name: &str) -> PathBuf {

@@ -4,7 +4,7 @@
 use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
 use crate::lang::analysis::cost::Size;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::sources;
+use crate::policy_files;
 use anyhow::Context;
 use rustc_hash::FxHashMap;
 use std::io::Read;
@@ -94,7 +94,7 @@ impl Policies {
 
     /// Takes the policies of the ConfigMaps in a file, labelled or not.
     fn config_maps(&mut self, file: SourceId) {
-        let (found, diagnostics) = sources::policies_in(&mut self.sources, file);
+        let (found, diagnostics) = policy_files::policies_in(&mut self.sources, file);
         self.texts.extend(found.iter().map(|found| found.source));
         self.diagnostics.extend(diagnostics);
     }
@@ -156,14 +156,16 @@ fn policy_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 fn is_policy_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let yaml = name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
-    !is_hidden(path) && (name.ends_with(".bay") || yaml && !is_test_file(path) && mentions_policies(path))
+    !is_hidden(path)
+        && (name.ends_with(policy_files::ENDING) || yaml && !is_test_file(path) && mentions_policies(path))
 }
 
 /// Whether a YAML file in a folder may hold a ConfigMap with policies; the others are none of our business.
 fn mentions_policies(path: &Path) -> bool {
     std::fs::read(path).is_ok_and(|bytes| {
         let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
-        holds(sources::LABEL.as_bytes()) || (holds(b"ConfigMap") && holds(b".bay"))
+        holds(policy_files::LABEL.as_bytes())
+            || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
     })
 }
 

@@ -2,7 +2,7 @@
 //! change. Called by `policy_source`.
 
 use super::policy_store::Texts;
-use crate::lang::sources::ENDING;
+use crate::policy_files::ENDING;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 
 use super::policy_store::{ObjectName, Texts};
 use super::watch::{self, Collection, Watched};
-use crate::lang::sources::ENDING;
+use crate::policy_files::ENDING;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-pub use crate::lang::sources::LABEL;
+pub use crate::policy_files::LABEL;
 
 /// The label of ConfigMaps that keep the texts that served.
 pub(super) const HISTORY: &str = "bayplan.dev/history";

@@ -1,7 +1,6 @@
 //! [`SchedulerConfig`]: a `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, read strictly, with
 //! upstream's defaults, and how it becomes frameworks. Files are read by the callers (`dry_run`, `cli`, `cluster`).
 //!
-//! - `tree.rs`: YAML or JSON to a tree with places
 //! - `read.rs`: the fields, strictly
 //! - `validate.rs`: what must hold between fields
 //! - `write.rs`: the way back
@@ -11,7 +10,6 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod read;
-mod tree;
 mod validate;
 mod write;
 

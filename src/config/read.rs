@@ -1,10 +1,11 @@
 //! The fields of a configuration, strictly: unknown and repeated fields are complaints, and every complaint has a
 //! place. What must hold between fields is in `validate`.
 
-use super::{SchedulerConfig, diagnostic, span, tree, validate};
+use super::{SchedulerConfig, diagnostic, span, validate};
 use crate::diag::{Diagnostic, Source, codes};
 use crate::framework::{ArgsError, Field, Fields, Named, PluginConfig, Point, Profile, Selection, Tree};
 use crate::model::{Duration, Symbol};
+use crate::yaml::{self, Booleans};
 
 const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 const KIND: &str = "KubeSchedulerConfiguration";
@@ -12,13 +13,9 @@ const KIND: &str = "KubeSchedulerConfiguration";
 /// Reads a configuration. What could be read, with defaults for the rest, and every complaint; with an error among
 /// them the configuration is not to be used.
 pub fn read(source: &Source) -> (SchedulerConfig, Vec<Diagnostic>) {
-    let root = match tree::parse(source.text()) {
+    let root = match yaml::document(source.text(), Booleans::Yaml11) {
         Ok(root) => root,
-        Err(error) => {
-            let text = format!("the configuration is no YAML: {}", error.message);
-            let place = span(source.id(), error.at);
-            return (SchedulerConfig::default(), vec![Diagnostic::new(&codes::BAD_YAML, place, text)]);
-        }
+        Err(error) => return (SchedulerConfig::default(), vec![error.diagnostic(source.id())]),
     };
     let mut errors = Vec::new();
     let mut complaints = Vec::new();
@@ -149,44 +146,13 @@ fn leader_election(field: &Field, config: &mut SchedulerConfig, errors: &mut Err
 /// A duration as Go writes it (`15s`, `1m30s`, `1.5h`).
 fn duration(field: &Field, errors: &mut Errors) -> Option<Duration> {
     let text = field.string(errors)?;
-    let parsed = parse_duration(text);
-    if parsed.is_none() {
-        let error = field.error(format!("`{text}` is no duration"));
-        errors.push(error.with_help("write a number and a unit, such as `15s` or `1m30s`"));
+    match Duration::parse(text) {
+        Ok(duration) => Some(duration),
+        Err(error) => {
+            errors.push(field.error(format!("`{text}` is not a duration")).with_help(error.to_string()));
+            None
+        }
     }
-    parsed
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut micros = 0f64;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
-        let unit = match &rest[..end] {
-            "ns" => 1e-3,
-            "us" | "µs" | "μs" => 1.0,
-            "ms" => 1e3,
-            "s" => 1e6,
-            "m" => 60e6,
-            "h" => 3600e6,
-            _ => return None,
-        };
-        rest = &rest[end..];
-        micros += number * unit;
-    }
-    Some(Duration(if negative { -(micros as i64) } else { micros as i64 }))
 }
 
 fn percentage(fields: &Fields, errors: &mut Errors) -> Option<i32> {

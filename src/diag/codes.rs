@@ -396,7 +396,7 @@ codes! {
          name the line that was meant. Write `|`."
 
     BAD_YAML "BP0502" "bad-yaml" Error
-        "the file is no YAML or JSON"
+        "the file is not valid YAML or JSON"
         "The file could not be read as YAML; nothing of the document at this place is loaded."
 
     BAD_POLICY_MAP "BP0503" "bad-policy-map" Error
@@ -433,8 +433,14 @@ codes! {
 
     BAD_TEST "BP0512" "bad-test" Error
         "a test of policies that cannot be run"
-        "A `*.test.yaml` file holds `policies`, `cluster` and `cases`; each case has a `name`, a `pod` or `pods`, \
-         and what is expected. Unknown fields are mistakes, so that a typing error cannot make a test pass."
+        "A `*.test.yaml` file holds `policies`, `cluster` or `nodes`, and `cases`; each case has a `name`, a `pod` \
+         or `pods`, and `expect`. Unknown fields are errors, so that a misspelt field cannot make a test pass."
+
+    NAMESPACES_MISSING "BP0513" "namespaces-missing" Warning
+        "a policy reads namespaces that the cluster file does not hold"
+        "Without its Namespace object a namespace has no labels and annotations: conditions on them see absent \
+         values, and the policy decides otherwise than in the cluster. Add the namespaces to the cluster file \
+         (`kubectl get nodes,pods,namespaces -A -o json`), or write `namespaces:` in a test file."
 
     NOT_BUILT "BP0901" "not-built" Error
         "a part of the language that this release does not have"

@@ -245,8 +245,16 @@ impl SourceMap {
         self.push(name.into(), text.into(), None, None)
     }
 
-    /// A file's bytes. What is no UTF-8 is replaced, and said as a diagnostic at its first byte.
-    pub fn add_bytes(&mut self, name: impl Into<Arc<str>>, bytes: Vec<u8>) -> (SourceId, Option<Diagnostic>) {
+    /// A file's bytes, without a byte order mark. What is no UTF-8 is replaced, and said as a
+    /// diagnostic at its first byte.
+    pub fn add_bytes(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        mut bytes: Vec<u8>,
+    ) -> (SourceId, Option<Diagnostic>) {
+        if bytes.starts_with("\u{feff}".as_bytes()) {
+            bytes.drain(..'\u{feff}'.len_utf8());
+        }
         match String::from_utf8(bytes) {
             Ok(text) => (self.add(name, text), None),
             Err(error) => {

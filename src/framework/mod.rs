@@ -27,11 +27,10 @@ mod scale;
 mod runtime;
 mod simulation;
 mod unchecked;
-mod args;
 mod registry;
 mod profile;
 
-pub use args::{ArgsError, At, Field, Fields, Tree, TreeEntry, TreeValue};
+pub use crate::yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};

@@ -4,10 +4,10 @@
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` (`mergePlugins`),
 //! `pkg/scheduler/framework/runtime/framework.go` (`NewFramework`, `expandMultiPointPlugins`).
 
-use super::args::{ArgsError, At, Tree};
 use super::plugin::{Plugin, PluginId};
 use super::registry::{Entry, Registry};
 use super::runtime::{Framework, Points, ScorePlugin};
+use super::{ArgsError, At, Tree};
 use crate::model::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;

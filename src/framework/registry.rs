@@ -2,9 +2,9 @@
 //! `plugins::IN_TREE`, policies are added behind them; `profile` makes frameworks of it.
 
 use super::Features;
-use super::args::{ArgsError, Field, Tree, TreeValue};
 use super::plugin::Plugin;
 use crate::model::ConstraintKinds;
+use super::{ArgsError, Field, Tree, TreeValue};
 use std::sync::Arc;
 
 /// Makes a plugin of its arguments and the feature gates; complaints name the argument.

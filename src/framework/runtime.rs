@@ -3,7 +3,7 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
-use super::args::Tree;
+use super::Tree;
 use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
 use super::events::Waits;

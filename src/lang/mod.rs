@@ -14,7 +14,6 @@ pub mod analysis;
 pub mod lint;
 pub mod codegen;
 pub mod policy_set;
-pub mod sources;
 
 use crate::diag::{Diagnostic, Source, codes};
 use analysis::cost::Size;

@@ -8,9 +8,9 @@ use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::{cases, load};
 use crate::lang::compile;
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::sources::policies_in;
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
+use crate::policy_files::policies_in;
 
 /// A target: its name, and what it does with any bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -135,7 +135,7 @@ fn cluster(data: &[u8]) {
         said_well(&sources, &diagnostics);
     }
     if let Err(said) = cases::read(&sources, id) {
-        said_well(&sources, &[*said]);
+        said_well(&sources, &said);
     }
 }
 

@@ -1,0 +1,244 @@
+//! Where policies are written: files that end in [`ENDING`], and ConfigMaps with the label
+//! [`LABEL`]. [`policies_in`] finds the policy texts of the ConfigMaps in a YAML or JSON file, each
+//! with its places. Called by `cli`, `dry_run` and `cluster` before `lang::compile`; reads no files.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use crate::diag::{Diagnostic, Origin, SourceId, SourceMap, Span, codes};
+use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
+
+/// The label of ConfigMaps that hold policies.
+pub const LABEL: &str = "bayplan.dev/policy";
+
+/// The ending of policy files, and of the keys of a ConfigMap that hold a policy.
+pub const ENDING: &str = ".bay";
+
+/// A policy text found in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyText {
+    /// The text; its origin is the ConfigMap and key.
+    pub source: SourceId,
+    /// Whether its ConfigMap has the label. Without it the linter checks the text and no scheduler
+    /// reads it.
+    pub labelled: bool,
+}
+
+/// The policy texts of the ConfigMaps in a YAML or JSON file: single objects, streams of documents,
+/// lists. Other kinds are skipped. Mistakes in the YAML itself come back as diagnostics.
+pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>, Vec<Diagnostic>) {
+    let mut finder = Finder { sources, file, found: Vec::new(), diagnostics: Vec::new() };
+    let Some(text) = finder.sources.get(file).map(|source| source.shared_text()) else {
+        return (Vec::new(), Vec::new());
+    };
+    // Most files of a cluster hold no policy: they are not parsed twice.
+    if text.contains(ENDING) || text.contains(LABEL) {
+        let (trees, errors) = yaml::documents(&text);
+        finder.diagnostics.extend(errors.iter().map(|error| error.diagnostic(file)));
+        for tree in &trees {
+            finder.object(&text, tree);
+        }
+    }
+    (finder.found, finder.diagnostics)
+}
+
+/// Collects the policies of a file.
+struct Finder<'s> {
+    sources: &'s mut SourceMap,
+    file: SourceId,
+    found: Vec<PolicyText>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A ConfigMap of the file.
+struct ConfigMap<'t> {
+    tree: &'t Tree,
+    /// `namespace/name`.
+    name: String,
+    /// Where the label is written.
+    label: Option<At>,
+}
+
+impl Finder<'_> {
+    fn object(&mut self, text: &str, tree: &Tree) {
+        if let Some(TreeValue::List(items)) = tree.get("items").map(|items| &items.value) {
+            for item in items {
+                self.object(text, item);
+            }
+        }
+        let string = |path: [&str; 2]| tree.get(path[0])?.get(path[1])?.as_str();
+        if tree.get("kind").and_then(Tree::as_str) != Some("ConfigMap") {
+            return;
+        }
+        let namespace = string(["metadata", "namespace"]).unwrap_or("default");
+        let name = string(["metadata", "name"]).unwrap_or("");
+        let labels = tree.get("metadata").and_then(|metadata| metadata.get("labels"));
+        let map = ConfigMap {
+            tree,
+            name: format!("{namespace}/{name}"),
+            label: labels.and_then(|labels| labels.get(LABEL)).map(|label| label.at),
+        };
+        self.config_map(text, &map);
+    }
+
+    fn config_map(&mut self, text: &str, map: &ConfigMap) {
+        let policies = policy_keys(map.tree, "data");
+        let binary = policy_keys(map.tree, "binaryData");
+        for entry in &binary {
+            let message = format!("`{}` of the ConfigMap `{}` is in `binaryData`", entry.key, map.name);
+            self.wrong(entry.key_at, message, "write the policy as text under `data`");
+        }
+        if let Some(label) = map.label.filter(|_| policies.is_empty() && binary.is_empty()) {
+            let message = format!("the ConfigMap `{}` has the label `{LABEL}` and no policy", map.name);
+            self.wrong(label, message, "write policies in `data`, under keys that end in `.bay`");
+        }
+        for (index, entry) in policies.into_iter().enumerate() {
+            let Some(policy) = entry.value.as_str() else {
+                let message = format!("`{}` of the ConfigMap `{}` is not a text", entry.key, map.name);
+                let help = format!("write `{}: |` and the policy indented below it", entry.key);
+                self.wrong(entry.value.at, message, &help);
+                continue;
+            };
+            self.policy(text, map, entry, policy, index == 0);
+        }
+    }
+
+    fn wrong(&mut self, at: At, message: String, help: &str) {
+        let said = Diagnostic::new(&codes::BAD_POLICY_MAP, self.span(at), message);
+        self.diagnostics.push(said.with_help(help));
+    }
+
+    fn span(&self, at: At) -> Span {
+        Span::new(self.file, at.start, at.end)
+    }
+
+    /// Takes one policy text of a ConfigMap.
+    fn policy(&mut self, text: &str, map: &ConfigMap, entry: &TreeEntry, policy: &str, first: bool) {
+        let span = self.span(entry.value.at);
+        let labelled = map.label.is_some();
+        if !labelled && first {
+            let message = "no scheduler will read this policy";
+            let help = format!("add the label `{LABEL}: \"true\"` to the ConfigMap `{}`", map.name);
+            let said = Diagnostic::new(&codes::UNLABELLED_POLICY_MAP, span.at_start(), message);
+            self.diagnostics.push(said.with_help(help));
+        }
+        if let Some(mark) = folded(text, span) {
+            let mark = Span::new(self.file, mark, mark + 1);
+            let help = format!("write `{}: |`", entry.key);
+            let message = "line breaks are lost in a folded block";
+            let said = Diagnostic::new(&codes::FOLDED_POLICY, mark, message);
+            self.diagnostics.push(said.with_help(help.clone()).with_fix(help, mark, "|"));
+        }
+        let origin = Origin { object: map.name.clone(), key: entry.key.clone() };
+        let source = self.sources.embed(self.file, span.range(), policy, origin);
+        self.found.push(PolicyText { source, labelled });
+    }
+}
+
+/// The entries of a field whose keys hold policies.
+fn policy_keys<'t>(tree: &'t Tree, field: &str) -> Vec<&'t TreeEntry> {
+    match tree.get(field).map(|data| &data.value) {
+        Some(TreeValue::Map(entries)) => entries.iter().filter(|entry| entry.key.ends_with(ENDING)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The `>` of a folded block scalar whose content begins at a place.
+fn folded(text: &str, content: Span) -> Option<usize> {
+    let before = text.get(..content.start as usize)?;
+    let line = before.rfind('\n')?;
+    if !before.get(line..)?.trim().is_empty() {
+        return None;
+    }
+    // Empty lines may precede the content.
+    let head = before.get(..line)?.trim_end();
+    let start = head.rfind('\n').map_or(0, |end| end + 1);
+    let header = head.get(start..)?;
+    let header = header.split(" #").next()?.trim_end();
+    let mark = header.trim_end_matches(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
+    let before_mark = mark.strip_suffix('>')?;
+    before_mark.ends_with([' ', '\t']).then_some(start + before_mark.len())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    use super::*;
+
+    fn load(text: &str) -> (SourceMap, Vec<PolicyText>, Vec<Diagnostic>) {
+        let mut sources = SourceMap::new();
+        let file = sources.add("x.yaml", text);
+        let (found, diagnostics) = policies_in(&mut sources, file);
+        (sources, found, diagnostics)
+    }
+
+    const HEAD: &str = "kind: ConfigMap\nmetadata:\n  name: rules\n  namespace: platform\n  labels: {bayplan.dev/policy: \"true\"}\n";
+
+    #[test]
+    fn texts_come_with_their_object_key_and_places() {
+        let (sources, found, diagnostics) =
+            load(&format!("{HEAD}data:\n  a.bay: |\n    policy x {{\n    }}\n  readme: no\n"));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(found.len(), 1);
+        let source = sources.get(found[0].source).unwrap();
+        assert_eq!(source.text(), "policy x {\n}\n");
+        assert_eq!(
+            source.origin().unwrap(),
+            &Origin { object: "platform/rules".into(), key: "a.bay".into() }
+        );
+        let (start, end) = sources.places(Span::new(source.id(), 11, 12));
+        assert_eq!((start.line, start.column, end.column), (9, 5, 6));
+    }
+
+    #[test]
+    fn lists_streams_and_json_are_read_and_other_kinds_are_not() {
+        let list = r#"{"kind": "List", "items": [
+            {"data": {"a.bay": "policy x {\n}\n"}, "kind": "ConfigMap", "metadata": {"name": "r", "labels": {"bayplan.dev/policy": "true"}}},
+            {"kind": "Secret", "data": {"b.bay": "eA=="}}, 7, null]}"#;
+        let (sources, found, diagnostics) = load(list);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(found.len(), 1);
+        let source = found[0].source;
+        assert_eq!(sources.places(Span::new(source, 11, 12)).0.line, 2);
+        let stream = format!(
+            "---\nkind: Pod\nmetadata: {{name: x}}\n---\n{HEAD}data: {{a.bay: \"policy x {{}}\"}}\n---\n"
+        );
+        assert_eq!(load(&stream).1.len(), 1);
+    }
+
+    #[test]
+    fn a_broken_document_does_not_stop_the_others() {
+        let map = |name: &str| HEAD.replace("rules", name);
+        let text = format!(
+            "{}data:\n  a.bay: |\n    policy a {{\n    ---\n    }}\n---\nkind: ConfigMap\nmetadata: {{name: [\n--- # third\n{}data:\n  b.bay: |\n    policy b {{\n    }}\n---\nx: \"\n",
+            map("one"),
+            map("two")
+        );
+        let (sources, found, diagnostics) = load(&text);
+        let texts: Vec<&str> = found.iter().map(|found| sources.get(found.source).unwrap().text()).collect();
+        assert_eq!(texts, ["policy a {\n---\n}\n", "policy b {\n}\n"]);
+        let lines: Vec<usize> = diagnostics.iter().map(|said| sources.places(said.span).0.line).collect();
+        assert_eq!(diagnostics.len(), 2, "{diagnostics:?}");
+        assert!(diagnostics.iter().all(|said| said.code.slug == "bad-yaml"));
+        assert!((12..=14).contains(&lines[0]) && lines[1] >= 24, "{lines:?}\n{text}");
+        // Places of the texts are those of the whole file.
+        let second = sources.places(Span::new(found[1].source, 7, 8)).0;
+        let line = text.lines().position(|line| line.contains("policy b")).unwrap() + 1;
+        assert_eq!((second.line, second.column), (line, 12));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let (_, found, diagnostics) =
+            load("kind: ConfigMap\nmetadata: {name: x}\ndata:\n  a.bay: >-\n    policy x {}\n");
+        assert_eq!(found.len(), 1);
+        assert!(!found[0].labelled);
+        let codes: Vec<_> = diagnostics.iter().map(|d| d.code.slug).collect();
+        assert_eq!(codes, ["unlabelled-policy-map", "folded-policy"]);
+        assert_eq!(diagnostics[1].span.start, 51);
+        let (_, _, diagnostics) = load(&format!("{HEAD}data:\n  a.bay: [1]\n"));
+        assert_eq!(diagnostics[0].code.slug, "bad-policy-map");
+        let (sources, _, diagnostics) = load(&format!("{HEAD}data:\n  a.bay: \"x\n b: [\n"));
+        assert_eq!(diagnostics[0].code.slug, "bad-yaml");
+        assert!(sources.places(diagnostics[0].span).0.line >= 6, "{diagnostics:?}");
+    }
+}

@@ -1,0 +1,304 @@
+//! From text to [`Tree`]s with places ([`document`], [`documents`]), or to plain JSON values
+//! ([`values`]) for large files, whose places are looked up only when something is wrong
+//! ([`place`]).
+
+use super::tree::{At, Tree, TreeEntry, TreeValue};
+use crate::diag::{Diagnostic, SourceId, Span, codes};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::{Location, Spanned};
+use std::fmt;
+
+/// Why a text is not valid YAML or JSON.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct YamlError {
+    /// `YAML` or `JSON`.
+    pub format: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub at: At,
+}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the file is not valid {}: {}", self.format, self.message)
+    }
+}
+
+impl std::error::Error for YamlError {}
+
+impl YamlError {
+    /// The error as a diagnostic about a file.
+    pub fn diagnostic(&self, file: SourceId) -> Diagnostic {
+        Diagnostic::new(&codes::BAD_YAML, Span::new(file, self.at.start, self.at.end), self.to_string())
+    }
+}
+
+/// Which plain scalars are booleans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Booleans {
+    /// `true` and `false`.
+    Strict,
+    /// `yes`, `no`, `on` and `off` as well, as kube-scheduler reads its configuration.
+    Yaml11,
+}
+
+/// Reads a text with one document. An empty text is `null`.
+pub fn document(text: &str, booleans: Booleans) -> Result<Tree, YamlError> {
+    if text.trim().is_empty() {
+        return Ok(Tree::default());
+    }
+    let strict = booleans == Booleans::Strict;
+    let options = serde_saphyr::options! { budget: None, strict_booleans: strict };
+    serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options)
+        .map(|root| tree(text, 0, root))
+        .map_err(|error| yaml_error(text, 0, &error))
+}
+
+/// Reads every document of a stream, without empty ones. A broken document does not hide the
+/// others.
+pub fn documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
+    match stream(text, 0) {
+        Ok(trees) => (trees, Vec::new()),
+        Err(_) => {
+            let (mut trees, mut errors) = (Vec::new(), Vec::new());
+            for (base, document) in split(text) {
+                match stream(document, base) {
+                    Ok(found) => trees.extend(found),
+                    Err(error) => errors.push(error),
+                }
+            }
+            (trees, errors)
+        }
+    }
+}
+
+/// Reads every document of a stream as JSON values without places; empty documents are `null`.
+/// `is_json` decides which format an error speaks of when both readers fail.
+pub fn values(text: &str, is_json: bool) -> Result<Vec<Value>, YamlError> {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    if start.starts_with(['{', '[']) {
+        match serde_json::Deserializer::from_str(start).into_iter().collect() {
+            Ok(values) => return Ok(values),
+            Err(error) if is_json => return Err(json_error(text, text.len() - start.len(), &error)),
+            Err(_) => {}
+        }
+    }
+    multiple(text).map_err(|error| yaml_error(text, 0, &error))
+}
+
+/// The place of the value at `path` (`items[3].spec.containers[0].image`) in a document, counted
+/// without empty documents. The nearest enclosing value when the path leads nowhere; the start of
+/// the text when nothing is found.
+pub fn place(text: &str, document: usize, path: &str) -> At {
+    let (trees, _) = documents(text);
+    trees.get(document).map(|tree| tree.find(path).head(text)).unwrap_or_default()
+}
+
+fn stream(text: &str, base: usize) -> Result<Vec<Tree>, YamlError> {
+    let read: Vec<Spanned<Node>> = multiple(text).map_err(|error| yaml_error(text, base, &error))?;
+    let trees = read.into_iter().map(|root| tree(text, base, root));
+    Ok(trees.filter(|tree| !matches!(tree.value, TreeValue::Null)).collect())
+}
+
+fn multiple<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
+    serde_saphyr::from_multiple_with_options(text, options())
+}
+
+/// No limits, since the files are the user's own; only `true` and `false` are booleans.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! { budget: None, strict_booleans: true }
+}
+
+/// The documents of a stream with their first bytes. A document begins at a line `---`; the
+/// content of a block scalar is indented.
+fn split(text: &str) -> Vec<(usize, &str)> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let rest = line.strip_prefix("---");
+        let mark = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if mark && at > 0 {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let both = starts.iter().copied().zip(ends);
+    both.filter_map(|(start, end)| Some((start, text.get(start..end)?))).collect()
+}
+
+fn json_error(text: &str, base: usize, error: &serde_json::Error) -> YamlError {
+    let read = text.get(base..).unwrap_or("");
+    let lines: usize = read.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let at = base + lines + error.column().saturating_sub(1);
+    let at = text.floor_char_boundary(at.min(text.len()));
+    YamlError { format: "JSON", message: without_place(&error.to_string()), at: At { start: at, end: at } }
+}
+
+fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -> YamlError {
+    let start = error.location().map_or(0, |location| offset(text, location)).min(text.len());
+    let start = text.floor_char_boundary(start);
+    let next = text.get(start..).and_then(|rest| rest.chars().next());
+    let length = next.filter(|c| *c != '\n').map_or(0, char::len_utf8);
+    let message = error.without_snippet().to_string();
+    let message = without_place(message.lines().next().unwrap_or(""));
+    YamlError { format: "YAML", message, at: At { start: base + start, end: base + start + length } }
+}
+
+/// A message without ` at line 3, column 5`: the diagnostic shows the place.
+fn without_place(message: &str) -> String {
+    let message = message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(message);
+    message.trim_end_matches(['.', ':', ' ']).to_owned()
+}
+
+/// The byte of a location. The reader gives a line and a column always, a byte sometimes.
+fn offset(text: &str, location: Location) -> usize {
+    if let Some(at) = location.span().byte_offset() {
+        return at as usize;
+    }
+    let line = usize::try_from(location.line()).unwrap_or(1).saturating_sub(1);
+    let column = usize::try_from(location.column()).unwrap_or(1).saturating_sub(1);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = text.get(start..).unwrap_or("");
+    start + rest.chars().take(column).take_while(|c| *c != '\n').map(char::len_utf8).sum::<usize>()
+}
+
+/// Where a value is defined. For a block scalar from its first line of content on.
+fn at<T>(text: &str, base: usize, value: &Spanned<T>) -> At {
+    let start = base + offset(text, value.defined);
+    At { start, end: start + value.defined.span().byte_len().unwrap_or(0) as usize }
+}
+
+fn tree(text: &str, base: usize, spanned: Spanned<Node>) -> Tree {
+    let place = at(text, base, &spanned);
+    let value = match spanned.value {
+        Node::Scalar(value) => value,
+        Node::List(items) => TreeValue::List(items.into_iter().map(|item| tree(text, base, item)).collect()),
+        Node::Map(entries) => {
+            let entry = |(key, value): (Spanned<String>, Spanned<Node>)| TreeEntry {
+                key_at: at(text, base, &key),
+                key: key.value,
+                value: tree(text, base, value),
+            };
+            TreeValue::Map(entries.into_iter().map(entry).collect())
+        }
+    };
+    Tree { at: place, value }
+}
+
+/// A value as the YAML reader hands it over.
+enum Node {
+    Scalar(TreeValue),
+    List(Vec<Spanned<Node>>),
+    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyNode)
+    }
+}
+
+struct AnyNode;
+
+impl<'de> Visitor<'de> for AnyNode {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value")
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::Bool(value)))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::Int(value)))
+    }
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
+        let value = i64::try_from(value).map_or(TreeValue::Float(value as f64), TreeValue::Int);
+        Ok(Node::Scalar(value))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::Float(value)))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::String(value.to_owned())))
+    }
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::Null))
+    }
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::Scalar(TreeValue::Null))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Node::Map(entries))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    /// The text at a path of the only document.
+    fn text_at<'t>(text: &'t str, path: &str) -> &'t str {
+        let at = place(text, 0, path);
+        &text[at.start..at.end]
+    }
+
+    #[test]
+    fn every_value_knows_its_place() {
+        let text = "a: {b: [x, 'y z', 3]} # note\nc: |\n  one\n  two\nd.e:\n  f: yes # it is\n";
+        assert_eq!(text_at(text, "a.b[1]"), "'y z'");
+        assert_eq!(text_at(text, "a.b[2]"), "3");
+        assert_eq!(text_at(text, "d.e.f"), "yes");
+        assert_eq!(text_at(text, "a.b[7]"), "[", "the nearest enclosing value");
+        let root = document(text, Booleans::Strict).unwrap();
+        assert!(matches!(&root.find("d.e.f").value, TreeValue::String(text) if text == "yes"));
+        let TreeValue::Map(entries) = &root.value else { panic!("{root:?}") };
+        let keys: Vec<&str> =
+            entries.iter().map(|entry| &text[entry.key_at.start..entry.key_at.end]).collect();
+        assert_eq!(keys, ["a", "c", "d.e"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_and_places_stay_those_of_the_text() {
+        let text = "\u{feff}a: {b: here}\n";
+        assert_eq!(text_at(text, "a.b"), "here");
+        assert_eq!(values(text, false).unwrap(), [serde_json::json!({"a": {"b": "here"}})]);
+        assert_eq!(values("\u{feff}{\"a\": 1}", true).unwrap(), [serde_json::json!({"a": 1})]);
+    }
+
+    #[test]
+    fn a_broken_document_does_not_hide_the_others() {
+        let text = "a: 1\n---\nb: [\n---\nc: 3\n";
+        let (trees, errors) = documents(text);
+        assert_eq!(trees.len(), 2, "{trees:?}");
+        assert_eq!(errors.len(), 1);
+        assert!(
+            errors[0].at.start >= 11 && errors[0].to_string().starts_with("the file is not valid YAML: ")
+        );
+        let found = trees[1].find("c");
+        assert_eq!(&text[found.at.start..found.at.end], "3");
+    }
+
+    #[test]
+    fn json_errors_have_a_place() {
+        let error = values("{\n \"a\": tru }", true).unwrap_err();
+        assert_eq!((error.format, error.message.as_str()), ("JSON", "expected ident"));
+        assert_eq!(error.at.start, 11, "where the `e` is missing");
+        assert!(values("{a: b}", false).is_ok(), "a flow mapping is YAML");
+    }
+}
