@@ -38,12 +38,22 @@ fn results(text: &str) -> Vec<Vec<String>> {
     })
 }
 
-fn mistake(text: &str) -> (String, String) {
+/// Every mistake of a file with its help, and the text at its place.
+fn mistakes(text: &str) -> Vec<(String, String)> {
     let mut sources = SourceMap::new();
     let file = sources.add("some.test.yaml", text);
-    let said = *cases::read(&sources, file).unwrap_err();
-    let help = said.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    (format!("{}{help}", said.message), sources.text(said.span).to_owned())
+    let said = cases::read(&sources, file).unwrap_err();
+    let with_help = |said: &bayplan::diag::Diagnostic| {
+        let help = said.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        (format!("{}{help}", said.message), sources.text(said.span).to_owned())
+    };
+    said.iter().map(with_help).collect()
+}
+
+fn mistake(text: &str) -> (String, String) {
+    let mut all = mistakes(text);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
 }
 
 #[test]
@@ -77,16 +87,18 @@ cases:
     assert_eq!(results[3], none);
     assert_eq!(
         results[4],
-        ["expected waits at permit; got waits at permit for nobody, is kept out of the queue by Gates"]
+        ["expected waits at permit; got does not wait at permit, is kept out of the queue by Gates"]
     );
 }
 
 #[test]
 fn a_typing_error_is_a_mistake_and_has_a_place() {
-    let (message, _) = mistake("cluster: c\ncases:\n- name: a\n  pod: {name: x}\n  expcet: {}\n");
-    assert!(message.contains("expcet") && message.ends_with("; did you mean `expect`?"), "{message}");
+    let (message, place) = mistake("cluster: c\ncases:\n- name: a\n  pod: {name: x}\n  expcet: {}\n");
+    assert!(message.starts_with("unknown field `expcet`; did you mean `expect`?"), "{message}");
+    assert_eq!(place, "expcet");
     let (message, place) = mistake("cluster: c\ncases:\n- name: first\n  pod: {}\n  expect: {nodde: n1}\n");
-    assert!(message.contains("nodde") && place.starts_with('{'), "{message} at {place:?}");
+    assert!(message.starts_with("unknown field `nodde`; did you mean `node`?"), "{message}");
+    assert_eq!(place, "nodde");
     let (message, place) = mistake("cluster: c\ncases:\n- name: first\n  expect: {node: n1}\n");
     assert_eq!((message.as_str(), place.as_str()), ("a case needs a `pod`, or `pods`", "first"));
 }
@@ -205,4 +217,165 @@ fn names_that_nothing_has_are_mistakes_of_the_case() {
     assert_eq!((help.as_str(), place.as_str()), ("did you mean `node-1`?", "node-2"));
     assert_eq!(broken("{scores: {node-1: {fullest: 3}}}").0, "no policy has a score `fullest`");
     assert_eq!(broken("{gated: Gatess}").1, "did you mean `Gates`?");
+}
+
+#[test]
+fn every_mistake_of_a_file_is_reported_with_its_place() {
+    let text = "clutser: c
+nodes: [{name: n1, cpu: 4}]
+now: tomorrow
+cases:
+- name: a comma that ends the text
+  pod: {}
+  expect: {unschedulable: {reason: a, b}}
+- name: nothing to fail
+  pod: {}
+  expect: {}
+- name: neither
+  pods: []
+  expect: {a: {scores: {n1: 3}, gated: [x]}}
+- pod: {requests: {cpu: lots}}
+  expect: {refused: [n2], unschedulable: {nodes: -1}}
+";
+    let words: Vec<(String, String)> = mistakes(text);
+    let expected = [
+        ("unknown field `clutser`; did you mean `cluster`?", "clutser"),
+        ("`tomorrow` is not an instant; write RFC 3339", "tomorrow"),
+        ("unknown field `cpu`", "cpu"),
+        ("unknown field `b`; quote a reason that has a comma", "b"),
+        ("the case expects nothing: it could not fail; expect one of `node`, `one of`, `not`", "{"),
+        ("`pods` needs at least one pod", "["),
+        ("expected scores, found a whole number", "3"),
+        ("expected `true`, `false` or the name of a policy or plugin, found a list", "["),
+        ("a case needs a `name`", "pod"),
+        ("`requests.cpu` cannot be `lots`", "lots"),
+        ("a refusal is expected without its `reason`; write `reason: TEXT`", "{"),
+        ("expected nodes with the rule that refuses, found a list", "["),
+        ("expected a number of nodes, 0 or more", "-1"),
+    ];
+    for (message, place) in expected {
+        let found = words.iter().find(|(said, _)| said.starts_with(message));
+        let (_, at) = found.unwrap_or_else(|| panic!("{message}\nis not in {words:#?}"));
+        assert!(at.starts_with(place), "{message} is at {at:?}");
+    }
+    assert_eq!(words.len(), expected.len(), "{words:#?}");
+}
+
+/// Runs the cases of a text with one policy: the mismatches of each.
+fn with_policy(policy: &str, text: &str) -> Vec<Vec<String>> {
+    let mut sources = SourceMap::new();
+    let id = sources.add("p.bay", policy);
+    let (mut policies, said) = bayplan::lang::compile(sources.get(id).unwrap());
+    assert!(!said.iter().any(bayplan::diag::Diagnostic::is_error), "{said:?}");
+    let compiled = Arc::new(CompiledPolicy::new(policies.remove(0), &sources));
+    let file = sources.add("some.test.yaml", text);
+    let read = cases::read(&sources, file).unwrap_or_else(|said| panic!("{said:#?}"));
+    let policies = PolicySet::new([compiled]);
+    let own = bayplan::plugins::policy::plugins(&policies, &LeftAlone::default());
+    let plugins = basics().into_iter().chain(own).collect();
+    at_bench(&sources, &World::default(), &policies, plugins, |bench| {
+        let run = |at| {
+            let ended = read.run_case(at, bench, &mut Coverage::default(), false);
+            ended.unwrap_or_else(|said| panic!("{}", said.message)).mismatches
+        };
+        let words = |of: Mismatch| format!("expected {}; got {}", of.expected, of.got);
+        (0..read.cases.len()).map(|at| run(at).into_iter().map(words).collect()).collect()
+    })
+}
+
+#[test]
+fn a_case_sets_the_clock() {
+    let policy = "policy hours { gate \"after hours\" when !within(now(), \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\") }";
+    let text = "
+now: 2026-01-05T09:00:00+01:00      # a Monday
+nodes: [{name: n1}]
+cases:
+- {name: on Monday morning, pod: {}, expect: {gated: false, node: n1}}
+- {name: at night, now: 2026-01-05T03:00:00+01:00, pod: {}, expect: {gated: hours}}
+- {name: on Sunday, now: 2026-01-04T12:00:00Z, pod: {}, expect: {gated: hours}}
+- {name: wrong, now: 2026-01-04T12:00:00Z, pod: {}, expect: {gated: false}}
+";
+    let came = with_policy(policy, text);
+    assert_eq!(came[..3], [[""; 0]; 3]);
+    assert_eq!(came[3], ["expected is let into the queue; got is kept out of the queue by hours"]);
+}
+
+#[test]
+fn a_permit_wait_ends_at_its_time_after_the_start() {
+    let policy =
+        "policy patient { permit { wait 5s until now() > time(\"2026-01-05T08:00:02Z\") else \"late\" } }";
+    let text = "
+now: 2026-01-05T08:00:00Z
+nodes: [{name: n1}]
+cases:
+- {name: goes on after two seconds, pod: {}, expect: {waits: patient, node: n1}}
+- {name: needs no wait later, now: 2026-01-05T09:00:00Z, pod: {}, expect: {waits: false, node: n1}}
+- {name: waits in vain before, now: 2026-01-05T07:00:00Z, pod: {}, expect: {unschedulable: true}}
+";
+    assert_eq!(with_policy(policy, text), [[""; 0]; 3]);
+}
+
+#[test]
+fn a_case_has_namespaces_and_nodes_of_its_own() {
+    let policy = "policy tier { filter same { \
+        require node.labels[\"tier\"] == ns.labels[\"tier\"] else \"node(s) of another tier\" } }";
+    let text = "
+namespaces: {shop: {tier: prod}, other:}
+nodes:
+- {name: n1, labels: {tier: prod}, allocatable: {cpu: 4, memory: 8Gi}}
+- metadata: {name: n2, labels: {tier: dev}}
+  status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}
+cases:
+- {name: prod, pod: {namespace: shop, requests: {cpu: 4}}, expect: {node: n1}}
+- {name: no label, pod: {namespace: other}, expect: {unschedulable: {reason: node(s) of another tier, nodes: 2}}}
+- name: this case only
+  namespaces: {shop: {tier: dev}}
+  pod: {namespace: shop}
+  expect: {node: n2}
+- name: a node of this case takes the place of the file's
+  nodes: [{name: n1, labels: {tier: dev}, taints: [{key: x, effect: NoSchedule}]}, {name: n3, labels: {tier: prod}}]
+  pod: {namespace: shop}
+  expect: {node: n3, refused: {n1: tier/same, n2: tier}}
+";
+    assert_eq!(with_policy(policy, text), [[""; 0]; 4]);
+}
+
+#[test]
+fn one_of_not_and_refused_are_expected_of_nodes() {
+    let policy = "policy p {
+        filter big { reject \"node(s) too small\" when node.allocatable.cpu < 4cpu }
+        filter home { require node.labels[\"home\"] == \"yes\" else \"node(s) away\" }
+        prefilter { reject \"too much\" when pod.requests.cpu > 6cpu }
+    }";
+    let head = "
+nodes:
+- {name: n1, allocatable: {cpu: 8}, labels: {home: 'yes'}}
+- {name: n2, allocatable: {cpu: 8}, labels: {home: 'yes'}}
+- {name: n3, allocatable: {cpu: 2}}
+- {name: n4, allocatable: {cpu: 4}, labels: {home: 'yes'}}
+cases:
+";
+    let right = [
+        "expect: {one of: [n1, n2], not: n3}",
+        "expect: {not: [n3, n4]}",
+        "expect: {refused: {n3: p/big}}",
+        "expect: {refused: {n3: p/home, n4: Fit}}",
+        "expect: {refused: {n3: p, n4: true}}",
+    ];
+    let wrong = [
+        ("{one of: [n3, n4]}", "expected one of n3, n4; got n"),
+        ("{not: [n1, n2]}", "expected not n1, n2; got n"),
+        ("{refused: {n1: p/big}}", "expected n1 refused by p/big; got n1 fits"),
+        ("{refused: {n1: true}}", "expected n1 refused; got n1 fits"),
+        ("{refused: {n4: p/home}}", "expected n4 refused by p/home; got n4 refused by Fit"),
+    ];
+    let case = |expect: &str| format!("- {{name: x, pod: {{requests: {{cpu: 5}}}}, {expect}}}\n");
+    let text: String = right.iter().map(|expect| case(expect)).collect();
+    assert_eq!(with_policy(policy, &format!("{head}{text}")), vec![Vec::<String>::new(); right.len()]);
+    for (expect, came) in wrong {
+        let found = with_policy(policy, &format!("{head}{}", case(&format!("expect: {expect}"))));
+        assert!(found[0].len() == 1 && found[0][0].starts_with(came), "{expect}: {found:?}");
+    }
+    let refused = "- {name: x, pod: {requests: {cpu: 7}}, expect: {refused: {n1: p/prefilter, n2: p}}}\n";
+    assert_eq!(with_policy(policy, &format!("{head}{refused}")), [[""; 0]]);
 }

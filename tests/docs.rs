@@ -43,6 +43,7 @@ fn documents() -> Vec<PathBuf> {
         assert!(readme.exists(), "{} has no README.md", readme.parent().unwrap().display());
         found.push(readme);
     }
+    below(&repository("tests/transcripts"), ".md", &mut found);
     found.sort();
     found
 }

@@ -266,7 +266,7 @@ fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus>
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let line = |at: usize, text: &str| -> anyhow::Result<Json> {
         serde_json::from_str(text)
-            .with_context(|| format!("line {} of {} is no JSON", at + 1, file.display()))
+            .with_context(|| format!("line {} of {} is not valid JSON", at + 1, file.display()))
     };
     let (at, first) = lines.next().context("the file is empty: its first line holds the variables")?;
     let head = line(at, first)?;

@@ -1,13 +1,15 @@
-//! Cluster files to a [`World`]: YAML and JSON, single objects, streams of documents, lists, what `kubectl get -o json`
-//! prints. What cannot be read is a diagnostic with its place, and never a panic. Files themselves are read by `cli`;
-//! ConfigMaps with policies are found by `lang::sources`.
+//! Cluster files and files of pods to a [`World`]: YAML and JSON, single objects, streams of
+//! documents, lists, the output of `kubectl get -o json`. What cannot be read is a diagnostic with
+//! its place, never a panic. `cli` reads the files; `policy_files` finds ConfigMaps with policies;
+//! `workloads` makes the pods of Jobs, Deployments and other controllers.
 
-use super::place;
+use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::lang::sources::{bad_yaml, policies_in};
 use crate::model::objects::ObjectError;
-use crate::model::{Labels, Namespace, Node, Object, PodInfo, PodKey, Symbol};
+use crate::model::{Namespace, Node, Object, PodInfo, PodKey};
+use crate::policy_files::policies_in;
+use crate::yaml;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +22,10 @@ pub struct Loaded {
     pub world: World,
     /// Texts of policies in labelled ConfigMaps, in the order they were found.
     pub policies: Vec<SourceId>,
-    /// What is to be said, in the order of the files.
+    /// What there is to say, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many objects of `--pods` were skipped that may stand for pods.
+    pub not_understood: usize,
 }
 
 impl Loaded {
@@ -31,37 +35,57 @@ impl Loaded {
     }
 }
 
-/// Reads the cluster files that were added to `sources`. Namespaces that pods name and no file holds are made, as they
-/// exist in every cluster.
+/// Reads the cluster files that were added to `sources`. Adds the namespaces that pods name and no
+/// file holds, since they exist in every cluster.
 pub fn load(sources: &mut SourceMap, files: &[SourceId]) -> Loaded {
-    let mut reading = Reading::default();
+    read(sources, files, None)
+}
+
+fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<Arc<Node>>>) -> Loaded {
+    let mut reading = Reading { nodes_for_pods, ..Reading::default() };
     for file in files {
         let (found, diagnostics) = policies_in(sources, *file);
         let labelled = found.into_iter().filter(|found| found.labelled).map(|found| found.source);
         reading.loaded.policies.extend(labelled);
-        let Some(text) = sources.get(*file).map(|source| (source.name().to_owned(), source.shared_text()))
+        let Some((name, text)) =
+            sources.get(*file).map(|source| (source.name().to_owned(), source.shared_text()))
         else {
             continue;
         };
-        match documents(*file, &text.0, &text.1) {
+        match yaml::values(&text, name.ends_with(".json")) {
             Ok(documents) => {
-                // A text that is no YAML was said once already, when policies were looked for.
+                // Mistakes of YAML were reported when policies were looked for.
                 reading.loaded.diagnostics.extend(diagnostics);
                 let documents = documents.into_iter().filter(|document| !document.is_null());
+                let before = reading.objects;
                 for (at, document) in documents.enumerate() {
-                    let place = Place { file: *file, text: &text.1, document: at, path: String::new() };
+                    let place = Place { file: *file, text: &text, document: at, path: String::new() };
                     reading.value(document, "", &place);
                 }
+                if reading.objects == before && text.trim().is_empty() {
+                    reading.loaded.diagnostics.push(empty(*file));
+                }
             }
-            Err(diagnostic) => reading.loaded.diagnostics.push(*diagnostic),
+            Err(error) => reading.loaded.diagnostics.push(error.diagnostic(*file)),
         }
     }
     reading.finish(files)
 }
 
-/// Reads pods alone, as `--pods` gives them; every other object is a mistake.
-pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World) -> Vec<Diagnostic> {
-    let loaded = load(sources, files);
+/// A file without any object: most likely the command before the pipe failed.
+fn empty(file: SourceId) -> Diagnostic {
+    let said = Diagnostic::new(&codes::BAD_OBJECT, Span::new(file, 0, 0), "the file is empty");
+    said.with_help("give nodes and pods, such as `kubectl get nodes,pods,namespaces -A -o json` prints")
+}
+
+/// Reads files of pods (`--pods`) into a world: pods, and the pods of workloads. Returns what there
+/// is to say, and how many objects were not understood.
+pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World) -> (Vec<Diagnostic>, usize) {
+    let nodes = world.objects.iter().filter_map(|object| match object {
+        Object::Node(node) => Some(node.clone()),
+        _ => None,
+    });
+    let loaded = read(sources, files, Some(nodes.collect()));
     let mut diagnostics = loaded.diagnostics;
     let given = world.objects.iter().filter_map(|object| match object {
         Object::Pod(pod) => Some(&pod.key),
@@ -76,19 +100,22 @@ pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World)
             diagnostics.push(Diagnostic::new(&codes::BAD_OBJECT, Span::new(*file, 0, 0), text));
         }
     }
-    let known: BTreeSet<Symbol> = world.namespaces().cloned().collect();
     world.pending.extend(loaded.world.pending);
+    let assumed = loaded.world.assumed;
     for object in loaded.world.objects {
         match &object {
-            Object::Namespace(namespace) if !known.contains(&namespace.name) => world.objects.push(object),
+            Object::Namespace(namespace) if !assumed.contains(&namespace.name) => {
+                world.give_namespace(object);
+            }
             Object::Pod(_) => world.objects.push(object),
             _ => {}
         }
     }
-    diagnostics
+    world.add_missing_namespaces();
+    (diagnostics, loaded.not_understood)
 }
 
-/// Where an object stands.
+/// Where an object is written.
 #[derive(Clone)]
 struct Place<'t> {
     file: SourceId,
@@ -106,37 +133,18 @@ impl Place<'_> {
 
     /// The place in the text; the file is read once more for it.
     fn span(&self) -> Span {
-        let range = place::find(self.text, self.document, &self.path);
-        Span::new(self.file, range.start, range.end)
+        let at = yaml::place(self.text, self.document, &self.path);
+        Span::new(self.file, at.start, at.end)
     }
-}
-
-fn documents(file: SourceId, name: &str, text: &str) -> Result<Vec<Value>, Box<Diagnostic>> {
-    let start = text.trim_start();
-    if start.starts_with(['{', '[']) {
-        let read: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
-        match read {
-            Ok(values) => return Ok(values),
-            Err(error) if name.ends_with(".json") => {
-                let lines: usize =
-                    text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-                let at = text.floor_char_boundary((lines + error.column().saturating_sub(1)).min(text.len()));
-                let message = error.to_string();
-                let message = message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(&message);
-                let message = format!("the file is no JSON: {message}");
-                return Err(Box::new(Diagnostic::new(&codes::BAD_YAML, Span::new(file, at, at), message)));
-            }
-            Err(_) => {}
-        }
-    }
-    let options = serde_saphyr::options! { budget: None, strict_booleans: true };
-    serde_saphyr::from_multiple_with_options(text, options)
-        .map_err(|error| Box::new(bad_yaml(file, text, &error)))
 }
 
 #[derive(Default)]
 struct Reading {
     loaded: Loaded,
+    /// For a file of pods the nodes of the cluster: workloads are expanded to their pods.
+    nodes_for_pods: Option<Vec<Arc<Node>>>,
+    /// How many objects were read.
+    objects: usize,
     /// Kinds that are not read, with their numbers.
     skipped: BTreeMap<String, usize>,
     known: BTreeSet<(String, String, String)>,
@@ -168,44 +176,68 @@ impl Reading {
                     self.object(Value::Object(object), &own, place);
                 }
             }
-            _ => self.complain(place, "an object was expected here".to_owned(), None),
+            _ => self.complain(place, "expected an object".to_owned(), None),
         }
     }
 
     fn object(&mut self, value: Value, kind: &str, place: &Place) {
-        let version = value.get("apiVersion").and_then(Value::as_str).unwrap_or("v1").to_owned();
-        if version != "v1" {
-            *self.skipped.entry(kind.to_owned()).or_default() += 1;
-            return;
+        self.objects += 1;
+        let version = value.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
+        match (version, kind) {
+            ("v1", "Pod" | "Node" | "Namespace") => self.take(value, kind, place),
+            // Their policies are found by `policy_files`.
+            ("v1", "ConfigMap") => {}
+            _ if self.nodes_for_pods.is_some() => self.workload(&value, kind, place),
+            _ => self.skip(kind),
+        }
+    }
+
+    fn skip(&mut self, kind: &str) {
+        *self.skipped.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// An object of a file of pods that is not a pod itself.
+    fn workload(&mut self, value: &Value, kind: &str, place: &Place) {
+        let nodes = self.nodes_for_pods.take().unwrap_or_default();
+        let of: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
+        let expanded = workloads::expand(value, kind, &of);
+        self.nodes_for_pods = Some(nodes);
+        match expanded {
+            Expanded::Pods(pods) => {
+                let template = place.inside(workloads::template_of(kind));
+                let before = self.loaded.diagnostics.len();
+                for pod in pods {
+                    self.take(pod, "Pod", &template);
+                    // The other pods of the template have the same mistake.
+                    if self.loaded.diagnostics.len() > before {
+                        break;
+                    }
+                }
+            }
+            Expanded::NoPods => self.skip(kind),
+            Expanded::Unknown => {
+                self.loaded.not_understood += 1;
+                self.skip(kind);
+            }
+            Expanded::Wrong(field, message) => {
+                self.complain(&place.inside(field), format!("`{field}`: {message}"), None);
+            }
+        }
+    }
+
+    /// Takes a pod, node or namespace.
+    fn take(&mut self, mut value: Value, kind: &str, place: &Place) {
+        if self.nodes_for_pods.is_some() && kind == "Pod" {
+            workloads::name_generated(&mut value, self.objects);
         }
         let value = Arc::new(value);
         let read: Result<Object, ObjectError> = match kind {
             "Pod" => PodInfo::from_value(value).map(|pod| Object::Pod(Arc::new(pod))),
             "Node" => Node::from_value(value).map(|node| Object::Node(Arc::new(node))),
-            "Namespace" => {
-                Namespace::from_value(value).map(|namespace| Object::Namespace(Arc::new(namespace)))
-            }
-            // Their policies were found before.
-            "ConfigMap" => return,
-            _ => {
-                *self.skipped.entry(kind.to_owned()).or_default() += 1;
-                return;
-            }
+            _ => Namespace::from_value(value).map(|namespace| Object::Namespace(Arc::new(namespace))),
         };
         match read {
-            Ok(object) => {
-                let key = object.key();
-                let name = match key.namespace.is_empty() {
-                    true => key.name.to_string(),
-                    false => format!("{}/{}", key.namespace, key.name),
-                };
-                if self.known.insert((kind.to_owned(), key.namespace.to_string(), key.name.to_string())) {
-                    self.loaded.world.add(object);
-                } else {
-                    let message = format!("{} `{name}` is given twice", kind.to_lowercase());
-                    self.complain(place, message, Some("take one of them out"));
-                }
-            }
+            Ok(object) => self.add(object, kind, place),
             Err(error) => {
                 let place = place.inside(&error.path);
                 let of = if error.path.is_empty() { kind } else { &error.path };
@@ -215,6 +247,20 @@ impl Reading {
                 };
                 self.complain(&place, message, None);
             }
+        }
+    }
+
+    fn add(&mut self, object: Object, kind: &str, place: &Place) {
+        let key = object.key();
+        let name = match key.namespace.is_empty() {
+            true => key.name.to_string(),
+            false => format!("{}/{}", key.namespace, key.name),
+        };
+        if self.known.insert((kind.to_owned(), key.namespace.to_string(), key.name.to_string())) {
+            self.loaded.world.add(object);
+        } else {
+            let message = format!("{} `{name}` is given twice", kind.to_lowercase());
+            self.complain(place, message, Some("take one of them out"));
         }
     }
 
@@ -234,12 +280,17 @@ impl Reading {
             let count: usize = self.skipped.values().sum();
             let kinds: Vec<String> =
                 self.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            let message = format!("skipped {count} objects of kinds that are not read: {}", kinds.join(", "));
-            self.loaded.diagnostics.push(Diagnostic::new(
-                &codes::SKIPPED_KINDS,
-                Span::new(*file, 0, 0),
-                message,
-            ));
+            let objects = if count == 1 { "object" } else { "objects" };
+            let message = format!("skipped {count} {objects} of other kinds: {}", kinds.join(", "));
+            let said = Diagnostic::new(&codes::SKIPPED_KINDS, Span::new(*file, 0, 0), message);
+            let help = match self.nodes_for_pods {
+                Some(_) => {
+                    "read are pods, and the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet \
+                     and PodTemplate"
+                }
+                None => "give a file of workloads with `--pods` to add their pods",
+            };
+            self.loaded.diagnostics.push(said.with_help(help));
         }
         self.loaded.world.add_missing_namespaces();
         self.loaded
@@ -250,37 +301,6 @@ fn shortened(value: &str) -> String {
     match value.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &value[..at]),
         None => value.to_owned(),
-    }
-}
-
-impl World {
-    /// The names of the namespaces that are given.
-    pub fn namespaces(&self) -> impl Iterator<Item = &Symbol> {
-        self.objects.iter().filter_map(|object| match object {
-            Object::Namespace(namespace) => Some(&namespace.name),
-            _ => None,
-        })
-    }
-
-    /// Makes the namespaces that pods name and that are not given.
-    pub fn add_missing_namespaces(&mut self) {
-        let given: BTreeSet<Symbol> = self.namespaces().cloned().collect();
-        let placed = self.objects.iter().filter_map(|object| match object {
-            Object::Pod(pod) => Some(&pod.namespace),
-            _ => None,
-        });
-        let named: BTreeSet<Symbol> =
-            placed.chain(self.pending.iter().map(|pod| &pod.namespace)).cloned().collect();
-        for name in named.difference(&given) {
-            let label = (Symbol::new("kubernetes.io/metadata.name"), name.clone());
-            let namespace = Namespace {
-                name: name.clone(),
-                labels: Labels::from_iter([label]),
-                annotations: Default::default(),
-                raw: None,
-            };
-            self.objects.push(Object::Namespace(Arc::new(namespace)));
-        }
     }
 }
 
@@ -306,7 +326,7 @@ mod tests {
                     - {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: x}, spec: {containers: []}}\n\
                     - {apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n";
         let (_, loaded) = read("c.yaml", yaml);
-        assert_eq!(said(&loaded), ["skipped 1 objects of kinds that are not read: 1 Deployment"]);
+        assert_eq!(said(&loaded), ["skipped 1 object of other kinds: 1 Deployment"]);
         assert_eq!((loaded.world.objects.len(), loaded.world.pending.len()), (2, 1));
         let json = r#"{"kind":"PodList","items":[{"metadata":{"name":"a"},"spec":{"nodeName":"n1"}}]}"#;
         let (_, loaded) = read("c.json", json);
@@ -325,7 +345,7 @@ mod tests {
         let (_, loaded) = read("c.yaml", "kind: Pod\nmetadata: {name: [");
         assert_eq!(loaded.diagnostics[0].code.id, "BP0502");
         let (_, loaded) = read("c.json", "{\"kind\": \"Pod\", ");
-        assert_eq!(said(&loaded), ["the file is no JSON: EOF while parsing a value"]);
+        assert_eq!(said(&loaded), ["the file is not valid JSON: EOF while parsing a value"]);
         let (_, loaded) = read("c.yaml", "metadata: {name: a}");
         assert_eq!(said(&loaded), ["the object has no `kind`"]);
         let (sources, loaded) = read("c.yaml", "kind: Pod\nmetadata: {name: b}\nspec: {containers: {}}");

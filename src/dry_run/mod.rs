@@ -7,7 +7,8 @@ pub mod because;
 pub mod cases;
 mod coverage;
 pub mod load;
-mod place;
+pub mod namespaces;
+mod workloads;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};

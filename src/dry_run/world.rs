@@ -1,6 +1,7 @@
 //! [`World`]: the objects that a dry run begins with.
 
-use crate::model::{Object, PodInfo};
+use crate::model::{Labels, Namespace, Object, PodInfo, Symbol};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The objects that a dry run begins with.
@@ -10,6 +11,9 @@ pub struct World {
     pub objects: Vec<Object>,
     /// Pods without a node, in the order they were given. Finished pods are in neither list.
     pub pending: Vec<Arc<PodInfo>>,
+    /// Namespaces among the objects that no file gave and pods name: they exist, and their labels
+    /// are not known.
+    pub assumed: BTreeSet<Symbol>,
 }
 
 impl World {
@@ -34,5 +38,49 @@ impl FromIterator<Object> for World {
         let mut world = Self::default();
         world.extend(objects);
         world
+    }
+}
+
+impl World {
+    /// The names of the namespaces that are given.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Symbol> {
+        self.objects.iter().filter_map(|object| match object {
+            Object::Namespace(namespace) => Some(&namespace.name),
+            _ => None,
+        })
+    }
+
+    /// Adds a namespace that was given, unless it is known already.
+    pub(super) fn give_namespace(&mut self, namespace: Object) {
+        let Object::Namespace(given) = &namespace else { return };
+        if self.assumed.remove(&given.name) {
+            let name = given.name.clone();
+            self.objects.retain(|object| !matches!(object, Object::Namespace(of) if of.name == name));
+        } else if self.namespaces().any(|known| *known == given.name) {
+            return;
+        }
+        self.objects.push(namespace);
+    }
+
+    /// Makes the namespaces that pods name and that are not given.
+    pub fn add_missing_namespaces(&mut self) {
+        let given: BTreeSet<Symbol> = self.namespaces().cloned().collect();
+        let placed = self.objects.iter().filter_map(|object| match object {
+            Object::Pod(pod) => Some(&pod.namespace),
+            _ => None,
+        });
+        let named: BTreeSet<Symbol> =
+            placed.chain(self.pending.iter().map(|pod| &pod.namespace)).cloned().collect();
+        for name in named.difference(&given) {
+            let label = (Symbol::new("kubernetes.io/metadata.name"), name.clone());
+            let namespace = Namespace {
+                name: name.clone(),
+                labels: Labels::from_iter([label]),
+                annotations: Default::default(),
+                raw: None,
+            };
+            self.objects.push(Object::Namespace(Arc::new(namespace)));
+            self.assumed.insert(name.clone());
+        }
     }
 }

@@ -99,7 +99,17 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             write!(out.stdout(), "{drawn}")?;
         }
     }
-    let waits = args.fail_on.is_some() && report.pods.iter().any(|pod| waits(&standing(pod)));
+    if args.fail_on.is_none() {
+        return Ok(ExitStatus::Success);
+    }
+    if setup.not_understood > 0 {
+        let count = setup.not_understood;
+        let objects = if count == 1 { "1 object is".to_owned() } else { format!("{count} objects are") };
+        anyhow::bail!(
+            "`--fail-on` needs every pod, and {objects} of a kind whose pods are not known (see the warning)"
+        );
+    }
+    let waits = report.pods.iter().any(|pod| waits(&standing(pod)));
     Ok(if waits { ExitStatus::Findings } else { ExitStatus::Success })
 }
 

@@ -1,22 +1,24 @@
-//! `bayplan test`: runs the tests of policies (`*.test.yaml`). What a case means is `crate::dry_run::cases`'; here are
-//! the files; the texts are in `report`, what no test has seen in `conditions`.
+//! `bayplan test`: runs the tests of policies (`*.test.yaml`). `dry_run::cases` defines what a case
+//! means.
+//!
+//! - `run.rs`: files to results
+//! - `conditions.rs`: conditions that no test has seen both true and false
+//! - `text.rs`, `json.rs`, `junit.rs`, `github.rs`: the reports
 
 mod conditions;
-mod report;
+mod github;
+mod json;
+mod junit;
+mod run;
+mod text;
 
-use super::input::{self, Policies};
+use super::input;
 use super::output::Output;
 use super::{ExitStatus, setup};
-use crate::diag::{Diagnostic, SourceMap, Span};
-use crate::dry_run::because::Because;
-use crate::dry_run::cases::{self, Bench, CaseFile, Ended};
-use crate::lang::eval::coverage::Coverage;
-use crate::lang::policy_set;
-use anyhow::Context;
+use crate::diag::SourceMap;
+use crate::dry_run::cases::Ended;
 use conditions::Conditions;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs tests of policies: every case of the `*.test.yaml` files.
@@ -27,13 +29,13 @@ use std::time::Instant;
   bayplan test gpu.test.yaml:18 --explain       the case at this line, with every rule on every node
   bayplan test policies/ -o junit")]
 pub struct Args {
-    /// Files of tests, and folders of such files; `FILE:LINE` is the case at that line.
+    /// Test files, and folders of test files; `FILE:LINE` is the case at that line.
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
-    /// Names the cases that passed and all conditions that were not covered, too.
+    /// Also print the cases that passed, and all conditions that are not covered.
     #[arg(long, short)]
     verbose: bool,
-    /// Each case with what every rule says of every node.
+    /// Print what every rule says of every node, for each case.
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -44,7 +46,7 @@ pub struct Args {
     output: String,
 }
 
-/// A case that was run.
+/// A case that ran.
 struct Outcome {
     name: String,
     /// Where its name is written.
@@ -58,15 +60,27 @@ struct Outcome {
 struct FileOutcome {
     file: String,
     cases: Vec<Outcome>,
-    /// The policies' texts: the trees speak of them.
+    /// The policies' texts, which the trees of rules point into.
     sources: SourceMap,
+    /// Why the file, or some of its cases, could not run.
+    errors: Vec<RunError>,
 }
 
-/// Everything that was run.
+/// Why something could not run.
+struct RunError {
+    /// In one line.
+    message: String,
+    /// In full.
+    text: String,
+    /// The line of the test file, where that is known.
+    line: Option<usize>,
+}
+
+/// Everything that ran.
 struct Ran {
     files: Vec<FileOutcome>,
     conditions: Conditions,
-    /// A single case was asked for: its coverage says nothing.
+    /// One case was selected: its coverage means nothing.
     selected: bool,
     milliseconds: u128,
 }
@@ -89,6 +103,14 @@ impl Ran {
     fn failed(&self) -> usize {
         self.cases().filter(|(_, case)| !case.passed()).count()
     }
+
+    fn broken(&self) -> usize {
+        self.files.iter().filter(|file| !file.errors.is_empty()).count()
+    }
+
+    fn errors(&self) -> usize {
+        self.files.iter().map(|file| file.errors.len()).sum()
+    }
 }
 
 /// Runs the command.
@@ -102,37 +124,35 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         if found.is_empty() {
             anyhow::bail!("no tests in {}: expected files called *.test.yaml", path.display());
         }
-        // `./gpu.test.yaml` is said as it is known: `gpu.test.yaml`.
+        // `./gpu.test.yaml` is printed as `gpu.test.yaml`.
         let plain = |file: PathBuf| file.strip_prefix(".").map(Path::to_owned).unwrap_or(file);
         files.extend(found.into_iter().map(|file| (plain(file), line)));
     }
     let selected = files.iter().any(|(_, line)| line.is_some());
     let mut ran = Ran { files: Vec::new(), conditions: Conditions::default(), selected, milliseconds: 0 };
-    let mut broken = false;
     for (file, line) in &files {
-        match run_file(args, file, *line, &mut ran.conditions, out)? {
-            Some(outcome) => ran.files.push(outcome),
-            None => broken = true,
-        }
+        let outcome = run::file(args, file, *line, &mut ran.conditions, out)?;
+        ran.files.push(outcome);
     }
     ran.milliseconds = began.elapsed().as_millis();
+    let nothing_ran = ran.broken() > 0 && ran.cases().next().is_none();
     match args.output.as_str() {
         "json" => {
-            let json = report::json(&ran);
+            let json = json::report(&ran);
             out.json(&json)?;
         }
-        "junit" => write!(out.stdout(), "{}", report::junit(&ran))?,
-        "github" => write!(out.stdout(), "{}", report::github(&ran))?,
-        _ if broken && ran.files.is_empty() => {}
+        "junit" => write!(out.stdout(), "{}", junit::report(&ran))?,
+        "github" => write!(out.stdout(), "{}", github::report(&ran))?,
+        _ if nothing_ran => {}
         _ => {
-            let text = report::text(&ran, args, out);
+            let text = text::report(&ran, args, out);
             write!(out.stdout(), "{text}")?;
         }
     }
-    Ok(match (broken, ran.failed()) {
-        (true, _) => ExitStatus::Failure,
-        (false, 0) => ExitStatus::Success,
-        _ => ExitStatus::Findings,
+    Ok(match (ran.broken(), ran.failed()) {
+        (0, 0) => ExitStatus::Success,
+        (0, _) => ExitStatus::Findings,
+        _ => ExitStatus::Failure,
     })
 }
 
@@ -145,97 +165,5 @@ fn file_and_line(path: &Path) -> (PathBuf, Option<usize>) {
             Err(_) => (path.to_owned(), None),
         },
         _ => (path.to_owned(), None),
-    }
-}
-
-/// Runs a file's cases, or the one at a line. `None`: it could not be run, and why was printed.
-fn run_file(
-    args: &Args,
-    path: &Path,
-    line: Option<usize>,
-    conditions: &mut Conditions,
-    out: &mut Output,
-) -> anyhow::Result<Option<FileOutcome>> {
-    let mut read = Policies::default();
-    let id = read.add(path)?;
-    if setup::complain(&read, out)? {
-        return Ok(None);
-    }
-    let file = match cases::read(&read.sources, id) {
-        Ok(file) => file,
-        Err(said) => return refused(read, *said, out),
-    };
-    let beside = |name: &str| path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
-    let from = setup::From {
-        cluster: vec![beside(&file.cluster)],
-        config: file.config.as_deref().map(beside),
-        policies: file.policies.iter().map(|name| beside(name)).collect(),
-        declared: args.declared,
-        ..setup::From::default()
-    };
-    let setup = setup::read_quietly(&from, out).with_context(|| path.display().to_string())?;
-    let Some(setup) = setup else { return Ok(None) };
-    let mut pods: Vec<(String, Value)> = Vec::new();
-    for name in file.pod_files() {
-        let id = read.add(&beside(name))?;
-        let text = read.sources.get(id).map(|source| source.text().to_owned()).unwrap_or_default();
-        let pod: Value = serde_saphyr::from_str(&text)
-            .map_err(|error| anyhow::anyhow!("cannot read the pod in {}: {error}", beside(name).display()))?;
-        pods.push((name.to_owned(), pod));
-    }
-    let pod_file = |name: &str| pods.iter().find(|(known, _)| known == name).map(|(_, pod)| pod.clone());
-    let bench = Bench {
-        sources: &read.sources,
-        cluster: &setup.world,
-        profiles: &setup.profiles,
-        policies: &setup.policies.set,
-        pod_file: &pod_file,
-    };
-    let mut coverage = Coverage::of(setup.policies.set.iter().map(Arc::as_ref));
-    let mut done = Vec::new();
-    let wanted: Vec<usize> = match line {
-        None => (0..file.cases.len()).collect(),
-        Some(line) => vec![case_at(&file, &read.sources, path, line)?],
-    };
-    for at in wanted {
-        let ended = match file.run_case(at, &bench, &mut coverage, args.explain) {
-            Ok(ended) => ended,
-            Err(said) => return refused(read, *said, out),
-        };
-        let place = (path.display().to_string(), line_of(&read.sources, file.place(&read.sources, at)));
-        let places =
-            ended.mismatches.iter().map(|wrong| policy_set::place(&read.sources, wrong.span)).collect();
-        let name = file.cases.get(at).map(|case| case.name.clone()).unwrap_or_default();
-        done.push(Outcome { name, place, ended, places });
-    }
-    conditions.add(&setup.policies.sources, &coverage);
-    let sources = setup.policies.sources;
-    Ok(Some(FileOutcome { file: path.display().to_string(), cases: done, sources }))
-}
-
-fn line_of(sources: &SourceMap, span: Span) -> usize {
-    sources.places(span).0.line
-}
-
-/// The case that a line belongs to: the last one that begins at it or above.
-fn case_at(file: &CaseFile, sources: &SourceMap, path: &Path, line: usize) -> anyhow::Result<usize> {
-    let begins = |at: usize| line_of(sources, file.place(sources, at));
-    let found = (0..file.cases.len()).rev().find(|at| begins(*at) <= line);
-    found.ok_or_else(|| anyhow::anyhow!("no case of {} stands at line {line}", path.display()))
-}
-
-fn refused(mut read: Policies, said: Diagnostic, out: &mut Output) -> anyhow::Result<Option<FileOutcome>> {
-    read.diagnostics.push(said);
-    setup::complain(&read, out)?;
-    Ok(None)
-}
-
-/// Why, as lines of text: the words, and the tree below them.
-fn because_lines(because: &Because, sources: &SourceMap, indent: usize, out: &Output) -> (String, String) {
-    match &because.tree {
-        Some(tree) => {
-            (format!("{}:", because.text), super::explain::tree::draw_beside(sources, tree, indent, out))
-        }
-        None => (because.text.clone(), String::new()),
     }
 }

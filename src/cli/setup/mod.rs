@@ -1,0 +1,158 @@
+//! What `dry-run`, `explain`, `test` and `eval` share: a cluster from files or a live one, its
+//! policies, and the profiles made of them. `live` reads a live cluster.
+//!
+//! - `read.rs`: reads everything
+//! - `profiles.rs`: policies as plugins of the profiles
+//! - `named.rs`: the pod that a name means
+
+mod named;
+mod profiles;
+mod read;
+
+pub use named::named;
+#[cfg(feature = "cluster")]
+pub use profiles::with_arguments;
+pub use read::{Cluster, Origin, load, read};
+
+use super::Output;
+use super::input::Policies;
+#[cfg(feature = "cluster")]
+use super::live;
+use crate::config::SchedulerConfig;
+use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
+use crate::dry_run::World;
+use crate::lang::analysis::cost::Size;
+use crate::scheduler::Profiles;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the cluster and its rules come from.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct From {
+    /// Files of the cluster: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
+    #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"), num_args = 1..)]
+    pub cluster: Vec<PathBuf>,
+    /// The live cluster, when there are no files.
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub connection: live::Connection,
+    /// Files of more pods to place: Pods, and Jobs, CronJobs, Deployments, ReplicaSets, StatefulSets,
+    /// DaemonSets and PodTemplates, one pod for each replica.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub pods: Vec<PathBuf>,
+    /// A KubeSchedulerConfiguration.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Policy files, files with ConfigMaps, folders of both. Beside a live cluster: one takes the place of the
+    /// cluster's policy of the same name, as if it had been applied.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub policies: Vec<PathBuf>,
+    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read; without it all.
+    #[cfg(feature = "cluster")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        conflicts_with = "cluster",
+        help_heading = "Live cluster"
+    )]
+    pub policy_namespaces: Vec<String>,
+    #[command(flatten)]
+    pub declared: Declared,
+}
+
+/// The size of cluster that policies are compiled for.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Declared {
+    /// The largest cluster that rules must be cheap enough for; 5,000 nodes and 100,000 pods unless said.
+    #[arg(long, value_name = "nodes=N,pods=N")]
+    size: Option<Size>,
+}
+
+impl Declared {
+    /// The size.
+    pub fn size(self) -> Size {
+        self.size.unwrap_or_default()
+    }
+}
+
+impl From {
+    /// The flags as they were typed, for the next command.
+    pub fn flags(&self) -> String {
+        let mut text = String::new();
+        #[cfg(feature = "cluster")]
+        {
+            text.push_str(&self.connection.flags());
+            if !self.policy_namespaces.is_empty() {
+                let _ = write!(text, " --policy-namespaces {}", quoted(&self.policy_namespaces.join(",")));
+            }
+        }
+        let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
+        for (flag, paths) in lists {
+            if !paths.is_empty() {
+                let _ = write!(text, " {flag}");
+                for path in paths {
+                    let _ = write!(text, " {}", quoted(&path.display().to_string()));
+                }
+            }
+        }
+        if let Some(config) = &self.config {
+            let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
+        }
+        if let Some(size) = self.declared.size {
+            let _ = write!(text, " --size nodes={},pods={}", size.nodes, size.pods);
+        }
+        text
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A cluster, ready to be decided on.
+pub struct Setup {
+    /// Policies with their texts; the files of the cluster are among the sources.
+    pub policies: Policies,
+    /// The objects.
+    pub world: World,
+    /// Where a pod is looked for first when only its name is given.
+    pub namespace: String,
+    /// The profiles with the policies in them.
+    pub profiles: Arc<Profiles>,
+    /// Warnings about the profiles.
+    pub warnings: Vec<String>,
+    /// How many objects of `--pods` were skipped that may stand for pods.
+    pub not_understood: usize,
+    config: SchedulerConfig,
+    config_source: SourceId,
+}
+
+/// Prints diagnostics on stderr; whether one of them is an error.
+pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
+    let failed = policies.has_errors();
+    let worth: Vec<Diagnostic> =
+        policies.diagnostics.iter().filter(|said| said.severity > Severity::Note).cloned().collect();
+    if worth.is_empty() || (out.quiet && !failed) {
+        return Ok(failed);
+    }
+    let drawn = draw::human(&policies.sources, &worth, out.stderr_look(Some(20)));
+    out.draw_on_stderr(&drawn)?;
+    if failed {
+        writeln!(out.stderr(), "\n{}: nothing was decided", Tally::of(&worth).sentence())?;
+    }
+    Ok(failed)
+}
+
+/// One line of warning on stderr.
+pub fn note(out: &mut Output, text: &str) {
+    if !out.quiet {
+        let _ = writeln!(out.stderr(), "warning: {text}");
+    }
+}

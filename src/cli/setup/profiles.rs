@@ -1,0 +1,156 @@
+//! The profiles of a configuration with every policy as a plugin, and policies with the arguments
+//! that a profile gives them.
+
+use super::Setup;
+use crate::cli::input::Policies;
+use crate::config::SchedulerConfig;
+use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
+use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
+use crate::lang::check::Argument;
+use crate::lang::analysis::cost::Size;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::model::Symbol;
+use crate::plugins::policy::{LeftAlone, PolicyPlugin};
+use crate::scheduler::Profiles;
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Setup {
+    /// The profile that serves a scheduler name, without some rules of policies; a policy's prefilters are its rule
+    /// `prefilter`.
+    pub fn without(&self, scheduler_name: &Symbol, rules: &[(String, String)]) -> Option<Arc<Framework>> {
+        let mut registry = crate::plugins::registry();
+        for compiled in self.policies.set.iter() {
+            let left_out =
+                |rule: &str| rules.iter().any(|(policy, known)| policy == compiled.name() && known == rule);
+            let compiled = if rules.iter().any(|(policy, _)| policy == compiled.name()) {
+                let mut changed = crate::lang::typed::Policy::clone(&compiled.policy);
+                changed.filters.retain(|known| !left_out(&known.name));
+                if left_out("prefilter") {
+                    changed.prefilters.clear();
+                }
+                Arc::new(CompiledPolicy::new(changed, &self.policies.sources))
+            } else {
+                compiled.clone()
+            };
+            let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
+            let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled, LeftAlone::default()));
+            registry.add_policy(&name, sorts, move |_| Ok(plugin.clone())).ok()?;
+        }
+        let made = self.config.frameworks(&registry, self.config_source).ok()?;
+        made.frameworks.into_iter().find(|framework| framework.scheduler_name == *scheduler_name)
+    }
+}
+
+/// Profiles with the warnings about them, or mistakes of the configuration.
+type Made = Result<(Arc<Profiles>, Vec<String>), Vec<Diagnostic>>;
+
+/// Makes the profiles of the configuration, with every policy as a plugin. Afterwards `policies`
+/// holds the policies in service: with the arguments of the configuration.
+pub(super) fn profiles(
+    config: &SchedulerConfig,
+    source: SourceId,
+    policies: &mut Policies,
+) -> anyhow::Result<Made> {
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let registry = registry(policies, &made)?;
+    match config.frameworks(&registry, source) {
+        Ok(frameworks) => {
+            let warnings = frameworks.warnings.into_iter().map(|warning| warning.message).collect();
+            let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();
+            for compiled in made.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                in_service.retain(|known| known.name() != compiled.name());
+                in_service.push(compiled);
+            }
+            policies.set = PolicySet::new(in_service);
+            let profiles = Profiles { frameworks: frameworks.frameworks, revision: 1 };
+            Ok(Ok((Arc::new(profiles), warnings)))
+        }
+        Err(said) => Ok(Err(said)),
+    }
+}
+
+/// Policies that were compiled with arguments.
+type WithArguments = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
+
+/// The in-tree plugins and the policies.
+fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registry> {
+    let mut registry = crate::plugins::registry();
+    let sources = Arc::new(policies.sources.clone());
+    for compiled in policies.set.iter() {
+        let (sources, size) = (sources.clone(), policies.size);
+        let compiled = compiled.clone();
+        let made = made.clone();
+        let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
+        registry.add_policy(&name, sorts, move |args| {
+            let compiled = compiled_with(&compiled, &sources, size, args)?;
+            if !matches!(args.value, TreeValue::Null) {
+                made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
+            }
+            Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())))
+        })?;
+    }
+    Ok(registry)
+}
+
+/// The plugin of a policy with the arguments of a profile.
+#[cfg(feature = "cluster")]
+pub fn with_arguments(
+    compiled: &Arc<CompiledPolicy>,
+    sources: &SourceMap,
+    left_alone: &LeftAlone,
+    args: &Tree,
+) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let compiled = compiled_with(compiled, sources, Size::default(), args)?;
+    Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())))
+}
+
+/// A policy with the arguments of a profile: it is checked again with them.
+fn compiled_with(
+    compiled: &Arc<CompiledPolicy>,
+    sources: &SourceMap,
+    size: Size,
+    args: &Tree,
+) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {
+    let entries = match &args.value {
+        TreeValue::Null => return Ok(compiled.clone()),
+        TreeValue::Map(entries) => entries,
+        _ => {
+            return Err(vec![
+                Field::root(args).error("arguments of a policy are a map from params to values"),
+            ]);
+        }
+    };
+    let Some(source) = sources.source(compiled.policy.span) else { return Ok(compiled.clone()) };
+    let arguments: Vec<Argument> = entries
+        .iter()
+        .map(|entry| Argument {
+            name: entry.key.clone(),
+            value: entry.value.to_json(),
+            span: Span::new(NO_SOURCE, entry.value.at.start, entry.value.at.end),
+        })
+        .collect();
+    let wanted = compiled.name();
+    let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
+    let (mut policies, diagnostics) = crate::lang::compile_for(source, size, &given);
+    let errors: Vec<ArgsError> = diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .map(|said| ArgsError {
+            path: String::new(),
+            at: if said.span.source == NO_SOURCE {
+                At { start: said.span.start as usize, end: said.span.end as usize }
+            } else {
+                args.at
+            },
+            message: said.message,
+            help: said.help,
+        })
+        .collect();
+    match policies.iter().position(|policy| *policy.name == *wanted) {
+        Some(at) if errors.is_empty() => Ok(Arc::new(CompiledPolicy::new(policies.swap_remove(at), sources))),
+        _ => Err(errors),
+    }
+}
+
+/// Stands for the configuration in places of arguments.
+const NO_SOURCE: SourceId = SourceId(u32::MAX);

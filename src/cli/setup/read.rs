@@ -1,0 +1,133 @@
+//! Reads a cluster, its policies and its configuration from files, or a live cluster. The only
+//! place that decides in which order mistakes are collected.
+
+use super::profiles::profiles;
+use super::{From, Setup, complain, note};
+use crate::cli::Output;
+use crate::cli::input::Policies;
+#[cfg(feature = "cluster")]
+use crate::cli::live;
+use crate::config::{self, SchedulerConfig};
+use crate::diag::{Diagnostic, Source, SourceId};
+use crate::dry_run::{self, World, namespaces};
+
+/// The objects, and the namespace of those that name none.
+pub struct Cluster {
+    /// The objects.
+    pub world: World,
+    /// The namespace.
+    pub namespace: String,
+}
+
+/// Where the objects come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Files, or the live cluster when there are none.
+    FilesOrLive,
+    /// Files, which may be none.
+    Files,
+}
+
+/// Reads everything and prints warnings. `None`: mistakes were printed, and nothing can be decided.
+pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    let mut setup = match load(from, Origin::FilesOrLive, out)? {
+        Ok(setup) => setup,
+        Err(policies) => {
+            complain(&policies, out)?;
+            return Ok(None);
+        }
+    };
+    let missing = namespaces::missing(
+        &setup.policies.set,
+        &setup.world,
+        &format!("make a complete cluster file: {}", namespaces::DUMP),
+    );
+    setup.policies.diagnostics.extend(missing);
+    complain(&setup.policies, out)?;
+    for warning in &setup.warnings {
+        note(out, warning);
+    }
+    Ok(Some(setup))
+}
+
+/// Reads everything and prints nothing about it. `Err`: texts and mistakes, nothing can be decided.
+pub fn load(from: &From, origin: Origin, out: &mut Output) -> anyhow::Result<Result<Setup, Box<Policies>>> {
+    let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
+    policies.read(&from.policies)?;
+    let already: Vec<SourceId> =
+        policies.texts.iter().filter_map(|id| policies.sources.get(*id)?.host()).collect();
+    let pods = policies.add_all(&from.pods)?;
+    let Cluster { mut world, namespace } = cluster(from, origin, &already, &mut policies, out)?;
+    let mut said = std::mem::take(&mut policies.diagnostics);
+    let mut not_understood = 0;
+    if !pods.is_empty() {
+        let (of_pods, unknown) = dry_run::load_pods(&mut policies.sources, &pods, &mut world);
+        said.extend(of_pods);
+        not_understood = unknown;
+    }
+    policies.compile();
+    said.append(&mut policies.diagnostics);
+    policies.diagnostics = said;
+    if policies.has_errors() {
+        return Ok(Err(Box::new(policies)));
+    }
+    let (config, config_source) = config(from, &mut policies)?;
+    if policies.has_errors() {
+        return Ok(Err(Box::new(policies)));
+    }
+    Ok(match profiles(&config, config_source, &mut policies)? {
+        Ok((profiles, warnings)) => Ok(Setup {
+            policies,
+            world,
+            namespace,
+            profiles,
+            warnings,
+            not_understood,
+            config,
+            config_source,
+        }),
+        Err(mistakes) => {
+            policies.diagnostics.extend(mistakes);
+            Err(Box::new(policies))
+        }
+    })
+}
+
+/// Reads the objects, and the policies among them except those of the files `already` read.
+fn cluster(
+    from: &From,
+    origin: Origin,
+    already: &[SourceId],
+    policies: &mut Policies,
+    out: &mut Output,
+) -> anyhow::Result<Cluster> {
+    #[cfg(feature = "cluster")]
+    if from.cluster.is_empty() && origin == Origin::FilesOrLive {
+        return live::read(&from.connection, live::wanted(from), policies, out);
+    }
+    #[cfg(not(feature = "cluster"))]
+    let _ = (origin, out);
+    let cluster = policies.add_all(&from.cluster)?;
+    let loaded = dry_run::load(&mut policies.sources, &cluster);
+    policies.diagnostics.extend(loaded.diagnostics);
+    let fresh = |id: &SourceId| {
+        let host = policies.sources.get(*id).and_then(Source::host);
+        host.is_none_or(|host| !already.contains(&host))
+    };
+    let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
+    policies.texts.extend(texts);
+    Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
+}
+
+/// Reads the configuration; its mistakes are added to the diagnostics.
+fn config(from: &From, policies: &mut Policies) -> anyhow::Result<(SchedulerConfig, SourceId)> {
+    let Some(path) = &from.config else {
+        let id = policies.sources.add("the default configuration", "");
+        return Ok((SchedulerConfig::default(), id));
+    };
+    let id = policies.add(path)?;
+    let Some(source) = policies.sources.get(id) else { return Ok((SchedulerConfig::default(), id)) };
+    let (config, said): (_, Vec<Diagnostic>) = config::read(source);
+    policies.diagnostics.extend(said);
+    Ok((config, id))
+}

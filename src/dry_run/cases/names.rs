@@ -1,0 +1,110 @@
+//! Names in expectations that no node, score, policy or plugin has. Such an expectation would fail
+//! or pass for ever: it is a mistake of the case.
+
+use super::read::{Expectation, What, YesOr};
+use super::{Bench, PodReport, World};
+use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::model::Object;
+
+/// The first unknown name, as a diagnostic with the nearest known one.
+pub(super) fn unknown(
+    all: &[Expectation],
+    pod: &PodReport,
+    world: &World,
+    bench: &Bench,
+) -> Option<Box<Diagnostic>> {
+    let known = Known::of(pod, world, bench);
+    all.iter().find_map(|one| {
+        let (message, near) = known.unknown(&one.what)?;
+        Some(mistake(one.span, message, near))
+    })
+}
+
+/// A pod whose `schedulerName` no profile serves.
+pub(super) fn not_ours(pod: &PodReport, span: Span, bench: &Bench) -> Box<Diagnostic> {
+    let name = &pod.pod.scheduler_name;
+    let names = bench.profiles.frameworks.iter().map(|of| of.scheduler_name.as_str());
+    let near = suggest::nearest(name, names).map(str::to_owned);
+    mistake(span, format!("no profile is called `{name}`"), near)
+}
+
+fn mistake(span: Span, message: String, near: Option<String>) -> Box<Diagnostic> {
+    let help = near.map(|near| format!("did you mean `{near}`?"));
+    Box::new(Diagnostic { help, ..Diagnostic::new(&codes::BAD_TEST, span, message) })
+}
+
+/// The names that exist.
+struct Known<'a> {
+    nodes: Vec<&'a str>,
+    scores: Vec<String>,
+    plugins: Vec<&'a str>,
+    /// `POLICY/RULE`.
+    rules: Vec<String>,
+}
+
+impl<'a> Known<'a> {
+    fn of(pod: &PodReport, world: &'a World, bench: &'a Bench) -> Self {
+        let nodes = world.objects.iter().filter_map(|object| match object {
+            Object::Node(node) => Some(node.name.as_str()),
+            _ => None,
+        });
+        let scores = bench.policies.iter().flat_map(|policy| {
+            let own = policy.policy.scores.iter();
+            own.flat_map(|score| [score.name.to_string(), format!("{}/{}", policy.name(), score.name)])
+        });
+        let rules = bench.policies.iter().flat_map(|policy| {
+            let prefilter = policy.policy.prefilters.iter().map(|_| "prefilter".to_owned());
+            let own = policy.policy.filters.iter().map(|filter| filter.name.to_string()).chain(prefilter);
+            own.map(|rule| format!("{}/{rule}", policy.name()))
+        });
+        let framework = bench.profiles.get(&pod.pod.scheduler_name);
+        let plugins = framework.map(|framework| framework.plugins()).unwrap_or_default();
+        Self {
+            nodes: nodes.collect(),
+            scores: scores.collect(),
+            plugins: plugins.iter().map(|plugin| plugin.name()).collect(),
+            rules: rules.collect(),
+        }
+    }
+
+    /// What is unknown in an expectation, and the nearest known name.
+    fn unknown(&self, what: &What) -> Option<(String, Option<String>)> {
+        match what {
+            What::On(nodes) | What::NotOn(nodes) => nodes.iter().find_map(|node| self.node(node)),
+            What::RefusedOn { node, by } => {
+                self.node(node).or_else(|| by.as_ref().and_then(|rule| self.rule(rule)))
+            }
+            What::Score { node, score, .. } => self.node(node).or_else(|| {
+                let known = self.scores.iter().map(String::as_str);
+                absent(score, known, format!("no policy has a score `{score}`"))
+            }),
+            What::Waits(YesOr::By(name)) | What::Gated(YesOr::By(name)) => {
+                let message = format!("no policy or plugin is called `{name}`");
+                absent(name, self.plugins.iter().copied(), message)
+            }
+            _ => None,
+        }
+    }
+
+    fn node(&self, name: &str) -> Option<(String, Option<String>)> {
+        let message = format!("no node of the cluster is called `{name}`");
+        absent(name, self.nodes.iter().copied(), message)
+    }
+
+    fn rule(&self, name: &str) -> Option<(String, Option<String>)> {
+        let known = self.rules.iter().map(String::as_str).chain(self.plugins.iter().copied());
+        absent(name, known, format!("no rule, policy or plugin is called `{name}`"))
+    }
+}
+
+fn absent<'k>(
+    name: &str,
+    mut known: impl Iterator<Item = &'k str> + Clone,
+    message: String,
+) -> Option<(String, Option<String>)> {
+    let all = known.clone();
+    if known.any(|known| known == name) {
+        return None;
+    }
+    Some((message, suggest::nearest(name, all).map(str::to_owned)))
+}

@@ -1,0 +1,73 @@
+//! Policies that read `ns` of pods whose namespaces the cluster file does not hold: without a
+//! warning, conditions on their labels would silently see absent values. Asked by `cli` after a
+//! cluster or a test file is read.
+
+use super::World;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::analysis::fold;
+use crate::lang::language::fields::ObjectType;
+use crate::lang::policy_set::PolicySet;
+use crate::lang::typed::walk;
+use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::lang::types::Type;
+use crate::model::{Object, Symbol};
+use std::collections::BTreeSet;
+
+/// The command that makes a cluster file with everything that policies read.
+pub const DUMP: &str = "kubectl get nodes,pods,namespaces -A -o json > cluster.json";
+
+/// A warning for each policy that reads namespaces of pods which the cluster does not hold.
+/// `help` says how to add them.
+pub fn missing(policies: &PolicySet, world: &World, help: &str) -> Vec<Diagnostic> {
+    let lacking = lacking(world);
+    let Some(first) = lacking.first() else { return Vec::new() };
+    let none_given = !world.objects.iter().any(|object| match object {
+        Object::Namespace(namespace) => !world.assumed.contains(&namespace.name),
+        _ => false,
+    });
+    let message = match (none_given, lacking.len()) {
+        (true, _) => "the policy reads `ns`, and the cluster has no namespaces".to_owned(),
+        (false, 1) => format!("the policy reads `ns`, and the cluster has no namespace `{first}`"),
+        (false, many) => {
+            format!("the policy reads `ns`, and the cluster lacks {many} namespaces, such as `{first}`")
+        }
+    };
+    let reading = policies.iter().filter_map(|policy| reads_namespace(&policy.policy));
+    let warning = |span| {
+        Diagnostic::new(&codes::NAMESPACES_MISSING, span, message.clone())
+            .with_label("labels and annotations of the namespace are absent here")
+            .with_help(help)
+    };
+    reading.map(warning).collect()
+}
+
+/// The namespaces that pods name and nobody gave: those of pending pods, or of all when none is
+/// pending.
+fn lacking(world: &World) -> BTreeSet<Symbol> {
+    let pending = world.pending.iter().map(|pod| &pod.namespace);
+    let pending: BTreeSet<Symbol> = pending.filter(|name| world.assumed.contains(*name)).cloned().collect();
+    if world.pending.is_empty() { world.assumed.clone() } else { pending }
+}
+
+/// Where a policy first reads something of a namespace other than its name.
+fn reads_namespace(policy: &Policy) -> Option<Span> {
+    let mut policy = policy.clone();
+    let mut found: Option<Span> = None;
+    fold::each_expression(&mut policy, &mut |whole: &mut Expr| {
+        found = found.take().or_else(|| namespace_in(whole));
+    });
+    found
+}
+
+fn namespace_in(expr: &Expr) -> Option<Span> {
+    let is_namespace = |expr: &Expr| *expr.ty.present() == Type::Object(ObjectType::Namespace);
+    match &expr.kind {
+        // Its name is the pod's own.
+        ExprKind::Field(of, field) if is_namespace(of) && field.def().name == "name" => return None,
+        _ if is_namespace(expr) => return Some(expr.span),
+        _ => {}
+    }
+    let mut found = None;
+    walk::each_part(expr, &mut |part| found = found.take().or_else(|| namespace_in(part)));
+    found
+}
