@@ -4,7 +4,6 @@
 
 use super::World;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::analysis::fold;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::PolicySet;
 use crate::lang::typed::walk;
@@ -51,11 +50,8 @@ fn lacking(world: &World) -> BTreeSet<Symbol> {
 
 /// Where a policy first reads something of a namespace other than its name.
 fn reads_namespace(policy: &Policy) -> Option<Span> {
-    let mut policy = policy.clone();
     let mut found: Option<Span> = None;
-    fold::each_expression(&mut policy, &mut |whole: &mut Expr| {
-        found = found.take().or_else(|| namespace_in(whole));
-    });
+    policy.for_each_expr(&mut |whole: &Expr| found = found.take().or_else(|| namespace_in(whole)));
     found
 }
 

@@ -1,21 +1,15 @@
-//! One closure per typed expression, one function per type of result: truths, whole numbers, floats, and values for
-//! everything else. Each agrees with the reference evaluator's rule for the same kind.
+//! One closure per typed expression, one function per type of result: conditions, whole numbers, floats,
+//! and values for everything else, whose closures are in `values.rs` and `loops.rs`.
+//!
+//! The reference evaluator (`eval`) defines the meaning. Nothing here calls it: a property test compares the
+//! two implementations.
 
-use super::{Env, Lowering};
-use crate::lang::codegen::groups;
-use crate::lang::eval::getters;
-use crate::lang::eval::interpret::{
-    arithmetic, compare, extreme, is_amount, items, negate, root_value, sum, widen,
-};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind, SlotId};
-use crate::lang::types::Type;
-use crate::lang::types::arithmetic;
-use crate::lang::types::convert;
+use super::{Env, Lowering, operators};
+use crate::lang::analysis::shape::{self, Part};
+use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
 use crate::lang::types::value::Value;
+use crate::lang::types::{Type, arithmetic, convert};
 use crate::model::{Resource, Symbol};
-use std::cmp::Ordering;
-use std::sync::Arc;
 
 /// Computes a truth.
 pub type BoolFn = Box<dyn Fn(&mut Env<'_, '_>) -> bool + Send + Sync>;

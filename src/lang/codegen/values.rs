@@ -7,7 +7,7 @@ use crate::lang::analysis::shape;
 use crate::lang::eval::getters;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Root};
 use crate::lang::types::value::Value;
-use crate::lang::types::{Type, convert};
+use crate::lang::types::convert;
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -171,7 +171,7 @@ impl Plugin for PolicyPlugin {
             .map(GroupId)
             .filter(|group| can_be_indexed(policy, *group))
             .map(|group| {
-                let index: Box<dyn Index> = Box::new(GroupIndex::new(policy.clone(), group));
+                let index: Box<dyn Index> = Box::new(GroupIndex::new(policy, group));
                 (index_key(policy, group), index)
             })
             .collect();
