@@ -400,7 +400,8 @@ fn lint_prints_for_other_programs() {
     assert_eq!(as_json("rdjson")["diagnostics"][0]["suggestions"][0]["text"], "\"true\"");
     let github = bayplan(&["lint", text(&broken), "-o", "github"]);
     assert!(
-        github.out.starts_with("::error file=") && github.out.contains("line=2,title=BP0103"),
+        github.out.starts_with("::error file=")
+            && github.out.contains("line=2,col=53,endLine=2,endColumn=57,title=BP0103"),
         "{}",
         github.out
     );

@@ -22,6 +22,9 @@ mod values;
 mod scheduling;
 mod cases;
 mod cli;
+mod codes;
+mod escapes;
+
 mod docs;
 mod explain;
 mod what_helps;

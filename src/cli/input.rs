@@ -1,12 +1,12 @@
 //! How every command finds its input: policy files and folders, ConfigMaps that hold policies, cluster files.
 //! A path that cannot be read is an error that names it; what is wrong inside is a diagnostic with a place.
 
-use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
+use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::lang::analysis::cost::Size;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::policy_files;
 use anyhow::Context;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Policies {
     pub in_service: Vec<Arc<CompiledPolicy>>,
     /// The size of the cluster that they are compiled for.
     pub size: Size,
+    /// What is left out of folders.
+    pub exclude: Vec<Glob>,
 }
 
 impl Policies {
@@ -36,14 +38,19 @@ impl Policies {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Reads `*.bay` files, YAML or JSON files with ConfigMaps, folders of both.
+    /// Reads `*.bay` files, YAML or JSON files with ConfigMaps, folders of both. What cannot be read is a
+    /// diagnostic; an error only when nothing at a path holds policies.
     pub fn read(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         for path in paths {
-            let mut files = Vec::new();
-            policy_files(path, &mut files)?;
+            let mut walk = Walk::new(path, &self.exclude);
+            walk.visit(path);
+            let Walk { files, unreadable, .. } = walk;
             let before = self.texts.len() + self.diagnostics.len();
+            for (folder, why) in unreadable {
+                self.unreadable(&folder, &why);
+            }
             for file in &files {
-                self.read_file(file)?;
+                self.read_file(file, file == path);
             }
             if self.texts.len() + self.diagnostics.len() == before {
                 let path = path.display();
@@ -55,20 +62,34 @@ impl Policies {
         Ok(())
     }
 
-    fn read_file(&mut self, file: &Path) -> anyhow::Result<()> {
-        let id = self.add(file)?;
+    fn read_file(&mut self, file: &Path, named: bool) {
+        let id = match regular(file, named).and_then(|()| self.add(file)) {
+            Ok(id) => id,
+            Err(error) => return self.unreadable(file, &format!("{error:#}")),
+        };
         if self.diagnostics.iter().any(|said| said.span.source == id) {
-            return Ok(());
+            return;
         }
         if file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json") {
             self.config_maps(id);
         } else {
             self.texts.push(id);
         }
-        Ok(())
     }
 
-    /// Adds the text of a file; bytes that are no UTF-8 are a diagnostic.
+    /// Says of a file or a folder that it cannot be read.
+    fn unreadable(&mut self, path: &Path, why: &str) {
+        let id = self.sources.add(path.display().to_string(), "");
+        let span = Span::new(id, 0, 0);
+        self.diagnostics.push(Diagnostic::new(&codes::UNREADABLE, span, why));
+    }
+
+    /// Whether a file or a folder could not be read, so that what is said is not complete.
+    pub fn is_incomplete(&self) -> bool {
+        self.diagnostics.iter().any(|said| said.code == &codes::UNREADABLE)
+    }
+
+    /// Adds the text of a file; bytes that are not UTF-8 are a diagnostic.
     pub fn add(&mut self, file: &Path) -> anyhow::Result<SourceId> {
         let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
         if let Some(known) = self.sources.iter().find(|source| source.name() == name) {
@@ -135,22 +156,89 @@ pub fn policies(paths: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
     Ok(read)
 }
 
-/// The policy files at a path: itself, or what a folder holds, in the order of the names.
-fn policy_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
+/// Looks for policy files at a path: the path itself, or what a folder holds, in the order of the names.
+/// A folder that is reached twice, as through a link to a folder above it, is read once.
+struct Walk<'a> {
+    root: &'a Path,
+    exclude: &'a [Glob],
+    seen: FxHashSet<PathBuf>,
+    files: Vec<PathBuf>,
+    unreadable: Vec<(PathBuf, String)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Path, exclude: &'a [Glob]) -> Self {
+        Walk { root, exclude, seen: FxHashSet::default(), files: Vec::new(), unreadable: Vec::new() }
     }
-    for entry in folder(path)? {
-        if entry.is_dir() {
-            if !is_hidden(&entry) {
-                policy_files(&entry, files)?;
+
+    fn visit(&mut self, path: &Path) {
+        if !path.is_dir() {
+            self.files.push(path.to_owned());
+            return;
+        }
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if !self.seen.insert(real) {
+            return;
+        }
+        let entries = match folder(path) {
+            Ok(entries) => entries,
+            Err(error) => return self.unreadable.push((path.to_owned(), format!("{error:#}"))),
+        };
+        for entry in entries {
+            let relative = entry.strip_prefix(self.root).unwrap_or(&entry);
+            if is_hidden(&entry) || self.exclude.iter().any(|glob| glob.takes(relative)) {
+                continue;
             }
-        } else if is_policy_file(&entry) {
-            files.push(entry);
+            if entry.is_dir() {
+                self.visit(&entry);
+            } else if is_policy_file(&entry) {
+                self.files.push(entry);
+            }
         }
     }
-    Ok(())
+}
+
+/// A pattern of paths: `*` stands for any letters of a name, `**` for any folders, `?` for one letter. A
+/// pattern without `/` is compared with the name of the file or folder, wherever it is.
+#[derive(Clone, Debug)]
+pub struct Glob {
+    pattern: regex::Regex,
+    whole_path: bool,
+}
+
+impl std::str::FromStr for Glob {
+    type Err = regex::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim_end_matches('/');
+        let escaped = regex::escape(text.strip_prefix("./").unwrap_or(text));
+        let pattern = escaped
+            .replace("\\*\\*/", "(?:.*/)?")
+            .replace("\\*\\*", ".*")
+            .replace("\\*", "[^/]*")
+            .replace("\\?", "[^/]");
+        let whole_path = text.trim_start_matches("./").contains('/');
+        Ok(Glob { pattern: regex::Regex::new(&format!("^(?:{pattern})$"))?, whole_path })
+    }
+}
+
+impl Glob {
+    fn takes(&self, path: &Path) -> bool {
+        let name = if self.whole_path { path.as_os_str() } else { path.file_name().unwrap_or_default() };
+        self.pattern.is_match(&name.to_string_lossy())
+    }
+}
+
+/// Refuses what would make us wait or read without end: pipes, devices and sockets that a folder holds,
+/// devices and sockets even when they are named. A missing file is left to the reader.
+fn regular(path: &Path, named: bool) -> anyhow::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(kind) = std::fs::metadata(path).map(|found| found.file_type()) else { return Ok(()) };
+    let pipe = kind.is_fifo();
+    if path == Path::new("-") || kind.is_file() || kind.is_dir() || pipe && named {
+        return Ok(());
+    }
+    anyhow::bail!("cannot read {}: not a regular file", path.display())
 }
 
 fn is_policy_file(path: &Path) -> bool {
@@ -160,13 +248,13 @@ fn is_policy_file(path: &Path) -> bool {
         && (name.ends_with(policy_files::ENDING) || yaml && !is_test_file(path) && mentions_policies(path))
 }
 
-/// Whether a YAML file in a folder may hold a ConfigMap with policies; the others are none of our business.
+/// Whether a YAML file in a folder may hold a ConfigMap with policies; other YAML files are not ours.
 fn mentions_policies(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| {
-        let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
-        holds(policy_files::LABEL.as_bytes())
-            || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
-    })
+    path.is_file()
+        && std::fs::read(path).is_ok_and(|bytes| {
+            let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+            holds(policy_files::LABEL.as_bytes()) || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
+        })
 }
 
 /// Whether the path is a file of policy tests.
@@ -177,8 +265,20 @@ pub fn is_test_file(path: &Path) -> bool {
 
 /// The files of policy tests at a path.
 pub fn test_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    test_files_once(path, files, &mut FxHashSet::default())
+}
+
+/// Visits each real folder once.
+fn test_files_once(
+    path: &Path,
+    files: &mut Vec<PathBuf>,
+    seen: &mut FxHashSet<PathBuf>,
+) -> anyhow::Result<()> {
     if !path.is_dir() {
         files.push(path.to_owned());
+        return Ok(());
+    }
+    if !seen.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())) {
         return Ok(());
     }
     for entry in folder(path)? {
@@ -186,7 +286,7 @@ pub fn test_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
             continue;
         }
         if entry.is_dir() {
-            test_files(&entry, files)?;
+            test_files_once(&entry, files, seen)?;
         } else if is_test_file(&entry) {
             files.push(entry);
         }

@@ -1,39 +1,44 @@
 //! `bayplan lint`: parses, checks and lints policies, and says everything that is wrong with them.
 
-use super::input::Policies;
+use super::input::{Glob, Policies};
 use super::setup::quoted;
-use super::{ExitStatus, Output, Style, input, setup};
-use crate::diag::{Severity, Tally, codes, draw, fix, formats, json};
+use super::{ExitStatus, Output, Style, setup};
+use crate::diag::{Severity, Source, Tally, codes, draw, fix, formats, json};
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Checks policies: all mistakes, each on its line, with a way out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  bayplan lint policies/                     files, and ConfigMaps in YAML files
+  bayplan lint                               all policies below this folder
+  bayplan lint policies/ --exclude charts    files, and ConfigMaps in YAML files
   bayplan lint policies/ --fix               writes the fixes that are certain
   bayplan lint gpu.bay --format sarif        for programs
   bayplan lint --explain BP0104              more about one kind of mistake")]
 pub struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both; `-` is stdin.
-    #[arg(required_unless_present = "explain")]
+    #[arg(default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// How to print: `human`, `json`, `sarif`, `github`, `junit` or `rdjson`.
     #[arg(long, short = 'o', visible_alias = "output", hide_possible_values = true, default_value = "human",
         value_parser = ["human", "text", "json", "sarif", "github", "junit", "rdjson"])]
     format: String,
-    /// Writes the fixes that are certain into the files, and prints what is left.
+    /// Write the fixes that are certain into the files, and print what is left.
     #[arg(long)]
     fix: bool,
-    /// Findings that count as errors: `warnings`.
-    #[arg(long, value_parser = ["warnings"])]
+    /// Findings that count as errors: `warnings`, or `notes` for both.
+    #[arg(long, value_name = "WHAT", value_parser = ["warnings", "notes"], hide_possible_values = true)]
     deny: Vec<String>,
+    /// Files and folders to leave out of folders, as in `charts` or `old/*.yaml`.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<Glob>,
     #[command(flatten)]
     declared: setup::Declared,
-    /// Explains one code (`BP0104`) or its name (`mixed-units`).
+    /// Explain a code (`BP0104`) or a name of one (`mixed-units`).
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     explain: Option<String>,
-    /// Prints all findings; without it 20 are drawn and the rest is counted.
+    /// Print all findings; without it 20 are drawn and the rest is counted.
     #[arg(long)]
     all: bool,
 }
@@ -46,23 +51,27 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(wanted) = &args.explain {
         return explain(wanted, out);
     }
-    let mut read = input::policies(&args.paths, args.declared.size())?;
+    let mut read = policies(args)?;
     let mut fixed = 0;
     if args.fix {
-        fixed = write_fixes(&read, args)?;
-        if fixed > 0 {
-            read = input::policies(&args.paths, args.declared.size())?;
-        }
+        (fixed, read) = write_fixes(read, args)?;
     }
-    if args.deny.iter().any(|what| what == "warnings") {
-        for diagnostic in &mut read.diagnostics {
-            if diagnostic.severity == Severity::Warning {
-                diagnostic.severity = Severity::Error;
-            }
+    if read.files == 0
+        && let Some(unreadable) = read.diagnostics.first()
+    {
+        anyhow::bail!("{}", unreadable.message);
+    }
+    for diagnostic in &mut read.diagnostics {
+        let denied = args.deny.iter().any(|what| match diagnostic.severity {
+            Severity::Error => false,
+            Severity::Warning => true,
+            Severity::Note => what == "notes",
+        });
+        if denied {
+            diagnostic.severity = Severity::Error;
         }
     }
     let tally = Tally::of(&read.diagnostics);
-    let status = if tally.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success };
     let (sources, said) = (&read.sources, &read.diagnostics);
     match args.format.as_str() {
         "json" => out.json(&json::report(sources, said, read.files))?,
@@ -74,7 +83,22 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
         _ => human(args, &read, fixed, tally, out)?,
     }
-    Ok(status)
+    Ok(match tally.errors {
+        _ if read.is_incomplete() => ExitStatus::Failure,
+        0 => ExitStatus::Success,
+        _ => ExitStatus::Findings,
+    })
+}
+
+/// Reads and checks what was named, and takes out fixes that do not compile.
+fn policies(args: &Args) -> anyhow::Result<Policies> {
+    let size = args.declared.size();
+    let mut read = Policies { size, exclude: args.exclude.clone(), ..Policies::default() };
+    read.read(&args.paths)?;
+    read.compile();
+    let compile = |source: &Source| crate::lang::compile_for(source, size, &|_| Vec::new()).1;
+    fix::verify(&read.sources, &mut read.diagnostics, &read.texts, &compile);
+    Ok(read)
 }
 
 /// `2 errors in 1 file`
@@ -117,7 +141,7 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
         out.draw(&draw::human(&read.sources, &read.diagnostics, look))?;
         writeln!(out.stdout())?;
     }
-    let can_be = fix::apply(&read.sources, &read.diagnostics).applied;
+    let can_be = fix::apply(&read.sources, &read.diagnostics).possible();
     if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {
         let paths: Vec<String> = args.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
         let command = out.paint(Style::Strong, &format!("bayplan lint --fix {}", paths.join(" ")));
@@ -134,47 +158,56 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     Ok(())
 }
 
-/// Writes fixes into the files until none is left that can be applied, and says how many. A fix may uncover a mistake
-/// that has one, too; each round makes at least one mistake fewer or is the last.
-fn write_fixes(first: &Policies, args: &Args) -> anyhow::Result<usize> {
+/// Writes fixes into the files until nothing more can be fixed, and says how many it wrote. A fix may
+/// uncover a mistake that has one, too.
+fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)> {
     if args.paths.iter().any(|path| path == Path::new("-")) {
         anyhow::bail!("stdin cannot be fixed in place: name files");
     }
     let mut fixed = 0;
-    let mut left = first.diagnostics.len();
-    let mut again;
     let mut read = first;
-    for _ in 0..ROUNDS {
+    // Two fixes that undo each other must not go on for ever: a text that was there before ends it.
+    let mut seen = BTreeSet::new();
+    loop {
         let round = fix::apply(&read.sources, &read.diagnostics);
-        if round.applied == 0 {
-            break;
+        let texts: Vec<String> = round.files.values().cloned().collect();
+        if round.applied == 0 || !seen.insert(texts) {
+            return Ok((fixed, read));
         }
         for (id, text) in &round.files {
             let Some(source) = read.sources.get(*id) else { continue };
             std::fs::write(source.name(), text).with_context(|| format!("cannot write {}", source.name()))?;
         }
         fixed += round.applied;
-        again = input::policies(&args.paths, args.declared.size())?;
-        read = &again;
-        if read.diagnostics.len() >= left {
-            break;
-        }
-        left = read.diagnostics.len();
+        read = policies(args)?;
     }
-    Ok(fixed)
 }
 
-/// How often fixes are looked for again after some were written.
-const ROUNDS: usize = 10;
-
+/// Prints what a code means, with its examples.
 fn explain(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(code) = codes::find(wanted) else {
-        let known: Vec<&str> = codes::CODES.iter().flat_map(|code| [code.id, code.slug]).collect();
-        let near = crate::diag::suggest::nearest(wanted, known.iter().copied());
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = codes::near(wanted);
+        let hint = match near.as_slice() {
+            [] => "; the codes begin with BP0, as in BP0104".to_owned(),
+            near => format!("; did you mean {}?", near.join(" or ")),
+        };
         anyhow::bail!("no diagnostic has the code or name `{wanted}`{hint}");
     };
     let head = out.paint(Style::Strong, &format!("{} {}", code.id, code.slug));
-    writeln!(out.stdout(), "{head} ({}): {}\n\n{}", code.severity.word(), code.title, code.explanation)?;
+    writeln!(out.stdout(), "{head} ({}): {}", code.severity.word(), code.title)?;
+    let explanation = out.wrap(code.explanation);
+    writeln!(out.stdout(), "\n{explanation}")?;
+    for (word, text) in [("Wrong", code.bad), ("Right", code.good)] {
+        let head = out.paint(Style::Dim, &format!("{word}:"));
+        writeln!(out.stdout(), "\n{head}")?;
+        for line in text.trim_end().lines() {
+            writeln!(out.stdout(), "{}", format!("  {line}").trim_end())?;
+        }
+    }
+    if code.can_be_allowed() {
+        let comment = format!("// bayplan: allow({}) because …", code.slug);
+        writeln!(out.stdout(), "\nTo keep it, write above the statement: {comment}")?;
+    }
+    writeln!(out.stdout(), "\nMore: {}", code.url())?;
     Ok(ExitStatus::Success)
 }

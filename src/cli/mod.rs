@@ -176,20 +176,19 @@ fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Exit
         let _ = writeln!(out.stderr(), "error: {refusal}");
         return ExitStatus::Failure;
     }
-    // The text repeats arguments; with its colours it is printed only if these are harmless.
-    let text = error.render();
-    let harmless = |text: &std::ffi::OsString| !text.to_string_lossy().contains(escape::is_unsafe);
-    let harmless = arguments.iter().all(harmless);
+    // The text repeats arguments: each of its lines is ours once these are escaped in it.
+    let rendered = error.render();
+    let harmless = |text: &str| without_hostile(text, arguments);
     if error.use_stderr() {
-        let _ = match out.stderr_colour && harmless {
-            true => out.trusted_on_stderr(text.ansi().to_string().as_bytes()),
-            false => write!(out.stderr(), "{text}"),
+        let _ = match out.stderr_colour {
+            true => out.trusted_on_stderr(harmless(&rendered.ansi().to_string()).as_bytes()),
+            false => write!(out.stderr(), "{}", harmless(&rendered.to_string())),
         };
         return ExitStatus::Failure;
     }
-    let _ = match out.colour && harmless {
-        true => out.trusted(text.ansi().to_string().as_bytes()),
-        false => write!(out.stdout(), "{text}"),
+    let _ = match out.colour {
+        true => out.trusted(harmless(&rendered.ansi().to_string()).as_bytes()),
+        false => write!(out.stdout(), "{}", harmless(&rendered.to_string())),
     };
     match out.finish() {
         Ok(()) => ExitStatus::Success,
@@ -198,6 +197,21 @@ fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Exit
             ExitStatus::Failure
         }
     }
+}
+
+/// A text in which clap repeats arguments, with what must not be printed of them escaped.
+fn without_hostile(text: &str, arguments: &[std::ffi::OsString]) -> String {
+    let mut text = text.to_owned();
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        let value = argument.split_once('=').map_or("", |(_, value)| value);
+        for part in [argument.as_ref(), value] {
+            if part.contains(escape::is_unsafe) {
+                text = text.replace(part, &escape::line(part));
+            }
+        }
+    }
+    text
 }
 
 /// Prints the message of a panic, which may hold what somebody else wrote, as every other text.

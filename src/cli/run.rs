@@ -1,6 +1,7 @@
 //! `bayplan run`: the scheduler. Turns kube-scheduler's flags and configuration into the options of
 //! `cluster::run`, and its end into an exit status.
 
+use super::output::Lines;
 use super::{ExitStatus, setup};
 use crate::cluster::client::Target;
 use crate::cluster::policies::Policy;
@@ -102,7 +103,7 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     let (config, found) = config::read(text);
     said.extend(found);
     if said.iter().any(Diagnostic::is_error) {
-        bail!("the configuration cannot be used\n{}", drawn(&sources, &said));
+        bail!(Lines(format!("the configuration cannot be used\n{}", drawn(&sources, &said))));
     }
     Ok(Configured { config, sources, source, features })
 }
@@ -248,7 +249,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     left_alone.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
     // Without policies the profiles show mistakes of the configuration, which end the program now.
     if let Err(said) = profiles(&[], &configured, &left_alone) {
-        bail!("the configuration cannot be used\n{said}");
+        bail!(Lines(format!("the configuration cannot be used\n{said}")));
     }
     let logged = std::sync::Once::new();
     Ok(cluster_run::Options {

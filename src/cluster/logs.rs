@@ -1,6 +1,7 @@
 //! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the
 //! level.
 
+use crate::diag::escape;
 use std::fmt::{Debug, Write};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -41,10 +42,15 @@ pub fn filter(verbosity: u8) -> String {
 /// Starts logging to standard error. Does nothing if a logger is set already. `modules` raise the
 /// level of single files.
 pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer();
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
-        Format::Text => lines.event_format(Klog { pid: std::process::id() }).boxed(),
-        Format::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+        Format::Text => {
+            lines.with_writer(std::io::stderr).event_format(Klog { pid: std::process::id() }).boxed()
+        }
+        Format::Json => {
+            let lines = lines.with_writer(|| JsonLines(std::io::stderr()));
+            lines.json().flatten_event(true).with_current_span(false).boxed()
+        }
     };
     let usual = EnvFilter::new(filter(verbosity));
     let lines = match modules.is_empty() {
@@ -55,6 +61,21 @@ pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
         }
     };
     let _ = tracing_subscriber::registry().with(lines).try_init();
+}
+
+/// Writes JSON with JSON's escapes for what must not reach a terminal as it is.
+struct JsonLines<W>(W);
+
+impl<W: std::io::Write> std::io::Write for JsonLines<W> {
+    /// Takes a whole line, as the subscriber writes it.
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(escape::json(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// A log level for source files whose names match a pattern.
@@ -144,6 +165,7 @@ where
     ) -> std::fmt::Result {
         let mut fields = Fields::default();
         event.record(&mut fields);
+        let said = format!("{:?}{}", fields.message, fields.rest);
         let meta = event.metadata();
         let letter = match *meta.level() {
             Level::ERROR => 'E',
@@ -153,7 +175,7 @@ where
         let now = jiff::Timestamp::now().strftime("%m%d %H:%M:%S%.6f");
         let file = meta.file().unwrap_or("?").rsplit('/').next().unwrap_or("?");
         let line = meta.line().unwrap_or(0);
-        writeln!(out, "{letter}{now} {:>7} {file}:{line}] {:?}{}", self.pid, fields.message, fields.rest)
+        writeln!(out, "{letter}{now} {:>7} {file}:{line}] {}", self.pid, escape::line(&said))
     }
 }
 
@@ -172,6 +194,31 @@ mod tests {
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_escaped() {
+        const HOSTILE: &str = "\u{1b}[2J\u{202e}\u{7f}\u{9b}\u{2028}x\ny";
+        let hostile = |c: char| crate::diag::escape::is_unsafe(c) && c != '\n';
+        for json in [false, true] {
+            let buffer = Buffer::default();
+            let writer = buffer.clone();
+            let lines = tracing_subscriber::fmt();
+            let log = || tracing::warn!(pod = HOSTILE, why = %HOSTILE, "{HOSTILE}");
+            if json {
+                let lines = lines.json().with_writer(move || JsonLines(writer.clone())).finish();
+                tracing::subscriber::with_default(lines, log);
+            } else {
+                let lines = lines.event_format(Klog { pid: 7 }).with_writer(move || writer.clone()).finish();
+                tracing::subscriber::with_default(lines, log);
+            }
+            let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+            assert!(!text.contains(hostile) && text.lines().count() == 1, "{text:?}");
+            if json {
+                let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(line["fields"]["pod"], HOSTILE);
+            }
         }
     }
 

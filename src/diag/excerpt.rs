@@ -85,10 +85,10 @@ impl Excerpt {
         let mut places = Vec::new();
         for (at, c) in line.get(from..to).unwrap_or("").char_indices() {
             places.push((from + at, self.text.len()));
-            if escape::is_unsafe(c) && c != '\t' {
-                escape::push(&mut self.text, c);
-            } else {
-                self.text.push(c);
+            match c {
+                '\t' => self.text.push_str("    "),
+                c if escape::is_unsafe(c) => escape::push(&mut self.text, c),
+                c => self.text.push(c),
             }
         }
         let last = self.text.len();

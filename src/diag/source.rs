@@ -245,8 +245,8 @@ impl SourceMap {
         self.push(name.into(), text.into(), None, None)
     }
 
-    /// A file's bytes, without a byte order mark. What is no UTF-8 is replaced, and said as a
-    /// diagnostic at its first byte.
+    /// A file's bytes, without a byte order mark. Bytes that are not UTF-8 are replaced, and the
+    /// first one gets a diagnostic.
     pub fn add_bytes(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -261,8 +261,8 @@ impl SourceMap {
                 let at = error.utf8_error().valid_up_to();
                 let id = self.add(name, String::from_utf8_lossy(error.as_bytes()).into_owned());
                 let span = Span::new(id, at, at + '\u{fffd}'.len_utf8());
-                let diagnostic = Diagnostic::new(&codes::NOT_UTF8, span, "the file is no UTF-8 text")
-                    .with_label("this byte begins no letter")
+                let diagnostic = Diagnostic::new(&codes::NOT_UTF8, span, "the file is not valid UTF-8")
+                    .with_label("this byte begins no character")
                     .with_help("save the file as UTF-8");
                 (id, Some(diagnostic))
             }

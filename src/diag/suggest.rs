@@ -37,6 +37,21 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, name)| name)
 }
 
+/// The candidates that are as near as the nearest one may be, the nearest first, at most `most`.
+pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let lower = word.to_lowercase();
+    let far = (lower.chars().count() / 3).max(1);
+    let mut found: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= 100 && word.len() <= 100)
+        .map(|candidate| (strsim::osa_distance(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= far)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(most).map(|(_, name)| name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

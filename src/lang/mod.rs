@@ -55,6 +55,7 @@ pub fn compile_for(
         lint::shadowed(policy, &mut diagnostics);
         !diagnostics.iter().skip(before).any(|said| said.code == &codes::VALUE_TOO_LARGE)
     });
+    lint::text_direction(source, &mut diagnostics);
     lint::lint(&file, &mut diagnostics);
     let costly = |policy: &Policy, said: &Diagnostic| {
         said.code == &codes::TOO_COSTLY && policy.span.contains(said.span)

@@ -224,7 +224,7 @@ impl Said<'_> {
 
     /// What became of the pod.
     fn standing(&self, out: &Output) -> String {
-        let pod = self.found.pod.full_name();
+        let pod = out.part(&self.found.pod.full_name());
         let Some(report) = self.found.report else { return text::verdict(self.explanation(), out) };
         match &standing(report) {
             Standing::Bound(node) => {
@@ -233,34 +233,42 @@ impl Said<'_> {
                     .last()
                     .map(|record| why::why(record, &self.args.how))
                     .unwrap_or_default();
-                format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
+                format!(
+                    "{pod} is {} on {}.",
+                    out.paint(Style::Good, "placed"),
+                    out.part(&format!("{node}, {why}"))
+                )
             }
             Standing::Gated { by } => {
                 format!(
                     "{pod} is {} by {by}: {}",
                     out.paint(Style::Warn, "kept out of the queue"),
-                    self.gate()
+                    out.part(&self.gate())
                 )
             }
             Standing::AtPermit { node, plugins } => {
                 let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
                 let waits = out.paint(Style::Warn, "waits");
-                format!("{pod} has {node} and {waits} there for {}.", plugins.join(", "))
+                format!("{pod} has {} and {waits} there for {}.", out.part(node), plugins.join(", "))
             }
             Standing::Failing { message } => {
+                let message = out.part(message);
                 format!("{pod} cannot be tried: {} {message}", out.paint(Style::Bad, "error:"))
             }
             Standing::Waiting { message } if !self.explanation().fits.is_empty() => {
                 let waits = out.paint(Style::Warn, "waits");
                 let (fits, all) = (count(self.explanation().fits.len()), count(self.explanation().nodes));
                 let had = report.waited.as_ref().map_or_else(String::new, |waited| {
-                    format!("; it had {} and waited there for {}", waited.node, {
+                    format!("; it had {} and waited there for {}", out.part(&waited.node), {
                         let plugins: Vec<&str> =
                             waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
                         plugins.join(", ")
                     })
                 });
-                format!("{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}", why::reasons(message))
+                format!(
+                    "{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}",
+                    out.part(why::reasons(message))
+                )
             }
             _ => text::verdict(self.explanation(), out),
         }
@@ -292,7 +300,7 @@ impl Said<'_> {
         match self.left_alone_by() {
             Some((why, policies)) => {
                 let head = out.paint(Style::Dim, "left alone:");
-                format!("\n  {head} {why}   by {}\n", policies.join(", "))
+                format!("\n  {head} {}   by {}\n", out.part(&why), policies.join(", "))
             }
             None => String::new(),
         }

@@ -88,7 +88,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     let mut rules: Vec<&str> = explained.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
     let of = asked.rules().max(rules.len());
-    let pod = &asked.explanation.pod;
+    let (pod, name) = (out.part(&asked.explanation.pod), out.part(name));
     let mut text = if rules.is_empty() {
         format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it pass"))
     } else {
@@ -109,7 +109,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
             .collect();
         if told.is_empty() {
             for refusal in of_rule {
-                let _ = writeln!(text, "    {}", values(refusal));
+                let _ = writeln!(text, "    {}", out.part(&values(refusal)));
             }
         }
         for account in told {
@@ -130,7 +130,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
         (false, others) => format!("The other {others} let it pass. "),
     };
     if !(passed.is_empty() && room.is_empty()) {
-        let _ = writeln!(text, "\n  {passed}{room}");
+        let _ = writeln!(text, "\n  {}", out.part(&format!("{passed}{room}")));
     }
     Some(text)
 }
@@ -142,10 +142,10 @@ fn account_text(asked: &Asked, account: &Account, out: &Output, text: &mut Strin
         }
     }
     if account.refuses {
-        let _ = writeln!(text, "    {}", account.reason);
+        let _ = writeln!(text, "    {}", out.part(&account.reason));
     }
     for (name, value) in &account.details {
-        let _ = writeln!(text, "    {name}: {value}");
+        let _ = writeln!(text, "    {}", out.part(&format!("{name}: {value}")));
     }
     if !account.reached {
         let _ = writeln!(text, "    not reached: a statement before it refuses");

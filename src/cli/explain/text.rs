@@ -11,7 +11,7 @@ const LINES: usize = 7;
 
 /// The verdict in one line, with numbers that add up.
 pub fn verdict(explanation: &Explanation, out: &Output) -> String {
-    let pod = &explanation.pod;
+    let pod = out.part(&explanation.pod);
     let nodes = count(explanation.nodes);
     if let Some(node) = &explanation.node {
         let others = explanation.fits.len() - usize::from(explanation.fits.contains(node));
@@ -29,7 +29,7 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
     if let Some((plugin, reason)) = &explanation.refused_before_nodes {
         let by =
             if plugin.is_empty() { String::new() } else { format!(" by {}", out.paint(Style::Name, plugin)) };
-        return format!("{pod} {waits}: refused{by} before any node is asked: {reason}");
+        return format!("{pod} {waits}: refused{by} before any node is asked: {}", out.part(reason));
     }
     match (explanation.nodes, explanation.fits.len()) {
         (0, _) => format!("{pod} {waits}: there are no nodes."),
@@ -37,7 +37,7 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
         (_, 1) => format!(
             "{pod} {}: 1 of {nodes} nodes fits, {}.",
             out.paint(Style::Good, "can be placed"),
-            explanation.fits[0]
+            out.part(&explanation.fits[0])
         ),
         (_, fits) => format!(
             "{pod} {}: {} of {nodes} nodes fit.",
@@ -62,7 +62,8 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     if all {
         let _ = write!(text, "\n{}", nearest(explanation, out));
         if !explanation.message.is_empty() {
-            let _ = write!(text, "\n  {}  {}\n", out.paint(Style::Dim, "Event "), explanation.message);
+            let _ =
+                write!(text, "\n  {}  {}\n", out.paint(Style::Dim, "Event "), out.part(&explanation.message));
         }
         let steps: Vec<String> =
             explanation.funnel.iter().map(|(rule, left)| format!("{} after {rule}", count(*left))).collect();

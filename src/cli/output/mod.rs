@@ -147,6 +147,13 @@ impl Output {
         format!("{}{text}{}", screen::mark(style as usize), screen::mark(0))
     }
 
+    /// `text` as a part of a line, without a style: line ends in it are escaped. Everything that an object
+    /// or a file holds goes through here, through [`Output::paint`] or into a cell of a [`Table`] before it
+    /// stands between line ends of ours.
+    pub fn part(&self, text: &str) -> String {
+        self.paint(Style::Plain, text)
+    }
+
     /// A JSON document on stdout, with JSON's own escapes for what must not be printed.
     pub fn json(&mut self, value: &serde_json::Value) -> std::io::Result<()> {
         self.stdout.write_raw(json(value).as_bytes())
@@ -172,6 +179,15 @@ impl Output {
         self.stderr.write_raw(text)
     }
 
+    /// A text in lines that fit the terminal, or of 100 columns in a pipe.
+    pub fn wrap(&self, text: &str) -> String {
+        let options = textwrap::Options::new(self.width.unwrap_or(100).min(100))
+            .break_words(false)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        textwrap::fill(text, options)
+    }
+
     /// How diagnostics are drawn on stdout.
     pub fn look(&self, limit: Option<usize>) -> Look {
         let (colour, unicode, links) = (self.colour, self.unicode, self.links.0);
@@ -187,7 +203,9 @@ impl Output {
     /// An error of the command itself, with its causes, on stderr.
     pub fn error(&mut self, error: &anyhow::Error) {
         let _ = self.stdout.flush();
-        let _ = writeln!(self.stderr, "error: {error:#}");
+        let text = format!("{error:#}");
+        let text = if error.is::<Lines>() { text } else { escape::line(&text).into_owned() };
+        let _ = writeln!(self.stderr, "error: {text}");
     }
 
     /// Writes out what is held back. An error when any of the data could not be written; not when the
@@ -196,6 +214,12 @@ impl Output {
         self.stdout.finish()
     }
 }
+
+/// An error of several lines that are our own, such as drawn diagnostics. All other errors are printed as
+/// one line, so that no name in them can forge another.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Lines(pub String);
 
 impl Drop for Output {
     fn drop(&mut self) {

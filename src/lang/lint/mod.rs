@@ -10,19 +10,20 @@ mod shadow;
 pub use rules::LINTS;
 pub use shadow::check as shadowed;
 
-use crate::diag::{Code, Diagnostic, Severity, codes};
+use crate::diag::{Code, Diagnostic, Severity, Source, codes};
 use crate::lang::syntax::ast::File;
 
 /// A lint. What it means and why are in its row of the table of codes.
 pub struct Lint {
     /// Its code, with slug, severity and explanation.
     pub code: &'static Code,
-    /// A text for which it speaks.
-    pub bad: &'static str,
-    /// The same as it should be: it is silent.
-    pub good: &'static str,
     /// What it looks for in the tree; none for those that `lang::check` finds.
     pub check: Option<fn(&File, &mut Vec<Diagnostic>)>,
+}
+
+/// Runs the lint that looks at the text itself.
+pub fn text_direction(source: &Source, diagnostics: &mut Vec<Diagnostic>) {
+    rules::text_direction::check(source, diagnostics);
 }
 
 /// Runs the lints that look at the tree alone, and takes out what comments allow.
@@ -84,10 +85,10 @@ mod tests {
     #[test]
     fn every_lint_speaks_for_its_bad_example_and_not_for_its_good_one() {
         for lint in LINTS {
-            let bad = said(lint.bad);
+            let bad = said(lint.code.bad);
             assert!(bad.iter().any(|d| d.code == lint.code), "{} is silent: {bad:?}", lint.code.slug);
             assert!(!bad.iter().any(Diagnostic::is_error), "{}: {bad:?}", lint.code.slug);
-            let good = said(lint.good);
+            let good = said(lint.code.good);
             assert!(!good.iter().any(|d| d.code == lint.code), "{} speaks: {good:?}", lint.code.slug);
             assert!(!good.iter().any(Diagnostic::is_error), "{}: {good:?}", lint.code.slug);
         }

@@ -4,11 +4,4 @@ use crate::diag::codes;
 use crate::lang::lint::Lint;
 
 /// The row of the table.
-pub static LINT: Lint = Lint {
-    code: &codes::CONSTANT_SCORE,
-    bad: r#"/// A policy.
-policy a { score s { give 50 } }"#,
-    good: r#"/// A policy.
-policy a { score s { give 50 when node.ready } }"#,
-    check: None,
-};
+pub static LINT: Lint = Lint { code: &codes::CONSTANT_SCORE, check: None };

@@ -5,13 +5,7 @@ use crate::lang::lint::Lint;
 use crate::lang::syntax::ast::{File, ItemKind};
 
 /// The row of the table.
-pub static LINT: Lint = Lint {
-    code: &codes::MISSING_DOC,
-    bad: r#"policy a { filter f { require node.ready else "x" } }"#,
-    good: r#"/// A policy.
-policy a { filter f { require node.ready else "x" } }"#,
-    check: Some(check),
-};
+pub static LINT: Lint = Lint { code: &codes::MISSING_DOC, check: Some(check) };
 
 fn check(file: &File, found: &mut Vec<Diagnostic>) {
     for item in &file.items {

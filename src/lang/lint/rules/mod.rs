@@ -21,6 +21,7 @@ mod score_in_zero_to_one;
 mod quadratic_rule;
 mod shadowed_rule;
 mod duplicate_rule;
+pub(super) mod text_direction;
 
 use super::Lint;
 
@@ -47,4 +48,5 @@ pub static LINTS: &[&Lint] = &[
     &quadratic_rule::LINT,
     &shadowed_rule::LINT,
     &duplicate_rule::LINT,
+    &text_direction::LINT,
 ];

@@ -1,0 +1,219 @@
+//! BP05: YAML, ConfigMaps, configurations, cluster files and tests.
+
+codes! {
+    FOLDED_POLICY "BP0501" "folded-policy" Warning
+        "the policy is in a folded YAML scalar"
+        "`>` joins the lines of a text. A `//` comment then swallows what follows it, and a message cannot \
+         name the right line. Write `|`."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: >
+    /// Keeps pods off broken nodes.
+
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+
+    BAD_YAML "BP0502" "bad-yaml" Error
+        "the file is not valid YAML or JSON"
+        "The YAML parser stopped at this place. Nothing of the document is loaded."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+
+    BAD_POLICY_MAP "BP0503" "bad-policy-map" Error
+        "the ConfigMap of policies is malformed"
+        "A ConfigMap with the label `bayplan.dev/policy` holds policy texts under keys that end in `.bay`."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: [policy]
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+
+    UNLABELLED_POLICY_MAP "BP0504" "unlabelled-policy-map" Warning
+        "the ConfigMap holds a policy but lacks the label"
+        "The scheduler reads only ConfigMaps with the label `bayplan.dev/policy`. It ignores this one, \
+         although it has keys that end in `.bay`."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+
+    BAD_CONFIG "BP0505" "bad-config" Error
+        "the scheduler configuration is invalid"
+        "Bayplan reads a `KubeSchedulerConfiguration` as strictly as kube-scheduler: it refuses unknown \
+         fields, values of the wrong type or out of range, and unknown plugins, with upstream's words."
+        in "config.yaml"
+        bad r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 150
+"#
+        good r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 50
+"#
+
+    PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
+        "the configuration gives arguments to a plugin that is not built"
+        "This release does not have the plugin: its arguments are accepted and have no effect. A pod that \
+         needs the plugin (volumes, topology spread, pod affinity, resource claims) waits where the plugin \
+         could refuse it, and says what is not checked. Where the plugin could only score, the pod is \
+         placed. A profile that disables the plugin places all pods."
+        in "config.yaml"
+        bad r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: bayplan
+  pluginConfig:
+  - name: InterPodAffinity
+    args: {hardPodAffinityWeight: 5}
+"#
+        good r#"
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: bayplan
+"#
+
+    BAD_OBJECT "BP0510" "bad-object" Error
+        "the object in the cluster file is invalid"
+        "The object is left out. The message names the field and says what Kubernetes would say of its \
+         value. The place is that of the field, or of the object when a field is missing."
+        in "cluster.yaml"
+        bad r#"
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: many}}
+"#
+        good r#"
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: "4"}}
+"#
+
+    SKIPPED_KINDS "BP0511" "skipped-kinds" Warning
+        "the cluster file holds kinds that are not read"
+        "A dry run reads nodes, pods, namespaces and ConfigMaps with policies. It counts other objects and \
+         leaves them out."
+        in "cluster.yaml"
+        bad r#"
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+"#
+        good r#"
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+"#
+
+    BAD_TEST "BP0512" "bad-test" Error
+        "the policy test is malformed"
+        "A `*.test.yaml` file holds `policies`, `cluster` or `nodes`, and `cases`. Each case has a `name`, a `pod` or \
+         `pods`, and what it expects. Unknown fields are errors, so that a typing mistake cannot make a test \
+         pass. `bayplan help tests` lists the fields."
+        in "healthy.test.yaml"
+        bad r#"
+policies: [healthy.bay]
+cluster: cluster.yaml
+cases:
+- name: a pod is placed
+  pod: {name: web}
+  expects: {node: a}
+"#
+        good r#"
+policies: [healthy.bay]
+cluster: cluster.yaml
+cases:
+- name: a pod is placed
+  pod: {name: web}
+  expect: {node: a}
+"#
+
+    NAMESPACES_MISSING "BP0513" "namespaces-missing" Warning
+        "a policy reads namespaces that the cluster file does not hold"
+        "Without its Namespace object a namespace has no labels and annotations: conditions on them see absent \
+         values, and the policy decides otherwise than in the cluster. Add the namespaces to the cluster file \
+         (`kubectl get nodes,pods,namespaces -A -o json`), or write `namespaces:` in a test file."
+        in ""
+        bad "`kubectl get nodes,pods -A -o json > cluster.json`, and a policy with `ns.labels[\"tier\"]`"
+        good "`kubectl get nodes,pods,namespaces -A -o json > cluster.json`"
+}

@@ -1,0 +1,389 @@
+//! BP04: lints. What is allowed and probably not meant.
+
+codes! {
+    ALWAYS "BP0401" "always" Warning
+        "the condition is always true or always false"
+        "The ranges of its parts leave the condition only one result. The statement then holds for every \
+         pod and node, or for none."
+        bad r#"
+/// Keeps pods off full nodes.
+policy room {
+  filter cpu { require node.free.cpu >= 0 else "node(s) without free CPU" }
+}
+"#
+        good r#"
+/// Keeps pods off full nodes.
+policy room {
+  filter cpu { require node.free.cpu > 0 else "node(s) without free CPU" }
+}
+"#
+
+    CONTRADICTION "BP0402" "contradiction" Warning
+        "the conditions exclude each other"
+        "The conditions before this one leave no value for which it holds."
+        bad r#"
+/// Refuses pods of middle priority.
+policy middle {
+  prefilter { reject "middle priority" when pod.priority > 8 && pod.priority < 4 }
+}
+"#
+        good r#"
+/// Refuses pods of middle priority.
+policy middle {
+  prefilter { reject "middle priority" when pod.priority > 4 && pod.priority < 8 }
+}
+"#
+
+    UNUSED "BP0403" "unused" Warning
+        "nothing uses the declaration"
+        "Remove it, or use it."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  let least = 2cpu
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  let least = 2cpu
+  filter ready { require node.free.cpu > least else "node(s) without 2 free CPUs" }
+}
+"#
+
+    UNREACHABLE_GIVE "BP0404" "unreachable-give" Warning
+        "an earlier `give` always holds"
+        "A score takes the first `give` whose condition holds. A `give` without a condition ends the list."
+        bad r#"
+/// Prefers ready nodes.
+policy healthy {
+  score ready {
+    give 10
+    give 20 when node.ready
+  }
+}
+"#
+        good r#"
+/// Prefers ready nodes.
+policy healthy {
+  score ready {
+    give 20 when node.ready
+    give 10
+  }
+}
+"#
+
+    NEVER_ABSENT "BP0405" "never-absent" Warning
+        "the value is never absent"
+        "`??` gives its right side when the left side is absent, which never happens here. `has` of the \
+         value is always true."
+        bad r#"
+/// Refuses a name.
+policy named {
+  prefilter { reject "another name" when (pod.name ?? "") == "web" }
+}
+"#
+        good r#"
+/// Refuses a name.
+policy named {
+  prefilter { reject "another name" when pod.name == "web" }
+}
+"#
+
+    COALESCE_ARITHMETIC "BP0406" "coalesce-arithmetic" Warning
+        "arithmetic to the right of `??`"
+        "`x ?? 0 + 1` means `x ?? (0 + 1)`. Write the brackets that you mean."
+        bad r#"
+/// Refuses large jobs.
+policy large {
+  prefilter { reject "too large" when int(pod.labels["size"]) ?? 0 + 1 > 3 }
+}
+"#
+        good r#"
+/// Refuses large jobs.
+policy large {
+  prefilter { reject "too large" when (int(pod.labels["size"]) ?? 0) + 1 > 3 }
+}
+"#
+
+    WHOLE_DIVISION "BP0407" "whole-division" Warning
+        "a division of whole numbers where a fraction is compared"
+        "`int / int` drops the fraction. Write `float(a) / b` or `share(a, b)`."
+        bad r#"
+/// Refuses low priorities.
+policy low {
+  prefilter { reject "low priority" when pod.priority / 3 < 0.5 }
+}
+"#
+        good r#"
+/// Refuses low priorities.
+policy low {
+  prefilter { reject "low priority" when pod.priority / 3.0 < 0.5 }
+}
+"#
+
+    MISSING_REASON "BP0408" "missing-reason" Warning
+        "a `require` has no reason"
+        "The owner of the pod reads the reason in the event, after a number: `3 node(s) without …`. Without \
+         a reason the event shows the name of the policy and the filter."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    REASON_NAMES_OBJECT "BP0409" "reason-names-node" Warning
+        "the reason names a node or a pod"
+        "The event groups nodes by their reason. With a name in it, each node has a reason of its own and \
+         the event a line for each. Put values of one node into `with { … }`."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { reject "{node.name} is not ready" when !node.ready }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { reject "node(s) not ready" with { node: node.name } when !node.ready }
+}
+"#
+
+    CONSTANT_SCORE "BP0410" "constant-score" Warning
+        "the score is the same for every node"
+        "Such a score does not change where a pod goes."
+        bad r#"
+/// Prefers nodes.
+policy all {
+  score s { give 50 }
+}
+"#
+        good r#"
+/// Prefers nodes.
+policy all {
+  score s { give 50 when node.ready }
+}
+"#
+
+    HIDES_NAME "BP0411" "hides-name" Warning
+        "the variable of a macro hides another name"
+        "Inside the macro the name means the variable."
+        bad r#"
+/// Keeps pods off busy nodes.
+policy busy {
+  filter quiet { require node.pods.all(pod, pod.priority > 3) else "node(s) with lesser pods" }
+}
+"#
+        good r#"
+/// Keeps pods off busy nodes.
+policy busy {
+  filter quiet { require node.pods.all(p, p.priority > 3) else "node(s) with lesser pods" }
+}
+"#
+
+    WAIT_WITHOUT_FOR "BP0412" "wait-without-for" Warning
+        "each pod of the group waits on its own"
+        "Without `for` each member has its own deadline. A member that gives up leaves the others waiting. \
+         `wait D for G until …` gives the group one deadline."
+        bad r#"
+/// Starts pods of a namespace together.
+policy gang {
+  group g = p in pods where p.namespace == pod.namespace
+  permit { wait 1min until g.count() > 3 else "too few pods" }
+}
+"#
+        good r#"
+/// Starts pods of a namespace together.
+policy gang {
+  group g = p in pods where p.namespace == pod.namespace
+  permit { wait 1min for g until g.count() > 3 else "too few pods" }
+}
+"#
+
+    CANNOT_BE_FILED "BP0413" "cannot-be-filed" Note
+        "`applies when` is evaluated for every pod"
+        "A policy costs nothing for other pods if its condition contains one of `path == constant`, \
+         `path in [constants]`, `has(path)` or `pod.requests[c] > 0`, joined by `&&`."
+        bad r#"
+/// Keeps pods off broken nodes after some attempts.
+policy healthy {
+  applies when pod.attempts > 3
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods of the shop off broken nodes.
+policy healthy {
+  applies when pod.namespace == "shop"
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    WRONG_RESOLVABILITY "BP0414" "wrong-resolvability" Warning
+        "`resolvable` or `unresolvable` contradicts what the condition reads"
+        "What a condition reads tells whether evicting pods can help. The word before the reason overrules \
+         that."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { reject resolvable "node(s) not ready" when !node.ready }
+}
+"#
+        good r#"
+/// Keeps pods off full nodes.
+policy room {
+  filter cpu { reject resolvable "node(s) without room" when node.free.cpu < pod.requests.cpu }
+}
+"#
+
+    MISSING_DOC "BP0415" "missing-doc" Note
+        "the policy has no doc comment"
+        "Explanations show the `///` comment above a policy before its rules. The owner of a waiting pod \
+         reads it first."
+        bad r#"
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    UNUSED_ALLOW "BP0416" "unused-allow" Warning
+        "the comment silences nothing"
+        "The linter does not report this finding here. Remove the comment."
+        bad r#"
+/// Keeps pods off broken nodes.
+// bayplan: allow(unused) because it is kept for later
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    SHARE_ABOVE_TWO "BP0417" "share-above-two" Warning
+        "a share is compared with a large number"
+        "A share is between 0 and 1. Write 80 percent as `80%` or 0.8."
+        bad r#"
+/// Keeps pods off busy nodes.
+policy busy {
+  filter free { require share(node.free.cpu, node.allocatable.cpu) > 20 else "busy node(s)" }
+}
+"#
+        good r#"
+/// Keeps pods off busy nodes.
+policy busy {
+  filter free { require share(node.free.cpu, node.allocatable.cpu) > 20% else "busy node(s)" }
+}
+"#
+
+    SCORE_IN_ZERO_TO_ONE "BP0418" "score-in-zero-to-one" Warning
+        "the score is between 0 and 1"
+        "Scores go from 0 to 100 and are cut to whole numbers, so this one is nearly always 0."
+        bad r#"
+/// Prefers empty nodes.
+policy empty {
+  score free { give share(node.free.cpu, node.allocatable.cpu) }
+}
+"#
+        good r#"
+/// Prefers empty nodes.
+policy empty {
+  score free { give 100 * share(node.free.cpu, node.allocatable.cpu) }
+}
+"#
+
+    QUADRATIC_RULE "BP0419" "quadratic-rule" Warning
+        "the cost of the rule grows with the square of the cluster"
+        "For each node or pod the rule walks over all nodes or pods. A cluster of twice the size takes four \
+         times as long. The rule is within its bound on a cluster of the declared size."
+        bad r#"
+/// Prefers nodes that are emptier than others.
+policy empty {
+  score emptier normalize max { give nodes.count(n, n.free.cpu < node.free.cpu) }
+}
+"#
+        good r#"
+/// Prefers zones with many nodes.
+policy zones {
+  score large normalize max { give nodes.count(n, n.zone == node.zone) }
+}
+"#
+
+    SHADOWED_RULE "BP0420" "shadowed-rule" Warning
+        "an earlier rule shadows this one"
+        "A node gets the reason of the first statement that refuses it, a score the value of the first \
+         `give` that holds. Whenever this statement holds, an earlier one holds as well."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready {
+    require node.ready else "node(s) not ready"
+    reject "busy and not ready" when !node.ready && node.pods.size() > 50
+  }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready {
+    reject "busy and not ready" when !node.ready && node.pods.size() > 50
+    require node.ready else "node(s) not ready"
+  }
+}
+"#
+
+    DUPLICATE_RULE "BP0421" "duplicate-rule" Warning
+        "the rule is there twice"
+        "Of two statements with the same condition only the first has an effect. Replace two equal scores \
+         by one with the sum of their weights."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+  filter down { reject "node(s) down" when !node.ready }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+  filter open { reject "node(s) cordoned" when node.unschedulable }
+}
+"#
+
+    TEXT_DIRECTION "BP0422" "text-direction" Warning
+        "an invisible character changes the direction of the text"
+        "An editor shows the text around such a character in another order than the parser reads it, so a \
+         comment can look like a rule and a rule like a comment. The characters are U+061C, U+200E, U+200F, \
+         U+202A to U+202E and U+2066 to U+2069. Delete them from comments. In a string write an escape, as \
+         in `\"\\u202e\"`."
+        bad "
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else \"node(s) not\u{202e} ready\" }
+}
+"
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not\u202e ready" }
+}
+"#
+}

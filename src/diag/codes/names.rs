@@ -1,0 +1,196 @@
+//! BP02: statements and names.
+
+codes! {
+    UNKNOWN_NAME "BP0201" "unknown-name" Error
+        "nothing declares this name"
+        "Known names are `pod`, `node`, `ns`, `nodes`, `pods`, `nominated`, what the policy declares, the \
+         defs and types of the file, and the lets above in the same block."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require nod.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    DUPLICATE_NAME "BP0202" "duplicate-name" Error
+        "the name is declared twice"
+        "A policy declares each name once. That holds for the names of filters and scores, too."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+  filter ready { reject "node(s) cordoned" when node.unschedulable }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+  filter open { reject "node(s) cordoned" when node.unschedulable }
+}
+"#
+
+    HIDDEN_NAME "BP0203" "hidden-name" Error
+        "the declaration would hide another name"
+        "A name of the language, of a function or of the policy means the same everywhere. Only the variable \
+         of a macro may have the name of something else."
+        bad r#"
+/// Keeps pods with a high priority.
+policy high {
+  let min = 1000
+  prefilter { reject "low priority" when pod.priority < min }
+}
+"#
+        good r#"
+/// Keeps pods with a high priority.
+policy high {
+  let least = 1000
+  prefilter { reject "low priority" when pod.priority < least }
+}
+"#
+
+    RECURSION "BP0204" "recursion" Error
+        "the name is defined by itself"
+        "There is no recursion: a let, def or group cannot use itself, directly or through others."
+        bad r#"
+/// Keeps pods with a high priority.
+policy high {
+  let low = high - 1
+  let high = low + 1
+  prefilter { reject "low priority" when pod.priority < low }
+}
+"#
+        good r#"
+/// Keeps pods with a high priority.
+policy high {
+  let low = high - 1
+  let high = 1000
+  prefilter { reject "low priority" when pod.priority < low }
+}
+"#
+
+    NOT_SEEN_HERE "BP0205" "not-seen-here" Error
+        "this statement cannot see the name"
+        "`filter`, `score`, `prefer` and `permit` see `node`. `applies when` sees the pod and its namespace \
+         only, since it is evaluated before any node is considered. `bayplan help statements` has the table."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  applies when node.ready
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  applies when pod.namespace == "shop"
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    DUPLICATE_STATEMENT "BP0206" "duplicate-statement" Error
+        "a policy has this statement once"
+        "A policy has one `queue by`. List all of its keys in it, separated by commas."
+        bad r#"
+/// Takes pods of high priority first.
+policy order {
+  queue by pod.priority
+  queue by pod.name
+}
+"#
+        good r#"
+/// Takes pods of high priority first.
+policy order {
+  queue by pod.priority, pod.name
+}
+"#
+
+    GROUP_WITHOUT_KEY "BP0207" "group-without-key" Error
+        "the group has no key"
+        "A group is indexed by its equalities of the form `p.path == pod.path`, and needs at least one."
+        bad r#"
+/// Refuses a crowd.
+policy crowd {
+  group g = p in pods where p.priority > 3
+  prefilter { reject "too many pods" when g.count() > 3 }
+}
+"#
+        good r#"
+/// Refuses a crowd.
+policy crowd {
+  group g = p in pods where p.namespace == pod.namespace
+  prefilter { reject "too many pods" when g.count() > 3 }
+}
+"#
+
+    GROUP_NOT_MUTUAL "BP0208" "group-not-mutual" Error
+        "members of the group see different groups"
+        "`wait … for G` gives all members one deadline. So each member must belong to the group of every \
+         other one: the condition of the group may only compare the same path of both pods for equality."
+        bad r#"
+/// Starts pods of a namespace together.
+policy gang {
+  group g = p in pods where p.namespace == pod.namespace && p.priority > 3
+  permit { wait 1min for g until g.count() > 3 else "too few pods" }
+}
+"#
+        good r#"
+/// Starts pods of a namespace together.
+policy gang {
+  group g = p in pods where p.namespace == pod.namespace
+  permit { wait 1min for g until g.count() > 3 else "too few pods" }
+}
+"#
+
+    POLICY_NAME_CLASH "BP0209" "policy-name-clash" Error
+        "two policies have the same name"
+        "A policy is a plugin with the policy's name, so each name is given once."
+        bad r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+
+/// Keeps pods off cordoned nodes.
+policy healthy {
+  filter open { reject "node(s) cordoned" when node.unschedulable }
+}
+"#
+        good r#"
+/// Keeps pods off broken nodes.
+policy healthy {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+
+/// Keeps pods off cordoned nodes.
+policy open {
+  filter open { reject "node(s) cordoned" when node.unschedulable }
+}
+"#
+
+    MISSING_IN_BLOCK "BP0210" "missing-in-block" Error
+        "`missing` belongs to a let of the policy"
+        "What happens when a value is absent is decided for the whole policy. Move the let out of the block."
+        bad r#"
+/// Keeps pods on racks.
+policy racks {
+  filter rack {
+    let rack = pod.labels["rack"] missing skip
+    require rack == node.labels["rack"] else "node(s) of another rack"
+  }
+}
+"#
+        good r#"
+/// Keeps pods on racks.
+policy racks {
+  let rack = pod.labels["rack"] missing skip
+  filter rack { require rack == node.labels["rack"] else "node(s) of another rack" }
+}
+"#
+}

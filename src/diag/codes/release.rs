@@ -1,0 +1,21 @@
+//! BP09: what this release does not have.
+
+codes! {
+    NOT_BUILT "BP0901" "not-built" Error
+        "this release does not have this part of the language"
+        "The statement belongs to the language, but this release cannot execute it. It refuses the policy \
+         instead of ignoring the statement."
+        bad r#"
+/// Counts pods per namespace.
+policy count {
+  ledger used: int by pod.namespace { add 1 }
+}
+"#
+        good r#"
+/// Counts pods per namespace.
+policy count {
+  group g = p in pods where p.namespace == pod.namespace
+  prefilter { reject "too many pods" when g.count() > 3 }
+}
+"#
+}
