@@ -254,3 +254,56 @@ fn rooms_are_declared_in_the_order_of_dependency() {
         declared.iter().copied().filter(|name| ROOMS.iter().any(|(r, _)| r == name)).collect();
     assert_eq!(rooms, expected);
 }
+
+/// The stages of `lang`, in the order in which a text goes through them.
+const STAGES: &[&str] =
+    &["types", "language", "syntax", "typed", "eval", "check", "analysis", "lint", "codegen"];
+
+/// Uses of a later stage that stay, each with its reason.
+const BACKWARDS: &[(&str, &str, &str)] = &[
+    (
+        "lang/analysis/cost/expr.rs",
+        "codegen",
+        "the cost of a lookup is that of the index that codegen builds",
+    ),
+    ("lang/analysis/stage.rs", "codegen", "a stage ends where codegen keeps a value"),
+    ("lang/eval/coverage.rs", "analysis", "conditions are counted once per stage"),
+    ("lang/eval/interpret.rs", "analysis", "the next instant follows from the slope of the clock"),
+    (
+        "lang/language/functions/collections.rs",
+        "eval",
+        "bodies of functions share the operations of the evaluator",
+    ),
+    (
+        "lang/language/functions/format.rs",
+        "eval",
+        "bodies of functions share the conversions of the evaluator",
+    ),
+    ("lang/types/mod.rs", "language", "the type of an object names its kind in the table of fields"),
+    ("lang/types/range.rs", "syntax", "the range of a literal"),
+];
+
+#[test]
+fn no_stage_of_the_language_uses_a_later_one() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.to_string_lossy().replace('\\', "/");
+        let Some(stage) = place.strip_prefix("lang/").and_then(|rest| rest.split('/').next()) else {
+            continue;
+        };
+        let Some(own) = STAGES.iter().position(|name| *name == stage) else { continue };
+        for (line, code) in code(&text) {
+            for used in words_after(code, "lang::") {
+                let later = STAGES.iter().position(|name| *name == used).is_some_and(|at| at > own);
+                let excepted = BACKWARDS.iter().any(|(file, to, _)| place == *file && *to == used);
+                if later && !excepted {
+                    wrong.push(format!("src/{place}:{line}: `{stage}` must not use `{used}`"));
+                }
+            }
+        }
+    }
+    for (file, to, why) in BACKWARDS {
+        assert!(!why.is_empty(), "{file}: why does it use `{to}`?");
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

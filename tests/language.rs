@@ -108,8 +108,8 @@ fn constant(text: &str) -> Result<lang::types::value::Constant, String> {
         return if no_value { Ok(lang::types::value::Value::Absent) } else { Err(lines) };
     }
     let expr = checked.ok_or("no expression")?;
-    let tables = lang::analysis::fold::Tables { params: &[], lets: &[], defs: &[] };
-    lang::analysis::fold::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
+    let tables = lang::eval::constant::Tables { params: &[], lets: &[], defs: &[] };
+    lang::eval::constant::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
 }
 
 /// The pod that examples may read.

@@ -1,6 +1,9 @@
-//! From policy text to typed closures: parse, check, fold, bound, lint, stage, lower. Pure.
+//! From policy text to typed closures. Pure: nothing here knows of plugins, queues or clusters.
 //!
-//! Called by `plugins::policy`, `dry_run` and `cli`. Nothing here knows of plugins, queues or clusters.
+//! One folder per stage, in the order in which they use each other: `types`, `language` (the tables), `syntax`
+//! (text to tree), `typed` (the checked tree), `eval` (the reference evaluator), `check` (tree to typed tree),
+//! `analysis` (what follows from a policy), `lint`, `codegen` (typed tree to closures). [`compile_for`] calls
+//! them up to `lint`; `plugins::policy` generates code.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -15,7 +18,7 @@ pub mod lint;
 pub mod codegen;
 pub mod policy_set;
 
-use crate::diag::{Diagnostic, Source, codes};
+use crate::diag::{Diagnostic, Source};
 use analysis::cost::Size;
 use check::Argument;
 use typed::Policy;
@@ -45,21 +48,12 @@ pub fn compile_for(
     size: Size,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let (file, mut diagnostics) = syntax::parse(source);
-    let (typed, found) = check::check_with(&file, source.text(), arguments);
-    diagnostics.extend(found);
-    let mut policies: Vec<Policy> = typed.policies.into_iter().map(analysis::fold::fold).collect();
-    policies.retain(|policy| {
-        let before = diagnostics.len();
-        analysis::cost::check(policy, size, &mut diagnostics);
-        lint::shadowed(policy, &mut diagnostics);
-        !diagnostics.iter().skip(before).any(|said| said.code == &codes::VALUE_TOO_LARGE)
-    });
-    lint::text_direction(source, &mut diagnostics);
-    lint::lint(&file, &mut diagnostics);
-    let costly = |policy: &Policy, said: &Diagnostic| {
-        said.code == &codes::TOO_COSTLY && policy.span.contains(said.span)
-    };
-    policies.retain(|policy| !diagnostics.iter().any(|said| costly(policy, said)));
-    (policies, diagnostics)
+    let (file, mut said) = syntax::parse(source);
+    let mut policies = check::check(&file, source.text(), arguments, &mut said);
+    policies.iter_mut().for_each(analysis::fold::fold);
+    policies.iter_mut().for_each(|policy| analysis::reads::derive(policy, &mut said));
+    policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
+    lint::lint(source, &file, &policies, &mut said);
+    policies.retain(|policy| !analysis::cost::is_refused(policy, &said));
+    (policies, said)
 }

@@ -1,139 +1,17 @@
-//! Constants: what an expression is when it needs no pod, node or clock.
+//! Folding: constants in the place of expressions that need no pod, node or clock.
 //!
-//! [`constant`] is asked by the checker wherever the language wants a constant (names of resources, patterns,
-//! weights, params); [`fold`] puts constants in the place of whole expressions afterwards. How operations
-//! behave is in `arith.rs` and `interpret.rs`, so that a folded expression has the value that it would have
-//! had. What would be larger than a computed text or list may be stays as it is; `cost` says so.
+//! Runs after the checker, so that all later stages see values. What would be larger than a computed text or
+//! list may be stays as it is; `cost` refuses it.
 
-use super::cost;
-use crate::lang::eval::interpret;
+use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::typed::walk;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Let, Param, Policy};
-use crate::lang::types::value::{Constant, Value};
-
-/// What constants may refer to.
-#[derive(Clone, Copy)]
-pub struct Tables<'t> {
-    /// Arguments of the policy.
-    pub params: &'t [Param],
-    /// Its lets.
-    pub lets: &'t [Let],
-    /// Its defs.
-    pub defs: &'t [crate::lang::typed::Def],
-}
-
-/// The value of an expression that is made of constants only.
-pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
-    let value = |expr: &Expr| constant(expr, tables);
-    Some(match &expr.kind {
-        ExprKind::Constant(constant) => constant.clone(),
-        ExprKind::Param(id) => tables.params.get(id.0 as usize)?.value.clone(),
-        ExprKind::Let(id) => constant(&tables.lets.get(id.0 as usize)?.value, tables)?,
-        ExprKind::Present(inner) => value(inner)?,
-        ExprKind::Widen(inner) => interpret::widen(value(inner)?),
-        ExprKind::Has(inner) => match &inner.kind {
-            ExprKind::Resource(resources, name) => Value::Bool(value(name)?.is_in(&value(resources)?)),
-            _ => Value::Bool(!value(inner)?.is_absent()),
-        },
-        ExprKind::Not(inner) => Value::Bool(!value(inner)?.holds()),
-        ExprKind::Negate(inner) => interpret::negate(value(inner)?),
-        ExprKind::And(left, right) => match value(left) {
-            Some(Value::Bool(false)) => Value::Bool(false),
-            left => {
-                let right = value(right)?;
-                if right.holds() { left? } else { Value::Bool(false) }
-            }
-        },
-        ExprKind::Or(left, right) => match value(left) {
-            Some(Value::Bool(true)) => Value::Bool(true),
-            left => {
-                let right = value(right)?;
-                if right.holds() { Value::Bool(true) } else { left? }
-            }
-        },
-        ExprKind::Equal(left, right) => Value::Bool(value(left)?.equals(&value(right)?)),
-        ExprKind::Compare(op, left, right) => {
-            Value::Bool(interpret::compare(*op, &value(left)?, &value(right)?))
-        }
-        ExprKind::In(left, right) => Value::Bool(value(left)?.is_in(&value(right)?)),
-        ExprKind::Arithmetic(op, left, right) => {
-            let (a, b) = (value(left)?, value(right)?);
-            if *op == ArithmeticOp::Add && !cost::fits_together(&a, &b) {
-                return None;
-            }
-            interpret::arithmetic(*op, &left.ty, &right.ty, a, b)
-        }
-        ExprKind::Conditional(condition, then, otherwise) => {
-            if value(condition)?.holds() {
-                value(then)?
-            } else {
-                value(otherwise)?
-            }
-        }
-        ExprKind::Coalesce(left, right) => match value(left)? {
-            Value::Absent => value(right)?,
-            left => left,
-        },
-        ExprKind::List(elements) => {
-            let mut items = Vec::with_capacity(elements.len());
-            for (element, optional) in elements {
-                let item = value(element)?;
-                if !(*optional && item.is_absent()) {
-                    items.push(item);
-                }
-            }
-            Value::List(items.into())
-        }
-        ExprKind::Map(entries) => {
-            let mut pairs = Vec::with_capacity(entries.len());
-            for (key, item, optional) in entries {
-                let (key, item) = (value(key)?, value(item)?);
-                if !(*optional && item.is_absent()) {
-                    pairs.push((key, item));
-                }
-            }
-            Value::map(pairs)
-        }
-        ExprKind::Record(values) => Value::Record(values.iter().map(value).collect::<Option<_>>()?),
-        ExprKind::RecordField(object, at) => match value(object)? {
-            Value::Record(fields) => Value::optional(fields.get(*at).cloned()),
-            _ => Value::Absent,
-        },
-        ExprKind::Index(object, index) => {
-            let (object, index) = (value(object)?, value(index)?);
-            if index.is_absent() { Value::Absent } else { object.index(&index) }
-        }
-        ExprKind::Resource(resources, name) => match (value(resources)?, value(name)?) {
-            (resources @ Value::Resources(_), name) => resources.key(name.as_str()?),
-            _ => Value::Absent,
-        },
-        ExprKind::Call(function, args, prepared) => {
-            let args = args.iter().map(value).collect::<Option<Vec<_>>>()?;
-            if !cost::fits(function.def(), &args) {
-                return None;
-            }
-            (function.def().body)(&args, prepared)
-        }
-        ExprKind::CallDef(id, args) if args.is_empty() => {
-            constant(&tables.defs.get(id.0 as usize)?.body, tables)?
-        }
-        ExprKind::CallDef(..)
-        | ExprKind::Macro(_)
-        | ExprKind::Slot(_)
-        | ExprKind::Root(_)
-        | ExprKind::Group(_)
-        | ExprKind::Now
-        | ExprKind::Field(..)
-        | ExprKind::ApiField(..) => return None,
-    })
-}
+use crate::lang::typed::{Expr, ExprKind, Policy};
 
 /// Puts constants in the place of the expressions of a policy that are made of constants only.
-pub fn fold(mut policy: Policy) -> Policy {
+pub fn fold(policy: &mut Policy) {
     let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
     let tables = Tables { params: &params, lets: &lets, defs: &defs };
     policy.for_each_expr_mut(&mut |expr| fold_expr(expr, tables));
-    policy
 }
 
 fn fold_expr(expr: &mut Expr, tables: Tables<'_>) {

@@ -211,12 +211,12 @@ impl<'p> Walk<'p> {
     }
 
     fn key_text(&self, key: &Expr) -> Option<Text> {
-        let tables = crate::lang::analysis::fold::Tables {
+        let tables = crate::lang::eval::constant::Tables {
             params: &self.policy.params,
             lets: &self.policy.lets,
             defs: &self.policy.defs,
         };
-        match crate::lang::analysis::fold::constant(key, tables)? {
+        match crate::lang::eval::constant::constant(key, tables)? {
             Value::String(text) => Some(Text::from(text.as_str())),
             _ => None,
         }

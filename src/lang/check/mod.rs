@@ -27,7 +27,7 @@ pub use arguments::Argument;
 use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
 use crate::diag::{Code, Diagnostic, Span};
-use crate::lang::analysis::fold;
+use crate::lang::eval::constant::{self, Tables};
 use crate::lang::language::statements::Names;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
@@ -37,23 +37,20 @@ use facts::Facts;
 use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, Frame, Place, World};
 
-/// Checks a file, every policy with the defaults of its params.
+/// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
+/// name of the policy.
 ///
-/// `text` is the text of the file, for messages that quote it. Policies without a mistake are in the result,
-/// mistakes of all are in the diagnostics, in the order of the text.
-pub fn check(file: &ast::File, text: &str) -> (typed::File, Vec<Diagnostic>) {
-    check_with(file, text, &|_| Vec::new())
-}
-
-/// The same with the arguments of a profile, by the name of the policy. A mistake that the policy does not have
-/// with its defaults is said at the argument; its place in the policy is shown beside it.
-pub fn check_with(
+/// `text` is the text of the file, for messages that quote it. The result has the policies without a mistake;
+/// the mistakes of all are added to the diagnostics, in the order of the text. A mistake that the policy does
+/// not have with its defaults is reported at the argument, with its place in the policy beside it.
+pub fn check(
     file: &ast::File,
     text: &str,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
-) -> (typed::File, Vec<Diagnostic>) {
+    said: &mut Vec<Diagnostic>,
+) -> Vec<Policy> {
     let mut diagnostics = Vec::new();
-    let mut result = typed::File::default();
+    let mut result = Vec::new();
     let mut named: FxHashMap<&str, Span> = FxHashMap::default();
     let file_items = scope::FileItems::new(file, &mut diagnostics);
     for item in &file.items {
@@ -85,13 +82,14 @@ pub fn check_with(
         }
         diagnostics.append(&mut checker.diagnostics);
         if !broken {
-            result.policies.push(checked);
+            result.push(checked);
         }
     }
     scope::check_unused_items(file, text, &file_items, &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
-    (result, diagnostics)
+    said.append(&mut diagnostics);
+    result
 }
 
 /// Checks one expression as it would stand in a filter, for `bayplan eval` and for tests. The policy holds the
@@ -199,9 +197,6 @@ impl<'a> Checker<'a> {
         result.defs = std::mem::take(&mut self.defs);
         result.groups = std::mem::take(&mut self.groups);
         result.slots = std::mem::take(&mut self.slots);
-        if !self.incomplete && !self.diagnostics.iter().any(Diagnostic::is_error) {
-            crate::lang::analysis::reads::derive(&mut result, &mut self.diagnostics);
-        }
         result
     }
 
@@ -260,7 +255,7 @@ impl<'a> Checker<'a> {
 
     /// The value of an expression that is made of constants.
     fn constant(&self, expr: &Expr) -> Option<Constant> {
-        fold::constant(expr, fold::Tables { params: &self.params, lets: &self.lets, defs: &self.defs })
+        constant::constant(expr, Tables { params: &self.params, lets: &self.lets, defs: &self.defs })
     }
 
     fn constant_str(&self, expr: &Expr) -> Option<Text> {

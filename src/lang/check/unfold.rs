@@ -5,7 +5,7 @@
 //! any further. Names are taken as they are written: a variable that hides a let counts as the let.
 
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::analysis::cost::with_commas;
+use crate::lang::language::limits::with_commas;
 use crate::lang::syntax::ast::{
     self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, TemplatePart, Text, TypeExpr, TypeExprKind,
 };

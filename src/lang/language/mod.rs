@@ -2,5 +2,6 @@
 
 pub mod fields;
 pub mod functions;
+pub mod limits;
 pub mod macros;
 pub mod statements;

@@ -8,10 +8,10 @@ mod rules;
 mod shadow;
 
 pub use rules::LINTS;
-pub use shadow::check as shadowed;
 
 use crate::diag::{Code, Diagnostic, Severity, Source, codes};
 use crate::lang::syntax::ast::File;
+use crate::lang::typed::Policy;
 
 /// A lint. What it means and why are in its row of the table of codes.
 pub struct Lint {
@@ -21,13 +21,12 @@ pub struct Lint {
     pub check: Option<fn(&File, &mut Vec<Diagnostic>)>,
 }
 
-/// Runs the lint that looks at the text itself.
-pub fn text_direction(source: &Source, diagnostics: &mut Vec<Diagnostic>) {
+/// Runs the lints that look at the text, the tree or whole policies, and takes out what comments allow.
+pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut Vec<Diagnostic>) {
     rules::text_direction::check(source, diagnostics);
-}
-
-/// Runs the lints that look at the tree alone, and takes out what comments allow.
-pub fn lint(file: &File, diagnostics: &mut Vec<Diagnostic>) {
+    for policy in policies {
+        shadow::check(policy, diagnostics);
+    }
     for lint in LINTS {
         if let Some(check) = lint.check {
             check(file, diagnostics);

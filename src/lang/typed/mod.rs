@@ -23,13 +23,6 @@ use crate::lang::types::range::Range;
 use crate::lang::types::value::Constant;
 use reads::Reads;
 
-/// A checked file. Types and defs of the file are resolved into the policies that use them.
-#[derive(Clone, Debug, Default)]
-pub struct File {
-    /// The policies that have no mistake, in the order of the text.
-    pub policies: Vec<Policy>,
-}
-
 /// A checked policy.
 #[derive(Clone, Debug)]
 pub struct Policy {

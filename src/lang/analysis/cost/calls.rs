@@ -1,13 +1,12 @@
 //! The steps of calls, and how large their results are, by what the table of functions says of each.
 
-use super::extent::{BYTES_PER_STEP, Extent, NUMBER_TEXT};
+use super::extent::{BYTES_PER_STEP, Extent};
 use super::steps::Steps;
-use super::{MOST_BYTES, MOST_ELEMENTS, Size};
 use crate::lang::analysis::shape::constant_text;
 use crate::lang::language::functions::{FunctionDef, Grows, Work};
+use crate::lang::language::limits::{FORMATTED, NUMBER_TEXT};
 use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
-use crate::lang::types::value::{Constant, Value};
 
 /// Steps per element of putting so many elements in order.
 pub fn sorting(count: u128) -> Steps {
@@ -88,34 +87,6 @@ pub fn call(
     (steps, extent)
 }
 
-/// Whether the value that a function makes of constants is within the limits of computed texts and lists.
-pub fn fits(def: &FunctionDef, args: &[Constant]) -> bool {
-    let extents: Vec<Extent> = args.iter().map(Extent::of_constant).collect();
-    let count = |at: usize| args.get(at).and_then(Value::elements).map_or(0, |items| items.len() as u128);
-    let (bytes, elements) = match def.grows {
-        Grows::Never | Grows::Takes(_) => (0, 0),
-        Grows::Adds => (0, (0..args.len()).map(count).sum()),
-        Grows::Parts => (0, extents.first().map_or(0, |text| u128::from(text.bytes()) + 1)),
-        Grows::Counts => (0, args.first().and_then(Value::as_int).map_or(0, |n| n.max(0) as u128)),
-        Grows::Flattens => {
-            let lists = args.first().and_then(Value::elements).unwrap_or_default();
-            (0, lists.iter().filter_map(Value::elements).map(|items| items.len() as u128).sum())
-        }
-        Grows::Joins | Grows::Replaces | Grows::Escapes | Grows::Formats => {
-            let old = args.get(1).and_then(Value::as_str).map_or(0, |text| text.len() as u128);
-            (bytes_made(def.grows, old, &extents, &|steps| steps.at(Size::default(), &[])), 0)
-        }
-    };
-    bytes <= MOST_BYTES && elements <= MOST_ELEMENTS
-}
-
-/// Whether two constants, one behind the other, are.
-pub fn fits_together(a: &Constant, b: &Constant) -> bool {
-    let bytes = |of: &Constant| of.as_str().map_or(0, |text| text.len() as u128);
-    let count = |of: &Constant| of.elements().map_or(0, |items| items.len() as u128);
-    bytes(a) + bytes(b) <= MOST_BYTES && count(a) + count(b) <= MOST_ELEMENTS
-}
-
 /// The length of the constant text that is replaced.
 pub fn replaced(policy: &Policy, args: &[Expr]) -> u128 {
     let old = args.get(1).and_then(|arg| constant_text(policy, arg));
@@ -153,9 +124,6 @@ fn list_share(list: &Extent) -> u128 {
     }
 }
 
-/// Bytes that `format` may add to a value: the digits of a float, and those that its precision asks for.
-const FORMATTED: u128 = 1024;
-
 /// Two texts or lists, one behind the other.
 pub fn joined(a: &Extent, b: &Extent) -> Extent {
     match (a, b) {
@@ -175,6 +143,7 @@ pub fn joined(a: &Extent, b: &Extent) -> Extent {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
+    use super::super::Size;
     use super::super::expr::{Manner, Walk};
     use super::*;
     use crate::diag::{SourceMap, Span};
@@ -182,6 +151,7 @@ mod tests {
     use crate::lang::typed::ExprKind;
     use crate::lang::types::Ty;
     use crate::lang::types::range::Range;
+    use crate::lang::types::value::{Constant, Value};
     use crate::model::{Quantity, Time};
     use std::sync::Arc;
 

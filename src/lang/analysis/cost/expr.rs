@@ -4,7 +4,7 @@
 use super::calls;
 use super::extent::{ENTRIES_PER_STEP, Extent};
 use super::steps::{Each, Parts, Share, ShareId, Steps};
-use super::{LEAST_KEPT, Large, MOST_BYTES, MOST_ELEMENTS, MOST_KEPT_EACH, Size, TooLarge};
+use super::{LEAST_KEPT, Large, MOST_KEPT_EACH, Size, TooLarge};
 use crate::diag::Span;
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::{begins_at_node, depends};
@@ -12,6 +12,7 @@ use crate::lang::codegen::lookups;
 use crate::lang::eval::convert::can_be_kept;
 use crate::lang::language::fields::{ANNOTATION_SIZE, ObjectType, field};
 use crate::lang::language::functions::Grows;
+use crate::lang::language::limits::{MOST_BYTES, MOST_ELEMENTS};
 use crate::lang::typed::{
     ArithmeticOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Root, SlotId,
 };

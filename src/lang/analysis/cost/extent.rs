@@ -2,6 +2,7 @@
 
 use super::steps::Steps;
 use crate::lang::language::fields::{API_LIST_SIZE, API_TEXT_SIZE, FieldDef, KEY_SIZE};
+use crate::lang::language::limits::NUMBER_TEXT;
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
@@ -14,8 +15,6 @@ pub const ENTRIES_PER_STEP: u128 = 64;
 const RESOURCES: u128 = 64;
 /// Bytes of a place in a list.
 const PLACE: u128 = 32;
-/// Bytes that a number, an amount or an instant has as a text.
-pub const NUMBER_TEXT: u64 = 64;
 
 /// How large a value can be.
 #[derive(Clone, Debug, PartialEq)]

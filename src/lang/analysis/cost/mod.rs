@@ -13,10 +13,9 @@ mod extent;
 mod refuse;
 mod steps;
 
-pub use calls::{fits, fits_together};
 pub use expr::Manner;
 pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
-pub use refuse::check;
+pub use refuse::{check, is_refused};
 
 use crate::diag::Span;
 use crate::lang::typed::{Expr, Point, Policy, Rule, Statement};
@@ -28,10 +27,6 @@ pub const MOST_STEPS: u128 = 10_000_000;
 /// Most steps of all rules of a policy for one pod together; those above the limit of one rule, which a comment may lift,
 /// are not in it.
 pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
-/// Most bytes of a computed text.
-pub const MOST_BYTES: u128 = 1 << 20;
-/// Most elements of a computed list that is no filtered or mapped collection of the cluster.
-pub const MOST_ELEMENTS: u128 = 100_000;
 
 /// The size of the cluster that policies are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,17 +174,4 @@ impl<'p> Costs<'p> {
             too_large: walk.too_large,
         }
     }
-}
-
-/// A number with commas between thousands, as messages write it.
-pub fn with_commas(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

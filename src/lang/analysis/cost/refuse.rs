@@ -1,18 +1,22 @@
 //! What is refused because of its cost, and what is warned of.
 
-use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, with_commas};
+use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size};
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::limits::with_commas;
 use crate::lang::typed::{Policy, Rule};
 
 /// Says which rules of a policy may take too many steps on a cluster of this size, which texts and lists may become too
-/// large, and which rules grow with the square of the cluster.
-pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
+/// large, and which rules grow with the square of the cluster. False if a text or list may become too large: such a
+/// policy is never loaded.
+pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let costs = Costs::new(policy, size);
+    let mut fits = true;
     let mut together = 0u128;
     let mut say = |name: &str, span: Span, cost: RuleCost| {
         if cost.steps <= MOST_STEPS {
             together = together.saturating_add(cost.steps);
         }
+        fits &= cost.too_large.is_empty();
         judge(name, span, cost, size, diagnostics);
     };
     for rule in policy.rules() {
@@ -37,6 +41,12 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) {
         );
         diagnostics.push(Diagnostic::new(&codes::TOO_COSTLY, policy.name_span, message).with_help(help));
     }
+    fits
+}
+
+/// Whether a policy has a rule that may take too many steps, and no comment allows it.
+pub fn is_refused(policy: &Policy, diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|said| said.code == &codes::TOO_COSTLY && policy.span.contains(said.span))
 }
 
 /// What is said of a rule: its place is its own, so that a comment above it speaks of it; the expensive part may stand in
