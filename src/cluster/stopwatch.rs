@@ -4,7 +4,7 @@
 
 use super::client::Observer;
 use super::metrics::Metrics;
-use crate::framework::{Mark, Probe, Span, Tally};
+use crate::framework::{Mark, Probe, Tally, TimedPoint};
 use crate::model::Symbol;
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
@@ -30,9 +30,9 @@ pub struct Stopwatch {
 
 #[derive(Default)]
 struct Samples {
-    points: FxHashMap<(Symbol, Span, &'static str), Histogram>,
-    plugins: FxHashMap<(Symbol, Span, &'static str), Histogram>,
-    evaluations: FxHashMap<(Symbol, Symbol, Span), (Counter, Arc<Count>)>,
+    points: FxHashMap<(Symbol, TimedPoint, &'static str), Histogram>,
+    plugins: FxHashMap<(Symbol, TimedPoint, &'static str), Histogram>,
+    evaluations: FxHashMap<(Symbol, Symbol, TimedPoint), (Counter, Arc<Count>)>,
     calls: FxHashMap<(Method, Option<u16>), (Counter, Histogram)>,
 }
 
@@ -82,14 +82,14 @@ impl Probe for Stopwatch {
         (hash ^ hash >> 31).is_multiple_of(SAMPLED)
     }
 
-    fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark) {
+    fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark) {
         let seconds = self.seconds(since);
         let histogram = |_: &_| self.metrics.extension_point_duration.with([point.name(), code, profile]);
         let key = (profile.clone(), point, code);
         self.cached().points.entry(key).or_insert_with_key(histogram).observe(seconds);
     }
 
-    fn plugin(&self, plugin: &str, point: Span, code: &'static str, since: Mark) {
+    fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, since: Mark) {
         let seconds = self.seconds(since);
         let histogram = |_: &_| self.metrics.plugin_duration.with([plugin, point.name(), code]);
         let key = (Symbol::new(plugin), point, code);
@@ -100,7 +100,7 @@ impl Probe for Stopwatch {
         self.metrics.permit_wait.with([code]).observe(self.seconds(since));
     }
 
-    fn evaluations(&self, profile: &Symbol, plugin: &str, point: Span) -> Arc<dyn Tally> {
+    fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally> {
         let counter = |_: &_| {
             let counter = self.metrics.plugin_evaluations.with([plugin, point.name(), profile]);
             (counter, Arc::default())
@@ -138,13 +138,13 @@ mod tests {
         let watch = Stopwatch::new(Arc::clone(&metrics));
         let profile = Symbol::new("p");
         let since = watch.mark();
-        watch.point(&profile, Span::PreFilter, "Success", since);
-        watch.point(&profile, Span::PreFilter, "Success", since);
-        watch.plugin("NodePorts", Span::PreFilter, "Skip", since);
+        watch.point(&profile, TimedPoint::PreFilter, "Success", since);
+        watch.point(&profile, TimedPoint::PreFilter, "Success", since);
+        watch.plugin("NodePorts", TimedPoint::PreFilter, "Skip", since);
         watch.waited("Unschedulable", since);
-        watch.evaluations(&profile, "NodePorts", Span::Filter).add(5);
+        watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(5);
         // After a reload the same counter continues.
-        watch.evaluations(&profile, "NodePorts", Span::Filter).add(2);
+        watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(2);
         watch.called(&Method::POST, "https://10.0.0.1:6443", Some(201), Duration::from_millis(30));
         watch.called(&Method::POST, "https://10.0.0.1:6443", None, Duration::from_secs(90));
         watch.settle();

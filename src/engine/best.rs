@@ -195,11 +195,6 @@ fn out_of_range(framework: &Framework, plugin: PluginId, score: i64) -> Status {
     Status::error(text).by(plugin)
 }
 
-/// Whether nodes are scored at all: one feasible node is taken as it is, unless the recorder wants to see scores.
-pub(super) fn wants_scores(on: &Feasible, rec: &dyn Recorder) -> bool {
-    rec.wants_scores() || on.nodes.len() > 1
-}
-
 /// The text of a scorer that failed.
 pub(super) fn score_failed(cycle: &Cycle, status: Status) -> Status {
     let name = cycle.framework.plugin_name(status.plugin);

@@ -1,6 +1,6 @@
-//! How a question is asked of many nodes. [`Decider`] has two implementations: `Plain`, the definition, which
-//! rebuilds every index, asks node by node and remembers nothing; and `Scan`, which asks ranges over columns.
-//! They agree on every cluster (property test); what is remembered between attempts comes later, as an addition.
+//! How filters and scorers are run on many nodes. [`Decider`] has two implementations: [`Plain`], the definition,
+//! which rebuilds every index and asks node by node; and [`Scan`], which asks ranges over columns. They share the
+//! frame of a decision and no code that asks plugins about nodes, and a property test holds one against the other.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -12,8 +12,10 @@ mod scan;
 pub use plain::Plain;
 pub use scan::Scan;
 
-use crate::framework::{Cycle, Feasible, Recorder, Status};
+use crate::framework::{Cycle, Feasible, Recorder, Status, TimedPoint};
 use crate::model::{NodeId, NodeSet, Snapshot};
+use best::Totals;
+use std::borrow::Cow;
 
 /// The chosen node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,36 +40,129 @@ pub enum TieBreak {
     Name,
 }
 
-/// Decides for one pod. Calls come in this order; scratch memory is kept between them and between pods.
+/// What a decider keeps between calls and between pods: scratch memory, and the position of sampling.
+#[derive(Debug, Default)]
+pub struct Memory {
+    totals: Totals,
+    /// Where sampling starts with the next pod; one position for all profiles, as upstream.
+    next_start: usize,
+}
+
+/// Decides for one pod: [`filter`](Decider::filter), [`score`](Decider::score), [`select`](Decider::select), in this
+/// order. Implementations differ in how they ask filters and scorers about many nodes; the frame around that is here.
 pub trait Decider: Send {
-    /// PreFilter and Filter over all nodes, or over those that sampling asks for. The feasible nodes; none when the
-    /// pod was refused (the diagnosis in the cycle says why). `Err` only for `Error` statuses and for a pod that
-    /// PreFilter refused.
-    fn filter(&mut self, c: &mut Cycle, s: &Snapshot, rec: &mut dyn Recorder) -> Result<Feasible, Status>;
-    /// PreScore, Score and NormalizeScore over the feasible nodes. Totals stay in the decider for `select`.
+    /// Runs the Filter plugins of the attempt on `nodes`; the feasible ones. Refusals go to the diagnosis; of several
+    /// `Error` statuses the one of the lowest row ends the attempt.
+    fn filter_nodes(&mut self, c: &mut Cycle, s: &Snapshot, nodes: NodeSet) -> Result<NodeSet, Status>;
+    /// Runs the Score plugins of the attempt on feasible nodes and adds their scores to the totals.
+    fn score_nodes(
+        &mut self,
+        c: &Cycle,
+        s: &Snapshot,
+        on: &NodeSet,
+        rec: &mut dyn Recorder,
+    ) -> Result<(), Status>;
+    /// What it keeps.
+    fn memory(&self) -> &Memory;
+    /// The same, to be written.
+    fn memory_mut(&mut self) -> &mut Memory;
+    /// The cluster as plugins shall see it.
+    fn view<'s>(&self, s: &'s Snapshot) -> Cow<'s, Snapshot> {
+        Cow::Borrowed(s)
+    }
+
+    /// PreFilter and Filter over all nodes, or over those that sampling picks. The feasible nodes; none when the pod
+    /// was refused (the diagnosis of the cycle says why). `Err` only for `Error` statuses and for a pod that PreFilter
+    /// refused.
+    fn filter(&mut self, c: &mut Cycle, s: &Snapshot, rec: &mut dyn Recorder) -> Result<Feasible, Status> {
+        self.memory_mut().totals.forget();
+        let s = &*self.view(s);
+        let framework = c.framework.clone();
+        let left = framework.run_pre_filter(c, s, rec)?;
+        if let Some(node) = nominated_node_fits(c, s, left.as_ref()) {
+            let nodes: NodeSet = [node].into_iter().collect();
+            c.diagnosis.evaluated = 1;
+            rec.filtered(&nodes, &c.diagnosis.nodes);
+            return Ok(Feasible { nodes });
+        }
+        let mut nodes = s.columns().alive().clone();
+        if let Some(left) = &left {
+            nodes.intersect(left);
+        }
+        framework.timed(TimedPoint::Filter, || {
+            nodes = self.filter_nodes(c, s, std::mem::take(&mut nodes))?;
+            Ok(())
+        })?;
+        c.diagnosis.note_refusals();
+        rec.filtered(&nodes, &c.diagnosis.nodes);
+        Ok(Feasible { nodes })
+    }
+
+    /// PreScore, Score and NormalizeScore over the feasible nodes. The totals stay for `select`. A single feasible node
+    /// is not scored unless the recorder wants scores.
     fn score(
         &mut self,
         c: &mut Cycle,
         on: &Feasible,
         s: &Snapshot,
         rec: &mut dyn Recorder,
-    ) -> Result<(), Status>;
+    ) -> Result<(), Status> {
+        if !rec.wants_scores() && on.nodes.len() <= 1 {
+            return Ok(());
+        }
+        let s = &*self.view(s);
+        let framework = c.framework.clone();
+        self.memory_mut().totals.begin(s.columns().room());
+        if framework.points().score.is_empty() {
+            self.memory_mut().totals.all_equal(&on.nodes);
+        } else {
+            framework.run_pre_score(c, s, on)?;
+            framework.timed(TimedPoint::Score, || self.score_nodes(c, s, &on.nodes, rec))?;
+        }
+        let totals = &mut self.memory_mut().totals;
+        totals.known = true;
+        rec.totals(&on.nodes, &totals.totals);
+        Ok(())
+    }
+
     /// The node with the highest total, `extra` points of extenders added. `None` when nothing is feasible.
     #[allow(clippy::too_many_arguments)] // one call per decision; a struct would be taken apart at once
     fn select(
         &mut self,
-        c: &Cycle,
+        _: &Cycle,
         on: &Feasible,
         s: &Snapshot,
         extra: &[(NodeId, i64)],
         tie: TieBreak,
         draw: u64,
         rec: &mut dyn Recorder,
-    ) -> Option<Selected>;
+    ) -> Option<Selected> {
+        self.memory_mut().totals.select(on, s, extra, tie, draw, rec)
+    }
+
     /// The nodes that share the highest total of the last `select`, in row order.
-    fn best(&self) -> &NodeSet;
-    /// Where sampling goes on with the next pod (upstream's `nextStartNodeIndex`): all that a decider remembers.
-    fn next_start(&self) -> usize;
-    /// Sampling goes on there.
-    fn set_next_start(&mut self, next: usize);
+    fn best(&self) -> &NodeSet {
+        &self.memory().totals.best
+    }
+
+    /// Where sampling starts with the next pod (upstream's `nextStartNodeIndex`): all that a decider remembers.
+    fn next_start(&self) -> usize {
+        self.memory().next_start
+    }
+
+    /// Sampling starts there.
+    fn set_next_start(&mut self, next: usize) {
+        self.memory_mut().next_start = next;
+    }
+}
+
+/// The node of `status.nominatedNodeName`, when PreFilter `left` it and the pod fits there: then no other node is
+/// asked. Upstream ignores what PreFilter left, since its plugins' filters repeat it.
+fn nominated_node_fits(c: &Cycle, s: &Snapshot, left: Option<&NodeSet>) -> Option<NodeId> {
+    let id = s.node_by_name(c.pod.nominated_node.as_ref()?)?;
+    if left.is_some_and(|left| !left.contains(id)) {
+        return None;
+    }
+    let node = s.node(id)?;
+    c.framework.filter_with_nominated(c.handle(s), node).is_ok().then_some(id)
 }

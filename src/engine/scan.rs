@@ -1,18 +1,14 @@
-//! [`Scan`]: every filter and scorer is asked for all nodes at once, over columns; each filter only for the nodes that
-//! passed the ones before it. Remembers nothing between pods but its scratch memory, so it agrees with `Plain` on every
-//! cluster (property test).
+//! [`Scan`]: every filter and scorer answers for all nodes at once, over columns; each filter only for the nodes that
+//! passed the filters before it. With sampling it asks single nodes until enough fit.
 
-use super::best::{self, Totals};
-use super::plain::{ask_each, nominated_node_fits, note_plugins};
-use super::{Decider, Selected, TieBreak, sampling};
-use crate::framework::{Code, Cycle, Feasible, Recorder, Span, Status, Verdicts};
+use super::{Decider, Memory, best, sampling};
+use crate::framework::{Code, Cycle, Recorder, Status, TimedPoint, Verdicts};
 use crate::model::{NodeId, NodeSet, Snapshot};
 
 /// The fast decider.
 #[derive(Debug, Default)]
 pub struct Scan {
-    next_start: usize,
-    totals: Totals,
+    memory: Memory,
     verdicts: Verdicts,
     /// Numbers of the statuses of `verdicts` in the diagnosis.
     numbers: Vec<u32>,
@@ -25,7 +21,7 @@ impl Scan {
         Self::default()
     }
 
-    /// Asks all filters for `nodes`, which becomes the feasible nodes.
+    /// Asks all filters about `nodes`, and leaves the feasible ones in it.
     fn ask_ranges(&mut self, c: &mut Cycle, s: &Snapshot, nodes: &mut NodeSet) -> Result<(), Status> {
         let framework = c.framework.clone();
         c.diagnosis.evaluated = nodes.len();
@@ -35,8 +31,8 @@ impl Scan {
         for id in framework.filters(&c.state).collect::<Vec<_>>() {
             let Some(point) = framework.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
             self.verdicts.clear();
-            framework.evaluated(id, Span::Filter, nodes.len());
-            framework.timed_plugin(c.sampled, id, Span::Filter, || {
+            framework.evaluated(id, TimedPoint::Filter, nodes.len());
+            framework.timed_plugin(c.sampled, id, TimedPoint::Filter, || {
                 point.filter_range(&c.handle(s).for_plugin(id), nodes, &mut self.verdicts);
                 Ok(())
             })?;
@@ -76,11 +72,43 @@ impl Scan {
             return Err(status);
         }
         nodes.union(&self.singly);
-        note_plugins(&mut c.diagnosis);
         Ok(())
     }
 
-    /// Takes the nodes that pods are promised to out of `nodes` and asks them singly; those that fit stay in `singly`.
+    /// Asks single nodes in the order of sampling, from where the last pod stopped, until `enough` fit.
+    fn ask_until(
+        &mut self,
+        enough: usize,
+        c: &mut Cycle,
+        s: &Snapshot,
+        nodes: &NodeSet,
+    ) -> Result<NodeSet, Status> {
+        let mut order = sampling::tree_order(s, nodes);
+        let mut feasible = NodeSet::with_rows(s.columns().rows());
+        let Some(start) = self.memory.next_start.checked_rem(order.len()) else { return Ok(feasible) };
+        order.rotate_left(start);
+        let mut open = enough;
+        for id in &order {
+            if open == 0 {
+                break;
+            }
+            let Some(node) = s.node(*id) else { continue };
+            c.diagnosis.evaluated += 1;
+            let Err(status) = c.framework.filter_with_nominated(c.handle(s), node) else {
+                feasible.insert(*id);
+                open -= 1;
+                continue;
+            };
+            if !status.is_rejected() {
+                return Err(status);
+            }
+            c.diagnosis.nodes.set(*id, &status);
+        }
+        self.memory.next_start = (start + c.diagnosis.evaluated) % order.len();
+        Ok(feasible)
+    }
+
+    /// Takes nodes with nominated pods out of `nodes` and asks about each; those that fit stay in `singly`.
     fn take_nominated(
         &mut self,
         c: &mut Cycle,
@@ -116,90 +144,41 @@ impl Scan {
 }
 
 impl Decider for Scan {
-    fn filter(&mut self, c: &mut Cycle, s: &Snapshot, rec: &mut dyn Recorder) -> Result<Feasible, Status> {
-        self.totals.forget();
-        let framework = c.framework.clone();
-        let left = framework.run_pre_filter(c, s, rec)?;
-        if let Some(node) = nominated_node_fits(c, s, left.as_ref()) {
-            let nodes: NodeSet = [node].into_iter().collect();
-            c.diagnosis.evaluated = 1;
-            rec.filtered(&nodes, &c.diagnosis.nodes);
-            return Ok(Feasible { nodes });
-        }
-        let mut nodes = s.columns().alive().clone();
-        if let Some(left) = &left {
-            nodes.intersect(left);
-        }
-        framework.timed(Span::Filter, || {
-            match sampling::enough(&framework, nodes.len()) {
-                Some(_) => {
-                    let order = sampling::tree_order(s, &nodes);
-                    nodes = ask_each(c, s, &order, &mut self.next_start)?;
-                }
-                None => self.ask_ranges(c, s, &mut nodes)?,
-            }
-            Ok(())
-        })?;
-        rec.filtered(&nodes, &c.diagnosis.nodes);
-        Ok(Feasible { nodes })
+    fn memory(&self) -> &Memory {
+        &self.memory
     }
 
-    fn score(
+    fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    fn filter_nodes(&mut self, c: &mut Cycle, s: &Snapshot, mut nodes: NodeSet) -> Result<NodeSet, Status> {
+        match sampling::enough(&c.framework, nodes.len()) {
+            Some(enough) => self.ask_until(enough, c, s, &nodes),
+            None => {
+                self.ask_ranges(c, s, &mut nodes)?;
+                Ok(nodes)
+            }
+        }
+    }
+
+    fn score_nodes(
         &mut self,
-        c: &mut Cycle,
-        on: &Feasible,
+        c: &Cycle,
         s: &Snapshot,
+        on: &NodeSet,
         rec: &mut dyn Recorder,
     ) -> Result<(), Status> {
-        if !best::wants_scores(on, rec) {
-            return Ok(());
+        let (framework, totals) = (&c.framework, &mut self.memory.totals);
+        for (scorer, point) in framework.scorers(&c.state) {
+            let h = c.handle(s).for_plugin(scorer.plugin);
+            framework.evaluated(scorer.plugin, TimedPoint::Score, on.len());
+            let done = framework.timed_plugin(c.sampled, scorer.plugin, TimedPoint::Score, || {
+                point.score_range(&h, on, &mut totals.raw)
+            });
+            done.map_err(|status| best::score_failed(c, status.by(scorer.plugin)))?;
+            totals.add(framework, scorer, point, on, rec)?;
         }
-        let framework = c.framework.clone();
-        self.totals.begin(s.columns().room());
-        if framework.points().score.is_empty() {
-            self.totals.all_equal(&on.nodes);
-        } else {
-            framework.run_pre_score(c, s, on)?;
-        }
-        framework.timed(Span::Score, || {
-            for (scorer, point) in framework.scorers(&c.state) {
-                let h = c.handle(s).for_plugin(scorer.plugin);
-                framework.evaluated(scorer.plugin, Span::Score, on.nodes.len());
-                let done = framework.timed_plugin(c.sampled, scorer.plugin, Span::Score, || {
-                    point.score_range(&h, &on.nodes, &mut self.totals.raw)
-                });
-                done.map_err(|status| best::score_failed(c, status.by(scorer.plugin)))?;
-                self.totals.add(&framework, scorer, point, &on.nodes, rec)?;
-            }
-            Ok(())
-        })?;
-        self.totals.known = true;
-        rec.totals(&on.nodes, &self.totals.totals);
         Ok(())
-    }
-
-    fn select(
-        &mut self,
-        _: &Cycle,
-        on: &Feasible,
-        s: &Snapshot,
-        extra: &[(NodeId, i64)],
-        tie: TieBreak,
-        draw: u64,
-        rec: &mut dyn Recorder,
-    ) -> Option<Selected> {
-        self.totals.select(on, s, extra, tie, draw, rec)
-    }
-
-    fn best(&self) -> &NodeSet {
-        &self.totals.best
-    }
-
-    fn next_start(&self) -> usize {
-        self.next_start
-    }
-
-    fn set_next_start(&mut self, next: usize) {
-        self.next_start = next;
     }
 }

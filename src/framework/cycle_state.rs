@@ -9,21 +9,11 @@ use std::sync::Arc;
 pub trait StateData: Any + Send + Sync {
     /// A copy.
     fn fork(&self) -> Box<dyn StateData>;
-    /// For the owner, who knows the type.
-    fn as_any(&self) -> &dyn Any;
-    /// For the owner, who knows the type.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<T: Any + Clone + Send + Sync> StateData for T {
     fn fork(&self) -> Box<dyn StateData> {
         Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 
@@ -39,7 +29,8 @@ impl StateSlot {
 
     /// Reads the slot.
     pub fn get<T: Any>(&self) -> Option<&T> {
-        (***self.0.as_ref()?).as_any().downcast_ref()
+        let data: &dyn Any = &***self.0.as_ref()?;
+        data.downcast_ref()
     }
 
     /// Writes into the slot; a fork that shares it keeps what it had.
@@ -48,7 +39,8 @@ impl StateSlot {
         if Arc::get_mut(shared).is_none() {
             *shared = Arc::new((***shared).fork());
         }
-        (**Arc::get_mut(shared)?).as_any_mut().downcast_mut()
+        let data: &mut dyn Any = &mut **Arc::get_mut(shared)?;
+        data.downcast_mut()
     }
 }
 

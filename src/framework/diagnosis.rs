@@ -132,7 +132,16 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Notes who refused.
+    /// Notes every plugin that refused a node.
+    pub fn note_refusals(&mut self) {
+        let refusals: Vec<Status> =
+            self.nodes.histogram().into_iter().map(|(status, _)| status.clone()).collect();
+        for status in &refusals {
+            self.add_plugin(status);
+        }
+    }
+
+    /// Notes the plugin that refused.
     pub fn add_plugin(&mut self, status: &Status) {
         if status.plugin == PluginId::NONE {
             return;

@@ -42,7 +42,7 @@ pub use handle::{Act, Actor, Handle};
 pub use plugin::{Plugin, PluginId, PluginSet};
 pub use points::*;
 pub use preconditions::Preconditions;
-pub use probe::{Mark, Outcome, Probe, Span, Tally};
+pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{QueuedPodInfo, SortKey};
 pub use reads::{Polarity, Reads};

@@ -316,9 +316,10 @@ pub trait Permit: Sync {
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
     /// A pod that waits here is asked again after an event that the plugin reads, and when its deadline passes.
     fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
-    /// Pods that wait here and have the same number are kin: when one of them goes on waiting, the others would too, at
-    /// that moment, unless namespaces changed. `None`: the pod has no kin. Asked whenever a pod begins or goes on waiting.
-    fn kin(&self, h: &Handle) -> Option<u64> {
+    /// Waiting pods with the same key get the same answer at the same moment, unless namespaces changed: when one of
+    /// them goes on waiting, so do the others. `None`: the pod shares its answer with no other. Called whenever a pod
+    /// begins or goes on waiting.
+    fn equivalence_key(&self, h: &Handle) -> Option<u64> {
         let _ = h;
         None
     }

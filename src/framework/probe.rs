@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// What is timed: upstream's names of extension points in metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)] // named like the extension points
-pub enum Span {
+pub enum TimedPoint {
     PreEnqueue,
     PreFilter,
     Filter,
@@ -32,26 +32,27 @@ pub enum Span {
     PostBind,
 }
 
-impl Span {
+impl TimedPoint {
     /// The points at which evaluations are counted.
-    const COUNTED: [Span; 4] = [Span::PreFilter, Span::Filter, Span::PreScore, Span::Score];
+    const COUNTED: [TimedPoint; 4] =
+        [TimedPoint::PreFilter, TimedPoint::Filter, TimedPoint::PreScore, TimedPoint::Score];
 
     /// The value of the label `extension_point`.
     pub fn name(self) -> &'static str {
         match self {
-            Span::PreEnqueue => "PreEnqueue",
-            Span::PreFilter => "PreFilter",
-            Span::Filter => "Filter",
-            Span::PostFilter => "PostFilter",
-            Span::PreScore => "PreScore",
-            Span::Score => "Score",
-            Span::Reserve => "Reserve",
-            Span::Unreserve => "Unreserve",
-            Span::Permit => "Permit",
-            Span::PreBindPreFlight => "PreBindPreFlight",
-            Span::PreBind => "PreBind",
-            Span::Bind => "Bind",
-            Span::PostBind => "PostBind",
+            TimedPoint::PreEnqueue => "PreEnqueue",
+            TimedPoint::PreFilter => "PreFilter",
+            TimedPoint::Filter => "Filter",
+            TimedPoint::PostFilter => "PostFilter",
+            TimedPoint::PreScore => "PreScore",
+            TimedPoint::Score => "Score",
+            TimedPoint::Reserve => "Reserve",
+            TimedPoint::Unreserve => "Unreserve",
+            TimedPoint::Permit => "Permit",
+            TimedPoint::PreBindPreFlight => "PreBindPreFlight",
+            TimedPoint::PreBind => "PreBind",
+            TimedPoint::Bind => "Bind",
+            TimedPoint::PostBind => "PostBind",
         }
     }
 }
@@ -73,13 +74,13 @@ pub trait Probe: Send + Sync {
     /// An attempt begins: whether its plugins are timed one by one. Upstream does so for one attempt in ten.
     fn samples(&self) -> bool;
     /// All plugins of a point ran, for a pod of this profile, and came to `code`.
-    fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark);
+    fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark);
     /// One plugin ran.
-    fn plugin(&self, plugin: &str, point: Span, code: &'static str, since: Mark);
+    fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, since: Mark);
     /// A pod has waited at Permit.
     fn waited(&self, code: &'static str, since: Mark);
     /// Counts how often a plugin is asked at a point by the pods of a profile.
-    fn evaluations(&self, profile: &Symbol, plugin: &str, point: Span) -> Arc<dyn Tally>;
+    fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally>;
 }
 
 /// The name of a code that is not an error.
@@ -138,7 +139,7 @@ fn code_of<T: Outcome>(of: &Result<T, Status>) -> &'static str {
     }
 }
 
-/// The probe of a framework, and the counters it gave out: of each plugin, those of [`Span::COUNTED`].
+/// The probe of a framework, and the counters it gave out: of each plugin, those of [`TimedPoint::COUNTED`].
 pub(super) struct Watch {
     probe: Arc<dyn Probe>,
     evaluations: Vec<[Option<Arc<dyn Tally>>; 4]>,
@@ -152,7 +153,7 @@ impl Framework {
         let lists = [&points.pre_filter, &points.filter, &points.pre_score, &scorers];
         let mut evaluations: Vec<[Option<Arc<dyn Tally>>; 4]> =
             vec![Default::default(); self.plugins().len()];
-        for (at, (point, list)) in Span::COUNTED.into_iter().zip(lists).enumerate() {
+        for (at, (point, list)) in TimedPoint::COUNTED.into_iter().zip(lists).enumerate() {
             for id in list {
                 let count = probe.evaluations(&self.scheduler_name, self.plugin_name(*id), point);
                 if let Some(counters) = evaluations.get_mut(id.index()) {
@@ -174,14 +175,14 @@ impl Framework {
     }
 
     /// A point that began at `since` is through.
-    pub fn point_ended(&self, point: Span, code: &'static str, since: Option<Mark>) {
+    pub fn point_ended(&self, point: TimedPoint, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
             watch.probe.point(&self.scheduler_name, point, code, since);
         }
     }
 
     /// A plugin that began at `since` is through.
-    pub fn plugin_ended(&self, id: PluginId, point: Span, code: &'static str, since: Option<Mark>) {
+    pub fn plugin_ended(&self, id: PluginId, point: TimedPoint, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
             watch.probe.plugin(self.plugin_name(id), point, code, since);
         }
@@ -195,11 +196,11 @@ impl Framework {
     }
 
     /// A plugin is asked so many times.
-    pub fn evaluated(&self, id: PluginId, point: Span, times: usize) {
+    pub fn evaluated(&self, id: PluginId, point: TimedPoint, times: usize) {
         let Some(counters) = self.watch.as_ref().and_then(|watch| watch.evaluations.get(id.index())) else {
             return;
         };
-        let counted = Span::COUNTED.iter().position(|counted| *counted == point);
+        let counted = TimedPoint::COUNTED.iter().position(|counted| *counted == point);
         if let Some(Some(counter)) = counted.and_then(|at| counters.get(at)) {
             counter.add(times as u64);
         }
@@ -208,7 +209,7 @@ impl Framework {
     /// Runs all plugins of a point.
     pub fn timed<T: Outcome>(
         &self,
-        point: Span,
+        point: TimedPoint,
         work: impl FnOnce() -> Result<T, Status>,
     ) -> Result<T, Status> {
         let since = self.mark();
@@ -222,7 +223,7 @@ impl Framework {
         &self,
         sampled: bool,
         id: PluginId,
-        point: Span,
+        point: TimedPoint,
         work: impl FnOnce() -> Result<T, Status>,
     ) -> Result<T, Status> {
         if !sampled {
@@ -250,16 +251,16 @@ mod tests {
         fn samples(&self) -> bool {
             true
         }
-        fn point(&self, profile: &Symbol, point: Span, code: &'static str, since: Mark) {
+        fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark) {
             self.0.send(format!("{profile} {} {code} {}", point.name(), since.0)).unwrap();
         }
-        fn plugin(&self, plugin: &str, point: Span, code: &'static str, _: Mark) {
+        fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, _: Mark) {
             self.0.send(format!("[{plugin}] {} {code}", point.name())).unwrap();
         }
         fn waited(&self, code: &'static str, _: Mark) {
             self.0.send(format!("waited {code}")).unwrap();
         }
-        fn evaluations(&self, _: &Symbol, _: &str, _: Span) -> Arc<dyn Tally> {
+        fn evaluations(&self, _: &Symbol, _: &str, _: TimedPoint) -> Arc<dyn Tally> {
             Arc::new(Nobody)
         }
     }
@@ -277,11 +278,11 @@ mod tests {
         let mut framework = Framework::new(Symbol::new("p"), Vec::new(), Points::default());
         assert!(!framework.samples() && framework.mark().is_none());
         framework.observe(&probe);
-        let _ = framework.timed(Span::Filter, || Ok(()));
-        let _: Result<(), Status> = framework.timed(Span::Reserve, || Err(Status::unschedulable("no")));
+        let _ = framework.timed(TimedPoint::Filter, || Ok(()));
+        let _: Result<(), Status> = framework.timed(TimedPoint::Reserve, || Err(Status::unschedulable("no")));
         let skip = || Ok(PreFilterOutcome::Skip);
-        let _ = framework.timed_plugin(true, PluginId::NONE, Span::PreFilter, skip);
-        let _ = framework.timed_plugin(false, PluginId::NONE, Span::PreFilter, skip);
+        let _ = framework.timed_plugin(true, PluginId::NONE, TimedPoint::PreFilter, skip);
+        let _ = framework.timed_plugin(false, PluginId::NONE, TimedPoint::PreFilter, skip);
         assert_eq!(
             notes.try_iter().collect::<Vec<_>>(),
             ["p Filter Success 7", "p Reserve Unschedulable 7", "[] PreFilter Skip"]

@@ -11,7 +11,7 @@ use super::handle::{Act, Actor, Handle};
 use super::plugin::{Plugin, PluginId, PluginSet};
 use super::points::*;
 use super::preconditions::{Places, Preconditions};
-use super::probe::{Span, Watch};
+use super::probe::{TimedPoint, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::recorder::Recorder;
 use super::simulation::Simulation;
@@ -245,10 +245,10 @@ impl Framework {
             _ => self.preconditions.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
         };
         let sampled = self.samples();
-        self.timed(Span::PreEnqueue, || {
+        self.timed(TimedPoint::PreEnqueue, || {
             for id in some.as_ref().unwrap_or(&self.always.pre_enqueue) {
                 if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {
-                    self.timed_plugin(sampled, *id, Span::PreEnqueue, || {
+                    self.timed_plugin(sampled, *id, TimedPoint::PreEnqueue, || {
                         point.pre_enqueue(&h.for_plugin(*id)).map_err(|status| status.by(*id))
                     })?;
                 }
@@ -272,7 +272,7 @@ impl Framework {
         snapshot: &Snapshot,
         recorder: &mut dyn Recorder,
     ) -> Result<Option<NodeSet>, Status> {
-        self.timed(Span::PreFilter, || self.ask_pre_filters(cycle, snapshot, recorder))
+        self.timed(TimedPoint::PreFilter, || self.ask_pre_filters(cycle, snapshot, recorder))
     }
 
     fn ask_pre_filters(
@@ -294,12 +294,12 @@ impl Framework {
         for id in &concerned.pre_filter {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
-            let outcome = self.timed_plugin(cycle.sampled, *id, Span::PreFilter, || {
+            let outcome = self.timed_plugin(cycle.sampled, *id, TimedPoint::PreFilter, || {
                 let outcome = point.pre_filter(&cycle.handle(snapshot).for_plugin(*id), &mut slot);
                 outcome.map_err(|status| status.by(*id))
             });
             if !matches!(outcome, Ok(PreFilterOutcome::Skip)) {
-                self.evaluated(*id, Span::PreFilter, 1);
+                self.evaluated(*id, TimedPoint::PreFilter, 1);
             }
             *cycle.state.slot_mut(*id) = slot;
             recorder.pre_filter(*id, &outcome);
@@ -376,7 +376,7 @@ impl Framework {
     pub fn filter_node(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         for id in self.filters(h.cycle) {
             let Some(point) = self.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
-            self.evaluated(id, Span::Filter, 1);
+            self.evaluated(id, TimedPoint::Filter, 1);
             if let Err(status) = point.filter(&h.for_plugin(id), node) {
                 let status = status.by(id);
                 return Err(if status.code == Code::Error { self.filter_error(status) } else { status });
@@ -442,7 +442,7 @@ impl Framework {
 
     /// PreScore plugins; those that say Skip are not asked for scores.
     pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
-        self.timed(Span::PreScore, || self.ask_pre_scores(cycle, snapshot, on))
+        self.timed(TimedPoint::PreScore, || self.ask_pre_scores(cycle, snapshot, on))
     }
 
     fn ask_pre_scores(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
@@ -450,11 +450,11 @@ impl Framework {
         for id in some.as_ref().map_or(&self.points.pre_score, |some| &some.pre_score) {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_score()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
-            let outcome = self.timed_plugin(cycle.sampled, *id, Span::PreScore, || {
+            let outcome = self.timed_plugin(cycle.sampled, *id, TimedPoint::PreScore, || {
                 point.pre_score(&cycle.handle(snapshot).for_plugin(*id), on, &mut slot)
             });
             if !matches!(outcome, Ok(PreScoreOutcome::Skip)) {
-                self.evaluated(*id, Span::PreScore, 1);
+                self.evaluated(*id, TimedPoint::PreScore, 1);
             }
             *cycle.state.slot_mut(*id) = slot;
             match outcome {
@@ -480,10 +480,10 @@ impl Framework {
 
     /// Reserve plugins in order. After a refusal the caller runs [`Framework::run_unreserve`].
     pub fn run_reserve(&self, cycle: &mut Cycle, node: NodeId, act: &mut Acting) -> Result<(), Status> {
-        self.timed(Span::Reserve, || {
+        self.timed(TimedPoint::Reserve, || {
             for id in &self.points.reserve {
                 let Some(point) = self.plugin(*id).and_then(|plugin| plugin.reserve()) else { continue };
-                let done = self.timed_plugin(cycle.sampled, *id, Span::Reserve, || {
+                let done = self.timed_plugin(cycle.sampled, *id, TimedPoint::Reserve, || {
                     point.reserve(&mut act.actor(cycle, *id), node)
                 });
                 if let Err(status) = done {
@@ -504,7 +504,7 @@ impl Framework {
                 point.unreserve(&mut act.actor(cycle, *id), node);
             }
         }
-        self.point_ended(Span::Unreserve, "Success", since);
+        self.point_ended(TimedPoint::Unreserve, "Success", since);
     }
 
     /// Permit plugins in order: those that let the pod wait, with their deadlines; empty when it goes on.
@@ -521,7 +521,7 @@ impl Framework {
             Ok(_) => "Wait",
             Err(status) => status.code.name(),
         };
-        self.point_ended(Span::Permit, code, since);
+        self.point_ended(TimedPoint::Permit, code, since);
         asked
     }
 
@@ -534,7 +534,7 @@ impl Framework {
         let mut waits = Vec::new();
         for id in &self.points.permit {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.permit()) else { continue };
-            let answer = self.timed_plugin(cycle.sampled, *id, Span::Permit, || {
+            let answer = self.timed_plugin(cycle.sampled, *id, TimedPoint::Permit, || {
                 point.permit(&mut act.actor(cycle, *id), node)
             });
             match answer {
@@ -582,7 +582,7 @@ impl Framework {
                 point.post_bind(&mut act.actor(cycle, *id), node);
             }
         }
-        self.point_ended(Span::PostBind, "Success", since);
+        self.point_ended(TimedPoint::PostBind, "Success", since);
     }
 }
 

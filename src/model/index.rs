@@ -17,8 +17,4 @@ pub trait Index: Any + Send + Sync + std::fmt::Debug {
     fn rebuild(&mut self, snapshot: &Snapshot);
     /// A copy, made when a forked snapshot is written to.
     fn fork(&self) -> Box<dyn Index>;
-    /// For the owner, who knows the type.
-    fn as_any(&self) -> &dyn Any;
-    /// For the owner, who knows the type.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
 }

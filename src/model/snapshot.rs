@@ -13,6 +13,7 @@ use super::resource::Resource;
 use super::symbol::Symbol;
 use super::time::Time;
 use rustc_hash::FxHashMap;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -197,13 +198,15 @@ impl Snapshot {
     /// An index by its key and type.
     pub fn index<T: Index>(&self, key: &IndexKey) -> Option<&T> {
         let (_, index) = self.indexes.iter().find(|(k, _)| k == key)?;
-        index.as_any().downcast_ref()
+        let index: &dyn Any = &***index;
+        index.downcast_ref()
     }
 
     /// The same to be written by its owner, outside the stream of changes.
     pub fn index_mut<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
         let (_, index) = self.indexes.iter_mut().find(|(k, _)| k == key)?;
-        own(index).as_any_mut().downcast_mut()
+        let index: &mut dyn Any = own(index);
+        index.downcast_mut()
     }
 
     /// Adds an index, rebuilt from what is here. One that stands under the key already is replaced.

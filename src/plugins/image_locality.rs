@@ -11,7 +11,6 @@ use crate::model::{
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::any::Any;
 use std::sync::Arc;
 
 const NAME: &str = "ImageLocality";
@@ -102,12 +101,6 @@ impl Index for ImageHolders {
 
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

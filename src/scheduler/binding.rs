@@ -22,8 +22,8 @@ use super::permit::Wait;
 use super::queue::{Queued, Scope};
 use super::{Deferred, Scheduler};
 use crate::framework::{
-    Answer, BindTask, CallError, Cycle, EventRecord, EventType, Mark, PluginId, PreFlight, Span, Status,
-    TaskPoll, Ticket, Wake, not_checked_text,
+    Answer, BindTask, CallError, Cycle, EventRecord, EventType, Mark, PluginId, PreFlight, Status, TaskPoll,
+    Ticket, TimedPoint, Wake, not_checked_text,
 };
 use crate::model::{Duration, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
@@ -201,7 +201,7 @@ impl Scheduler {
         out: &mut Vec<Effect>,
     ) {
         let framework = binding.cycle.framework.clone();
-        let groups = match framework.timed(Span::PreBindPreFlight, || self.pre_flight(&mut binding)) {
+        let groups = match framework.timed(TimedPoint::PreBindPreFlight, || self.pre_flight(&mut binding)) {
             Ok(groups) => groups,
             Err(status) => return self.binding_failed(binding, status, now, out),
         };
@@ -233,9 +233,10 @@ impl Scheduler {
         for id in &framework.points().pre_bind {
             let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.pre_bind()) else { continue };
             let handle = binding.cycle.handle(&self.cache.snapshot).for_plugin(*id);
-            let answer = framework.timed_plugin(binding.cycle.sampled, *id, Span::PreBindPreFlight, || {
-                guard(&framework, || point.pre_flight(&handle, binding.node))
-            });
+            let answer =
+                framework.timed_plugin(binding.cycle.sampled, *id, TimedPoint::PreBindPreFlight, || {
+                    guard(&framework, || point.pre_flight(&handle, binding.node))
+                });
             match answer {
                 Ok(PreFlight::Skip) => {}
                 Ok(PreFlight::Run { parallel }) => {
@@ -370,7 +371,7 @@ impl Scheduler {
 
     fn bind(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let framework = binding.cycle.framework.clone();
-        framework.point_ended(Span::PreBind, "Success", binding.since);
+        framework.point_ended(TimedPoint::PreBind, "Success", binding.since);
         binding.since = framework.mark();
         let call =
             guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node));
@@ -383,7 +384,7 @@ impl Scheduler {
                 self.bindings.put(binding);
             }
             Err(status) => {
-                framework.point_ended(Span::Bind, status.code.name(), binding.since.take());
+                framework.point_ended(TimedPoint::Bind, status.code.name(), binding.since.take());
                 self.binding_failed(binding, status, now, out);
             }
         }
@@ -438,8 +439,13 @@ impl Scheduler {
         let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
         let name = framework.plugin_name(binder).to_owned();
         let code = if answer.is_ok() { "Success" } else { "Error" };
-        framework.point_ended(Span::Bind, code, binding.since);
-        framework.plugin_ended(binder, Span::Bind, code, binding.since.filter(|_| binding.cycle.sampled));
+        framework.point_ended(TimedPoint::Bind, code, binding.since);
+        framework.plugin_ended(
+            binder,
+            TimedPoint::Bind,
+            code,
+            binding.since.filter(|_| binding.cycle.sampled),
+        );
         let text = |message: &str| format!("running Bind plugin {name:?}: {message}");
         let key = binding.key().clone();
         match answer {
@@ -462,10 +468,6 @@ impl Scheduler {
                         (text(&message), now + timeout + timeout)
                     }
                 };
-                #[cfg(any(test, feature = "testing"))]
-                if self.options.mutant == Some(super::Mutant::ForgetUnknown) {
-                    return self.binding_failed(binding, Status::error(message), now, out);
-                }
                 binding.stage = BindingStage::Resolve { message, until, next: now, read: None };
                 self.resolve(binding, None, now, out);
             }
@@ -558,7 +560,7 @@ impl Scheduler {
                 framework.waited(status.code.name(), binding.since);
             }
             BindingStage::PreBind(_) => {
-                framework.point_ended(Span::PreBind, status.code.name(), binding.since);
+                framework.point_ended(TimedPoint::PreBind, status.code.name(), binding.since);
             }
             _ => {}
         }
@@ -598,17 +600,7 @@ impl Scheduler {
         }
         let status = status.clone();
         let key = binding.key().clone();
-        let skip = {
-            #[cfg(any(test, feature = "testing"))]
-            {
-                self.options.mutant == Some(super::Mutant::SkipUnreserve)
-            }
-            #[cfg(not(any(test, feature = "testing")))]
-            false
-        };
-        if !skip {
-            self.unreserve(&mut binding.cycle, binding.node, now);
-        }
+        self.unreserve(&mut binding.cycle, binding.node, now);
         self.cache.forget(&key);
         let pod = &binding.cycle.pod;
         let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });

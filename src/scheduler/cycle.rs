@@ -11,7 +11,7 @@ use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
 use super::queue::Queued;
 use crate::framework::{
     Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
-    PostFilterOutcome, Runner, Span, Status,
+    PostFilterOutcome, Runner, Status, TimedPoint,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,7 +58,7 @@ impl Scheduler {
             self.queue.done(&key);
             return self.skipped(&queued, now, out);
         }
-        let mut cycle = Cycle::new(pod, queued.judges.framework.clone(), now);
+        let mut cycle = Cycle::new(pod, queued.hints.framework.clone(), now);
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);
         cycle.sampled = cycle.framework.samples();
@@ -159,7 +159,7 @@ impl Scheduler {
                 };
                 let handle = cycle.handle(snapshot).for_plugin(*id);
                 let runner = Runner { framework: &framework, handle };
-                let answer = framework.timed_plugin(cycle.sampled, *id, Span::PostFilter, || {
+                let answer = framework.timed_plugin(cycle.sampled, *id, TimedPoint::PostFilter, || {
                     point.post_filter(&handle, &cycle.diagnosis.nodes, &runner)
                 });
                 match answer {
@@ -187,7 +187,7 @@ impl Scheduler {
             Ok(Ok(())) => "Unschedulable",
             _ => "Error",
         };
-        framework.point_ended(Span::PostFilter, code, since);
+        framework.point_ended(TimedPoint::PostFilter, code, since);
         match answered {
             Ok(Ok(())) => {}
             Ok(Err(status)) => return Refusal::error(status),

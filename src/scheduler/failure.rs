@@ -75,12 +75,12 @@ impl Scheduler {
     /// Puts a pod back; plugins that were replaced meanwhile do not judge it any more.
     fn requeue(&mut self, queued: Queued, now: Time) {
         let key = queued.info.pod.key.clone();
-        let judges = self.judges_of(&queued.info.pod);
-        match judges {
-            Some(judges) if std::sync::Arc::ptr_eq(&judges, &queued.judges) => {
+        let hints = self.hints_of(&queued.info.pod);
+        match hints {
+            Some(hints) if std::sync::Arc::ptr_eq(&hints, &queued.hints) => {
                 self.queue.requeue(queued, &self.cache.snapshot, now);
             }
-            Some(judges) => self.queue.requeue_to(queued, judges, &self.cache.snapshot, now),
+            Some(hints) => self.queue.requeue_to(queued, hints, &self.cache.snapshot, now),
             None => self.queue.done(&key),
         }
     }

@@ -31,8 +31,6 @@ pub use cache::PodState;
 pub use io::{
     Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, Profiles, RecordLevel,
 };
-#[cfg(any(test, feature = "testing"))]
-pub use options::Mutant;
 pub use options::{DeciderKind, Options};
 pub use queue::QueuePlace;
 pub use view::{BindingView, Stage};
@@ -43,7 +41,7 @@ use crate::model::{Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Tim
 use binding::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
-use queue::{Judges, SchedulingQueue, Scope};
+use queue::{ProfileHints, SchedulingQueue, Scope};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,7 +53,7 @@ pub struct Scheduler {
     bindings: Bindings,
     outbox: Outbox,
     profiles: Arc<Profiles>,
-    judges: Vec<Arc<Judges>>,
+    hints: Vec<Arc<ProfileHints>>,
     decider: Box<dyn Decider>,
     next_ticket: u64,
     synced: bool,
@@ -78,7 +76,7 @@ impl Clone for Scheduler {
             bindings: self.bindings.clone(),
             outbox: self.outbox.clone(),
             profiles: self.profiles.clone(),
-            judges: self.judges.clone(),
+            hints: self.hints.clone(),
             decider: self.fresh_decider(),
             next_ticket: self.next_ticket,
             synced: self.synced,
@@ -102,7 +100,7 @@ impl Scheduler {
             bindings: Bindings::default(),
             outbox: Outbox::default(),
             profiles: Arc::default(),
-            judges: Vec::new(),
+            hints: Vec::new(),
             decider,
             next_ticket: 1,
             synced: false,
@@ -196,8 +194,8 @@ impl Scheduler {
         decider
     }
 
-    fn judges_of(&self, pod: &PodInfo) -> Option<Arc<Judges>> {
-        self.judges.iter().find(|judges| judges.framework.scheduler_name == pod.scheduler_name).cloned()
+    fn hints_of(&self, pod: &PodInfo) -> Option<Arc<ProfileHints>> {
+        self.hints.iter().find(|hints| hints.framework.scheduler_name == pod.scheduler_name).cloned()
     }
 
     /// Sends what can be sent; nothing while this instance does not lead.
@@ -252,12 +250,6 @@ impl Scheduler {
     }
 
     fn move_all(&mut self, event: &crate::framework::ClusterEvent, scope: &Scope, now: Time) {
-        #[cfg(any(test, feature = "testing"))]
-        if self.options.mutant == Some(Mutant::ForgetNodeLabels)
-            && event.action == crate::framework::ActionType::UPDATE_NODE_LABEL
-        {
-            return;
-        }
         self.queue.move_all(event, scope, &self.cache.snapshot, now);
     }
 

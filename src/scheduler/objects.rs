@@ -135,13 +135,13 @@ impl Scheduler {
             old => ClusterEvent::of_pod(old.as_ref(), Some(&pod)),
         };
         if seen.after == PodState::Pending {
-            if self.judges_of(&pod).is_some() {
+            if self.hints_of(&pod).is_some() {
                 self.nomination_seen(&pod, seen.old.as_ref(), now);
             }
             if self.queue.contains(&key) || self.bindings.contains(&key) {
                 self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
-            } else if let Some(judges) = self.judges_of(&pod) {
-                self.queue.add(pod.clone(), judges, &self.cache.snapshot, now);
+            } else if let Some(hints) = self.hints_of(&pod) {
+                self.queue.add(pod.clone(), hints, &self.cache.snapshot, now);
             }
         } else if seen.after.is_assumed() {
             self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);

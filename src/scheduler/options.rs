@@ -50,9 +50,6 @@ pub struct Options {
     pub recorded_pod: Option<PodKey>,
     /// Which decider asks the nodes.
     pub decider: DeciderKind,
-    /// A mistake made on purpose.
-    #[cfg(any(test, feature = "testing"))]
-    pub mutant: Option<Mutant>,
 }
 
 impl Options {
@@ -78,20 +75,6 @@ impl Default for Options {
             records: RecordLevel::default(),
             recorded_pod: None,
             decider: DeciderKind::default(),
-            #[cfg(any(test, feature = "testing"))]
-            mutant: None,
         }
     }
-}
-
-/// A mistake made on purpose: tests prove that they notice each of these.
-#[cfg(any(test, feature = "testing"))]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mutant {
-    /// Changes of node labels wake nobody.
-    ForgetNodeLabels,
-    /// Unreserve is left out once the binding has begun.
-    SkipUnreserve,
-    /// A bind with an unknown outcome gives the room back at once.
-    ForgetUnknown,
 }

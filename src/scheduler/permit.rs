@@ -21,9 +21,9 @@ pub(super) struct Wait {
     asked: Duration,
     /// When to ask again because time passed.
     again: Option<Time>,
-    /// Who gets the same answer.
-    kin: Option<u64>,
-    /// After a reload: the plugin of the same name that judges from now on.
+    /// The plugin gives pods with the same key the same answer.
+    key: Option<u64>,
+    /// After a reload: the plugin of the same name that hints from now on.
     successor: Option<Box<Cycle>>,
 }
 
@@ -31,8 +31,8 @@ impl Wait {
     pub(super) fn new(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, until: Time, now: Time) -> Self {
         let name = Symbol::new(cycle.framework.plugin_name(plugin));
         let again = next_change(cycle, snapshot, plugin, now);
-        let kin = kin(cycle, snapshot, plugin, now);
-        Self { plugin, name, until, asked: until - now, again, kin, successor: None }
+        let key = equivalence_key(cycle, snapshot, plugin, now);
+        Self { plugin, name, until, asked: until - now, again, key, successor: None }
     }
 
     pub(super) fn alarm(&self) -> Time {
@@ -93,12 +93,12 @@ impl Scheduler {
         }
         self.reconsidered = newest;
         let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
-        // Of those who are asked the same one is asked, as long as it goes on waiting.
+        // Re-evaluate one pod per equivalence class, as long as it goes on waiting.
         let mut go_on_waiting = BTreeSet::new();
         for pod in waiting {
             let known = |wait: &Wait| {
-                let kin = wait.kin.filter(|_| wait.again.is_none() && !moved.intersects(Kinds::NAMESPACES));
-                kin.is_some_and(|kin| go_on_waiting.contains(&(wait.name.clone(), kin)))
+                let key = wait.key.filter(|_| wait.again.is_none() && !moved.intersects(Kinds::NAMESPACES));
+                key.is_some_and(|key| go_on_waiting.contains(&(wait.name.clone(), key)))
             };
             let Some(binding) = self.bindings.take(&pod) else { continue };
             let concerns = |wait: &Wait, framework: &Framework| wait.reads(framework, moved) && !known(wait);
@@ -113,7 +113,7 @@ impl Scheduler {
         self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
     }
 
-    /// Asks plugins again about a pod that waits for them; those whose kin goes on waiting as it does.
+    /// Asks plugins again about a pod that waits for them; those whose key goes on waiting as it does.
     fn ask_waits(
         &mut self,
         mut binding: BindingCycle,
@@ -127,7 +127,7 @@ impl Scheduler {
         };
         let mut waits = std::mem::take(waits);
         let mut refused = None;
-        let (mut still, mut kin_waits) = (Vec::new(), Vec::new());
+        let (mut still, mut still_waiting) = (Vec::new(), Vec::new());
         for mut wait in waits.drain(..) {
             if refused.is_some() || !concerns(&wait, &binding.cycle.framework) {
                 still.push(wait);
@@ -142,8 +142,8 @@ impl Scheduler {
                         wait.until = wait.until.min(until.max(now));
                         let cycle = wait.successor.as_deref().unwrap_or(&binding.cycle);
                         wait.again = next_change(cycle, &self.cache.snapshot, wait.plugin, now);
-                        wait.kin = kin(cycle, &self.cache.snapshot, wait.plugin, now);
-                        kin_waits.extend(wait.kin.map(|kin| (wait.name.clone(), kin)));
+                        wait.key = equivalence_key(cycle, &self.cache.snapshot, wait.plugin, now);
+                        still_waiting.extend(wait.key.map(|key| (wait.name.clone(), key)));
                     }
                     still.push(wait);
                 }
@@ -160,7 +160,7 @@ impl Scheduler {
             None if goes_on => self.goes_on(binding, now, out),
             None => {
                 self.bindings.put(binding);
-                return kin_waits;
+                return still_waiting;
             }
         }
         Vec::new()
@@ -270,11 +270,11 @@ fn next_change(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) 
     asked.ok().flatten().map(|next| next.max(now + Duration(1)))
 }
 
-/// Who waits for the same answer of a plugin.
-fn kin(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<u64> {
+/// The key under which a plugin gives waiting pods the same answer.
+fn equivalence_key(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<u64> {
     let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
     let point = cycle.framework.plugin(plugin).and_then(|plugin| plugin.permit())?;
-    guard(&cycle.framework, || Ok(point.kin(&handle))).ok().flatten()
+    guard(&cycle.framework, || Ok(point.equivalence_key(&handle))).ok().flatten()
 }
 
 /// Gives a wait to the plugin of the same name; `false` when there is none.
@@ -300,7 +300,7 @@ fn succeed(
         *successor.state.slot_mut(*id) = slot;
     }
     wait.again = next_change(&successor, snapshot, *id, now);
-    wait.kin = None;
+    wait.key = None;
     wait.plugin = *id;
     wait.successor = Some(Box::new(successor));
     true

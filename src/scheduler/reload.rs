@@ -4,26 +4,26 @@
 use super::Scheduler;
 use super::cache::PodState;
 use super::io::{Effect, Profiles};
-use super::queue::Judges;
+use super::queue::ProfileHints;
 use crate::model::{PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {
     pub(super) fn replace_profiles(&mut self, profiles: Arc<Profiles>, now: Time, out: &mut Vec<Effect>) {
         self.replace_indexes(&profiles);
-        let judges: Vec<Arc<Judges>> = profiles
+        let hints: Vec<Arc<ProfileHints>> = profiles
             .frameworks
             .iter()
             .map(|framework| {
-                let kept = self.judges.iter().find(|judges| Arc::ptr_eq(&judges.framework, framework));
-                kept.cloned().unwrap_or_else(|| Arc::new(Judges::of(framework)))
+                let kept = self.hints.iter().find(|hints| Arc::ptr_eq(&hints.framework, framework));
+                kept.cloned().unwrap_or_else(|| Arc::new(ProfileHints::of(framework)))
             })
             .collect();
-        self.judges = judges;
+        self.hints = hints;
         self.profiles = profiles.clone();
         let find = |pod: &PodInfo| {
-            let named = |judges: &&Arc<Judges>| judges.framework.scheduler_name == pod.scheduler_name;
-            self.judges.iter().find(named).cloned()
+            let named = |hints: &&Arc<ProfileHints>| hints.framework.scheduler_name == pod.scheduler_name;
+            self.hints.iter().find(named).cloned()
         };
         self.queue.replace_judges(find, &self.cache.snapshot, now);
         self.adopt_pods(now);
@@ -63,12 +63,12 @@ impl Scheduler {
             pending.iter().filter_map(|key| self.cache.pod(key).cloned()).collect();
         pods.sort_by(|a, b| (&a.namespace, &a.name, &a.key).cmp(&(&b.namespace, &b.name, &b.key)));
         for pod in pods {
-            match self.judges_of(&pod) {
-                Some(judges) => {
+            match self.hints_of(&pod) {
+                Some(hints) => {
                     if !self.queue.contains(&pod.key) && !self.bindings.contains(&pod.key) {
                         let node = pod.nominated_node.clone();
                         self.cache.nominator.set(&pod, node.as_ref(), &mut self.cache.snapshot);
-                        self.queue.add(pod, judges, &self.cache.snapshot, now);
+                        self.queue.add(pod, hints, &self.cache.snapshot, now);
                     }
                 }
                 None => {

@@ -1,6 +1,6 @@
-//! Both deciders at once: what they find is compared at each phase. An attempt on which they disagree fails.
+//! Runs both deciders and compares them after each phase. An attempt on which they disagree fails.
 
-use crate::engine::{Decider, Plain, Scan, Selected, TieBreak};
+use crate::engine::{Decider, Memory, Plain, Scan, Selected, TieBreak};
 use crate::framework::{Cycle, Feasible, Recorder, Silent, Status};
 use crate::model::{NodeId, NodeSet, Snapshot};
 
@@ -17,7 +17,35 @@ fn differ(what: &str, scan: &dyn std::fmt::Debug, plain: &dyn std::fmt::Debug) -
     Status::error(format!("the deciders disagree on {what}: {scan:?} and {plain:?}"))
 }
 
+/// Both are asked at once, in the methods below; one alone is never asked.
 impl Decider for Verified {
+    fn memory(&self) -> &Memory {
+        self.scan.memory()
+    }
+
+    fn memory_mut(&mut self) -> &mut Memory {
+        self.scan.memory_mut()
+    }
+
+    fn filter_nodes(&mut self, c: &mut Cycle, s: &Snapshot, nodes: NodeSet) -> Result<NodeSet, Status> {
+        self.scan.filter_nodes(c, s, nodes)
+    }
+
+    fn score_nodes(
+        &mut self,
+        c: &Cycle,
+        s: &Snapshot,
+        on: &NodeSet,
+        rec: &mut dyn Recorder,
+    ) -> Result<(), Status> {
+        self.scan.score_nodes(c, s, on, rec)
+    }
+
+    fn set_next_start(&mut self, next: usize) {
+        self.scan.set_next_start(next);
+        self.plain.set_next_start(next);
+    }
+
     fn filter(&mut self, c: &mut Cycle, s: &Snapshot, rec: &mut dyn Recorder) -> Result<Feasible, Status> {
         let mut other = c.clone();
         let found = self.scan.filter(c, s, rec);
@@ -70,18 +98,5 @@ impl Decider for Verified {
         let same = found == defined && self.scan.best() == self.plain.best();
         assert!(same, "the deciders disagree on the choice: {found:?} and {defined:?}");
         found
-    }
-
-    fn best(&self) -> &NodeSet {
-        self.scan.best()
-    }
-
-    fn next_start(&self) -> usize {
-        self.scan.next_start()
-    }
-
-    fn set_next_start(&mut self, next: usize) {
-        self.scan.set_next_start(next);
-        self.plain.set_next_start(next);
     }
 }

@@ -133,6 +133,6 @@ impl Scheduler {
 
     /// Whether the pod is one of ours: its `schedulerName` names a profile in service.
     pub fn is_ours(&self, pod: &PodKey) -> bool {
-        self.cache.pod(pod).is_some_and(|pod| self.judges_of(pod).is_some())
+        self.cache.pod(pod).is_some_and(|pod| self.hints_of(pod).is_some())
     }
 }

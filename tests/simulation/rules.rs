@@ -9,7 +9,7 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
-use bayplan::plugins::policy::{LeftAlone, Mistake, PolicyPlugin};
+use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
 use bayplan::scheduler::{
     self, Decision, DecisionRecord, Effect, Input, Profiles, QueuePlace, Scheduler, Stage,
 };
@@ -101,7 +101,6 @@ pub fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {
 pub fn frameworks(
     set: &[Arc<CompiledPolicy>],
     others: &[Arc<dyn Plugin>],
-    mistake: Option<Mistake>,
     second: bool,
 ) -> Vec<Arc<Framework>> {
     let mut registry = bayplan::plugins::registry();
@@ -109,7 +108,7 @@ pub fn frameworks(
         registry.add_plugin(plugin.clone()).unwrap();
     }
     for compiled in set {
-        let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default()).mistaken(mistake);
+        let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
         registry.add_plugin(Arc::new(plugin)).unwrap();
     }
     let mut profiles = vec![Profile::new("default-scheduler")];
@@ -369,10 +368,10 @@ impl World {
     pub fn policies(&mut self, bits: u64) -> Arc<Profiles> {
         let set = set(bits);
         let second = !bits.is_multiple_of(4);
-        let frameworks = frameworks(&set, &self.others, self.options.mistake, second);
+        let frameworks = frameworks(&set, &self.others, second);
         self.rules.revision = self.revision;
         self.rules.second = second;
         self.rules.sets.insert(self.revision, set);
-        Arc::new(Profiles { frameworks, revision: self.revision })
+        self.served(frameworks)
     }
 }

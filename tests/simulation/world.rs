@@ -1,16 +1,16 @@
 //! The world around the scheduler: server, watches, calls on their way, users, other schedulers, time. Every move is
 //! total: where it cannot be made, nothing happens, so that moves can be left out of a log.
 
+use crate::mutants::Mutant;
 use crate::plugins::{Gang, Labelled, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
 use bayplan::dry_run::{Api, Fault, WatchEvent};
-use bayplan::framework::{ApiCall, CallError, Plugin, Ticket};
+use bayplan::framework::{ApiCall, CallError, Framework, Plugin, Ticket};
 use bayplan::model::{
     Duration, Effect as TaintEffect, Kind, Labels, Namespace, Node, Object, ObjectKey, PodInfo, Symbol,
     Taint, Time,
 };
-use bayplan::plugins::policy::Mistake;
-use bayplan::scheduler::{self, Effect, Input, Mutant, Profiles, Scheduler};
+use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node, pod};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -23,7 +23,6 @@ pub struct Options {
     pub mutant: Option<Mutant>,
     /// Policies decide, beside the in-tree plugins, and not the plugins of the tests.
     pub policies: bool,
-    pub mistake: Option<Mistake>,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
 }
@@ -213,7 +212,16 @@ impl World {
         if variant % 4 != 3 {
             frameworks.push(framework("labelled", labelled));
         }
-        Arc::new(Profiles { frameworks, revision: self.revision })
+        self.served(frameworks)
+    }
+
+    /// The frameworks as they serve: with a mistake when this run has one.
+    pub fn served(&self, frameworks: Vec<Arc<Framework>>) -> Arc<Profiles> {
+        let with = |framework: Arc<Framework>| match self.options.mutant {
+            Some(mutant) => mutant.of(&framework),
+            None => framework,
+        };
+        Arc::new(Profiles { frameworks: frameworks.into_iter().map(with).collect(), revision: self.revision })
     }
 
     /// A scheduler that starts from lists, in any order of the kinds.
@@ -224,7 +232,6 @@ impl World {
             seed: self.options.seed,
             window: 6,
             decider: scheduler::DeciderKind::Verified,
-            mutant: self.options.mutant,
             ..scheduler::Options::default()
         });
         self.twin = None;
@@ -245,6 +252,7 @@ impl World {
 
     /// One input to the scheduler, and to its twin.
     pub fn step(&mut self, input: Input) {
+        let input = self.options.mutant.map_or(input.clone(), |mutant| mutant.input(input));
         let mut effects = Vec::new();
         if self.trace && !matches!(input, Input::Profiles(_)) {
             let seconds = (self.now - BEGIN).0 as f64 / 1e6;

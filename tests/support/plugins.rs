@@ -5,7 +5,6 @@
 
 use bayplan::framework::*;
 use bayplan::model::*;
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -307,12 +306,6 @@ impl Index for Reserved {
     fn rebuild(&mut self, _: &Snapshot) {}
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -12,7 +12,6 @@ use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHasher;
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -174,14 +173,6 @@ impl Index for GroupIndex {
 
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

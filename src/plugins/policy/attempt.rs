@@ -26,7 +26,7 @@ pub(super) struct Attempt {
     /// The scores of the feasible nodes.
     pub(super) scores: Option<Arc<super::score::Scores>>,
     /// The number of what is asked of the pod while it waits, when others may be asked the same.
-    pub(super) kin: Option<u64>,
+    pub(super) equivalence_key: Option<u64>,
     /// When each `wait` of the permit ends, once the pod has arrived there.
     pub(super) deadlines: Vec<crate::model::Time>,
 }
@@ -39,7 +39,7 @@ impl Attempt {
             registers: Arc::from([]),
             moved: Moved::default(),
             scores: None,
-            kin: None,
+            equivalence_key: None,
             deadlines: Vec::new(),
         }
     }

@@ -113,12 +113,6 @@ impl EnqueueExtensions for PolicyPlugin {
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
-        #[cfg(any(test, feature = "testing"))]
-        if self.mistake == Some(super::Mistake::SkipDeletions)
-            && matches!(event.objects, EventObjects::Pod { new: None, .. })
-        {
-            return QueueingHint::Skip;
-        }
         if self.helps(h, event) { QueueingHint::Queue } else { QueueingHint::Skip }
     }
 }

@@ -52,22 +52,6 @@ impl Default for LeftAlone {
     }
 }
 
-/// A mistake made on purpose: tests prove that they notice each of these.
-#[cfg(any(test, feature = "testing"))]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mistake {
-    /// Pods that go are said to help nobody.
-    SkipDeletions,
-    /// When a group is released one of its members is left waiting.
-    LeaveOneBehind,
-    /// What was found out of a group is not found out again when the cluster changed.
-    JudgeOnce,
-    /// The clock is said never to matter.
-    ForgetClock,
-    /// Whoever waits is said to wait for the same.
-    AllAreKin,
-}
-
 /// Pods of this priority and above are left alone: the cluster's own.
 pub const SYSTEM_PRIORITY: i32 = 2_000_000_000;
 
@@ -76,11 +60,9 @@ pub struct PolicyPlugin {
     compiled: Arc<CompiledPolicy>,
     left_alone: LeftAlone,
     events: events::Events,
-    own: own::Owns,
+    own: own::PodInputs,
     clocked: clock::Clocked,
     waits_key: IndexKey,
-    #[cfg(any(test, feature = "testing"))]
-    mistake: Option<Mistake>,
 }
 
 /// The policies of a set as plugins, in the order of their names.
@@ -95,25 +77,9 @@ impl PolicyPlugin {
     pub fn new(compiled: Arc<CompiledPolicy>, left_alone: LeftAlone) -> Self {
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
-        let own = own::Owns::of(&compiled);
+        let own = own::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
-        Self {
-            compiled,
-            left_alone,
-            events,
-            own,
-            clocked,
-            waits_key,
-            #[cfg(any(test, feature = "testing"))]
-            mistake: None,
-        }
-    }
-
-    /// The same that makes a mistake.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn mistaken(mut self, mistake: Option<Mistake>) -> Self {
-        self.mistake = mistake;
-        self
+        Self { compiled, left_alone, events, own, clocked, waits_key }
     }
 
     /// The policy.
@@ -144,10 +110,6 @@ impl Plugin for PolicyPlugin {
     }
 
     fn next_change(&self, h: &Handle) -> Option<Time> {
-        #[cfg(any(test, feature = "testing"))]
-        if self.mistake == Some(Mistake::ForgetClock) {
-            return None;
-        }
         self.next_turn(h)
     }
 

@@ -11,12 +11,12 @@ use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::value::Ordered;
 
 /// For each condition of a policy's permits what it reads of the pod itself.
-pub(super) struct Owns {
+pub(super) struct PodInputs {
     pub(super) waits: Vec<Own>,
     pub(super) checks: Vec<Own>,
 }
 
-impl Owns {
+impl PodInputs {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let policy = &compiled.policy;
         let permits = &policy.permits;

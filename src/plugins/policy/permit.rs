@@ -48,10 +48,6 @@ impl PolicyPlugin {
 
     /// The moment at which conditions are judged.
     fn moment(&self, a: &Actor) -> Moment {
-        #[cfg(any(test, feature = "testing"))]
-        if self.mistake == Some(super::Mistake::JudgeOnce) {
-            return Moment::default();
-        }
         (a.handle().snapshot.generation(), a.now, self.compiled.hash)
     }
 
@@ -165,11 +161,11 @@ impl PolicyPlugin {
                 *place = deadline;
             }
         }
-        let kin = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.asks(&pod, questions));
+        let equivalence_key = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.asks(&pod, questions));
         let until = deadlines.iter().copied().min().unwrap_or(a.now);
         if let Some(attempt) = a.slot().get_mut::<Attempt>() {
             attempt.deadlines = deadlines;
-            attempt.kin = kin;
+            attempt.equivalence_key = equivalence_key;
         }
         Ok(PermitOutcome::Wait { until })
     }
@@ -273,12 +269,8 @@ impl Permit for PolicyPlugin {
         self.answer(a, node, &known.unwrap_or_default())
     }
 
-    fn kin(&self, h: &Handle) -> Option<u64> {
-        #[cfg(any(test, feature = "testing"))]
-        if self.mistake == Some(super::Mistake::AllAreKin) {
-            return Some(0);
-        }
-        h.state::<Attempt>()?.kin.filter(|_| self.compiled.statements.guards.is_empty())
+    fn equivalence_key(&self, h: &Handle) -> Option<u64> {
+        h.state::<Attempt>()?.equivalence_key.filter(|_| self.compiled.statements.guards.is_empty())
     }
 
     fn timed_out(&self, h: &Handle) -> Option<Status> {
@@ -303,13 +295,6 @@ impl Permit for PolicyPlugin {
         let me = a.pod.key.clone();
         for (key, status) in keys {
             let waiting = a.own::<Waits>(&self.waits_key).map(|waits| waits.close(&key)).unwrap_or_default();
-            #[cfg(any(test, feature = "testing"))]
-            let waiting: Vec<PodKey> = match self.mistake {
-                Some(super::Mistake::LeaveOneBehind) => {
-                    waiting.into_iter().filter(|pod| *pod != me).skip(1).collect()
-                }
-                _ => waiting,
-            };
             for pod in waiting.into_iter().filter(|pod| *pod != me) {
                 a.reject(pod, status.clone());
             }

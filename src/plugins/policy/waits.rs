@@ -3,7 +3,6 @@
 
 use crate::lang::types::value::Ordered;
 use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Time};
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which `wait` of the policy, and the values of the group's paths.
@@ -18,8 +17,8 @@ pub struct Waits {
     /// What is asked of those who wait, each with the answer by which they go on; `None`: nobody else asks it.
     asked: BTreeMap<PodKey, Vec<(Option<Question>, bool)>>,
     /// A number for each list of questions that somebody who waits is asked.
-    kin: BTreeMap<Vec<(Option<Question>, bool)>, u64>,
-    next_kin: u64,
+    keys: BTreeMap<Vec<(Option<Question>, bool)>, u64>,
+    next_key: u64,
     /// What conditions gave at one moment.
     judged: Judged,
     /// How often a condition was evaluated.
@@ -96,8 +95,8 @@ impl Waits {
     pub fn asks(&mut self, pod: &PodKey, questions: Vec<(Option<Question>, bool)>) -> Option<u64> {
         let shared = questions.iter().all(|(question, _)| question.is_some());
         let number = shared.then(|| {
-            self.next_kin += 1;
-            *self.kin.entry(questions.clone()).or_insert(self.next_kin)
+            self.next_key += 1;
+            *self.keys.entry(questions.clone()).or_insert(self.next_key)
         });
         self.asked.insert(pod.clone(), questions);
         number
@@ -142,7 +141,7 @@ impl Waits {
             open.waiting.remove(pod);
         }
         self.open.retain(|_, open| !open.waiting.is_empty());
-        self.forget_kin();
+        self.forget_keys();
     }
 
     /// The whole group waits no longer. Returns who did.
@@ -152,14 +151,14 @@ impl Waits {
         waiting.iter().for_each(|pod| {
             self.asked.remove(pod);
         });
-        self.forget_kin();
+        self.forget_keys();
         waiting
     }
 
     /// Numbers nobody has are given up when nobody waits; they are never given again.
-    fn forget_kin(&mut self) {
+    fn forget_keys(&mut self) {
         if self.asked.is_empty() {
-            self.kin.clear();
+            self.keys.clear();
         }
     }
 }
@@ -175,13 +174,5 @@ impl Index for Waits {
 
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -5,7 +5,6 @@ use crate::model::{
     Change, Delta, Index, IndexKey, Labels, Moves, PodAffinityTerm, PodInfo, PodKey, Snapshot, Symbol,
 };
 use rustc_hash::FxHashMap;
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -84,11 +83,5 @@ impl Index for AntiAffinity {
 
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }

@@ -7,7 +7,6 @@ use crate::framework::{
     PostFilterOutcome, Reads, Status, Tree, Unchecked,
 };
 use crate::model::{Change, Delta, Index, IndexKey, Kinds, Moves, Snapshot, Symbol};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -61,12 +60,6 @@ impl Index for Priorities {
 
     fn fork(&self) -> Box<dyn Index> {
         Box::new(self.clone())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

@@ -16,14 +16,14 @@ const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A profile's framework, as the queue asks it.
 #[derive(Debug)]
-pub(crate) struct Judges {
+pub(crate) struct ProfileHints {
     /// The plugins.
     pub(crate) framework: Arc<Framework>,
 }
 
 /// What an event means for a refused pod.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Worth {
+pub(crate) enum RequeueStrategy {
     /// It cannot help.
     Skip,
     /// It may; the pod's back-off is kept.
@@ -32,7 +32,7 @@ pub(crate) enum Worth {
     Immediately,
 }
 
-impl Judges {
+impl ProfileHints {
     pub(crate) fn of(framework: &Arc<Framework>) -> Self {
         Self { framework: framework.clone() }
     }
@@ -62,35 +62,35 @@ impl Judges {
 
     /// Whether the event may help this pod: the hints of the plugins that refused it. Wildcard events bypass hints;
     /// one that carries a pod is meant for that pod alone.
-    pub(crate) fn worth(
+    pub(crate) fn strategy(
         &self,
         info: &QueuedPodInfo,
         event: &ClusterEvent,
         snapshot: &Snapshot,
         now: Time,
-    ) -> Worth {
+    ) -> RequeueStrategy {
         let refused_by =
             |id: PluginId| info.unschedulable_plugins.contains(id) || info.pending_plugins.contains(id);
         if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            return Worth::AfterBackoff;
+            return RequeueStrategy::AfterBackoff;
         }
         if event.is_wildcard() {
             return match meant_for(event) {
-                Some(pod) if *pod != info.pod.key => Worth::Skip,
-                _ => Worth::AfterBackoff,
+                Some(pod) if *pod != info.pod.key => RequeueStrategy::Skip,
+                _ => RequeueStrategy::AfterBackoff,
             };
         }
-        let mut worth = Worth::Skip;
+        let mut strategy = RequeueStrategy::Skip;
         for id in self.framework.waits().interested(event) {
             if !refused_by(id) || self.hint(id, info, event, snapshot, now) == QueueingHint::Skip {
                 continue;
             }
             if info.pending_plugins.contains(id) {
-                return Worth::Immediately;
+                return RequeueStrategy::Immediately;
             }
-            worth = Worth::AfterBackoff;
+            strategy = RequeueStrategy::AfterBackoff;
         }
-        worth
+        strategy
     }
 
     /// A plugin's hint. One that panics may not keep the pod waiting.

@@ -20,7 +20,7 @@ mod nominator;
 mod tests;
 mod unschedulable;
 
-pub(super) use interest::{Judges, handle};
+pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
 
 use crate::framework::{ClusterEvent, CycleState, EventObjects, QueuedPodInfo};
@@ -29,7 +29,7 @@ use active::{Active, Rank};
 use backoff::Backoff;
 use in_flight::{InFlight, Since};
 use incoming::Incoming;
-use interest::Worth;
+use interest::RequeueStrategy;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +45,7 @@ pub(super) struct Queued {
     /// What the queue knows of it.
     pub(super) info: QueuedPodInfo,
     /// The plugins that judge it, as they were when it was taken.
-    pub(super) judges: Arc<Judges>,
+    pub(super) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(super) number: u64,
 }
@@ -125,11 +125,17 @@ impl SchedulingQueue {
     }
 
     /// A pod without a node came.
-    pub(super) fn add(&mut self, pod: Arc<PodInfo>, judges: Arc<Judges>, snapshot: &Snapshot, now: Time) {
+    pub(super) fn add(
+        &mut self,
+        pod: Arc<PodInfo>,
+        hints: Arc<ProfileHints>,
+        snapshot: &Snapshot,
+        now: Time,
+    ) {
         self.remove(&pod.key);
         self.arrivals += 1;
-        let queued = Queued { info: QueuedPodInfo::new(pod, now), judges, number: self.arrivals };
-        let queue = self.put(queued, Worth::Immediately, snapshot, now);
+        let queued = Queued { info: QueuedPodInfo::new(pod, now), hints, number: self.arrivals };
+        let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         self.incoming.count(queue, "UnschedulablePodAdd");
     }
 
@@ -202,17 +208,10 @@ impl SchedulingQueue {
 
     /// A pod under way comes back. Whether it was refused or failed is in its sets of plugins: none means failed.
     pub(super) fn requeue(&mut self, mut queued: Queued, snapshot: &Snapshot, now: Time) {
-        let info = &mut queued.info;
-        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            info.consecutive_errors += 1;
-        } else {
-            info.unschedulable_count += 1;
-            info.consecutive_errors = 0;
-        }
-        info.timestamp = now;
-        let worth = self.helped_meanwhile(&queued, snapshot, now);
+        note_failure(&mut queued.info, now);
+        let strategy = self.helped_meanwhile(&queued, snapshot, now);
         self.in_flight.end(&queued.info.pod.key);
-        let queue = self.put(queued, worth, snapshot, now);
+        let queue = self.put(queued, strategy, snapshot, now);
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
@@ -220,52 +219,51 @@ impl SchedulingQueue {
     pub(super) fn requeue_to(
         &mut self,
         mut queued: Queued,
-        judges: Arc<Judges>,
+        hints: Arc<ProfileHints>,
         snapshot: &Snapshot,
         now: Time,
     ) {
-        let info = &mut queued.info;
-        if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            info.consecutive_errors += 1;
-        } else {
-            info.unschedulable_count += 1;
-            info.consecutive_errors = 0;
-        }
-        info.timestamp = now;
+        note_failure(&mut queued.info, now);
         self.in_flight.end(&queued.info.pod.key);
-        rename(&mut queued, judges);
-        let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
+        rename(&mut queued, hints);
+        let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
-    fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> Worth {
+    fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> RequeueStrategy {
         let info = &queued.info;
         if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            return Worth::AfterBackoff;
+            return RequeueStrategy::AfterBackoff;
         }
         match self.in_flight.since(&info.pod.key) {
-            Since::Unknown | Since::TooMuch => Worth::AfterBackoff,
+            Since::Unknown | Since::TooMuch => RequeueStrategy::AfterBackoff,
             Since::Events(events) => {
-                let mut worth = Worth::Skip;
+                let mut strategy = RequeueStrategy::Skip;
                 for (event, scope) in events {
                     if scope.reaches(&info.pod) {
-                        worth = worth.max(queued.judges.worth(info, event, snapshot, now));
+                        strategy = strategy.max(queued.hints.strategy(info, event, snapshot, now));
                     }
-                    if worth == Worth::Immediately {
+                    if strategy == RequeueStrategy::Immediately {
                         break;
                     }
                 }
-                worth
+                strategy
             }
         }
     }
 
     /// Puts a pod where it belongs: the queue it is in now, by upstream's name.
-    fn put(&mut self, mut queued: Queued, worth: Worth, snapshot: &Snapshot, now: Time) -> &'static str {
+    fn put(
+        &mut self,
+        mut queued: Queued,
+        strategy: RequeueStrategy,
+        snapshot: &Snapshot,
+        now: Time,
+    ) -> &'static str {
         let key = queued.info.pod.key.clone();
-        if worth == Worth::Skip || !self.gates_open(&mut queued, snapshot, now) {
-            self.unschedulable.insert(&queued.judges, &queued.info, queued.number);
-            let next = queued.judges.next_change(&queued.info, snapshot, now);
+        if strategy == RequeueStrategy::Skip || !self.gates_open(&mut queued, snapshot, now) {
+            self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
+            let next = queued.hints.next_change(&queued.info, snapshot, now);
             self.unschedulable.set_alarm(queued.number, &key, next);
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable });
             return incoming::UNSCHEDULABLE;
@@ -273,7 +271,7 @@ impl SchedulingQueue {
         let rank = rank(&queued, snapshot);
         let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
         let (place, queue) = match expiry {
-            Some(expiry) if worth == Worth::AfterBackoff => {
+            Some(expiry) if strategy == RequeueStrategy::AfterBackoff => {
                 let failed = queued.info.consecutive_errors > 0;
                 self.backoff.insert(failed, expiry, rank.clone(), key.clone());
                 (Place::Backoff { failed, expiry, rank }, "backoff")
@@ -290,7 +288,7 @@ impl SchedulingQueue {
     /// PreEnqueue. The plugin that refuses is noted; a panic of one counts as a refusal that every event may lift.
     fn gates_open(&self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> bool {
         let state = CycleState::default();
-        let framework = queued.judges.framework.clone();
+        let framework = queued.hints.framework.clone();
         let handle = handle(&queued.info, snapshot, now, &state);
         let answer = catch_unwind(AssertUnwindSafe(|| framework.run_pre_enqueue(handle)));
         match answer {
@@ -328,16 +326,16 @@ impl SchedulingQueue {
     /// Asks whether an event helps a waiting pod, and moves it when it does.
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable }) = self.entries.get(key) else { return };
-        let worth = queued.judges.worth(&queued.info, event, snapshot, now);
-        if worth == Worth::Skip && self.unschedulable.has_alarm(queued.number) {
+        let strategy = queued.hints.strategy(&queued.info, event, snapshot, now);
+        if strategy == RequeueStrategy::Skip && self.unschedulable.has_alarm(queued.number) {
             // It does not help now; it may have moved the instant at which time helps.
-            let next = queued.judges.next_change(&queued.info, snapshot, now);
+            let next = queued.hints.next_change(&queued.info, snapshot, now);
             self.unschedulable.set_alarm(queued.number, key, next);
         }
-        if worth != Worth::Skip
+        if strategy != RequeueStrategy::Skip
             && let Some(queued) = self.remove(key)
         {
-            let queue = self.put(queued, worth, snapshot, now);
+            let queue = self.put(queued, strategy, snapshot, now);
             self.incoming.moved(queue, &event.label());
         }
     }
@@ -348,7 +346,7 @@ impl SchedulingQueue {
             Some(Place::Active(_)) => {}
             Some(_) => {
                 if let Some(queued) = self.remove(key) {
-                    let queue = self.put(queued, Worth::Immediately, snapshot, now);
+                    let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
                     self.incoming.moved(queue, "ForceActivate");
                 }
             }
@@ -376,7 +374,7 @@ impl SchedulingQueue {
         }
         while let Some(key) = self.unschedulable.first_alarm(now).cloned() {
             let Some(queued) = self.remove(&key) else { break };
-            let queue = self.put(queued, Worth::AfterBackoff, snapshot, now);
+            let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
             self.incoming.moved(queue, "Clock");
         }
         let Some(longest) = self.longest_wait else { return };
@@ -400,11 +398,11 @@ impl SchedulingQueue {
         [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
     }
 
-    /// Other plugins judge the pods of a profile: `judges` is asked for each pod; `None` drops it. Pods whose refusers
+    /// Other plugins judge the pods of a profile: `hints` is asked for each pod; `None` drops it. Pods whose refusers
     /// are the same still wait, with their plugins named anew; the others are tried again.
     pub(super) fn replace_judges(
         &mut self,
-        judges: impl Fn(&PodInfo) -> Option<Arc<Judges>>,
+        hints: impl Fn(&PodInfo) -> Option<Arc<ProfileHints>>,
         snapshot: &Snapshot,
         now: Time,
     ) {
@@ -414,18 +412,18 @@ impl SchedulingQueue {
         for (_, key) in keys {
             let Some(entry) = self.entries.get(&key) else { continue };
             let waits = matches!(entry.place, Place::Unschedulable);
-            let successor = judges(&entry.queued.info.pod);
-            if successor.as_ref().is_some_and(|judges| Arc::ptr_eq(judges, &entry.queued.judges)) {
+            let successor = hints(&entry.queued.info.pod);
+            if successor.as_ref().is_some_and(|hints| Arc::ptr_eq(hints, &entry.queued.hints)) {
                 continue;
             }
             let Some(mut queued) = self.remove(&key) else { continue };
-            let Some(judges) = successor else { continue };
-            let same = rename(&mut queued, judges);
-            let worth = match (waits, same && queued.info.gating_plugin.is_none()) {
-                (true, true) => Worth::Skip,
-                _ => Worth::AfterBackoff,
+            let Some(hints) = successor else { continue };
+            let same = rename(&mut queued, hints);
+            let strategy = match (waits, same && queued.info.gating_plugin.is_none()) {
+                (true, true) => RequeueStrategy::Skip,
+                _ => RequeueStrategy::AfterBackoff,
             };
-            let queue = self.put(queued, worth, snapshot, now);
+            let queue = self.put(queued, strategy, snapshot, now);
             if waits {
                 self.incoming.moved(queue, "ProfileReplaced");
             }
@@ -441,7 +439,7 @@ impl SchedulingQueue {
         let Some(Entry { queued, .. }) = self.active.first().and_then(|key| self.entries.get(key)) else {
             return;
         };
-        let framework = &queued.judges.framework;
+        let framework = &queued.hints.framework;
         let sort = framework.points().queue_sort.first().and_then(|id| framework.plugin(*id));
         let Some(reads) = sort.map(|plugin| plugin.reads()) else { return };
         let stale = reads.all
@@ -496,7 +494,7 @@ impl SchedulingQueue {
     /// The name of the PreEnqueue plugin that keeps a pod out.
     pub(super) fn gate(&self, pod: &PodKey) -> Option<&str> {
         let queued = &self.entries.get(pod)?.queued;
-        queued.info.gating_plugin.map(|gate| queued.judges.framework.plugin_name(gate))
+        queued.info.gating_plugin.map(|gate| queued.hints.framework.plugin_name(gate))
     }
 
     /// Pods to try now, in their order.
@@ -519,7 +517,7 @@ impl SchedulingQueue {
     pub(super) fn refused(&self) -> BTreeMap<(String, String), usize> {
         let mut refused = BTreeMap::new();
         for Entry { queued, .. } in self.entries.values() {
-            let (info, framework) = (&queued.info, &queued.judges.framework);
+            let (info, framework) = (&queued.info, &queued.hints.framework);
             let refusers = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
             for plugin in refusers.collect::<crate::framework::PluginSet>().iter() {
                 let labels = (framework.scheduler_name.to_string(), framework.plugin_name(plugin).to_owned());
@@ -546,18 +544,29 @@ impl SchedulingQueue {
     }
 }
 
+/// Counts a failed attempt, by which back-off grows. A pod that no plugin refused failed with an error.
+fn note_failure(info: &mut QueuedPodInfo, now: Time) {
+    if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
+        info.consecutive_errors += 1;
+    } else {
+        info.unschedulable_count += 1;
+        info.consecutive_errors = 0;
+    }
+    info.timestamp = now;
+}
+
 /// The place of a pod among others; a panic of the QueueSort plugin puts it where pods without a key stand.
 fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
-    let key = catch_unwind(AssertUnwindSafe(|| queued.judges.framework.sort_key(&queued.info, snapshot)));
+    let key = catch_unwind(AssertUnwindSafe(|| queued.hints.framework.sort_key(&queued.info, snapshot)));
     Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
 }
 
 /// Names the plugins that refused a pod as the new framework does. Whether all of them are there unchanged.
-fn rename(queued: &mut Queued, judges: Arc<Judges>) -> bool {
-    let old = queued.judges.framework.clone();
+fn rename(queued: &mut Queued, hints: Arc<ProfileHints>) -> bool {
+    let old = queued.hints.framework.clone();
     let mut same = true;
     let mut rename = |id: crate::framework::PluginId| {
-        let successor = judges.framework.counterpart(&old, id);
+        let successor = hints.framework.counterpart(&old, id);
         same &= successor.is_some();
         successor
     };
@@ -565,6 +574,6 @@ fn rename(queued: &mut Queued, judges: Arc<Judges>) -> bool {
     info.unschedulable_plugins = info.unschedulable_plugins.iter().filter_map(&mut rename).collect();
     info.pending_plugins = info.pending_plugins.iter().filter_map(&mut rename).collect();
     info.gating_plugin = info.gating_plugin.and_then(rename);
-    queued.judges = judges;
+    queued.hints = hints;
     same
 }

@@ -94,12 +94,12 @@ impl QueueSort for G {
     }
 }
 
-fn judges() -> Arc<Judges> {
+fn hints() -> Arc<ProfileHints> {
     let ids = |all: &[u16]| all.iter().map(|id| PluginId(*id)).collect::<Vec<_>>();
     let points =
         Points { pre_enqueue: ids(&[2]), queue_sort: ids(&[2]), filter: ids(&[0, 1]), ..Points::default() };
     let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(A), Arc::new(B), Arc::new(G)];
-    Arc::new(Judges::of(&Arc::new(Framework::new(Symbol::new("default-scheduler"), plugins, points))))
+    Arc::new(ProfileHints::of(&Arc::new(Framework::new(Symbol::new("default-scheduler"), plugins, points))))
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -139,7 +139,7 @@ impl Known {
     }
 
     /// 0: no help, 1: after the penalty, 2: at once.
-    fn worth(&self, event: char) -> u8 {
+    fn strategy(&self, event: char) -> u8 {
         if self.refused_by.is_empty() {
             return 1;
         }
@@ -154,10 +154,10 @@ impl Known {
         }
     }
 
-    fn put(&mut self, worth: u8, now: Time) {
+    fn put(&mut self, strategy: u8, now: Time) {
         let window = Time(now.0 / 1_000_000 * 1_000_000);
         let waits = self.expiry().is_some_and(|expiry| expiry >= window);
-        self.at = match worth {
+        self.at = match strategy {
             0 => At::Unschedulable,
             _ if !self.pod.scheduling_gates.is_empty() => At::Gated,
             1 if waits => At::Backoff,
@@ -188,7 +188,7 @@ fn random_operations_agree_with_the_model() {
 fn run(seed: u64) {
     let mut random = Random(seed);
     let snapshot = Snapshot::default();
-    let judges = judges();
+    let hints = hints();
     let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
     let mut model: Vec<Known> = Vec::new();
     let mut events: Vec<char> = Vec::new();
@@ -204,7 +204,7 @@ fn run(seed: u64) {
                     maker = maker.gate("g");
                 }
                 let pod = maker.build();
-                queue.add(pod.clone(), judges.clone(), &snapshot, now);
+                queue.add(pod.clone(), hints.clone(), &snapshot, now);
                 let mut known = Known {
                     pod,
                     number: arrivals,
@@ -252,11 +252,11 @@ fn run(seed: u64) {
                     true => known.errors += 1,
                     false => (known.refusals, known.errors) = (known.refusals + 1, 0),
                 }
-                let worth = match by.is_empty() {
+                let strategy = match by.is_empty() {
                     true => 1,
-                    false => events[from..].iter().map(|event| known.worth(*event)).max().unwrap_or(0),
+                    false => events[from..].iter().map(|event| known.strategy(*event)).max().unwrap_or(0),
                 };
-                known.put(worth, now);
+                known.put(strategy, now);
                 let ids = by.iter().map(|plugin| PluginId(u16::from(*plugin == 'B'))).collect();
                 (queued.info.unschedulable_plugins, queued.info.pending_plugins) =
                     if pending { (Default::default(), ids) } else { (ids, Default::default()) };
@@ -272,8 +272,8 @@ fn run(seed: u64) {
                 let event = ClusterEvent::of(EventResource::Node, action, EventObjects::None);
                 queue.move_all(&event, &Scope::default(), &snapshot, now);
                 for known in model.iter_mut().filter(|k| k.at == At::Unschedulable) {
-                    let worth = known.worth(letter);
-                    known.put(worth, now);
+                    let strategy = known.strategy(letter);
+                    known.put(strategy, now);
                 }
             }
             9 if !model.is_empty() => {
@@ -319,7 +319,7 @@ fn a_pod_that_was_gated_enters_when_its_last_gate_goes() {
     let snapshot = Snapshot::default();
     let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
     let (now, gated, free) = (Time(0), pod("a").gate("g").build(), pod("a").build());
-    queue.add(gated.clone(), judges(), &snapshot, now);
+    queue.add(gated.clone(), hints(), &snapshot, now);
     assert_eq!((queue.place(&gated.key), queue.gate(&gated.key)), (Some(QueuePlace::Gated), Some("G")));
     let events = ClusterEvent::of_pod(Some(&gated), Some(&free));
     queue.update(free.clone(), &events, &snapshot, now);
@@ -330,7 +330,7 @@ fn a_pod_that_was_gated_enters_when_its_last_gate_goes() {
 fn beyond_ten_thousand_events_the_oldest_pod_under_way_is_tried_once_more() {
     let snapshot = Snapshot::default();
     let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
-    queue.add(pod("p1").build(), judges(), &snapshot, Time(0));
+    queue.add(pod("p1").build(), hints(), &snapshot, Time(0));
     let mut queued = queue.pop(&snapshot, Time(0)).unwrap();
     let event = ClusterEvent::of(EventResource::Node, ActionType::UPDATE_NODE_CONDITION, EventObjects::None);
     for _ in 0..=in_flight::IN_FLIGHT_EVENTS {
@@ -347,8 +347,8 @@ fn beyond_ten_thousand_events_the_oldest_pod_under_way_is_tried_once_more() {
 fn arrivals_are_counted_by_queue_and_by_upstreams_label_of_what_brought_them() {
     let snapshot = Snapshot::default();
     let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
-    queue.add(pod("a").gate("g").build(), judges(), &snapshot, Time(0));
-    queue.add(pod("p1").build(), judges(), &snapshot, Time(0));
+    queue.add(pod("a").gate("g").build(), hints(), &snapshot, Time(0));
+    queue.add(pod("p1").build(), hints(), &snapshot, Time(0));
     let mut queued = queue.pop(&snapshot, Time(0)).unwrap();
     queued.info.unschedulable_plugins.insert(PluginId(1));
     queue.requeue(queued, &snapshot, Time(0));

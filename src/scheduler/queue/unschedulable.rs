@@ -1,7 +1,7 @@
 //! Pods waiting for an event that may help them, in groups of (profile, plugins that refused, gate), so that an event
 //! nobody waits for costs one look per group and not per pod.
 
-use super::interest::Judges;
+use super::interest::ProfileHints;
 use crate::framework::{ClusterEvent, PluginId, PluginSet, QueuedPodInfo};
 use crate::model::{PodKey, Time};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 struct Group {
-    judges: Arc<Judges>,
+    hints: Arc<ProfileHints>,
     refused_by: PluginSet,
     gated_by: Option<PluginId>,
     /// By number of arrival.
@@ -20,9 +20,9 @@ impl Group {
     /// Whether anyone who keeps these pods waits for such an event. A gated pod is let through by its gate alone.
     fn waits_for(&self, event: &ClusterEvent) -> bool {
         if let Some(gate) = self.gated_by {
-            return !event.is_wildcard() && self.judges.waits_for(gate, event);
+            return !event.is_wildcard() && self.hints.waits_for(gate, event);
         }
-        event.is_wildcard() || self.refused_by.iter().any(|plugin| self.judges.waits_for(plugin, event))
+        event.is_wildcard() || self.refused_by.iter().any(|plugin| self.hints.waits_for(plugin, event))
     }
 }
 
@@ -40,10 +40,10 @@ fn refused_by(info: &QueuedPodInfo) -> PluginSet {
 }
 
 impl Unschedulable {
-    pub(super) fn insert(&mut self, judges: &Arc<Judges>, info: &QueuedPodInfo, number: u64) {
+    pub(super) fn insert(&mut self, hints: &Arc<ProfileHints>, info: &QueuedPodInfo, number: u64) {
         let plugins = refused_by(info);
         let same = |group: &&mut Group| {
-            Arc::ptr_eq(&group.judges, judges)
+            Arc::ptr_eq(&group.hints, hints)
                 && group.gated_by == info.gating_plugin
                 && group.refused_by == plugins
         };
@@ -52,7 +52,7 @@ impl Unschedulable {
                 group.pods.insert(number, info.pod.key.clone());
             }
             None => self.groups.push(Group {
-                judges: judges.clone(),
+                hints: hints.clone(),
                 refused_by: plugins,
                 gated_by: info.gating_plugin,
                 pods: BTreeMap::from([(number, info.pod.key.clone())]),
