@@ -11,53 +11,34 @@ use bayplan::model::{
 };
 use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
 use bayplan::plugins::{self, AntiAffinity, ImageHolders, Priorities};
-use bayplan::testing::{namespace, node, pod};
+use bayplan::testing::{Random, namespace, node, pod};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Numbers from a seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % n
-    }
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
 
 const CLASSES: [&str; 3] = ["ssd", "hdd", "nvme"];
 const IMAGES: [&str; 4] = ["web:1", "db:2", "tool:1", "main:1"];
 
 fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
-    let mut made = node(name).cpu(r.pick(&["1", "2", "4", "8"])).memory(r.pick(&["2Gi", "4Gi", "9Gi"]));
+    let mut made = node(name).cpu(r.of(&["1", "2", "4", "8"])).memory(r.of(&["2Gi", "4Gi", "9Gi"]));
     if r.one_in(12) {
         // Nothing of a resource, and more than floats hold exactly.
-        made = made.cpu(r.pick(&["0", "8"])).memory(r.pick(&["0", "80Ti", "7Ei"]));
+        made = made.cpu(r.of(&["0", "8"])).memory(r.of(&["0", "80Ti", "7Ei"]));
     }
     made = made.pods([1, 3, 110][r.below(3) as usize]);
     if !r.one_in(4) {
-        made = made.zone(r.pick(&["a", "b", "c"]));
+        made = made.zone(r.of(&["a", "b", "c"]));
     }
     if !r.one_in(3) {
-        made = made.label("disk", r.pick(&CLASSES));
+        made = made.label("disk", r.of(&CLASSES));
     }
     if r.one_in(3) {
         made = made.label("rank", &r.below(9).to_string());
     }
     for key in ["dedicated", "spot"] {
         if r.one_in(4) {
-            let effect = r.pick(&["NoSchedule", "PreferNoSchedule", "NoExecute", "PreferNoSchedule"]);
-            made = made.taint(key, r.pick(&["", "x"]), effect);
+            let effect = r.of(&["NoSchedule", "PreferNoSchedule", "NoExecute", "PreferNoSchedule"]);
+            made = made.taint(key, r.of(&["", "x"]), effect);
         }
     }
     if r.one_in(6) {
@@ -75,38 +56,38 @@ fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
 }
 
 fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
-    let mut made = pod(name).image(r.pick(&IMAGES)).priority(r.below(3) as i32);
+    let mut made = pod(name).image(r.of(&IMAGES)).priority(r.below(3) as i32);
     if !r.one_in(4) {
-        made = made.cpu(r.pick(&["100m", "400m", "1", "3", "9"]));
+        made = made.cpu(r.of(&["100m", "400m", "1", "3", "9"]));
     }
     if !r.one_in(4) {
-        made = made.memory(r.pick(&["100Mi", "900Mi", "3Gi"]));
+        made = made.memory(r.of(&["100Mi", "900Mi", "3Gi"]));
     }
     if r.one_in(4) {
-        made = made.request("example.com/gpu", r.pick(&["1", "2", "5"]));
+        made = made.request("example.com/gpu", r.of(&["1", "2", "5"]));
     }
     if r.one_in(5) {
-        made = made.container(json!({"name": "second", "image": r.pick(&IMAGES)}));
+        made = made.container(json!({"name": "second", "image": r.of(&IMAGES)}));
     }
     if r.one_in(4) {
-        made = made.host_port_of(r.pick(&["TCP", "UDP"]), r.pick(&["", "10.0.0.1"]), 80);
+        made = made.host_port_of(r.of(&["TCP", "UDP"]), r.of(&["", "10.0.0.1"]), 80);
     }
     if r.one_in(3) {
-        made = made.toleration(r.pick(&["dedicated", "spot", ""]), "Exists", "", "");
+        made = made.toleration(r.of(&["dedicated", "spot", ""]), "Exists", "", "");
     }
     if r.one_in(4) {
-        made = made.toleration("dedicated", "Equal", r.pick(&["", "x"]), r.pick(&["", "NoSchedule"]));
+        made = made.toleration("dedicated", "Equal", r.of(&["", "x"]), r.of(&["", "NoSchedule"]));
     }
     if r.one_in(5) {
-        made = made.node_selector("disk", r.pick(&CLASSES));
+        made = made.node_selector("disk", r.of(&CLASSES));
     }
     if r.one_in(4) {
-        let operator = r.pick(&["In", "NotIn", "Exists", "DoesNotExist"]);
+        let operator = r.of(&["In", "NotIn", "Exists", "DoesNotExist"]);
         let values: &[&str] = if operator.ends_with("In") { &["ssd", "nvme"] } else { &[] };
         made = made.require_node("disk", operator, values);
     }
     if r.one_in(8) {
-        made = made.require_node("rank", r.pick(&["Gt", "Lt"]), &["4"]);
+        made = made.require_node("rank", r.of(&["Gt", "Lt"]), &["4"]);
     }
     if r.one_in(12) {
         let name = format!("n{}", r.below(12));
@@ -115,22 +96,23 @@ fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
         );
     }
     for _ in 0..r.below(3) {
-        made = made.prefer_node(1 + r.below(90) as i32, "disk", "In", &[r.pick(&CLASSES)]);
+        made = made.prefer_node(1 + r.below(90) as i32, "disk", "In", &[r.of(&CLASSES)]);
     }
     if r.one_in(2) {
-        made = made.label("team", r.pick(&["x", "y"]));
+        made = made.label("team", r.of(&["x", "y"]));
     }
     if r.one_in(9) {
         made = made.nominated(&format!("n{}", r.below(12)));
     }
     // Rare: a plugin that is not built refuses every node for such a pod, or for those it keeps away.
     if r.one_in(60) {
-        let term = json!({"topologyKey": r.pick(&["disk", "rank"]), "labelSelector": {"matchLabels": {"team": "x"}}});
+        let term =
+            json!({"topologyKey": r.of(&["disk", "rank"]), "labelSelector": {"matchLabels": {"team": "x"}}});
         let required = "requiredDuringSchedulingIgnoredDuringExecution";
         made = made.set("spec.affinity.podAntiAffinity", json!({ required: [term] }));
     }
     if r.one_in(30) {
-        let when = r.pick(&["DoNotSchedule", "ScheduleAnyway"]);
+        let when = r.of(&["DoNotSchedule", "ScheduleAnyway"]);
         made = made.set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": when}]));
     }
     made.build()
@@ -218,7 +200,7 @@ fn framework_with(profile: &Value, policies: &[&str]) -> Arc<Framework> {
     made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks[0].clone()
 }
 
-fn random_change(r: &mut Random, s: &mut Snapshot, nodes: u64) {
+fn random_change(r: &mut Random, s: &mut Snapshot, nodes: usize) {
     let name = format!("n{}", r.below(nodes));
     let pod_name = format!("p{}", r.below(nodes * 2));
     match r.below(10) {
@@ -229,7 +211,7 @@ fn random_change(r: &mut Random, s: &mut Snapshot, nodes: u64) {
             let node = s.node_by_name(&Symbol::new(&name));
             s.apply(Change::Nominated { pod: random_pod(r, &pod_name), node });
         }
-        5 if r.one_in(2) => s.want_label(&Symbol::new(r.pick(&["disk", "rank"]))),
+        5 if r.one_in(2) => s.want_label(&Symbol::new(r.of(&["disk", "rank"]))),
         _ => {
             if let Some(node) = s.node_by_name(&Symbol::new(&name)) {
                 s.apply(Change::PodPlaced { pod: random_pod(r, &pod_name), node, how: Placement::Bound });
@@ -238,7 +220,7 @@ fn random_change(r: &mut Random, s: &mut Snapshot, nodes: u64) {
     }
 }
 
-fn random_cluster(r: &mut Random, framework: &Framework, nodes: u64) -> Snapshot {
+fn random_cluster(r: &mut Random, framework: &Framework, nodes: usize) -> Snapshot {
     let mut s = Snapshot::default();
     for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
         s.add_index(key, index);
@@ -346,7 +328,7 @@ fn a_scan_decides_as_the_definition() {
         let (mut plain, mut scan) = (Plain::new(), Scan::new());
         for at in 0..8 {
             let pod = random_pod(&mut r, &format!("new{at}"));
-            let (wants, draw) = (r.one_in(2), r.below(1000));
+            let (wants, draw) = (r.one_in(2), r.below(1000) as u64);
             let by_plain = decide(&mut plain, &pod, framework, &s, wants, draw);
             let by_scan = decide(&mut scan, &pod, framework, &s, wants, draw);
             assert_eq!(by_plain, by_scan, "seed {seed}, pod {at}");

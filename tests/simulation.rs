@@ -17,24 +17,12 @@ mod rules;
 #[path = "simulation/world.rs"]
 mod world;
 
+use bayplan::testing::Random;
 use mutants::Mutant;
 use world::{Move, Options, World};
 
 /// Moves of one run.
 const MOVES: usize = 300;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-}
 
 fn moves(options: &Options) -> Vec<Move> {
     let mut random = Random(options.seed);

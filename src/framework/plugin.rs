@@ -4,7 +4,7 @@ use super::handle::Handle;
 use super::points::*;
 use super::reads::Reads;
 use super::unchecked::Impact;
-use crate::model::{PodPrecondition, Symbol, Time, bits};
+use crate::model::{BitSet, PodPrecondition, Row, Symbol, Time};
 
 /// How often plugins that read the clock are asked again, unless they know better.
 const MINUTE: i64 = 60_000_000;
@@ -23,68 +23,18 @@ impl PluginId {
     }
 }
 
+impl Row for PluginId {
+    fn row(self) -> usize {
+        self.index()
+    }
+
+    fn from_row(row: usize) -> Self {
+        Self(row as u16)
+    }
+}
+
 /// A set of plugin instances of one framework, in the framework's order.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct PluginSet(smallvec::SmallVec<[u64; 1]>);
-
-impl PluginSet {
-    /// Adds a plugin.
-    pub fn insert(&mut self, plugin: PluginId) {
-        let word = plugin.index() / 64;
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (plugin.index() % 64);
-    }
-
-    /// Adds the plugins of `other`.
-    pub fn union(&mut self, other: &PluginSet) {
-        if other.0.len() > self.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (word, more) in self.0.iter_mut().zip(&other.0) {
-            *word |= more;
-        }
-    }
-
-    /// The first `count` plugins of a framework but those in the set.
-    pub fn others_of(&self, count: usize) -> Self {
-        let mut others: smallvec::SmallVec<[u64; 1]> = smallvec::smallvec![u64::MAX; count.div_ceil(64)];
-        if let Some(last) = others.last_mut().filter(|_| !count.is_multiple_of(64)) {
-            *last = (1 << (count % 64)) - 1;
-        }
-        for (word, gone) in others.iter_mut().zip(&self.0) {
-            *word &= !gone;
-        }
-        Self(others)
-    }
-
-    /// Whether the plugin is in the set.
-    pub fn contains(&self, plugin: PluginId) -> bool {
-        self.0.get(plugin.index() / 64).is_some_and(|word| word >> (plugin.index() % 64) & 1 == 1)
-    }
-
-    /// Whether it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    /// The plugins in the framework's order.
-    pub fn iter(&self) -> impl Iterator<Item = PluginId> + '_ {
-        let words = self.0.iter().enumerate();
-        words.flat_map(|(at, word)| bits(*word).map(move |bit| PluginId((at * 64 + bit) as u16)))
-    }
-}
-
-impl FromIterator<PluginId> for PluginSet {
-    fn from_iter<I: IntoIterator<Item = PluginId>>(plugins: I) -> Self {
-        let mut set = Self::default();
-        for plugin in plugins {
-            set.insert(plugin);
-        }
-        set
-    }
-}
+pub type PluginSet = BitSet<PluginId>;
 
 /// A plugin. Immutable: what lasts one attempt is in its slot of the `CycleState`, what lasts longer in an `Index`.
 /// Answering for a point (overriding its getter) is the registration for it.

@@ -84,8 +84,10 @@ struct Order {
 impl Order {
     /// The plugins of the set at each point, of `count` plugins of the framework.
     fn concerned(&self, points: &Points, plugins: &PluginSet, count: usize) -> Concerned {
+        let mut silent = PluginSet::below(count);
+        silent.subtract(plugins);
         Concerned {
-            silent: plugins.others_of(count),
+            silent,
             pre_enqueue: pick(&points.pre_enqueue, &self.pre_enqueue, plugins),
             pre_filter: pick(&points.pre_filter, &self.pre_filter, plugins),
             filter: pick(&points.filter, &self.filter, plugins),

@@ -14,6 +14,7 @@ mod resource;
 mod labels;
 mod node_selector;
 mod taints;
+mod bit_set;
 mod node_set;
 mod constraints;
 mod pod;
@@ -30,6 +31,7 @@ mod describe;
 pub mod objects;
 mod requests;
 
+pub use bit_set::{BitSet, Row, bits};
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 pub use columns::{Columns, ResourceColumn, TaintSetId};
 pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
@@ -42,7 +44,7 @@ pub use labels::{
 pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
-pub use node_set::{NodeId, NodeSet, bits, block, blocks_mut, pack, rows_where};
+pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use precondition::PodPrecondition;

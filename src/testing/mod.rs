@@ -13,6 +13,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 pub mod fuzz;
+mod random;
+
+pub use random::Random;
 
 use crate::model::{Namespace, Node, Object, PodInfo};
 use serde_json::{Map, Value, json};

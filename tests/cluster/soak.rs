@@ -11,6 +11,7 @@ use crate::api_load::{ApiClient, delete, merge, post, strategic};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Proxy, objects, wait::became_true, wait_until};
 use bayplan::cluster::client::Request;
+use bayplan::testing::Random;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -54,35 +55,10 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        of.get(self.below(of.len()))
-    }
-}
-
 /// Changes the cluster at random.
 struct World<'a> {
     client: &'a ApiClient,
-    dice: Dice,
+    dice: Random,
     namespace: String,
     scheduler: String,
     /// Names of the pods that were not deleted.
@@ -353,7 +329,7 @@ fn soak(time: Duration, seed: u64) {
     let scheduler = "soaked".to_owned();
     let mut world = World {
         client: &client,
-        dice: Dice(seed),
+        dice: Random(seed),
         namespace: namespace.clone(),
         scheduler: scheduler.clone(),
         pods: Vec::new(),

@@ -8,7 +8,7 @@ use crate::framework::{
     PluginId, Points, PreEnqueue, QueueSort, QueueingHint, Reads, SortKey, Status,
 };
 use crate::model::{NodeInfo, Symbol};
-use crate::testing::pod;
+use crate::testing::{Random, pod};
 
 /// Waits for labels of nodes, and finds that they help pods of even names.
 struct A;
@@ -169,15 +169,6 @@ impl Known {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
-
 #[test]
 fn random_operations_agree_with_the_model() {
     for seed in 0..60 {
@@ -234,7 +225,7 @@ fn run(seed: u64) {
                 }
             }
             5 | 6 if !under_way.is_empty() => {
-                let at = random.below(under_way.len() as u64) as usize;
+                let at = random.below(under_way.len());
                 let mut queued = under_way.remove(at);
                 let known = model.iter_mut().find(|k| k.pod.key == queued.info.pod.key).unwrap();
                 let At::Flight(from) = known.at else { panic!("{known:?}") };
@@ -277,13 +268,13 @@ fn run(seed: u64) {
                 }
             }
             9 if !model.is_empty() => {
-                let at = random.below(model.len() as u64) as usize;
+                let at = random.below(model.len());
                 if !matches!(model[at].at, At::Flight(_)) {
                     queue.remove(&model.remove(at).pod.key);
                 }
             }
             10 if !model.is_empty() => {
-                let at = random.below(model.len() as u64) as usize;
+                let at = random.below(model.len());
                 let known = &mut model[at];
                 if matches!(known.at, At::Unschedulable | At::Backoff) {
                     queue.activate(&known.pod.key, &snapshot, now);
@@ -291,7 +282,7 @@ fn run(seed: u64) {
                 }
             }
             _ => {
-                now = now + Duration::from_millis([100, 700, 1_500, 5_000][random.below(4) as usize]);
+                now = now + Duration::from_millis([100, 700, 1_500, 5_000][random.below(4)]);
                 queue.tick(&snapshot, now);
                 let window = Time(now.0 / 1_000_000 * 1_000_000);
                 for known in model.iter_mut().filter(|k| k.at == At::Backoff) {
