@@ -3,8 +3,8 @@
 
 use super::Features;
 use super::plugin::Plugin;
-use crate::model::ConstraintKinds;
 use super::{ArgsError, Field, Tree, TreeValue};
+use crate::model::ConstraintKinds;
 use std::sync::Arc;
 
 /// Makes a plugin of its arguments and the feature gates; complaints name the argument.

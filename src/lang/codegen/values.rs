@@ -6,8 +6,8 @@ use super::{Env, Lowering, groups, operators};
 use crate::lang::analysis::shape;
 use crate::lang::eval::getters;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Root};
-use crate::lang::types::value::Value;
 use crate::lang::types::convert;
+use crate::lang::types::value::Value;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
