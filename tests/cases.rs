@@ -5,9 +5,9 @@ use bayplan::diag::SourceMap;
 use bayplan::dry_run::World;
 use bayplan::dry_run::cases::{self, Bench, Mismatch};
 use bayplan::framework::Plugin;
-use bayplan::lang::eval::coverage::Coverage;
+use bayplan::lang::analysis::coverage::Coverage;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan::plugins::policy::LeftAlone;
+use bayplan::plugins::policy::ExemptPods;
 use bayplan::scheduler::Profiles;
 use bayplan::testing::node;
 use std::sync::Arc;
@@ -136,8 +136,8 @@ fn covered(pods: &str) -> Vec<(String, bool, bool)> {
     .into_iter()
     .collect();
     let policies = PolicySet::new([compiled.clone()]);
-    let own = bayplan::plugins::policy::plugins(&policies, &LeftAlone::default());
-    let mut coverage = Coverage::of([&*compiled]);
+    let own = bayplan::plugins::policy::plugins(&policies, &ExemptPods::default());
+    let mut coverage = Coverage::of([&*compiled.policy]);
     at_bench(&sources, &world, &policies, basics().into_iter().chain(own).collect(), |bench| {
         for at in 0..read.cases.len() {
             let ended = read.run_case(at, bench, &mut coverage, false).unwrap();
@@ -271,7 +271,7 @@ fn with_policy(policy: &str, text: &str) -> Vec<Vec<String>> {
     let file = sources.add("some.test.yaml", text);
     let read = cases::read(&sources, file).unwrap_or_else(|said| panic!("{said:#?}"));
     let policies = PolicySet::new([compiled]);
-    let own = bayplan::plugins::policy::plugins(&policies, &LeftAlone::default());
+    let own = bayplan::plugins::policy::plugins(&policies, &ExemptPods::default());
     let plugins = basics().into_iter().chain(own).collect();
     at_bench(&sources, &World::default(), &policies, plugins, |bench| {
         let run = |at| {

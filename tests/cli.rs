@@ -650,6 +650,9 @@ policy gpu-rules {
     require node.labels[\"team\"] == pod.labels[\"team\"] || node.labels[\"shared\"] == \"true\" else \"node(s) of another team\"
   }
   filter room { require node.free.cpu >= pod.requests.cpu else \"no room\" }
+  let needed = pod.requests.cpu
+  filter aliased { let free = node.free.cpu require free >= needed else \"no room\" }
+  filter turned { let misses = needed > node.free[\"cpu\"] reject \"no room\" when misses }
   filter half { require node.free.cpu * 2 >= pod.requests.cpu else \"no room\" }
   filter lonely { reject \"node(s) with many pods\" when node.pods.count() > 5 }
 }
@@ -667,6 +670,9 @@ policy gpu-rules {
     assert_eq!(of("gate"), (false, "no".into(), false));
     assert_eq!(of("same-team"), (false, "if labelled".into(), false));
     assert_eq!(of("room"), (true, "yes".into(), true));
+    // A let is a name for its expression.
+    assert_eq!(of("aliased"), of("room"));
+    assert_eq!(of("turned"), of("room"));
     assert_eq!(of("half"), (true, "yes".into(), false));
     assert_eq!(of("lonely"), (true, "maybe".into(), false));
     let drawn = bayplan(&["plan", text(&path)]).out;

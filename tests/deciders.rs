@@ -9,7 +9,7 @@ use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{
     Change, IndexKey, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
 };
-use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::plugins::{self, AntiAffinity, ImageHolders, Priorities};
 use bayplan::testing::{Random, namespace, node, pod};
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ fn framework_with(profile: &Value, policies: &[&str]) -> Arc<Framework> {
     let mut registry = plugins::registry();
     for text in policies {
         for policy in crate::support::policies::compile(text).iter() {
-            let plugin = PolicyPlugin::new(policy.clone(), LeftAlone::default());
+            let plugin = PolicyPlugin::new(policy.clone(), ExemptPods::default());
             registry.add_plugin(Arc::new(plugin)).unwrap();
         }
     }

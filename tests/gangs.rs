@@ -3,7 +3,7 @@
 use crate::support::policies::{NOW, compile};
 use bayplan::framework::{Answer, Instances, Named, Profile};
 use bayplan::model::{Duration, IndexKey, Symbol, Time};
-use bayplan::plugins::policy::{LeftAlone, Waits, plugins};
+use bayplan::plugins::policy::{ExemptPods, Waits, plugins};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Run {
 impl Run {
     fn new(cpu: &str) -> Self {
         let mut registry = bayplan::plugins::registry();
-        for plugin in plugins(&compile(GANG), &LeftAlone::default()) {
+        for plugin in plugins(&compile(GANG), &ExemptPods::default()) {
             registry.add_plugin(plugin).unwrap();
         }
         let mut profile = Profile::new("default-scheduler");

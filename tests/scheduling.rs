@@ -6,7 +6,7 @@ use crate::support::repository;
 use bayplan::dry_run::{self, Api, Options, Report, Standing, WatchEvent, World};
 use bayplan::framework::{At, Instances, Named, Plugin, Point, Profile, Selection};
 use bayplan::model::{Duration, Object, Symbol, Time};
-use bayplan::plugins::policy::{self, LeftAlone};
+use bayplan::plugins::policy::{self, ExemptPods};
 use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{PodMaker, node, pod};
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ fn a_label_that_comes_later_lets_a_waiting_pod_in_and_the_highest_label_wins() {
     const KEY: &str = "priority.lixueduan.com";
     let text = std::fs::read_to_string(repository("policies/tutorial/label-priority.bay")).unwrap();
     let mut registry = bayplan::plugins::registry();
-    for plugin in policy::plugins(&compile(&text), &LeftAlone::default()) {
+    for plugin in policy::plugins(&compile(&text), &ExemptPods::default()) {
         registry.add_plugin(plugin).unwrap();
     }
     let all = Named { name: String::from("*"), weight: 0, at: At::default() };
@@ -214,7 +214,7 @@ fn waiting_pods_are_judged_by_the_policy_that_replaced_theirs_and_go_on_when_it_
     let with = |text: &str| {
         let mut plugins = basics();
         if !text.is_empty() {
-            plugins.extend(policy::plugins(&compile(text), &LeftAlone::default()));
+            plugins.extend(policy::plugins(&compile(text), &ExemptPods::default()));
         }
         profiles("default-scheduler", plugins)
     };

@@ -11,7 +11,7 @@ use bayplan::explain::{Explanation, explain, unplaced};
 use bayplan::framework::{Framework, Plugin};
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::model::{PodInfo, Snapshot, Time};
-use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::Profiles;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ fn policies(rules: &[&str]) -> PolicySet {
 fn framework(set: &PolicySet) -> Arc<Framework> {
     let mut registry = bayplan::plugins::registry();
     for compiled in set.iter() {
-        let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled.clone(), LeftAlone::default()));
+        let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled.clone(), ExemptPods::default()));
         registry.add_policy(compiled.name(), false, move |_| Ok(plugin.clone())).unwrap();
     }
     SchedulerConfig::default().frameworks(&registry, SourceId(0)).unwrap().frameworks.remove(0)

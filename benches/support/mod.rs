@@ -8,7 +8,7 @@ use bayplan::lang::compile;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::model::{Change, Node, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan::plugins;
-use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::testing::{node, pod};
 use serde_json::json;
 use std::hint::black_box;
@@ -92,7 +92,7 @@ pub fn policy(text: &str) -> PolicyPlugin {
     let (policies, diagnostics) = compile(sources.get(id).unwrap());
     assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
     let compiled = Arc::new(CompiledPolicy::new(policies.into_iter().next().unwrap(), &sources));
-    PolicyPlugin::new(compiled, LeftAlone::default())
+    PolicyPlugin::new(compiled, ExemptPods::default())
 }
 
 /// Policies of one filter with four terms, a file each; each applies to the pods of one value of `tier`, the first to
@@ -116,7 +116,7 @@ pub fn folder(policies: usize) -> PolicySet {
 
 /// A framework of these policies at their filters.
 pub fn at_filter(set: PolicySet) -> Arc<Framework> {
-    let plugins = plugins::policy::plugins(&set, &LeftAlone::default());
+    let plugins = plugins::policy::plugins(&set, &ExemptPods::default());
     let ids: Vec<PluginId> = (0..plugins.len() as u16).map(PluginId).collect();
     let points = Points { pre_filter: ids.clone(), filter: ids, ..Points::default() };
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))

@@ -3,13 +3,12 @@
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
-use crate::diag::Span;
+use crate::diag::{Span, with_commas};
 use crate::framework::{ActionType, EventRegistration, EventResource};
 use crate::lang::analysis::cost::{Costs, MOST_STEPS, RuleCost, Size};
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::stage::{Stage, stage};
-use crate::lang::language::limits::with_commas;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Point, Policy};

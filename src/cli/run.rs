@@ -10,7 +10,7 @@ use crate::cluster::{access, leader, logs, policy_source, serve};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
 use crate::framework::Features;
-use crate::plugins::policy::LeftAlone;
+use crate::plugins::policy::ExemptPods;
 use crate::scheduler::Profiles;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -135,14 +135,14 @@ fn in_force(
 }
 
 /// The profiles of the configuration with these policies as plugins.
-fn profiles(of: &[Policy], configured: &Configured, left_alone: &LeftAlone) -> Result<Profiles, String> {
+fn profiles(of: &[Policy], configured: &Configured, exempt: &ExemptPods) -> Result<Profiles, String> {
     let mut registry = crate::plugins::registry_with(configured.features);
     for policy in of.iter().cloned() {
-        let (name, left_alone) = (policy.compiled.name().to_owned(), left_alone.clone());
+        let (name, exempt) = (policy.compiled.name().to_owned(), exempt.clone());
         let sorts = policy.compiled.policy.queue.is_some();
         registry
             .add_policy(&name, sorts, move |args| {
-                setup::with_arguments(&policy.compiled, &policy.sources, &left_alone, args)
+                setup::with_arguments(&policy.compiled, &policy.sources, &exempt, args)
             })
             .map_err(|error| error.to_string())?;
     }
@@ -245,10 +245,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     if namespaces.is_empty() {
         namespaces.extend(own_namespace());
     }
-    let mut left_alone = LeftAlone::default();
-    left_alone.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
+    let mut exempt = ExemptPods::default();
+    exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
     // Without policies the profiles show mistakes of the configuration, which end the program now.
-    if let Err(said) = profiles(&[], &configured, &left_alone) {
+    if let Err(said) = profiles(&[], &configured, &exempt) {
         bail!(Lines(format!("the configuration cannot be used\n{said}")));
     }
     let logged = std::sync::Once::new();
@@ -277,7 +277,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authentication: port.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         authorization: port.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         profiles: Box::new(move |policies| {
-            let made = profiles(policies, &configured, &left_alone)?;
+            let made = profiles(policies, &configured, &exempt)?;
             logged.call_once(|| log_unchecked(&made));
             Ok(made)
         }),

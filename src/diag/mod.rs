@@ -7,6 +7,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod codes;
+mod commas;
 pub mod draw;
 mod embed;
 pub mod escape;
@@ -21,6 +22,7 @@ mod tally;
 pub mod width;
 
 pub use codes::Code;
+pub use commas::with_commas;
 pub use draw::{Drawn, Look};
 pub use report::Report;
 pub use source::{Origin, Place, Source, SourceId, SourceMap, Span};

@@ -2,12 +2,12 @@
 //! and the reference evaluator; `cases` asks, `cli test` draws.
 
 use super::PodReport;
-use super::coverage::{Moment, named};
-use crate::lang::eval::account::accounts;
+use super::recorder::{Moment, named};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::convert;
-use crate::lang::eval::interpret::Shown;
+use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::lang::typed::{Point, Statement};
 use crate::model::{PodInfo, Symbol};
 use crate::scheduler::NodeDetail;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Because {
     /// In words: who did what, where it is written.
     pub text: String,
     /// The condition or value with its parts; places are those of the policies' texts.
-    pub tree: Option<Shown>,
+    pub tree: Option<ValueTrace>,
 }
 
 impl Because {
@@ -58,8 +58,18 @@ impl<'a> Asked<'a> {
     }
 
     fn applies(&self, policy: &CompiledPolicy) -> bool {
-        let mut evaluator = policy.evaluator(self.context());
-        policy.policy.applies.iter().all(|condition| evaluator.holds(condition))
+        self.why_not_applied(policy).is_none()
+    }
+
+    /// The first conjunct of `applies when` that does not hold.
+    fn why_not_applied(&self, policy: &CompiledPolicy) -> Option<ValueTrace> {
+        let mut tracer = Tracer::new(&policy.policy, Point::Applies, self.context());
+        while let Some(finding) = tracer.next() {
+            if finding.holds == Some(false) {
+                return tracer.condition(&finding);
+            }
+        }
+        None
     }
 
     /// Why a node refuses the pod; nothing when it does not.
@@ -69,9 +79,11 @@ impl<'a> Asked<'a> {
         };
         let info = named(&self.moment.snapshot, &Symbol::new(node));
         if let (Some(policy), Some(info)) = (self.policies.get(plugin), info) {
-            let told = accounts(policy, self.context().on(info));
-            if let Some(first) = told.into_iter().find(|account| account.refuses && account.reached) {
-                let text = format!("{node} is refused by {}, {}", first.filter, first.place);
+            let mut found = filters(policy, self.context().on(info));
+            let refuses =
+                |of: &StatementTrace<'_>| of.finding.decides && of.finding.reach == Reach::Evaluated;
+            if let Some((rule, first)) = found.find(|(_, of)| refuses(of)) {
+                let text = format!("{node} is refused by {rule}");
                 return vec![Because { text, tree: first.condition }];
             }
         }
@@ -84,19 +96,18 @@ impl<'a> Asked<'a> {
     pub(super) fn passed(&self, node: &str, reason: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         for policy in self.policies.iter() {
-            let told = accounts(policy, self.context().on(info));
-            let Some(account) = told.into_iter().find(|account| account.reason == reason) else { continue };
-            if !self.applies(policy) {
-                let mut evaluator = policy.evaluator(self.context());
-                let condition = policy.policy.applies.iter().find(|condition| !evaluator.holds(condition));
-                let tree = condition.map(|condition| policy.evaluator(self.context()).tree(condition));
-                return vec![Because { text: format!("{} does not apply to the pod", policy.name()), tree }];
+            let mut found = filters(policy, self.context().on(info));
+            let Some((rule, of)) = found.find(|(_, of)| of.reason.as_deref() == Some(reason)) else {
+                continue;
+            };
+            if let Some(tree) = self.why_not_applied(policy) {
+                let text = format!("{} does not apply to the pod", policy.name());
+                return vec![Because { text, tree: Some(tree) }];
             }
-            if account.refuses {
+            if of.finding.decides {
                 continue;
             }
-            let text = format!("{node} passed {}, {}", account.filter, account.place);
-            return vec![Because { text, tree: account.condition }];
+            return vec![Because { text: format!("{node} passed {rule}"), tree: of.condition }];
         }
         self.room(node, reason)
             .map(|room| Because::of(format!("{node} has room: {room}")))
@@ -108,11 +119,9 @@ impl<'a> Asked<'a> {
     pub(super) fn let_in(&self, node: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         let applying = self.policies.iter().filter(|policy| self.applies(policy));
-        let passed = applying.flat_map(|policy| accounts(policy, self.context().on(info)));
-        let because = passed.map(|account| Because {
-            text: format!("{node} passed {}, {}", account.filter, account.place),
-            tree: account.condition,
-        });
+        let passed = applying.flat_map(|policy| filters(policy, self.context().on(info)));
+        let because =
+            passed.map(|(rule, of)| Because { text: format!("{node} passed {rule}"), tree: of.condition });
         because.take(3).collect()
     }
 
@@ -164,21 +173,19 @@ impl<'a> Asked<'a> {
             return self.refused(node);
         }
         for policy in self.policies.iter() {
-            let of =
-                policy.policy.scores.iter().find(|score| {
-                    *score.name == *name || format!("{}/{}", policy.name(), score.name) == *name
-                });
-            let Some(score) = of else { continue };
+            let asked = |score: &str| score == name || format!("{}/{score}", policy.name()) == name;
+            if !policy.policy.scores.iter().any(|score| asked(&score.name)) {
+                continue;
+            }
             if !self.applies(policy) {
                 return vec![Because::of(format!("{} does not apply to the pod", policy.name()))];
             }
-            let mut evaluator = policy.evaluator(self.context().on(info));
-            let mut gives = score.gives.iter();
-            let taken = gives.find(|give| give.when.as_ref().is_none_or(|when| evaluator.holds(when)));
-            let Some(value) = taken.and_then(|give| give.value.as_ref()) else {
+            let mut tracer = Tracer::new(&policy.policy, Point::Score, self.context().on(info)).reached();
+            let taken = tracer.find(|finding| finding.decides && asked(finding.rule.name()));
+            let Some(value) = taken.and_then(|finding| finding.statement.value()) else {
                 return vec![Because::of(format!("{name} gives {node} nothing"))];
             };
-            let tree = evaluator.tree(value);
+            let tree = tracer.evaluator.tree(value);
             return vec![Because { text: format!("{name} gives {node} {}", tree.value), tree: Some(tree) }];
         }
         Vec::new()
@@ -190,12 +197,11 @@ impl<'a> Asked<'a> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
             let context = EvalContext { node: info, ..self.context() };
-            for wait in policy.policy.permits.iter().flat_map(|permit| &permit.waits) {
-                let tree = policy.evaluator(context).tree(&wait.until);
-                found.push(Because {
-                    text: format!("{} waits until this holds", policy.name()),
-                    tree: Some(tree),
-                });
+            for of in trace(&policy.policy, Point::Permit, context) {
+                if matches!(of.finding.statement, Statement::Wait(_)) {
+                    let text = format!("{} waits until this holds", policy.name());
+                    found.push(Because { text, tree: of.condition });
+                }
             }
         }
         found
@@ -205,11 +211,10 @@ impl<'a> Asked<'a> {
     pub(super) fn gates(&self) -> Vec<Because> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
-            for gate in &policy.policy.gates {
-                let tree = gate.condition.as_ref().map(|of| policy.evaluator(self.context()).tree(of));
-                let holds = tree.as_ref().is_none_or(|tree| tree.truth == Some(gate.refuses_when));
-                let how = if holds { "keeps the pod out" } else { "lets the pod in" };
-                found.push(Because { text: format!("the gate of {} {how}", policy.name()), tree });
+            for of in trace(&policy.policy, Point::PreEnqueue, self.context()) {
+                let how = if of.finding.decides { "keeps the pod out" } else { "lets the pod in" };
+                let text = format!("the gate of {} {how}", policy.name());
+                found.push(Because { text, tree: of.condition });
             }
         }
         found
@@ -232,10 +237,12 @@ impl<'a> Asked<'a> {
             }
             let Some(info) = named(&self.moment.snapshot, &node.name) else { continue };
             for policy in &applying {
-                for account in accounts(policy, self.context().on(info)) {
-                    let how = if account.refuses { "refuses" } else { "passes" };
-                    let text = format!("{} {how} {}, {}", account.filter, node.name, account.place);
-                    found.push(Because { text, tree: account.condition });
+                for of in trace(&policy.policy, Point::Filter, self.context().on(info)) {
+                    let finding = &of.finding;
+                    let how = if finding.decides { "refuses" } else { "passes" };
+                    let place = policy.place(finding.statement.span());
+                    let text = format!("{} {how} {}, {place}", finding.rule.name(), node.name);
+                    found.push(Because { text, tree: of.condition });
                 }
                 let scores = policy.policy.scores.iter().filter(|_| node.refused.is_none());
                 found.extend(scores.flat_map(|score| self.score(&node.name, &score.name)));
@@ -243,6 +250,17 @@ impl<'a> Asked<'a> {
         }
         found
     }
+}
+
+/// What the filters of a policy found on a node, each with its name and place.
+fn filters<'p>(
+    policy: &'p CompiledPolicy,
+    context: EvalContext<'_>,
+) -> impl Iterator<Item = (String, StatementTrace<'p>)> {
+    trace(&policy.policy, Point::Filter, context).into_iter().map(|of| {
+        let place = policy.place(of.finding.statement.span());
+        (format!("{}, {place}", of.finding.rule.name()), of)
+    })
 }
 
 /// A node's total as its parts: plugins, and the single statements of policies, weights included. The parts add up

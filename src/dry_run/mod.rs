@@ -5,9 +5,9 @@
 pub mod api;
 pub mod because;
 pub mod cases;
-mod coverage;
 pub mod load;
 pub mod namespaces;
+mod recorder;
 mod workloads;
 pub mod world;
 

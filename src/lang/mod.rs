@@ -50,8 +50,7 @@ pub fn compile_for(
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (file, mut said) = syntax::parse(source);
     let mut policies = check::check(&file, source.text(), arguments, &mut said);
-    policies.iter_mut().for_each(analysis::fold::fold);
-    policies.iter_mut().for_each(|policy| analysis::reads::derive(policy, &mut said));
+    policies.iter_mut().for_each(|policy| analysis::analyse(policy, &mut said));
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
     lint::lint(source, &file, &policies, &mut said);
     policies.retain(|policy| !analysis::cost::is_refused(policy, &said));

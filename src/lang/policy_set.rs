@@ -2,14 +2,14 @@
 //!
 //! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
 
-use super::typed::{Policy, Rule};
+use super::typed::{Point, Policy, Rule};
 use crate::diag::{SourceMap, Span};
-use crate::lang::analysis::preconditions::Filings;
+use crate::lang::analysis::preconditions::Preconditions;
 use crate::lang::codegen::{self, Statements};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, Reads};
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ pub struct CompiledPolicy {
     /// A hash of its text and arguments: equal hashes mean the same answers.
     pub hash: u64,
     /// What a pod must have at least for the policy to apply.
-    pub filings: Filings,
+    pub preconditions: Preconditions,
     /// The statements, lowered.
     pub statements: Statements,
     /// All it reads, of all statements.
     pub reads: Reads,
     /// What decides whether it speaks of a pod at all.
     pub deciding: Reads,
-    /// Where the checks of each filter are written, as people name it (`gpu.bay:12`).
-    pub places: Vec<Vec<String>>,
+    /// Where the checks of filters are written, as people name it (`gpu.bay:12`), by span.
+    places: FxHashMap<Span, String>,
     /// Whether filters or scores see other pods than those on the node, so that a simulation moves registers.
     pub sees_other_pods: bool,
 }
@@ -51,18 +51,29 @@ impl CompiledPolicy {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        let places = policy
-            .filters
-            .iter()
-            .map(|filter| filter.checks.iter().map(|check| place(sources, check.span)).collect())
-            .collect();
-        let filings = Filings::of(&policy);
-        Self { policy: Arc::new(policy), hash, filings, statements, reads, deciding, places, sees_other_pods }
+        let checks = policy.rules_at(Point::Filter).flat_map(Rule::checks);
+        let places = checks.map(|check| (check.span, place(sources, check.span))).collect();
+        let preconditions = Preconditions::of(&policy);
+        Self {
+            policy: Arc::new(policy),
+            hash,
+            preconditions,
+            statements,
+            reads,
+            deciding,
+            places,
+            sees_other_pods,
+        }
     }
 
     /// The reference evaluator of its expressions.
     pub fn evaluator<'a>(&self, context: EvalContext<'a>) -> Evaluator<'_, 'a> {
         Evaluator::new(&self.policy, context)
+    }
+
+    /// The file and line of a check of a filter; empty for anything else.
+    pub fn place(&self, span: Span) -> &str {
+        self.places.get(&span).map_or("", String::as_str)
     }
 
     /// The name of the policy, which is its plugin's name.

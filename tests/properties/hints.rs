@@ -10,7 +10,7 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Labels, Namespace, Node, Object, PodInfo, Symbol, Time};
-use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
 use bayplan::testing::{namespace, pod};
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn lets_in(compiled: &CompiledPolicy, scheduler: &Scheduler, pod: &PodInfo, now:
 
 fn framework(compiled: &Arc<CompiledPolicy>) -> Arc<Framework> {
     let mut registry = bayplan::plugins::registry();
-    let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
+    let plugin = PolicyPlugin::new(compiled.clone(), ExemptPods::default());
     registry.add_plugin(Arc::new(plugin)).unwrap();
     let mut profile = Profile::new("default-scheduler");
     let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };

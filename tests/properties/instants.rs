@@ -3,6 +3,7 @@
 
 use super::Random;
 use crate::support::policies::{NOW, compile};
+use bayplan::lang::analysis::clock::next_change;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::typed::Expr;
 use bayplan::model::{Duration, Snapshot, Time};
@@ -67,7 +68,7 @@ fn a_condition_turns_over_no_earlier_than_computed() {
         made = made.priority(random.below(3) as i32);
         let pod = if random.one_in(2) { made.label("team", "x") } else { made }.build();
         let holds = |at: Time| compiled.evaluator(EvalContext::new(&pod, &snapshot, at)).holds(expr);
-        let next = compiled.evaluator(EvalContext::new(&pod, &snapshot, NOW)).next_change(expr);
+        let next = next_change(&compiled.policy, EvalContext::new(&pod, &snapshot, NOW), expr);
         let before = holds(NOW);
         let instants = (0..HORIZON / STEP).flat_map(|step| {
             let at = NOW + Duration::from_seconds(step * STEP);

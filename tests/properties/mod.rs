@@ -9,5 +9,6 @@ mod instants;
 mod lookups;
 mod programs;
 mod soundness;
+mod traces;
 
 pub use bayplan::testing::Random;

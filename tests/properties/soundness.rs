@@ -6,7 +6,7 @@ use super::evaluators::cluster;
 use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::lang::eval::context::EvalContext;
-use bayplan::lang::eval::interpret::Evaluator;
+use bayplan::lang::eval::interpret::{Evaluator, Observer};
 use bayplan::lang::typed::Expr;
 use bayplan::lang::types::Type;
 use bayplan::lang::types::range::Range;
@@ -49,6 +49,15 @@ fn kept(expr: &Expr, value: &Value<'_>) {
     assert!(inside, "{value} lies outside of {}: {expr:#?}", expr.range);
 }
 
+/// Holds every value against its expression.
+struct Kept;
+
+impl Observer for Kept {
+    fn leave(&mut self, expr: &Expr, value: &Value<'_>) {
+        kept(expr, value);
+    }
+}
+
 #[test]
 fn what_is_reached_has_its_type_its_range_and_a_value() {
     // As many programs on every machine; `BAYPLAN_PROGRAMS` asks for more.
@@ -66,13 +75,15 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
         let policy = &policy.policy;
         for pod in pods.iter().filter(|pod| pod.node_name.is_none()) {
             let context = EvalContext::new(pod, &snapshot, NOW);
-            let mut once = Evaluator::new(policy, context).watched(kept);
+            let mut observer = Kept;
+            let mut once = Evaluator::new(policy, context).observed(&mut observer);
             if !policy.applies.iter().all(|condition| once.holds(condition)) {
                 continue;
             }
             for id in snapshot.columns().alive().iter() {
                 let Some(node) = snapshot.node(id) else { continue };
-                let mut evaluator = Evaluator::new(policy, context.on(node)).watched(kept);
+                let mut observer = Kept;
+                let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut observer);
                 for filter in &policy.filters {
                     // The first refusal ends the block: what is behind it is not reached.
                     for check in &filter.checks {

@@ -9,7 +9,7 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
-use bayplan::plugins::policy::{LeftAlone, PolicyPlugin};
+use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{
     self, Decision, DecisionRecord, Effect, Input, Profiles, QueuePlace, Scheduler, Stage,
 };
@@ -108,7 +108,7 @@ pub fn frameworks(
         registry.add_plugin(plugin.clone()).unwrap();
     }
     for compiled in set {
-        let plugin = PolicyPlugin::new(compiled.clone(), LeftAlone::default());
+        let plugin = PolicyPlugin::new(compiled.clone(), ExemptPods::default());
         registry.add_plugin(Arc::new(plugin)).unwrap();
     }
     let mut profiles = vec![Profile::new("default-scheduler")];

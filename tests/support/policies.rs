@@ -7,7 +7,7 @@ use bayplan::framework::{
 };
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::model::{Change, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time};
-use bayplan::plugins::policy::{LeftAlone, plugins};
+use bayplan::plugins::policy::{ExemptPods, plugins};
 use std::sync::Arc;
 
 /// The instant of all cycles of these tests: 2026-01-05 12:00 UTC, a Monday.
@@ -47,7 +47,7 @@ pub fn framework(text: &str) -> Arc<Framework> {
 
 /// A framework with the policies of a set at all their points.
 pub fn framework_of(set: &PolicySet) -> Arc<Framework> {
-    let all = plugins(set, &LeftAlone::default());
+    let all = plugins(set, &ExemptPods::default());
     let at = |has: &dyn Fn(&dyn Plugin) -> bool| -> Vec<PluginId> {
         let with = all.iter().enumerate().filter(|(_, plugin)| has(&***plugin));
         with.map(|(at, _)| PluginId(at as u16)).collect()

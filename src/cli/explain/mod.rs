@@ -16,7 +16,7 @@ use crate::explain::changes::{Found as Helping, Question, Rules, that_help};
 use crate::explain::{Explanation, explain, unplaced};
 use crate::framework::{Cycle, Framework};
 use crate::model::{Object, PodInfo, Time};
-use crate::plugins::policy::{LeftAlone, why_left_alone};
+use crate::plugins::policy::{ExemptPods, why_exempt};
 use crate::scheduler::RecordLevel;
 use node::Asked;
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ impl Said<'_> {
             Some(record) if placed => text.push_str(&placed::body(record, args.all, out)),
             _ => text.push_str(&text::body(self.explanation(), args.all, out)),
         }
-        text.push_str(&self.left_alone(out));
+        text.push_str(&self.exempt(out));
         text.push_str(&self.what_helps(out));
         text.push_str(&self.next(out));
         Ok(text)
@@ -290,13 +290,13 @@ impl Said<'_> {
 
     /// Which policies say nothing of the pod because of what it is.
     fn left_alone_by(&self) -> Option<(String, Vec<&str>)> {
-        let why = why_left_alone(&self.found.pod, &LeftAlone::default())?;
+        let why = why_exempt(&self.found.pod, &ExemptPods::default())?;
         let policies = self.asked.setup.policies.set.iter().filter(|policy| !policy.policy.to_all_pods);
         let names: Vec<&str> = policies.map(|policy| policy.name()).collect();
         (!names.is_empty()).then_some((why, names))
     }
 
-    fn left_alone(&self, out: &Output) -> String {
+    fn exempt(&self, out: &Output) -> String {
         match self.left_alone_by() {
             Some((why, policies)) => {
                 let head = out.paint(Style::Dim, "left alone:");

@@ -5,10 +5,11 @@ use crate::cli::output::{Output, Style};
 use crate::cli::setup::Setup;
 use crate::explain::{Explanation, NodeExplanation};
 use crate::framework::Framework;
-use crate::lang::eval::account::{Account, accounts};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::convert;
+use crate::lang::eval::trace::{Reach, StatementTrace, trace};
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::typed::{Point, Rule, Statement};
 use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -70,15 +71,40 @@ impl<'a> Asked<'a> {
     }
 
     /// What each policy's filters say of a node.
-    fn accounts(&self, node: NodeInfo<'a>) -> Vec<(String, Account)> {
+    fn accounts(&self, node: NodeInfo<'a>) -> Vec<(String, Account<'a>)> {
         let context = self.context().on(node);
         let of_policy = |policy: &'a Arc<CompiledPolicy>| {
-            let name = policy.name();
-            accounts(policy, context)
-                .into_iter()
-                .map(move |account| (format!("{name}/{}", account.filter), account))
+            trace(&policy.policy, Point::Filter, context).into_iter().map(move |of| {
+                let rule = format!("{}/{}", policy.name(), of.finding.rule.name());
+                (rule, Account { place: policy.place(of.finding.statement.span()), of })
+            })
         };
         self.applying().into_iter().flat_map(of_policy).collect()
+    }
+}
+
+/// What a statement of a filter found, and where it is written.
+struct Account<'a> {
+    place: &'a str,
+    of: StatementTrace<'a>,
+}
+
+impl Account<'_> {
+    fn refuses(&self) -> bool {
+        self.of.finding.decides
+    }
+
+    /// Whether no statement of the same filter before it refused.
+    fn reached(&self) -> bool {
+        self.of.finding.reach != Reach::Unproven
+    }
+
+    /// What the author wrote about it.
+    fn doc(&self) -> Option<&str> {
+        let (rule, statement) = (self.of.finding.rule, self.of.finding.statement);
+        let of_rule = if let Rule::Filter(filter) = rule { filter.doc.as_deref() } else { None };
+        let own = if let Statement::Check(check) = statement { check.doc.as_deref() } else { None };
+        of_rule.or(own)
     }
 }
 
@@ -104,7 +130,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
         let _ = writeln!(text, "\n  {rule_name}{gap}{place}");
         let told: Vec<&Account> = accounts
             .iter()
-            .filter(|(name, account)| name == rule && account.refuses)
+            .filter(|(name, account)| name == rule && account.refuses())
             .map(|(_, a)| a)
             .collect();
         if told.is_empty() {
@@ -136,21 +162,21 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
 }
 
 fn account_text(asked: &Asked, account: &Account, out: &Output, text: &mut String) {
-    if let Some(doc) = &account.doc {
+    if let Some(doc) = account.doc() {
         for line in doc.lines() {
             let _ = writeln!(text, "    {}", out.paint(Style::Dim, line));
         }
     }
-    if account.refuses {
-        let _ = writeln!(text, "    {}", out.part(&account.reason));
+    if account.refuses() {
+        let _ = writeln!(text, "    {}", out.part(account.of.reason.as_deref().unwrap_or_default()));
     }
-    for (name, value) in &account.details {
+    for (name, value) in &account.of.details {
         let _ = writeln!(text, "    {}", out.part(&format!("{name}: {value}")));
     }
-    if !account.reached {
+    if !account.reached() {
         let _ = writeln!(text, "    not reached: a statement before it refuses");
     }
-    if let Some(condition) = &account.condition {
+    if let Some(condition) = &account.of.condition {
         text.push('\n');
         text.push_str(&tree::draw(&asked.setup.policies.sources, condition, 4, out));
     }
@@ -203,11 +229,11 @@ pub fn json(asked: &Asked, name: &str) -> Option<Value> {
             json!({
                 "rule": rule,
                 "place": account.place,
-                "refuses": account.refuses,
-                "reached": account.reached,
-                "reason": account.reason,
-                "details": account.details.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-                "condition": account.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
+                "refuses": account.refuses(),
+                "reached": account.reached(),
+                "reason": account.of.reason,
+                "details": account.of.details.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "condition": account.of.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
             })
         })
         .collect();

@@ -3,14 +3,14 @@
 
 use crate::cli::output::{Output, Style};
 use crate::diag::SourceMap;
-use crate::lang::eval::interpret::Shown;
+use crate::lang::eval::trace::ValueTrace;
 use serde_json::{Value, json};
 
 /// Blanks between the word `false` and the text.
 const WORD: usize = 9;
 
 /// Draws a condition, each line behind `indent` blanks.
-pub fn draw(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> String {
+pub fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut text = String::new();
     let drawing = Drawing { sources, out, indent };
     drawing.line(shown, "", "", &mut text);
@@ -18,7 +18,7 @@ pub fn draw(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> 
 }
 
 /// The same with each part's values to its right instead of below it: for lists of many conditions.
-pub fn draw_beside(sources: &SourceMap, shown: &Shown, indent: usize, out: &Output) -> String {
+pub fn draw_beside(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut lines = Vec::new();
     let drawing = Drawing { sources, out, indent };
     drawing.collect(shown, "", "", &mut lines);
@@ -48,7 +48,7 @@ struct Line {
 }
 
 /// The same as JSON.
-pub fn to_json(sources: &SourceMap, shown: &Shown) -> Value {
+pub fn to_json(sources: &SourceMap, shown: &ValueTrace) -> Value {
     let parts: Vec<Value> = shown.parts.iter().map(|part| to_json(sources, part)).collect();
     json!({
         "text": one_line(sources.text(shown.span)),
@@ -71,7 +71,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn line(&self, shown: &Shown, lead: &str, below: &str, text: &mut String) {
+    fn line(&self, shown: &ValueTrace, lead: &str, below: &str, text: &mut String) {
         let source = one_line(self.sources.text(shown.span));
         let (word, style) = verdict(shown);
         let blanks = " ".repeat(WORD.saturating_sub(word.len()));
@@ -86,10 +86,10 @@ impl Drawing<'_> {
     }
 
     /// The lines of a condition and its parts, values beside them.
-    fn collect(&self, shown: &Shown, lead: &str, below: &str, lines: &mut Vec<Line>) {
+    fn collect(&self, shown: &ValueTrace, lead: &str, below: &str, lines: &mut Vec<Line>) {
         let (word, style) = verdict(shown);
         let (children, values) = self.split(shown);
-        let literal = |value: &&Shown| self.sources.text(value.span) == value.value;
+        let literal = |value: &&ValueTrace| self.sources.text(value.span) == value.value;
         let mut values: Vec<&str> =
             values.into_iter().filter(|value| !literal(value)).map(|value| value.value.as_str()).collect();
         if shown.parts.is_empty() && shown.truth.is_none() {
@@ -109,11 +109,11 @@ impl Drawing<'_> {
     }
 
     /// The parts that have lines of their own, and the values in the line itself.
-    fn split<'s>(&self, shown: &'s Shown) -> (Vec<&'s Shown>, Vec<&'s Shown>) {
+    fn split<'s>(&self, shown: &'s ValueTrace) -> (Vec<&'s ValueTrace>, Vec<&'s ValueTrace>) {
         // Beside a condition every other condition has a line, too.
         let conditions = shown.parts.iter().any(is_branch);
-        let own_line = |part: &&Shown| is_branch(part) || conditions && part.truth.is_some();
-        let children: Vec<&Shown> = shown.parts.iter().filter(own_line).collect();
+        let own_line = |part: &&ValueTrace| is_branch(part) || conditions && part.truth.is_some();
+        let children: Vec<&ValueTrace> = shown.parts.iter().filter(own_line).collect();
         let mut values = Vec::new();
         for part in shown.parts.iter().filter(|part| !own_line(part)) {
             self.leaves(part, &mut values);
@@ -127,7 +127,7 @@ impl Drawing<'_> {
     }
 
     /// The parts that have no parts: paths, mostly. A call or a macro has its own value before those of its parts.
-    fn leaves<'s>(&self, shown: &'s Shown, found: &mut Vec<&'s Shown>) {
+    fn leaves<'s>(&self, shown: &'s ValueTrace, found: &mut Vec<&'s ValueTrace>) {
         let call = shown.truth.is_none() && self.sources.text(shown.span).ends_with(')');
         if shown.parts.is_empty() || call {
             found.push(shown);
@@ -140,7 +140,10 @@ impl Drawing<'_> {
     }
 
     /// Children with the lines that lead to them and run on below them.
-    fn branches<'s>(&self, children: Vec<&'s Shown>) -> Vec<(&'s Shown, &'static str, &'static str)> {
+    fn branches<'s>(
+        &self,
+        children: Vec<&'s ValueTrace>,
+    ) -> Vec<(&'s ValueTrace, &'static str, &'static str)> {
         let count = children.len();
         let drawn = children.into_iter().enumerate().map(|(at, child)| {
             let (here, under) = match (at + 1 == count, self.out.unicode) {
@@ -157,13 +160,13 @@ impl Drawing<'_> {
     /// A line of values, each under its own text.
     fn values<'s>(
         &self,
-        of: &Shown,
-        values: impl Iterator<Item = &'s Shown>,
+        of: &ValueTrace,
+        values: impl Iterator<Item = &'s ValueTrace>,
         below: &str,
         text: &mut String,
     ) {
         let mut line = String::new();
-        let literal = |value: &&Shown| self.sources.text(value.span) == value.value;
+        let literal = |value: &&ValueTrace| self.sources.text(value.span) == value.value;
         for value in values.filter(|value| !literal(value)) {
             let before = self.sources.text(crate::diag::Span { end: value.span.start, ..of.span });
             let mut column = one_line(before).chars().count();
@@ -191,7 +194,7 @@ impl Drawing<'_> {
 }
 
 /// The word and its colour.
-fn verdict(shown: &Shown) -> (&'static str, Style) {
+fn verdict(shown: &ValueTrace) -> (&'static str, Style) {
     match shown.truth {
         Some(true) => ("true", if shown.reached { Style::Good } else { Style::Dim }),
         Some(false) => ("false", if shown.reached { Style::Bad } else { Style::Dim }),
@@ -200,6 +203,6 @@ fn verdict(shown: &Shown) -> (&'static str, Style) {
 }
 
 /// A condition with parts of its own gets a line; everything else is a value under its text.
-fn is_branch(shown: &Shown) -> bool {
+fn is_branch(shown: &ValueTrace) -> bool {
     shown.truth.is_some() && !shown.parts.is_empty()
 }

@@ -229,15 +229,7 @@ impl Drop for Output {
 
 /// A number with a comma for thousands.
 pub fn count(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    crate::diag::with_commas(number as u128)
 }
 
 /// A JSON document, indented, with a line end.

@@ -10,7 +10,7 @@ use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::model::Symbol;
-use crate::plugins::policy::{LeftAlone, PolicyPlugin};
+use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,7 +33,7 @@ impl Setup {
                 compiled.clone()
             };
             let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
-            let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled, LeftAlone::default()));
+            let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled, ExemptPods::default()));
             registry.add_policy(&name, sorts, move |_| Ok(plugin.clone())).ok()?;
         }
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
@@ -86,7 +86,7 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
             if !matches!(args.value, TreeValue::Null) {
                 made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
             }
-            Ok(Arc::new(PolicyPlugin::new(compiled, LeftAlone::default())))
+            Ok(Arc::new(PolicyPlugin::new(compiled, ExemptPods::default())))
         })?;
     }
     Ok(registry)
@@ -97,11 +97,11 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
 pub fn with_arguments(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
-    left_alone: &LeftAlone,
+    exempt: &ExemptPods,
     args: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let compiled = compiled_with(compiled, sources, Size::default(), args)?;
-    Ok(Arc::new(PolicyPlugin::new(compiled, left_alone.clone())))
+    Ok(Arc::new(PolicyPlugin::new(compiled, exempt.clone())))
 }
 
 /// A policy with the arguments of a profile: it is checked again with them.

@@ -3,7 +3,7 @@
 
 use crate::cli::explain::tree::one_line;
 use crate::diag::SourceMap;
-use crate::lang::eval::coverage::Coverage;
+use crate::lang::analysis::coverage::Coverage;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -9,13 +9,12 @@ use crate::cli::setup::{self, Setup};
 use crate::diag::{Diagnostic, Look, SourceMap, Span, draw};
 use crate::dry_run::cases::{self, Bench, CaseFile};
 use crate::dry_run::namespaces;
-use crate::lang::eval::coverage::Coverage;
+use crate::lang::analysis::coverage::Coverage;
 use crate::lang::policy_set;
 use crate::yaml;
 use anyhow::Context;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Runs a file's cases, or the one at a line.
 pub(super) fn file(
@@ -96,7 +95,7 @@ impl Run<'_> {
             policies: &setup.policies.set,
             pod_file: &pod_file,
         };
-        let mut coverage = Coverage::of(setup.policies.set.iter().map(Arc::as_ref));
+        let mut coverage = Coverage::of(setup.policies.set.iter().map(|compiled| &*compiled.policy));
         let mut wrong = Vec::new();
         let mut warnings: Vec<Diagnostic> = Vec::new();
         for at in self.wanted(file, &read.sources)? {

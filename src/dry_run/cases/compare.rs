@@ -97,7 +97,7 @@ fn refusers(asked: &Asked, node: &str, seen: &Seen) -> Vec<String> {
     let Some(framework) = seen.profiles.get(&seen.pod.pod.scheduler_name) else { return Vec::new() };
     let mut cycle = Cycle::new(seen.pod.pod.clone(), framework.clone(), asked.moment.now);
     let before_nodes = framework.run_pre_filter(&mut cycle, snapshot, &mut Silent);
-    let Some(info) = super::super::coverage::named(snapshot, &Symbol::new(node)) else { return Vec::new() };
+    let Some(info) = super::super::recorder::named(snapshot, &Symbol::new(node)) else { return Vec::new() };
     let left = match before_nodes {
         Ok(left) => left,
         Err(status) => {

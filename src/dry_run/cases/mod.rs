@@ -36,10 +36,10 @@ pub use fields::{FIELDS, FieldDoc, Section};
 pub use read::{Case, CaseFile, read};
 
 use super::because::{Asked, Because};
-use super::coverage::Witness;
+use super::recorder::CoverageRecorder;
 use super::{Options, PodReport, Report, Standing, World, run_watched};
 use crate::diag::{Diagnostic, SourceMap, Span, codes};
-use crate::lang::eval::coverage::Coverage;
+use crate::lang::analysis::coverage::Coverage;
 use crate::lang::policy_set::PolicySet;
 use crate::model::{Object, Time};
 use crate::scheduler::Profiles;
@@ -115,7 +115,7 @@ impl CaseFile {
     ) -> Result<Ended, Box<Diagnostic>> {
         let Some(case) = self.cases.get(at) else { return Ok(Ended::default()) };
         let world = self.world(case, bench)?;
-        let mut witness = Witness::new(bench.policies, bench.profiles, coverage);
+        let mut witness = CoverageRecorder::new(bench.policies, bench.profiles, coverage);
         let options = Options { start: self.start(case), ..Options::default() };
         let report = run_watched(&world, bench.profiles.clone(), &options, Some(&mut witness));
         witness.ended(report.scheduler.fork(), options.start + report.elapsed, &world.pending);
@@ -162,7 +162,7 @@ fn no_such_pod(of: &read::Expect, world: &World) -> Box<Diagnostic> {
 }
 
 /// Every pod of the report with what every rule says of every node.
-fn accounts(report: &Report, bench: &Bench, witness: &Witness) -> Vec<(String, Vec<Because>)> {
+fn accounts(report: &Report, bench: &Bench, witness: &CoverageRecorder) -> Vec<(String, Vec<Because>)> {
     let told = report.pods.iter().map(|pod| {
         let seen = Seen { pod, witness, policies: bench.policies, profiles: bench.profiles };
         let all = seen.at_first().or(seen.at_end()).map(|asked| asked.all()).unwrap_or_default();
@@ -189,7 +189,7 @@ fn stands(pod: &PodReport) -> String {
 /// One pod of a case with what was observed of it.
 struct Seen<'a> {
     pod: &'a PodReport,
-    witness: &'a Witness<'a>,
+    witness: &'a CoverageRecorder<'a>,
     policies: &'a PolicySet,
     profiles: &'a Profiles,
 }

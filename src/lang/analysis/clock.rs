@@ -1,15 +1,18 @@
-//! When time alone may change what was found out: the instant at which a comparison of `now()`, or `within`, turns over
-//! next. The reference evaluator notes it while it evaluates; `plugins::policy` asks for it when a pod has to wait.
+//! When time alone may change what a policy says: the next instant at which a comparison of `now()`,
+//! or `within`, turns over. `plugins::policy` asks when a pod begins to wait.
 //!
-//! Only what is evaluated counts: a part that is not reached cannot be reached before one that was has turned over.
+//! [`next_change`] observes the reference evaluator. Only evaluated parts count: a part that is not
+//! reached is not reached before an evaluated part turns over.
 
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::interpret::{Evaluator, Observer};
 use crate::lang::language::functions::Prepared;
 use crate::lang::typed::walk::parts;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Policy};
 use crate::lang::types::value::Value;
 use crate::model::Time;
 
-/// How often the clock is looked at where no instant can be computed.
+/// How often a condition is evaluated again where no instant can be computed, in microseconds.
 const MINUTE: i64 = 60_000_000;
 
 /// The next full minute after an instant.
@@ -17,61 +20,110 @@ pub fn next_minute(now: Time) -> Time {
     Time((now.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE))
 }
 
-/// What an evaluation noted of the clock.
-#[derive(Clone, Debug, Default)]
-pub struct Clock {
-    next: Option<Time>,
-    /// How many comparisons are under way whose turning point is noted when both sides are known.
-    solved: u32,
+/// When time alone may change the value of an expression, everything else as it is. `None`: never.
+pub fn next_change(policy: &Policy, context: EvalContext<'_>, expr: &Expr) -> Option<Time> {
+    if !reads_clock(policy, expr) {
+        return None;
+    }
+    let mut clock = Clock { policy, now: context.now, next: None, solving: Vec::new() };
+    Evaluator::new(policy, context).observed(&mut clock).value(expr);
+    clock.next
 }
 
-impl Clock {
-    /// The first instant after now at which something that was evaluated may turn over.
-    pub fn next(&self) -> Option<Time> {
-        self.next
-    }
+/// Observes an evaluation and notes the first instant at which something in it may turn over.
+struct Clock<'p> {
+    policy: &'p Policy,
+    now: Time,
+    next: Option<Time>,
+    /// The comparisons and calls under way whose turning point is computed, innermost last.
+    solving: Vec<Solving>,
+}
 
+/// An expression whose turning point is computed when its operands are known.
+struct Solving {
+    /// The expression. Addresses are compared and never followed.
+    of: *const Expr,
+    /// Its operands; a call of `within` has one.
+    operands: [*const Expr; 2],
+    /// Their values in microseconds.
+    values: [Option<i64>; 2],
+    /// By how much the difference of the operands grows for each microsecond that passes.
+    slope: i64,
+}
+
+impl Solving {
+    /// The comparisons, and the calls of `within`, that can be solved.
+    fn of(policy: &Policy, expr: &Expr) -> Option<Self> {
+        let (operands, slope): ([*const Expr; 2], i64) = match &expr.kind {
+            ExprKind::Equal(left, right) | ExprKind::Compare(_, left, right) => {
+                ([&**left, &**right], slope(policy, left)? - slope(policy, right)?)
+            }
+            ExprKind::Call(_, args, prepared) if matches!(**prepared, Prepared::Windows(_)) => {
+                let at = args.first().filter(|at| slope(policy, at) == Some(1))?;
+                ([at, std::ptr::null()], 1)
+            }
+            _ => return None,
+        };
+        (slope.abs() <= 1).then_some(Self { of: expr, operands, values: [None, None], slope })
+    }
+}
+
+impl Clock<'_> {
     /// Something turns over then.
     fn note(&mut self, at: Time) {
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
     }
 
-    /// `now()` was read.
-    pub(in crate::lang) fn read(&mut self, now: Time) {
-        if self.solved == 0 {
-            self.note(next_minute(now));
-        }
-    }
-
-    /// A part begins whose turning point [`Clock::compared`] or [`Clock::called`] will note.
-    pub(in crate::lang) fn begin(&mut self) {
-        self.solved += 1;
-    }
-
-    /// Two sides were compared whose difference grows by `slope` for each microsecond that passes.
-    pub(in crate::lang) fn compared(&mut self, slope: i64, left: &Value<'_>, right: &Value<'_>, now: Time) {
-        self.solved -= 1;
-        let (Some(left), Some(right), true) = (micros(left), micros(right), slope != 0) else { return };
-        // The difference is nought `wait` microseconds from now; strict and equal comparisons turn over there or one
-        // microsecond behind it.
-        let difference = i128::from(left) - i128::from(right);
-        let wait = -difference * i128::from(slope);
+    /// Notes when a comparison turns over.
+    fn compared(&mut self, slope: i64, left: i64, right: i64) {
+        // The difference is 0 `wait` microseconds from now; a strict comparison and an equality turn
+        // over there or one microsecond later.
+        let wait = -(i128::from(left) - i128::from(right)) * i128::from(slope);
         for at in [wait, wait + 1] {
             if at > 0
-                && let Ok(at) = i64::try_from(i128::from(now.0) + at)
+                && let Ok(at) = i64::try_from(i128::from(self.now.0) + at)
             {
                 self.note(Time(at));
             }
         }
     }
 
-    /// `within` was asked of an instant that moves with the clock.
-    pub(in crate::lang) fn called(&mut self, args: &[Value<'_>], prepared: &Prepared, now: Time) {
-        self.solved -= 1;
-        if let ([Value::Time(at), ..], Prepared::Windows(windows)) = (args, prepared)
-            && let Some(change) = windows.next_change(*at)
+    /// Notes when `within`, of an instant that moves with the clock, turns over.
+    fn called(&mut self, prepared: &Prepared, at: i64) {
+        if let Prepared::Windows(windows) = prepared
+            && let Some(change) = windows.next_change(Time(at))
         {
-            self.note(Time(now.0.saturating_add(change.0.saturating_sub(at.0))));
+            self.note(Time(self.now.0.saturating_add(change.0.saturating_sub(at))));
+        }
+    }
+}
+
+impl Observer for Clock<'_> {
+    fn enter(&mut self, expr: &Expr) {
+        self.solving.extend(Solving::of(self.policy, expr));
+    }
+
+    fn leave(&mut self, expr: &Expr, value: &Value<'_>) {
+        if self.solving.last().is_some_and(|solving| std::ptr::eq(solving.of, expr))
+            && let Some(solved) = self.solving.pop()
+        {
+            match (&expr.kind, solved.values) {
+                (ExprKind::Call(_, _, prepared), [Some(at), _]) => self.called(prepared, at),
+                (_, [Some(left), Some(right)]) if solved.slope != 0 => {
+                    self.compared(solved.slope, left, right);
+                }
+                _ => {}
+            }
+        }
+        if matches!(expr.kind, ExprKind::Now) && self.solving.is_empty() {
+            self.note(next_minute(self.now));
+        }
+        if let Some(solving) = self.solving.last_mut() {
+            for (operand, known) in solving.operands.iter().zip(&mut solving.values) {
+                if std::ptr::eq(*operand, expr) {
+                    *known = micros(value);
+                }
+            }
         }
     }
 }
@@ -86,7 +138,7 @@ fn micros(value: &Value<'_>) -> Option<i64> {
 
 /// By how much an instant or a duration grows for each microsecond that passes: -1, 0 or 1; `None` where that cannot be
 /// told.
-pub(in crate::lang) fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
+fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
     let known = match &expr.kind {
         ExprKind::Now => 1,
         ExprKind::Let(id) => return slope(policy, &policy[*id].value),

@@ -1,10 +1,24 @@
-//! What follows from a checked policy: folded constants, reads, stages, costs, instants, preconditions.
+//! What follows from a checked policy: folded constants, reads, stages, lookups, costs, instants of
+//! the clock, preconditions, conditions to cover. [`analyse`] is called once for each checked policy;
+//! the rest is asked for by the lints, code generation, the policy plugin and `plan`.
 
 pub mod clock;
 pub mod cost;
+pub mod coverage;
 pub mod fold;
+pub mod index;
 pub mod preconditions;
 pub mod reads;
 pub mod same;
 pub mod shape;
 pub mod stage;
+
+use crate::diag::Diagnostic;
+use crate::lang::typed::Policy;
+
+/// Fills in the reads of a policy, folds its constants, and reports what follows from them.
+pub fn analyse(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
+    reads::derive(policy, diagnostics);
+    fold::fold(policy);
+    preconditions::check(policy, diagnostics);
+}

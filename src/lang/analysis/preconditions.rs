@@ -1,102 +1,128 @@
-//! Filing of policies: from the conjuncts of `applies when` that look at one thing of the pod, a test that costs a few
-//! comparisons, so that a policy which does not apply costs nothing.
+//! What a pod must have for a policy to apply: tests of one value of the pod, from the conjuncts of
+//! `applies when`. The framework files the policy under the narrowest one, so that a policy which does
+//! not apply costs nothing.
 //!
-//! Made by `policy_set.rs`, asked by `plugins::policy` before anything else. It may let a pod through that `applies
-//! when` then refuses, never the other way round.
+//! A precondition may admit a pod to which the policy does not apply, but never the other way round.
 
-use crate::lang::analysis::shape;
-use crate::lang::typed::{Expr, ExprKind, Filing, Policy, Root};
-use crate::lang::types::value::{Constant, amount};
-use crate::model::{PodInfo, Symbol};
+use super::shape::{constant, constant_text, resolve_alias};
+use crate::diag::{Diagnostic, codes};
+use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy, Root, Rule};
+use crate::lang::types::value::{Constant, Value};
+use crate::model::{PodInfo, PodPrecondition, Symbol};
 
-/// What a pod must have.
-#[derive(Debug)]
-pub enum Must {
-    /// A label.
-    Label(Symbol),
-    /// A label with one of these values.
-    LabelIn(Symbol, Vec<Symbol>),
-    /// An annotation.
-    Annotation(Symbol),
-    /// One of these namespaces.
-    Namespace(Vec<Symbol>),
-    /// A request of this resource above 0.
-    Requests(Symbol),
-}
-
-/// All that a pod must have for the policy to apply; empty when nothing can be said beforehand.
+/// All preconditions of a policy; none when `applies when` has none.
 #[derive(Debug, Default)]
-pub struct Filings(Vec<Must>);
+pub struct Preconditions(Vec<PodPrecondition>);
 
-impl Filings {
+impl Preconditions {
     /// Of a policy.
     pub fn of(policy: &Policy) -> Self {
-        Self(policy.filings.iter().filter_map(|filing| must(policy, filing)).collect())
+        Self(policy.applies.iter().filter_map(|conjunct| precondition(policy, conjunct)).collect())
     }
 
     /// Whether the policy may apply to the pod.
     pub fn may_apply(&self, pod: &PodInfo) -> bool {
-        self.0.iter().all(|must| match must {
-            Must::Label(key) => pod.labels.get(key).is_some(),
-            Must::LabelIn(key, values) => pod.labels.get(key).is_some_and(|value| values.contains(value)),
-            Must::Annotation(key) => pod.annotations.get(key).is_some(),
-            Must::Namespace(names) => names.contains(&pod.namespace),
-            Must::Requests(name) => amount(&pod.requests, name) > 0,
-        })
+        self.0.iter().all(|precondition| precondition.holds(pod))
     }
 
-    /// What the fewest pods are likely to have.
-    pub fn narrowest(&self) -> Option<&Must> {
-        self.0.iter().min_by_key(|must| match must {
-            Must::LabelIn(..) => 0,
-            Must::Annotation(_) => 1,
-            Must::Label(_) => 2,
-            Must::Namespace(_) => 3,
-            Must::Requests(_) => 4,
-        })
-    }
-
-    /// Whether nothing can be said beforehand.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// The one that the fewest pods are likely to meet.
+    pub fn narrowest(&self) -> Option<&PodPrecondition> {
+        self.0.iter().min_by_key(|precondition| precondition.rank())
     }
 }
 
-fn must(policy: &Policy, filing: &Filing) -> Option<Must> {
-    match filing {
-        Filing::Has(path) => match pod_path(policy, path)? {
-            ("labels", Some(key)) => Some(Must::Label(key)),
-            ("annotations", Some(key)) => Some(Must::Annotation(key)),
+/// Notes a policy whose `applies when` is evaluated for every pod, because no conjunct tests a single
+/// value.
+pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
+    let tests_a_value =
+        |conjunct| value_test(policy, conjunct).is_some() || requested(policy, conjunct).is_some();
+    if policy.applies.is_empty() || policy.applies.iter().any(tests_a_value) {
+        return;
+    }
+    let message = "every kind of pod is asked whether the policy applies";
+    let help = "add a conjunct like `has(pod.labels[\"app\"])` or `pod.namespace == \"shop\"`";
+    let span = Rule::Applies(&policy.applies).span();
+    diagnostics.push(Diagnostic::new(&codes::CANNOT_BE_FILED, span, message).with_help(help));
+}
+
+fn precondition(policy: &Policy, conjunct: &Expr) -> Option<PodPrecondition> {
+    if let Some(resource) = requested(policy, conjunct) {
+        return Some(PodPrecondition::Requests(resource));
+    }
+    let (path, values) = value_test(policy, conjunct)?;
+    let path = pod_path(policy, path)?;
+    let Some(values) = values else {
+        return match path {
+            ("labels", Some(key)) => Some(PodPrecondition::Label(key)),
+            ("annotations", Some(key)) => Some(PodPrecondition::Annotation(key)),
             _ => None,
-        },
-        Filing::Equals { path, values } => {
-            let values: Option<Vec<Symbol>> = values.iter().map(text).collect();
-            match (pod_path(policy, path)?, values?) {
-                (("labels", Some(key)), values) => Some(Must::LabelIn(key, values)),
-                (("namespace", None), values) => Some(Must::Namespace(values)),
-                _ => None,
-            }
-        }
-        Filing::Requests(name) => Some(Must::Requests(Symbol::new(name))),
+        };
+    };
+    let values: Option<Vec<Symbol>> = values.iter().map(|value| value.as_str().map(Symbol::new)).collect();
+    match (path, values?) {
+        (("labels", Some(key)), values) => Some(PodPrecondition::LabelIn(key, values)),
+        (("namespace", None), values) => Some(PodPrecondition::Namespace(values)),
+        _ => None,
     }
 }
 
-fn text(value: &Constant) -> Option<Symbol> {
-    value.as_str().map(Symbol::new)
+/// `path == constant`, `path in [constants]`: the path and the constants; `has(path)`: the path.
+fn value_test<'p>(policy: &'p Policy, conjunct: &'p Expr) -> Option<(&'p Expr, Option<Vec<Constant>>)> {
+    let (path, values) = match &conjunct.kind {
+        ExprKind::Equal(left, right) => {
+            let (path, other) = if is_path(policy, left) { (left, right) } else { (right, left) };
+            (path, Some(vec![constant(policy, other)?]))
+        }
+        ExprKind::In(path, values) => {
+            let Value::List(values) = constant(policy, values)? else { return None };
+            (path, Some(values.to_vec()))
+        }
+        ExprKind::Has(path) if !matches!(path.kind, ExprKind::Resource(..)) => (path, None),
+        _ => return None,
+    };
+    is_path(policy, path).then_some((path, values))
+}
+
+/// Whether an expression is a path from `pod` or `ns` with constant keys.
+fn is_path(policy: &Policy, expr: &Expr) -> bool {
+    match &resolve_alias(policy, expr).kind {
+        ExprKind::Field(object, _) => matches!(object.kind, ExprKind::Root(Root::Pod | Root::Namespace)),
+        ExprKind::Index(object, key) => is_path(policy, object) && constant(policy, key).is_some(),
+        _ => false,
+    }
 }
 
 /// `pod.namespace`, `pod.labels["k"]` and the like: the field and the constant key.
 fn pod_path(policy: &Policy, path: &Expr) -> Option<(&'static str, Option<Symbol>)> {
-    match &shape::resolve_alias(policy, path).kind {
+    match &resolve_alias(policy, path).kind {
         ExprKind::Field(object, field) => {
-            let is_pod = matches!(shape::resolve_alias(policy, object).kind, ExprKind::Root(Root::Pod));
+            let is_pod = matches!(resolve_alias(policy, object).kind, ExprKind::Root(Root::Pod));
             is_pod.then(|| (field.def().name, None))
         }
         ExprKind::Index(object, key) => {
             let (field, none) = pod_path(policy, object)?;
-            let key = shape::constant_text(policy, key)?;
+            let key = constant_text(policy, key)?;
             none.is_none().then_some((field, Some(key)))
         }
         _ => None,
     }
+}
+
+/// `pod.requests[c] > 0`: the resource.
+fn requested(policy: &Policy, conjunct: &Expr) -> Option<Symbol> {
+    let ExprKind::Compare(op, left, right) = &conjunct.kind else { return None };
+    let left = match &left.kind {
+        ExprKind::Widen(inner) => inner,
+        _ => left,
+    };
+    let ExprKind::Resource(resources, name) = &resolve_alias(policy, left).kind else { return None };
+    let ExprKind::Field(object, field) = &resources.kind else { return None };
+    let Value::Int(bound) = constant(policy, right)? else { return None };
+    let above = match op {
+        CompareOp::Greater => bound >= 0,
+        CompareOp::GreaterEqual => bound >= 1,
+        _ => false,
+    };
+    let of_pod = field.def().name == "requests" && matches!(object.kind, ExprKind::Root(Root::Pod));
+    (above && of_pod).then(|| constant_text(policy, name)).flatten()
 }

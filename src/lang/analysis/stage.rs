@@ -2,6 +2,8 @@
 //!
 //! Read by `expr.rs` and `columns.rs`, which compute what belongs to the pod once per pod, and by `plan`.
 
+use super::index::{answer_keys, is_looked_up};
+use crate::lang::eval::convert::can_be_kept;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 
@@ -74,7 +76,7 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
                 };
             }
             if let ExprKind::In(element, list) = &expr.kind
-                && crate::lang::codegen::lookups::is_looked_up(policy, element, list)
+                && is_looked_up(policy, element, list)
                 && of(list) <= Stage::Pod
             {
                 return Stage::Index;
@@ -82,13 +84,13 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
             depends(policy, expr, &mut Vec::new()).stage()
         }
         ExprKind::Let(id) => stage(policy, &policy[*id].value),
-        _ if crate::lang::codegen::lookups::answer_keys(policy, expr).is_some() => Stage::Index,
+        _ if answer_keys(policy, expr).is_some() => Stage::Index,
         _ => depends(policy, expr, &mut Vec::new()).stage(),
     }
 }
 
 /// Whether the first thing that `expr` names is the node: then it depends on it, whatever else it names.
-pub fn begins_at_node(expr: &Expr) -> bool {
+fn begins_at_node(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Root(Root::Node) => true,
         ExprKind::Field(first, _)
@@ -158,4 +160,35 @@ fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
     let mut all = Depends::default();
     walk::each_part(expr, &mut |part| all = all.join(depends(policy, part, bound)));
     all
+}
+
+/// Whether the closures for nodes compute an expression once per pod and keep its value in a
+/// register: it depends on the pod alone, and its value can be kept.
+pub fn is_register(policy: &Policy, expr: &Expr) -> bool {
+    let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
+    if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
+        return false;
+    }
+    let of = depends(policy, expr, &mut Vec::new());
+    !of.node && !of.free
+}
+
+/// Whether an expression is a path, as cheap to evaluate again as to remember.
+pub fn is_path(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(_)
+        | ExprKind::Param(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Root(_)
+        | ExprKind::Now => true,
+        ExprKind::Field(inner, field) => {
+            !matches!(
+                field.def().name,
+                "pods" | "free" | "requested" | "images" | "containers" | "taints" | "gpus" | "gpu"
+            ) && is_path(inner)
+        }
+        ExprKind::Present(inner) | ExprKind::Widen(inner) => is_path(inner),
+        ExprKind::Index(object, key) => is_path(object) && is_path(key),
+        _ => false,
+    }
 }

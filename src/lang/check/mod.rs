@@ -119,7 +119,6 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         name_span: name.span,
         to_all_pods: false,
         applies: Vec::new(),
-        filings: Vec::new(),
         params: Vec::new(),
         lets: Vec::new(),
         defs: Vec::new(),

@@ -10,7 +10,7 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Resolvable, StatementKind, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
-    Check, CompareOp, Expr, ExprKind, Filing, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only,
+    Check, CompareOp, Expr, ExprKind, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only,
     Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
@@ -21,97 +21,16 @@ impl<'a> Checker<'a> {
     /// `applies when`, first, because what it says narrows everything else.
     pub(super) fn applies(&mut self, policy: &'a ast::Policy, result: &mut Policy) {
         self.frame = Frame::new(Place::In(StatementId::Applies), World::Raw);
-        let mut filed = false;
-        let mut first = None;
         for statement in &policy.statements {
             let StatementKind::Applies(applies) = &statement.kind else { continue };
             result.to_all_pods |= applies.to_all_pods.is_some();
             let Some(when) = &applies.when else { continue };
-            first.get_or_insert(when.span);
             let condition = self.condition(when);
             self.always(&condition, "the policy applies to every pod", "the policy applies to no pod");
             self.assume(&condition, true);
-            let mut conjuncts = Vec::new();
-            split(condition, &mut conjuncts);
-            for conjunct in conjuncts {
-                if let Some(filing) = self.filing(&conjunct) {
-                    filed = true;
-                    result.filings.push(filing);
-                }
-                result.applies.push(conjunct);
-            }
-        }
-        if let Some(span) = first
-            && !filed
-            && !self.diagnostics.iter().any(Diagnostic::is_error)
-        {
-            self.mistake(
-                &codes::CANNOT_BE_FILED,
-                span,
-                "every kind of pod is asked whether the policy applies",
-                "add a conjunct like `has(pod.labels[\"app\"])` or `pod.namespace == \"shop\"`",
-            );
+            split(condition, &mut result.applies);
         }
         self.policy_facts = std::mem::take(&mut self.frame.facts);
-    }
-
-    /// What the policy can be filed under.
-    fn filing(&self, conjunct: &Expr) -> Option<Filing> {
-        match &conjunct.kind {
-            ExprKind::Equal(left, right) => {
-                let (path, other) = if self.filed_path(left) { (left, right) } else { (right, left) };
-                let value = self.constant(other)?;
-                let path = self.resolved_path(path)?;
-                Some(Filing::Equals { path, values: vec![value] })
-            }
-            ExprKind::In(path, values) => {
-                let Value::List(values) = self.constant(values)? else { return None };
-                Some(Filing::Equals { path: self.resolved_path(path)?, values: values.to_vec() })
-            }
-            ExprKind::Has(path) => match &path.kind {
-                ExprKind::Resource(..) => None,
-                _ => Some(Filing::Has(self.resolved_path(path)?)),
-            },
-            ExprKind::Compare(op, left, right) => {
-                let ExprKind::Resource(resources, name) = strip(&left.kind) else { return None };
-                let ExprKind::Field(object, field) = &resources.kind else { return None };
-                let Value::Int(bound) = self.constant(right)? else { return None };
-                let above = match op {
-                    CompareOp::Greater => bound >= 0,
-                    CompareOp::GreaterEqual => bound >= 1,
-                    _ => false,
-                };
-                let requests =
-                    field.def().name == "requests" && matches!(object.kind, ExprKind::Root(Root::Pod));
-                (above && requests).then(|| self.constant_str(name)).flatten().map(Filing::Requests)
-            }
-            _ => None,
-        }
-    }
-
-    fn filed_path(&self, expr: &Expr) -> bool {
-        self.resolved_path(expr).is_some()
-    }
-
-    /// A path from `pod` or `ns` with constant keys, lets followed.
-    fn resolved_path(&self, expr: &Expr) -> Option<Expr> {
-        match &expr.kind {
-            ExprKind::Let(id) => self.resolved_path(&self.lets[id.0 as usize].value),
-            ExprKind::Present(inner) => self.resolved_path(inner),
-            ExprKind::Field(object, _) => {
-                matches!(object.kind, ExprKind::Root(Root::Pod | Root::Namespace)).then(|| expr.clone())
-            }
-            ExprKind::Index(object, key) => {
-                self.resolved_path(object)?;
-                let key = self.constant(key)?;
-                let mut expr = expr.clone();
-                if let ExprKind::Index(_, index) = &mut expr.kind {
-                    index.kind = ExprKind::Constant(key);
-                }
-                Some(expr)
-            }
-            _ => None,
-        }
     }
 
     /// A finding about a condition with one outcome. Conditions of params and constants are left alone: they

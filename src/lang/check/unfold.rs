@@ -4,8 +4,8 @@
 //! Called for a policy before anything else of it is checked. What is too large is said, and the policy is not looked at
 //! any further. Names are taken as they are written: a variable that hides a let counts as the let.
 
+use crate::diag::with_commas;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::limits::with_commas;
 use crate::lang::syntax::ast::{
     self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, TemplatePart, Text, TypeExpr, TypeExprKind,
 };

@@ -326,23 +326,3 @@ pub(super) fn is_plain_whole(expr: &Expr) -> bool {
 pub(super) fn is_plain_float(expr: &Expr) -> bool {
     expr.ty == Type::Float
 }
-
-/// A path, which is as cheap to walk again as to remember.
-pub fn is_cheap(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Constant(_)
-        | ExprKind::Param(_)
-        | ExprKind::Slot(_)
-        | ExprKind::Root(_)
-        | ExprKind::Now => true,
-        ExprKind::Field(inner, field) => {
-            !matches!(
-                field.def().name,
-                "pods" | "free" | "requested" | "images" | "containers" | "taints" | "gpus" | "gpu"
-            ) && is_cheap(inner)
-        }
-        ExprKind::Present(inner) | ExprKind::Widen(inner) => is_cheap(inner),
-        ExprKind::Index(object, key) => is_cheap(object) && is_cheap(key),
-        _ => false,
-    }
-}

@@ -4,10 +4,10 @@
 //! Made by `plugins::policy` for each group, kept by the snapshot, read by the closures. The conjuncts that are no
 //! equality are looked at when the group is asked for.
 
+use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::{Env, Lowering, ValueFn};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::language::fields::Moves as FieldMoves;
-use crate::lang::typed::{Expr, ExprKind, GroupId, Policy};
+use crate::lang::typed::{GroupId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
@@ -57,10 +57,8 @@ impl PartialEq for GroupIndex {
 /// other arguments, and a policy that was changed, have one of their own.
 pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
     let mut hasher = FxHasher::default();
-    if let Some(of) = policy.groups.get(group.0 as usize) {
-        for key in &of.keys {
-            hasher.write(format!("{:?}", key.member.kind).as_bytes());
-        }
+    for key in &policy[group].keys {
+        hasher.write(format!("{:?}", key.member.kind).as_bytes());
     }
     for param in &policy.params {
         hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
@@ -68,45 +66,13 @@ pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
     IndexKey(Symbol::from(format!("{}/group/{}/{:016x}", policy.name, group.0, hasher.finish())))
 }
 
-/// Whether the values of a group's paths depend on the pod alone, so that an index can follow them.
-pub fn can_be_indexed(policy: &Policy, group: GroupId) -> bool {
-    policy.groups.get(group.0 as usize).is_some_and(|of| {
-        of.keys.iter().all(|key| is_of_the_pod_alone(&key.member) && convert::can_be_kept(&key.member.ty))
-    })
-}
-
-fn is_of_the_pod_alone(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
-        ExprKind::Field(inner, field) => {
-            !matches!(field.def().moves, FieldMoves::Placement | FieldMoves::Queue)
-                && !matches!(field.def().name, "nominated" | "owner")
-                && is_of_the_pod_alone(inner)
-        }
-        ExprKind::ApiField(inner, _)
-        | ExprKind::Present(inner)
-        | ExprKind::Widen(inner)
-        | ExprKind::RecordField(inner, _) => is_of_the_pod_alone(inner),
-        ExprKind::Index(left, right)
-        | ExprKind::Resource(left, right)
-        | ExprKind::Coalesce(left, right)
-        | ExprKind::Arithmetic(_, left, right) => is_of_the_pod_alone(left) && is_of_the_pod_alone(right),
-        ExprKind::Call(_, args, _) => args.iter().all(is_of_the_pod_alone),
-        _ => false,
-    }
-}
-
 impl GroupIndex {
     /// An empty index for a group.
     pub fn new(policy: &Policy, group: GroupId) -> Self {
         let mut lowering = Lowering::new(policy);
-        let paths = policy.groups.get(group.0 as usize).map_or_else(
-            || Paths { slot: 0, values: Vec::new() },
-            |of| Paths {
-                slot: of.slot.0 as usize,
-                values: of.keys.iter().map(|key| lowering.value(&key.member)).collect(),
-            },
-        );
+        let of = &policy[group];
+        let values = of.keys.iter().map(|key| lowering.value(&key.member)).collect();
+        let paths = Paths { slot: of.slot.index(), values };
         Self { paths: Arc::new(paths), members: BTreeMap::new(), keys: BTreeMap::new() }
     }
 

@@ -14,7 +14,6 @@ mod rules;
 pub mod scores;
 mod values;
 
-pub(super) use closures::is_cheap;
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{Leaves, Pass, RangeBool, RangeNumber};
 pub use rules::{
@@ -22,7 +21,7 @@ pub use rules::{
     CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
 };
 
-use crate::lang::analysis::stage::{begins_at_node, depends};
+use crate::lang::analysis::stage::is_register;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{Expr, ExprKind, Policy};
 use crate::lang::types::convert;
@@ -131,18 +130,11 @@ impl<'p> Lowering<'p> {
 
     /// The register of an expression that belongs to the pod alone; `None` when it does not, or is a constant.
     fn register(&mut self, expr: &Expr) -> Option<usize> {
-        if !self.hoisting || matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_)) {
-            return None;
-        }
-        if begins_at_node(expr) {
-            return None;
-        }
-        let depends = depends(self.policy, expr, &mut Vec::new());
-        if depends.node || depends.free || !convert::can_be_kept(&expr.ty) {
+        if !self.hoisting || !is_register(self.policy, expr) {
             return None;
         }
         let let_id = match &expr.kind {
-            ExprKind::Let(id) => Some(id.0 as usize),
+            ExprKind::Let(id) => Some(id.index()),
             _ => None,
         };
         if let Some(register) = let_id.and_then(|id| self.let_registers.get(id).copied().flatten()) {

@@ -1,9 +1,10 @@
 //! Closures for values: paths, collections, calls and groups. Conditions and numbers, and the choice
 //! between a typed closure and one of these, are in `closures.rs`; macros are in `loops.rs`.
 
-use super::closures::{BoolFn, Name, ValueFn, as_value, bind, is_cheap};
+use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};
 use crate::lang::analysis::shape;
+use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Root};
 use crate::lang::types::convert;
@@ -75,7 +76,7 @@ impl Lowering<'_> {
     fn let_value(&mut self, at: usize) -> ValueFn {
         let Some(of) = self.policy.lets.get(at) else { return as_value(|_| Value::Absent) };
         let inner = self.value(&of.value);
-        if is_cheap(&of.value) {
+        if is_path(&of.value) {
             return inner;
         }
         as_value(move |env| {

@@ -2,14 +2,11 @@
 //!
 //! The closures of `lower` must agree with it on every program (property test). `explain` and `test` run it to show
 //! the value of every sub-expression ([`Evaluator::tree`]). How numbers behave is in `arith.rs`, what fields mean
-//! in `getters.rs`; statements are put together in `plugins::policy` and not here.
+//! in `getters.rs`; statements are put together in `trace.rs`.
 
 use super::context::EvalContext;
 use super::convert;
 use super::getters;
-use crate::diag::Span;
-use crate::lang::analysis::clock::{Clock, reads_clock, slope};
-use crate::lang::language::functions::Prepared;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Reason, ReasonPart, Root,
     SlotId,
@@ -17,7 +14,7 @@ use crate::lang::typed::{
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
 use crate::lang::types::value::{Ordered, Resources, Value, named_resources};
-use crate::model::{Resource, Time};
+use crate::model::Resource;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -28,35 +25,23 @@ const LONGEST_HOLE: usize = 256;
 
 /// Evaluates expressions of one policy in one context.
 pub struct Evaluator<'p, 'a> {
-    policy: &'p Policy,
-    context: EvalContext<'a>,
+    pub(super) policy: &'p Policy,
+    pub(super) context: EvalContext<'a>,
     /// Values of macro variables and parameters, by slot.
     slots: FxHashMap<SlotId, Value<'a>>,
     /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
     lets: Vec<Option<Value<'a>>>,
-    watch: Option<Watch>,
+    observer: Option<&'p mut dyn Observer>,
     /// How many steps it took.
     steps: u64,
-    /// Notes when time alone changes what was evaluated, where that is wanted.
-    clock: Option<Clock>,
 }
 
-/// Is shown every expression that is evaluated, with its value.
-pub type Watch = fn(&Expr, &Value<'_>);
-
-/// A sub-expression with its value: the truth tree of an explanation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
-    /// Where the sub-expression was written.
-    pub span: Span,
-    /// Its value as a person writes it, with its unit.
-    pub value: String,
-    /// Whether it holds, where it is a condition.
-    pub truth: Option<bool>,
-    /// Whether its value was needed for the value of the whole: `false` behind a short cut.
-    pub reached: bool,
-    /// Its own parts, in the order of the text; constants are left out.
-    pub parts: Vec<Shown>,
+/// Is told of every expression before and after it is evaluated. It changes no value.
+pub trait Observer {
+    /// An expression is about to be evaluated.
+    fn enter(&mut self, _expr: &Expr) {}
+    /// An expression has this value.
+    fn leave(&mut self, expr: &Expr, value: &Value<'_>);
 }
 
 impl<'p, 'a> Evaluator<'p, 'a> {
@@ -65,12 +50,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         // An evaluator is made for each pod of a group: a policy with many variables has few at a time.
         let slots = FxHashMap::default();
         let lets = vec![None; policy.lets.len()];
-        Self { policy, context, slots, lets, watch: None, clock: None, steps: 0 }
+        Self { policy, context, slots, lets, observer: None, steps: 0 }
     }
 
-    /// The same, with every expression and its value shown to `watch`: for tests of what the checker promises.
-    pub fn watched(mut self, watch: Watch) -> Self {
-        self.watch = Some(watch);
+    /// The same, which tells an observer of every expression.
+    pub fn observed(mut self, observer: &'p mut dyn Observer) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -84,43 +69,15 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         self.steps = self.steps.saturating_add(number as u64);
     }
 
-    /// When time alone may change the value of an expression, everything else as it is. `None`: never.
-    pub fn next_change(&mut self, expr: &Expr) -> Option<Time> {
-        if !reads_clock(self.policy, expr) {
-            return None;
-        }
-        self.clock = Some(Clock::default());
-        self.lets.fill(None);
-        self.value(expr);
-        self.clock.take().and_then(|clock| clock.next())
-    }
-
-    /// Evaluates both sides of a comparison; notes when it turns over.
-    fn sides(&mut self, left: &Expr, right: &Expr) -> (Value<'a>, Value<'a>) {
-        if self.clock.is_some() {
-            let slopes = (slope(self.policy, left), slope(self.policy, right));
-            if let (Some(a), Some(b)) = slopes
-                && (a - b).abs() <= 1
-                && let Some(clock) = &mut self.clock
-            {
-                clock.begin();
-                let (left, right) = (self.value(left), self.value(right));
-                let now = self.context.now;
-                if let Some(clock) = &mut self.clock {
-                    clock.compared(a - b, &left, &right, now);
-                }
-                return (left, right);
-            }
-        }
-        (self.value(left), self.value(right))
-    }
-
     /// The value of an expression.
     pub fn value(&mut self, expr: &Expr) -> Value<'a> {
         self.step(1);
+        if let Some(observer) = &mut self.observer {
+            observer.enter(expr);
+        }
         let value = self.compute(expr);
-        if let Some(watch) = self.watch {
-            watch(expr, &value);
+        if let Some(observer) = &mut self.observer {
+            observer.leave(expr, &value);
         }
         value
     }
@@ -135,8 +92,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                     return known.clone();
                 }
                 let value = self.value(&policy[*id].value);
-                // While the clock is watched a let counts each time it is used.
-                if self.clock.is_none() {
+                // An observer sees a let each time it is used.
+                if self.observer.is_none() {
                     self.lets[id.index()] = Some(value.clone());
                 }
                 value
@@ -148,13 +105,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 value
             }
             ExprKind::Group(group) => self.group(*group),
-            ExprKind::Now => {
-                let now = self.context.now;
-                if let Some(clock) = &mut self.clock {
-                    clock.read(now);
-                }
-                Value::Time(now)
-            }
+            ExprKind::Now => Value::Time(self.context.now),
             ExprKind::Field(object, field) => {
                 let object = self.value(object);
                 let value = getters::getter(*field)(&self.context, &object);
@@ -185,11 +136,11 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::And(left, right) => Value::Bool(self.holds(left) && self.holds(right)),
             ExprKind::Or(left, right) => Value::Bool(self.holds(left) || self.holds(right)),
             ExprKind::Equal(left, right) => {
-                let (left, right) = self.sides(left, right);
+                let (left, right) = (self.value(left), self.value(right));
                 Value::Bool(left.equals(&right))
             }
             ExprKind::Compare(op, left, right) => {
-                let (left, right) = self.sides(left, right);
+                let (left, right) = (self.value(left), self.value(right));
                 Value::Bool(compare(*op, &left, &right))
             }
             ExprKind::In(left, right) => {
@@ -235,18 +186,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Record(values) => Value::Record(values.iter().map(|value| self.value(value)).collect()),
             ExprKind::Call(function, args, prepared) => {
-                let moves = self.clock.is_some()
-                    && matches!(**prepared, Prepared::Windows(_))
-                    && args.first().is_some_and(|at| slope(self.policy, at) == Some(1));
-                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
-                    clock.begin();
-                }
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());
-                let now = self.context.now;
-                if let Some(clock) = self.clock.as_mut().filter(|_| moves) {
-                    clock.called(&args, prepared, now);
-                }
                 (function.def().body)(&args, prepared)
             }
             ExprKind::CallDef(def, args) => {
@@ -373,76 +314,6 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
         }
         text
-    }
-
-    /// The value of an expression and of all its parts, for explanations.
-    pub fn tree(&mut self, expr: &Expr) -> Shown {
-        self.shown(expr, true)
-    }
-
-    fn shown(&mut self, expr: &Expr, reached: bool) -> Shown {
-        let value = self.value(expr);
-        let mut parts = Vec::new();
-        match &expr.kind {
-            ExprKind::And(left, right) => {
-                let goes_on = self.holds(left);
-                parts.push(self.shown(left, reached));
-                parts.push(self.shown(right, reached && goes_on));
-            }
-            ExprKind::Or(left, right) => {
-                let goes_on = !self.holds(left);
-                parts.push(self.shown(left, reached));
-                parts.push(self.shown(right, reached && goes_on));
-            }
-            ExprKind::Conditional(condition, then, otherwise) => {
-                let truth = self.holds(condition);
-                parts.push(self.shown(condition, reached));
-                parts.push(self.shown(then, reached && truth));
-                parts.push(self.shown(otherwise, reached && !truth));
-            }
-            ExprKind::Coalesce(left, right) => {
-                let absent = self.value(left).is_absent();
-                parts.push(self.shown(left, reached));
-                parts.push(self.shown(right, reached && absent));
-            }
-            ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.shown(inner, reached),
-            ExprKind::Let(id) => {
-                let policy = self.policy;
-                let value = &policy[*id].value;
-                if value.ty == Type::Bool {
-                    parts.push(self.shown(value, reached));
-                }
-            }
-            // `a != b` is `!(a == b)`, at one place: it has the parts of the comparison.
-            ExprKind::Not(inner) if inner.span == expr.span => parts = self.shown(inner, reached).parts,
-            ExprKind::Has(inner) | ExprKind::Not(inner) | ExprKind::Negate(inner) => {
-                parts.push(self.shown(inner, reached));
-            }
-            ExprKind::Equal(left, right)
-            | ExprKind::Compare(_, left, right)
-            | ExprKind::In(left, right)
-            | ExprKind::Arithmetic(_, left, right) => {
-                parts.push(self.shown(left, reached));
-                parts.push(self.shown(right, reached));
-            }
-            ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
-                for arg in args {
-                    parts.push(self.shown(arg, reached));
-                }
-            }
-            ExprKind::Macro(of) => parts.push(self.shown(&of.over, reached)),
-            _ => {}
-        }
-        Shown {
-            span: expr.span,
-            value: convert::show(&value, &expr.ty, &self.context),
-            truth: match value {
-                Value::Bool(truth) => Some(truth),
-                _ => None,
-            },
-            reached,
-            parts,
-        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The reference evaluator: it defines what a policy means. Slow and obvious; `codegen` must agree with it.
 
-pub mod account;
 pub mod constant;
 pub mod context;
 pub mod convert;
-pub mod coverage;
 pub(super) mod getters;
 pub mod interpret;
 mod limits;
+pub mod trace;

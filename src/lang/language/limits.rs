@@ -1,4 +1,4 @@
-//! The limits of computed values, and how messages write large numbers.
+//! The limits of computed values.
 
 /// Bytes of a text that a rule computes, at most.
 pub const MOST_BYTES: u128 = 1 << 20;
@@ -11,16 +11,3 @@ pub const NUMBER_TEXT: u64 = 64;
 
 /// Bytes that a value may have in a formatted text beside its own, for its precision.
 pub const FORMATTED: u128 = 1024;
-
-/// A number with commas between thousands, as messages write it.
-pub fn with_commas(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}

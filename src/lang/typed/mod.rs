@@ -38,8 +38,6 @@ pub struct Policy {
     pub to_all_pods: bool,
     /// `applies when`, cut at `&&`: a pod for which one is false skips the policy. Reads `pod` and `ns` only.
     pub applies: Vec<Expr>,
-    /// Conjuncts of `applies` that the policy can be filed under; a pod that has none of them skips it.
-    pub filings: Vec<Filing>,
     /// Arguments.
     pub params: Vec<Param>,
     /// All lets, of the policy and of its blocks. A let that is used where narrowing does not hold (`queue
@@ -158,22 +156,6 @@ pub struct GroupKey {
     pub member: Expr,
     /// Over `pod`.
     pub pod: Expr,
-}
-
-/// A conjunct of `applies when` that the policy can be filed under.
-#[derive(Clone, Debug)]
-pub enum Filing {
-    /// `path == constant`, `path in [constants]`
-    Equals {
-        /// A field, label or annotation of the pod, or a label of its namespace.
-        path: Expr,
-        /// Any of these.
-        values: Vec<Constant>,
-    },
-    /// `has(path)`, `path != none`
-    Has(Expr),
-    /// `pod.requests[c] > 0`
-    Requests(Text),
 }
 
 /// A condition that refuses, in a filter, prefilter, gate or permit.

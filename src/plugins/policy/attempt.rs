@@ -52,11 +52,11 @@ fn of_daemon_set(pod: &PodInfo) -> bool {
 
 /// Why policies leave a pod alone, in a word or two, unless they say `applies to all pods`; a DaemonSet's pods are
 /// scored all the same. For explanations.
-pub fn why_left_alone(pod: &PodInfo, left_alone: &super::LeftAlone) -> Option<String> {
+pub fn why_exempt(pod: &PodInfo, exempt: &super::ExemptPods) -> Option<String> {
     if pod.priority >= SYSTEM_PRIORITY {
         return Some("priority of the system".to_owned());
     }
-    if left_alone.namespaces.contains(&pod.namespace) {
+    if exempt.namespaces.contains(&pod.namespace) {
         return Some(format!("namespace {}", pod.namespace));
     }
     of_daemon_set(pod).then(|| "DaemonSet".to_owned())
@@ -74,9 +74,9 @@ pub(super) enum Absent {
 
 impl PolicyPlugin {
     /// Whether policies leave the pod alone at every point.
-    fn leaves_alone(&self, pod: &PodInfo) -> bool {
+    fn exempts(&self, pod: &PodInfo) -> bool {
         !self.compiled.policy.to_all_pods
-            && (pod.priority >= SYSTEM_PRIORITY || self.left_alone.namespaces.contains(&pod.namespace))
+            && (pod.priority >= SYSTEM_PRIORITY || self.exempt.namespaces.contains(&pod.namespace))
     }
 
     /// Whether gates, prefilters, filters and waits leave the pod alone.
@@ -86,7 +86,7 @@ impl PolicyPlugin {
 
     /// Whether the policy speaks of the pod at all.
     pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
-        if !self.compiled.filings.may_apply(context.pod) || self.leaves_alone(context.pod) {
+        if !self.compiled.preconditions.may_apply(context.pod) || self.exempts(context.pod) {
             return false;
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);

@@ -3,10 +3,9 @@
 
 use super::PolicyPlugin;
 use crate::framework::Handle;
-use crate::lang::analysis::clock::{next_minute, reads_clock};
+use crate::lang::analysis::clock::{next_change, next_minute, reads_clock};
 use crate::lang::analysis::stage::depends;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::{Expr, Point, Policy, Statement};
 use crate::model::Time;
 
@@ -66,8 +65,7 @@ impl PolicyPlugin {
         context.queued = super::queued(h);
         let placed = context.placement(h.pod).and_then(|(node, _)| h.snapshot.node(node));
         let turns = |context: EvalContext<'_>, all: &[Expr]| {
-            let mut evaluator = Evaluator::new(policy, context);
-            all.iter().filter_map(|condition| evaluator.next_change(condition)).min()
+            all.iter().filter_map(|condition| next_change(policy, context, condition)).min()
         };
         if let Some(node) = placed {
             return turns(context.on(node), &self.clocked.permit);

@@ -7,9 +7,8 @@ use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::{CompiledCheck, Env, Pass};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::{Check, Expr, ExprKind, Policy};
+use crate::lang::eval::trace::Tracer;
+use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
 impl PolicyPlugin {
@@ -81,61 +80,40 @@ impl Filter for PolicyPlugin {
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         let Some(attempt) = self.filtering(h) else { return };
         let context = self.context(h, Some(attempt)).on(node);
-        let mut evaluator = Evaluator::new(&self.compiled.policy, context);
-        for (filter, places) in self.compiled.policy.filters.iter().zip(&self.compiled.places) {
-            for (check, place) in filter.checks.iter().zip(places) {
-                let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
-                if holds.unwrap_or(check.refuses_when) == check.refuses_when {
-                    let mut of = violation(&self.compiled.policy, &mut evaluator, check, &context);
-                    of.rule = filter.name.to_string();
-                    of.place = place.clone();
-                    out.push(of);
-                }
+        let mut tracer = Tracer::new(&self.compiled.policy, Point::Filter, context);
+        while let Some(finding) = tracer.next() {
+            if let Statement::Check(check) = finding.statement
+                && finding.decides
+            {
+                out.push(Violation {
+                    rule: finding.rule.name().to_owned(),
+                    place: self.compiled.place(check.span).to_owned(),
+                    ..violation(&self.compiled.policy, &mut tracer, check)
+                });
             }
         }
     }
 }
 
-/// A refusal with its values: the details that the author named, else both sides of the comparison that decided.
-fn violation(
-    policy: &Policy,
-    evaluator: &mut Evaluator<'_, '_>,
-    check: &Check,
-    context: &EvalContext<'_>,
-) -> Violation {
-    let mut of = Violation { reason: evaluator.reason(&check.reason), ..Violation::default() };
+/// A refusal with its values: the details that the author named, else both sides of the comparison
+/// that decided.
+fn violation(policy: &Policy, tracer: &mut Tracer<'_, '_>, check: &Check) -> Violation {
+    let mut of = Violation { reason: tracer.evaluator.reason(&check.reason), ..Violation::default() };
     if !check.reason.details.is_empty() {
-        let shown: Vec<String> = check
-            .reason
-            .details
-            .iter()
-            .map(|(name, expr)| {
-                let value = evaluator.value(expr);
-                let text = if value.is_absent() {
-                    String::from("none")
-                } else {
-                    convert::show(&value, &expr.ty, context)
-                };
-                format!("{name}: {text}")
-            })
-            .collect();
-        of.have = shown.join(", ");
+        let details = tracer.details(&check.reason).into_iter();
+        of.have = details.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
         return of;
     }
     let Some((left, right)) = check.condition.as_ref().and_then(sides) else { return of };
     let is_of_the_node = |side: &Expr| depends(policy, side, &mut Vec::new()).node;
     let (have, need) =
         if is_of_the_node(left) || !is_of_the_node(right) { (left, right) } else { (right, left) };
-    let mut show = |side: &Expr| {
-        let value = evaluator.value(side);
-        convert::show(&value, &side.ty, context)
-    };
-    of.need = show(need);
-    of.have = show(have);
+    of.need = tracer.evaluator.shown_value(need);
+    of.have = tracer.evaluator.shown_value(have);
     of
 }
 
-/// Both sides of a comparison, behind negations.
+/// Both sides of a comparison, negations removed.
 fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
     match &condition.kind {
         ExprKind::Not(inner) => sides(inner),

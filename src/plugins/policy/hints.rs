@@ -12,7 +12,7 @@ use crate::framework::{
     ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
     Handle, QueueingHint,
 };
-use crate::lang::codegen::groups::can_be_indexed;
+use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;

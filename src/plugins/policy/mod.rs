@@ -21,7 +21,7 @@ mod queue;
 mod score;
 mod waits;
 
-pub use attempt::why_left_alone;
+pub use attempt::why_exempt;
 pub use events::registrations;
 pub use waits::Waits;
 
@@ -29,8 +29,8 @@ use crate::framework::{
     EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
     Score, Status,
 };
-use crate::lang::analysis::preconditions::Must;
-use crate::lang::codegen::groups::{GroupIndex, can_be_indexed, index_key};
+use crate::lang::analysis::index::can_be_indexed;
+use crate::lang::codegen::groups::{GroupIndex, index_key};
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -41,12 +41,12 @@ use std::sync::Arc;
 
 /// Pods that policies leave alone unless they say `applies to all pods`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeftAlone {
+pub struct ExemptPods {
     /// Pods of these namespaces: kube-system, the scheduler's own, and those of the configuration.
     pub namespaces: Vec<Symbol>,
 }
 
-impl Default for LeftAlone {
+impl Default for ExemptPods {
     fn default() -> Self {
         Self { namespaces: vec![Symbol::new("kube-system")] }
     }
@@ -58,7 +58,7 @@ pub const SYSTEM_PRIORITY: i32 = 2_000_000_000;
 /// A policy as a plugin.
 pub struct PolicyPlugin {
     compiled: Arc<CompiledPolicy>,
-    left_alone: LeftAlone,
+    exempt: ExemptPods,
     events: events::Events,
     own: own::PodInputs,
     clocked: clock::Clocked,
@@ -66,20 +66,20 @@ pub struct PolicyPlugin {
 }
 
 /// The policies of a set as plugins, in the order of their names.
-pub fn plugins(set: &PolicySet, left_alone: &LeftAlone) -> Vec<Arc<dyn Plugin>> {
+pub fn plugins(set: &PolicySet, exempt: &ExemptPods) -> Vec<Arc<dyn Plugin>> {
     set.iter()
-        .map(|policy| Arc::new(PolicyPlugin::new(policy.clone(), left_alone.clone())) as Arc<dyn Plugin>)
+        .map(|policy| Arc::new(PolicyPlugin::new(policy.clone(), exempt.clone())) as Arc<dyn Plugin>)
         .collect()
 }
 
 impl PolicyPlugin {
     /// A policy as a plugin.
-    pub fn new(compiled: Arc<CompiledPolicy>, left_alone: LeftAlone) -> Self {
+    pub fn new(compiled: Arc<CompiledPolicy>, exempt: ExemptPods) -> Self {
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
         let own = own::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
-        Self { compiled, left_alone, events, own, clocked, waits_key }
+        Self { compiled, exempt, events, own, clocked, waits_key }
     }
 
     /// The policy.
@@ -105,7 +105,7 @@ impl Plugin for PolicyPlugin {
     fn digest(&self) -> u64 {
         let mut hasher = rustc_hash::FxHasher::default();
         self.compiled.hash.hash(&mut hasher);
-        self.left_alone.namespaces.hash(&mut hasher);
+        self.exempt.namespaces.hash(&mut hasher);
         hasher.finish()
     }
 
@@ -118,13 +118,7 @@ impl Plugin for PolicyPlugin {
     }
 
     fn precondition(&self) -> Option<PodPrecondition> {
-        Some(match self.compiled.filings.narrowest()? {
-            Must::Label(key) => PodPrecondition::Label(key.clone()),
-            Must::LabelIn(key, values) => PodPrecondition::LabelIn(key.clone(), values.clone()),
-            Must::Annotation(key) => PodPrecondition::Annotation(key.clone()),
-            Must::Namespace(names) => PodPrecondition::Namespace(names.clone()),
-            Must::Requests(name) => PodPrecondition::Requests(name.clone()),
-        })
+        self.compiled.preconditions.narrowest().cloned()
     }
 
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {

@@ -6,10 +6,9 @@ use super::extent::{ENTRIES_PER_STEP, Extent};
 use super::steps::{Each, Parts, Share, ShareId, Steps};
 use super::{LEAST_KEPT, Large, MOST_KEPT_EACH, Size, TooLarge};
 use crate::diag::Span;
+use crate::lang::analysis::index::{answer_keys, can_be_indexed, equalities, is_looked_up};
 use crate::lang::analysis::shape;
-use crate::lang::analysis::stage::{begins_at_node, depends};
-use crate::lang::codegen::lookups;
-use crate::lang::eval::convert::can_be_kept;
+use crate::lang::analysis::stage::{depends, is_path, is_register};
 use crate::lang::language::fields::{ANNOTATION_SIZE, ObjectType, field};
 use crate::lang::language::functions::Grows;
 use crate::lang::language::limits::{MOST_BYTES, MOST_ELEMENTS};
@@ -154,7 +153,7 @@ impl<'p> Walk<'p> {
     /// The steps of an expression where it stands, and how large its value can be. What is computed elsewhere is paid
     /// there.
     pub fn expr(&mut self, expr: &'p Expr) -> (Cost, Extent) {
-        if self.manner == Manner::PerNode && !self.of_pod && self.is_register(expr) {
+        if self.manner == Manner::PerNode && !self.of_pod && is_register(self.policy, expr) {
             if let ExprKind::Let(id) = &expr.kind
                 && let Some(known) = &self.lets[id.index()]
             {
@@ -172,7 +171,7 @@ impl<'p> Walk<'p> {
             && !self.of_pod
             && !self.remembering
             && !self.policy.slots.is_empty()
-            && let Some(keys) = lookups::answer_keys(self.policy, expr)
+            && let Some(keys) = answer_keys(self.policy, expr)
         {
             self.remembering = true;
             let (cost, extent) = self.inner(expr);
@@ -189,16 +188,6 @@ impl<'p> Walk<'p> {
             return (asked, extent);
         }
         self.inner(expr)
-    }
-
-    /// Whether the closures compute it once per pod.
-    fn is_register(&self, expr: &Expr) -> bool {
-        let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
-        if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
-            return false;
-        }
-        let of = depends(self.policy, expr, &mut Vec::new());
-        !of.node && !of.free
     }
 
     fn parts(&mut self, parts: impl IntoIterator<Item = &'p Expr>) -> (Cost, Vec<Extent>) {
@@ -462,7 +451,7 @@ impl<'p> Walk<'p> {
     fn let_value(&mut self, id: LetId) -> (Cost, Extent) {
         let policy = self.policy;
         let of = &policy[id];
-        if self.closures() && crate::lang::codegen::is_cheap(&of.value) {
+        if self.closures() && is_path(&of.value) {
             // A path, which is walked wherever it is named.
             return self.one(&of.value);
         }
@@ -492,7 +481,7 @@ impl<'p> Walk<'p> {
             if !self.closures() {
                 self.sum(&mut each, pod.clone());
             }
-            if !self.closures() || !crate::lang::codegen::groups::can_be_indexed(policy, id) {
+            if !self.closures() || !can_be_indexed(policy, id) {
                 self.sum(&mut each, member);
             }
             self.sum(&mut asked, pod);
@@ -557,7 +546,7 @@ impl<'p> Walk<'p> {
             return cost;
         }
         let walked = of.count().times(&of.element().walk().plus(&x.walk()).plus_number(2));
-        if !self.closures() || !lookups::is_looked_up(self.policy, element, list) {
+        if !self.closures() || !is_looked_up(self.policy, element, list) {
             cost.steps.add(&walked);
             self.sum(&mut cost, made);
             return self.weighed(expr, cost);
@@ -575,7 +564,7 @@ impl<'p> Walk<'p> {
     }
 
     fn macro_value(&mut self, expr: &'p Expr, of: &'p Macro) -> (Cost, Extent) {
-        let found = if self.closures() { lookups::equalities(self.policy, of) } else { None };
+        let found = if self.closures() { equalities(self.policy, of) } else { None };
         let (over, extent) = self.expr(&of.over);
         let total = match of.over.ty.present() {
             // What it holds, if anything.

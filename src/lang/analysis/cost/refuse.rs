@@ -1,8 +1,7 @@
 //! What is refused because of its cost, and what is warned of.
 
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::limits::with_commas;
+use crate::diag::{Diagnostic, Span, codes, with_commas};
 use crate::lang::typed::{Policy, Rule};
 
 /// Says which rules of a policy may take too many steps on a cluster of this size, which texts and lists may become too

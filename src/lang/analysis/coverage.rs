@@ -1,15 +1,14 @@
-//! [`Coverage`]: which conditions of policies were seen true and seen false. `dry_run` shows it what a test asked;
-//! `cli test` reports what no test has seen. What was asked, and of which node, is not known here.
+//! [`Coverage`]: which conditions of policies were seen true and seen false. `dry_run` records the
+//! traces of a test in it; `cli test` reports what no test has seen.
 
-use super::interpret::Shown;
+use super::stage::{Stage, stage};
 use crate::diag::Span;
-use crate::lang::analysis::stage::{Stage, stage};
-use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::eval::trace::ValueTrace;
 use crate::lang::typed::{Expr, ExprKind, Policy, Rule, Statement};
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
 
-/// A condition of a statement. One that is made of several by `&&`, `||` and `!` is counted, and so is each of these.
+/// A condition of a statement, or a part of one that `&&`, `||` and `!` join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Where it is written.
@@ -27,8 +26,7 @@ impl Condition {
     }
 }
 
-/// The conditions of some policies. Those that are the same for every pod and node have no other outcome, and are
-/// left out.
+/// The conditions of some policies. Constant conditions have one outcome, and are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     conditions: Vec<Condition>,
@@ -36,15 +34,14 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// The conditions of policies, in the order of the text; none was seen.
-    pub fn of<'p>(policies: impl IntoIterator<Item = &'p CompiledPolicy>) -> Self {
+    /// The conditions of policies, in the order of the text, none of them seen.
+    pub fn of<'p>(policies: impl IntoIterator<Item = &'p Policy>) -> Self {
         let mut coverage = Self::default();
-        for compiled in policies {
-            let policy = &*compiled.policy;
+        for policy in policies {
             let statements = policy.rules().flat_map(Rule::statements);
             statements.filter_map(Statement::condition).for_each(|of| coverage.add(policy, of));
         }
-        // A condition stands before those that it is made of.
+        // A condition comes before its parts.
         coverage.conditions.sort_by_key(|of| (of.span.source, of.span.start, std::cmp::Reverse(of.span.end)));
         let spans = coverage.conditions.iter().enumerate();
         coverage.places = spans.map(|(at, condition)| (condition.span, at)).collect();
@@ -56,8 +53,8 @@ impl Coverage {
         &self.conditions
     }
 
-    /// Notes what an evaluated expression shows of the conditions in it. What stood behind a short cut was not asked.
-    pub fn see(&mut self, shown: &Shown) {
+    /// Records the conditions in an evaluated expression. Parts after a short cut were not evaluated.
+    pub fn record(&mut self, shown: &ValueTrace) {
         if !shown.reached {
             return;
         }
@@ -67,7 +64,7 @@ impl Coverage {
             condition.seen_false |= !truth;
         }
         for part in &shown.parts {
-            self.see(part);
+            self.record(part);
         }
     }
 
@@ -77,7 +74,7 @@ impl Coverage {
         self.add_parts(policy, condition);
     }
 
-    /// The conditions that this one is made of.
+    /// The parts of a condition.
     fn add_parts(&mut self, policy: &Policy, condition: &Expr) {
         let (ExprKind::And(left, right) | ExprKind::Or(left, right)) = &condition.kind else { return };
         for part in [left, right] {
@@ -98,7 +95,7 @@ impl Coverage {
     }
 }
 
-/// The condition behind negations and names: `!x` is seen when `x` is.
+/// The condition that negations and names stand for: `!x` is seen when `x` is.
 fn meant<'p>(policy: &'p Policy, condition: &'p Expr) -> &'p Expr {
     match &condition.kind {
         // `a != b` is `!(a == b)`, at one place.

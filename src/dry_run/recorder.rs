@@ -1,0 +1,180 @@
+//! [`CoverageRecorder`]: watches the dry run of a test. It records which conditions each attempt
+//! evaluated, from the traces of the reference evaluator, and keeps the states of the cluster that
+//! explain a result. `analysis::coverage` says what a condition is.
+
+use super::Watcher;
+use crate::lang::analysis::coverage::Coverage;
+use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::eval::trace::Tracer;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::lang::typed::Point;
+use crate::model::{Change, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Time};
+use crate::plugins::policy::{ExemptPods, why_exempt};
+use crate::scheduler::{Decision, DecisionRecord, Profiles, Scheduler};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The cluster as an attempt found it.
+pub(super) struct Moment {
+    /// The cluster; the pod has no node.
+    pub(super) snapshot: Snapshot,
+    /// The instant.
+    pub(super) now: Time,
+}
+
+/// Watches the pods of a test.
+pub(super) struct CoverageRecorder<'a> {
+    policies: &'a PolicySet,
+    profiles: &'a Profiles,
+    coverage: &'a mut Coverage,
+    /// The states in which pods were tried first and last.
+    pub(super) first: FxHashMap<PodKey, Moment>,
+    pub(super) last: FxHashMap<PodKey, Moment>,
+    /// The state at the end.
+    pub(super) end: Option<Moment>,
+}
+
+/// Which rules of a policy concern a pod.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Concerned {
+    /// None.
+    No,
+    /// Scores only: the pod of a DaemonSet.
+    Scores,
+    /// All.
+    All,
+}
+
+impl<'a> CoverageRecorder<'a> {
+    pub(super) fn new(policies: &'a PolicySet, profiles: &'a Profiles, coverage: &'a mut Coverage) -> Self {
+        let (first, last) = (FxHashMap::default(), FxHashMap::default());
+        Self { policies, profiles, coverage, first, last, end: None }
+    }
+
+    /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
+    /// refused, or the policy does not apply.
+    fn record(&mut self, policy: &CompiledPolicy, point: Point, context: EvalContext<'_>) -> bool {
+        let mut tracer = Tracer::new(&policy.policy, point, context).reached();
+        let mut decided = false;
+        while let Some(finding) = tracer.next() {
+            if let Some(condition) = tracer.condition(&finding) {
+                self.coverage.record(&condition);
+            }
+            decided |= finding.decides;
+        }
+        decided
+    }
+
+    /// The policies of the pod's profile that apply to it.
+    fn applying(&mut self, context: EvalContext<'_>) -> Vec<(Arc<CompiledPolicy>, Concerned)> {
+        let Some(framework) = self.profiles.get(&context.pod.scheduler_name) else { return Vec::new() };
+        let enabled = |name: &str| framework.plugins().iter().any(|plugin| plugin.name() == name);
+        let of = self.policies.iter().filter(|policy| enabled(policy.name()));
+        let mut of: Vec<_> = of.map(|policy| (policy.clone(), concerned(policy, context.pod))).collect();
+        of.retain(|(policy, how)| *how != Concerned::No && !self.record(policy, Point::Applies, context));
+        of
+    }
+
+    /// Records what the attempt of a decision evaluated.
+    fn attempt(&mut self, before: &Snapshot, pod: &Arc<PodInfo>, record: &DecisionRecord) {
+        let mut context = EvalContext::new(pod, before, record.at);
+        context.queued = Queued { since: Some(record.first_attempt), attempts: record.attempt };
+        let applying = self.applying(context);
+        let refusing = || applying.iter().filter(|(_, how)| *how == Concerned::All).map(|(policy, _)| policy);
+        for policy in refusing() {
+            self.record(policy, Point::PreEnqueue, context);
+        }
+        // A policy that refuses the pod at once ends the attempt.
+        if refusing().any(|policy| self.record(policy, Point::PreFilter, context)) {
+            return;
+        }
+        for policy in refusing() {
+            for node in before.nodes() {
+                self.record(policy, Point::Filter, context.on(node));
+            }
+        }
+        let detail = record.detail.as_ref().map(|detail| detail.nodes.as_slice()).unwrap_or_default();
+        let feasible: Vec<_> =
+            detail.iter().filter(|node| node.refused.is_none() && node.total.is_some()).collect();
+        for node in &feasible {
+            let Some(info) = named(before, &node.name) else { continue };
+            for (policy, _) in &applying {
+                self.record(policy, Point::Score, context.on(info));
+            }
+        }
+        let best = feasible.iter().max_by_key(|node| node.total).map(|node| &node.name);
+        let chosen = match &record.decision {
+            Decision::Placed { node, .. } => Some(node),
+            _ => best,
+        };
+        if let Some(node) = chosen.and_then(|name| named(before, name)) {
+            let mut after = before.clone();
+            after.apply(Change::PodPlaced { pod: pod.clone(), node: node.id(), how: Placement::Assumed });
+            let Some(node) = after.node(node.id()) else { return };
+            for policy in refusing() {
+                self.record(policy, Point::Permit, EvalContext::new(pod, &after, record.at).on(node));
+            }
+        }
+    }
+}
+
+impl Watcher for CoverageRecorder<'_> {
+    fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
+        let Some(pod) = before.pod(&record.key).map(|entry| entry.pod.clone()) else { return };
+        self.attempt(&before, &pod, record);
+        let moment = Moment { snapshot: before, now: record.at };
+        if !self.first.contains_key(&record.key) {
+            let copy = Moment { snapshot: moment.snapshot.clone(), now: moment.now };
+            self.first.insert(record.key.clone(), copy);
+        }
+        self.last.insert(record.key.clone(), moment);
+    }
+
+    fn handled(&mut self, scheduler: &Scheduler, now: Time) {
+        let snapshot = scheduler.snapshot();
+        for binding in scheduler.bindings() {
+            let Some(pod) = snapshot.pod(&binding.pod).map(|entry| entry.pod.clone()) else { continue };
+            let Some(node) = named(snapshot, &binding.node) else { continue };
+            let context = EvalContext::new(&pod, snapshot, now).on(node);
+            for (policy, how) in self.applying(context) {
+                if how == Concerned::All {
+                    self.record(&policy, Point::Permit, context);
+                }
+            }
+        }
+    }
+}
+
+impl CoverageRecorder<'_> {
+    /// Records the gates of pods that were never tried, and keeps the state at the end.
+    pub(super) fn ended(&mut self, snapshot: Snapshot, now: Time, pods: &[Arc<PodInfo>]) {
+        for pod in pods {
+            if self.first.contains_key(&pod.key) {
+                continue;
+            }
+            let context = EvalContext::new(pod, &snapshot, now);
+            for (policy, how) in self.applying(context) {
+                if how == Concerned::All {
+                    self.record(&policy, Point::PreEnqueue, context);
+                }
+            }
+        }
+        self.end = Some(Moment { snapshot, now });
+    }
+}
+
+/// Which rules of a policy concern a pod because of what the pod is.
+fn concerned(policy: &CompiledPolicy, pod: &PodInfo) -> Concerned {
+    if policy.policy.to_all_pods {
+        return Concerned::All;
+    }
+    match why_exempt(pod, &ExemptPods::default()).as_deref() {
+        None => Concerned::All,
+        Some("DaemonSet") => Concerned::Scores,
+        Some(_) => Concerned::No,
+    }
+}
+
+pub(super) fn named<'s>(snapshot: &'s Snapshot, name: &crate::model::Symbol) -> Option<NodeInfo<'s>> {
+    snapshot.node(snapshot.node_by_name(name)?)
+}

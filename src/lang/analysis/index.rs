@@ -1,0 +1,245 @@
+//! The `index` stage over collections: `nodes.filter(n, n.labels[k] == node.labels[k])` without
+//! walking all nodes for each node. Read by `stage`, `cost` and code generation.
+//!
+//! - [`equalities`]: a macro over a collection that is the same for all nodes, with an equality in its
+//!   condition between a value of the element and another value. Elements are kept by that value, and
+//!   the condition is evaluated for those that have the wanted one.
+//! - [`answer_keys`]: an expression that reads a node only through values which such macros look up.
+//!   It is computed once for each value, not once for each node.
+//! - [`is_looked_up`]: `x in list`, where the list changes less often than x.
+//! - [`can_be_indexed`]: a group whose members an index can follow.
+
+use super::same::same;
+use super::shape::constant;
+use super::stage::depends;
+use crate::lang::eval::convert;
+use crate::lang::language::fields::{Moves, ObjectType};
+use crate::lang::typed::walk;
+use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId};
+use crate::lang::types::Type;
+
+/// The equalities in a macro's condition by which its elements can be kept.
+pub struct Equalities<'p> {
+    /// Something of the element, and what it is compared with, which does not mention the element.
+    pub pairs: Vec<(&'p Expr, &'p Expr)>,
+    /// Elements without the wanted values meet the condition: `all(x, x.a != b || …)`.
+    pub others_hold: bool,
+}
+
+/// The equalities by which the elements of a macro can be kept; `None` where there is none, or where the macro is
+/// computed once per pod anyhow.
+pub fn equalities<'p>(policy: &Policy, of: &'p Macro) -> Option<Equalities<'p>> {
+    let condition = of.condition.as_ref()?;
+    if is_written(policy, &of.over) {
+        return None;
+    }
+    let over = depends(policy, &of.over, &mut Vec::new());
+    if over.node || over.free {
+        return None;
+    }
+    let own: Vec<SlotId> = std::iter::once(of.slot).chain(of.second).collect();
+    let others_hold = of.kind == MacroKind::All && {
+        let mut parts = Vec::new();
+        alternatives(condition, &mut parts);
+        parts
+            .iter()
+            .any(|part| matches!(&part.kind, ExprKind::Not(inner) if pair(policy, inner, &own).is_some()))
+    };
+    let mut parts = Vec::new();
+    let pairs: Vec<_> = if others_hold {
+        alternatives(condition, &mut parts);
+        let negated = parts.into_iter().filter_map(|part| match &part.kind {
+            ExprKind::Not(inner) => Some(&**inner),
+            _ => None,
+        });
+        negated.filter_map(|part| pair(policy, part, &own)).collect()
+    } else {
+        conjuncts(condition, &mut parts);
+        parts.into_iter().filter_map(|part| pair(policy, part, &own)).collect()
+    };
+    let changes = pairs.iter().any(|(_, other)| {
+        let of = depends(policy, other, &mut Vec::new());
+        of.node || of.free
+    });
+    changes.then_some(Equalities { pairs, others_hold })
+}
+
+/// The parts that `&&` joins.
+pub fn conjuncts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match &expr.kind {
+        ExprKind::And(left, right) => {
+            conjuncts(left, parts);
+            conjuncts(right, parts);
+        }
+        _ => parts.push(expr),
+    }
+}
+
+/// The parts that `||` joins.
+pub fn alternatives<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match &expr.kind {
+        ExprKind::Or(left, right) => {
+            alternatives(left, parts);
+            alternatives(right, parts);
+        }
+        _ => parts.push(expr),
+    }
+}
+
+/// `A == B` with A of the element alone and B without it, both of a type that tables are kept by.
+fn pair<'p>(policy: &Policy, expr: &'p Expr, own: &[SlotId]) -> Option<(&'p Expr, &'p Expr)> {
+    let ExprKind::Equal(left, right) = &expr.kind else { return None };
+    if !is_key(&left.ty) || !is_key(&right.ty) {
+        return None;
+    }
+    [(left, right), (right, left)].into_iter().map(|(a, b)| (&**a, &**b)).find(|(mine, other)| {
+        let mut bound: Vec<u32> = own.iter().map(|slot| slot.0).collect();
+        let of = depends(policy, mine, &mut bound);
+        !of.node && !of.free && walk::mentions(mine, own) && !walk::mentions(other, own)
+    })
+}
+
+/// Whether values of a type can be keys of a table. Floats are not: equal ones need not look alike.
+pub fn is_key(ty: &Type) -> bool {
+    match ty.present() {
+        Type::String | Type::Bool | Type::Time => true,
+        Type::Object(object) => *object == ObjectType::Node,
+        ty => ty.is_whole(),
+    }
+}
+
+/// The paths of `node` through which alone an expression looks at the node, where every macro in it that asks for the
+/// node looks its elements up by all of them. Then equal values of the paths give equal answers, and all answers
+/// together look at each element once.
+pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
+    if !matches!(
+        expr.kind,
+        ExprKind::Macro(_) | ExprKind::Call(..) | ExprKind::Coalesce(..) | ExprKind::Field(..)
+    ) {
+        return None;
+    }
+    let of = depends(policy, expr, &mut Vec::new());
+    if !of.node || of.free {
+        return None;
+    }
+    let mut found = Found { policy, keys: Vec::new(), lookups: Vec::new(), whole: false };
+    found.look(expr);
+    let covered = |others: &Vec<&Expr>| {
+        found.keys.iter().all(|key| others.iter().any(|other| same(policy, key, other)))
+    };
+    let fits = !found.whole && !found.lookups.is_empty() && found.lookups.iter().all(covered);
+    fits.then_some(found.keys)
+}
+
+/// What [`answer_keys`] finds in an expression.
+struct Found<'p> {
+    policy: &'p Policy,
+    /// Paths of `node`, each once.
+    keys: Vec<&'p Expr>,
+    /// What the elements of each macro that asks for the node are compared with.
+    lookups: Vec<Vec<&'p Expr>>,
+    /// The node is looked at otherwise.
+    whole: bool,
+}
+
+impl<'p> Found<'p> {
+    fn look(&mut self, expr: &'p Expr) {
+        let policy = self.policy;
+        // Variables of macros that stand around this part are no node.
+        if self.whole || !depends(policy, expr, &mut Vec::new()).node {
+            return;
+        }
+        if is_node_path(policy, expr) && is_key(&expr.ty) {
+            if !self.keys.iter().any(|key| same(policy, key, expr)) {
+                self.keys.push(expr);
+            }
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Root(Root::Node) => self.whole = true,
+            ExprKind::Let(id) => self.look(&policy[*id].value),
+            ExprKind::CallDef(id, args) => {
+                args.iter().for_each(|arg| self.look(arg));
+                // A def may read `node` itself.
+                self.look(&policy[*id].body);
+            }
+            ExprKind::Macro(of) => {
+                let asks = of
+                    .condition
+                    .iter()
+                    .chain(&of.body)
+                    .any(|part| depends(policy, part, &mut Vec::new()).node);
+                if asks {
+                    match equalities(policy, of) {
+                        Some(found) => {
+                            self.lookups.push(found.pairs.iter().map(|(_, other)| *other).collect())
+                        }
+                        None => self.whole = true,
+                    }
+                }
+                walk::each_part(expr, &mut |part| self.look(part));
+            }
+            _ => walk::each_part(expr, &mut |part| self.look(part)),
+        }
+    }
+}
+
+/// A path that begins at `node`, with keys that are constants.
+fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Root(Root::Node) => true,
+        ExprKind::Field(inner, _) | ExprKind::ApiField(inner, _) | ExprKind::Present(inner) => {
+            is_node_path(policy, inner)
+        }
+        ExprKind::Index(object, key) | ExprKind::Resource(object, key) => {
+            is_node_path(policy, object) && constant(policy, key).is_some()
+        }
+        ExprKind::Let(id) => is_node_path(policy, &policy[*id].value),
+        _ => false,
+    }
+}
+
+/// Whether a list stands in the text of the policy: it is short, and walked.
+fn is_written(policy: &Policy, list: &Expr) -> bool {
+    matches!(list.kind, ExprKind::List(_)) || constant(policy, list).is_some()
+}
+
+/// Whether `x in list` is answered by a table of the list: it changes less often than x.
+pub fn is_looked_up(policy: &Policy, element: &Expr, list: &Expr) -> bool {
+    let (Type::List(of) | Type::Set(of)) = list.ty.present() else { return false };
+    if !is_key(of) || !is_key(&element.ty) {
+        return false;
+    }
+    if is_written(policy, list) {
+        return false;
+    }
+    let (x, of) = (depends(policy, element, &mut Vec::new()), depends(policy, list, &mut Vec::new()));
+    !of.free && (x.free || x.node && !of.node)
+}
+
+/// Whether the values of a group's paths depend on the pod alone, so that an index can follow them.
+pub fn can_be_indexed(policy: &Policy, group: GroupId) -> bool {
+    let mut keys = policy[group].keys.iter();
+    keys.all(|key| is_of_the_pod_alone(&key.member) && convert::can_be_kept(&key.member.ty))
+}
+
+fn is_of_the_pod_alone(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
+        ExprKind::Field(inner, field) => {
+            !matches!(field.def().moves, Moves::Placement | Moves::Queue)
+                && !matches!(field.def().name, "nominated" | "owner")
+                && is_of_the_pod_alone(inner)
+        }
+        ExprKind::ApiField(inner, _)
+        | ExprKind::Present(inner)
+        | ExprKind::Widen(inner)
+        | ExprKind::RecordField(inner, _) => is_of_the_pod_alone(inner),
+        ExprKind::Index(left, right)
+        | ExprKind::Resource(left, right)
+        | ExprKind::Coalesce(left, right)
+        | ExprKind::Arithmetic(_, left, right) => is_of_the_pod_alone(left) && is_of_the_pod_alone(right),
+        ExprKind::Call(_, args, _) => args.iter().all(is_of_the_pod_alone),
+        _ => false,
+    }
+}

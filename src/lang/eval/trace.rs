@@ -1,0 +1,260 @@
+//! What a policy evaluated and found: [`Tracer`] evaluates the statements of one extension point in
+//! the order in which `plugins::policy` does, and [`trace`] adds the values that explanations show.
+//!
+//! Explanations, violations, the results of `test` and condition coverage all read it, so that the
+//! order of statements is written once. A property test holds it against the plugin.
+
+use super::context::EvalContext;
+use super::convert;
+use super::interpret::Evaluator;
+use crate::diag::Span;
+use crate::lang::syntax::ast::Text;
+use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Reason, Rule, Statement};
+use crate::lang::types::Type;
+use crate::lang::types::value::Value;
+
+/// Whether the policy's plugin evaluates a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It does.
+    Evaluated,
+    /// It does not: another rule, or an earlier `give`, decided. The statement stands on its own.
+    Decided,
+    /// It does not: an earlier statement of the same rule refused, so that values which the later
+    /// one takes to be present may be absent.
+    Unproven,
+}
+
+/// What one statement found.
+#[derive(Clone, Copy, Debug)]
+pub struct Finding<'p> {
+    /// The rule that the statement belongs to.
+    pub rule: Rule<'p>,
+    /// The statement.
+    pub statement: Statement<'p>,
+    /// Whether the plugin evaluates it.
+    pub reach: Reach,
+    /// Whether its condition holds; `None` where it has none.
+    pub holds: Option<bool>,
+    /// Whether it ends the evaluation: a check that refuses, a false conjunct of `applies when`, an
+    /// absent `let` with `missing`, a `give` that is taken.
+    pub decides: bool,
+}
+
+impl Finding<'_> {
+    /// Whether it is a check that refuses.
+    pub fn refuses(&self) -> bool {
+        self.decides && matches!(self.statement, Statement::Check(_))
+    }
+}
+
+/// A finding with the values that explain it.
+#[derive(Clone, Debug)]
+pub struct StatementTrace<'p> {
+    /// What it found.
+    pub finding: Finding<'p>,
+    /// The reason of a statement that may refuse, holes filled.
+    pub reason: Option<String>,
+    /// `with { … }`: names and values.
+    pub details: Vec<(String, String)>,
+    /// The condition with its parts.
+    pub condition: Option<ValueTrace>,
+}
+
+/// Every statement of a policy at one extension point, evaluated whether or not the plugin reaches
+/// it.
+pub fn trace<'p>(policy: &'p Policy, point: Point, context: EvalContext<'_>) -> Vec<StatementTrace<'p>> {
+    let mut tracer = Tracer::new(policy, point, context);
+    let mut found = Vec::new();
+    while let Some(finding) = tracer.next() {
+        let reason = finding.statement.reason();
+        found.push(StatementTrace {
+            finding,
+            reason: reason.map(|reason| tracer.evaluator.reason(reason)),
+            details: reason.map_or_else(Vec::new, |reason| tracer.details(reason)),
+            condition: tracer.condition(&finding),
+        });
+    }
+    found
+}
+
+/// Evaluates the statements of one extension point, one after the other.
+pub struct Tracer<'p, 'a> {
+    /// Evaluates them; for values beside the conditions.
+    pub evaluator: Evaluator<'p, 'a>,
+    statements: std::vec::IntoIter<(Rule<'p>, Statement<'p>)>,
+    /// Whether statements that the plugin does not reach are left out.
+    reached_only: bool,
+    /// The span of the rule whose statement decided.
+    decided: Option<Span>,
+}
+
+impl<'p, 'a> Tracer<'p, 'a> {
+    /// All statements of `point`.
+    pub fn new(policy: &'p Policy, point: Point, context: EvalContext<'a>) -> Self {
+        let of = |rule: Rule<'p>| rule.statements().map(move |statement| (rule, statement));
+        let mut statements: Vec<_> = policy.rules_at(point).flat_map(of).collect();
+        // The checks of every `permit` come before the first wait.
+        statements.sort_by_key(|(_, statement)| matches!(statement, Statement::Wait(_)));
+        Self {
+            evaluator: Evaluator::new(policy, context),
+            statements: statements.into_iter(),
+            reached_only: false,
+            decided: None,
+        }
+    }
+
+    /// Only the statements that the plugin evaluates.
+    pub fn reached(mut self) -> Self {
+        self.reached_only = true;
+        self
+    }
+
+    /// The condition of a finding with its parts.
+    pub fn condition(&mut self, of: &Finding<'_>) -> Option<ValueTrace> {
+        of.statement.condition().map(|condition| self.evaluator.tree(condition))
+    }
+
+    /// `with { … }` of a reason: names and values.
+    pub fn details(&mut self, reason: &Reason) -> Vec<(String, String)> {
+        let shown = |(name, expr): &(Text, Expr)| {
+            let value = self.evaluator.value(expr);
+            let shown = if value.is_absent() {
+                String::from("none")
+            } else {
+                convert::show(&value, &expr.ty, &self.evaluator.context)
+            };
+            (name.to_string(), shown)
+        };
+        reason.details.iter().map(shown).collect()
+    }
+
+    fn reach(&self, rule: Rule<'_>) -> Reach {
+        match self.decided {
+            None => Reach::Evaluated,
+            // Every score gives its own value.
+            Some(by) if rule.point() == Point::Score && by != rule.span() => Reach::Evaluated,
+            Some(_) if rule.point() == Point::Score => Reach::Decided,
+            Some(by) if by == rule.span() => Reach::Unproven,
+            Some(_) => Reach::Decided,
+        }
+    }
+}
+
+impl<'p> Iterator for Tracer<'p, '_> {
+    type Item = Finding<'p>;
+
+    fn next(&mut self) -> Option<Finding<'p>> {
+        loop {
+            let (rule, statement) = self.statements.next()?;
+            let reach = self.reach(rule);
+            if self.reached_only && reach != Reach::Evaluated {
+                continue;
+            }
+            let holds = statement.condition().map(|condition| self.evaluator.holds(condition));
+            let decides = match statement {
+                Statement::Condition(_) => holds == Some(false),
+                Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
+                Statement::Check(check) => refuses(check, holds),
+                Statement::Give(_) => holds.unwrap_or(true),
+                Statement::Key(_) | Statement::Only(_) | Statement::Wait(_) => false,
+            };
+            if decides {
+                self.decided = Some(rule.span());
+            }
+            return Some(Finding { rule, statement, reach, holds, decides });
+        }
+    }
+}
+
+/// Whether a check refuses when its condition holds, does not hold, or is missing.
+fn refuses(check: &Check, holds: Option<bool>) -> bool {
+    holds.unwrap_or(check.refuses_when) == check.refuses_when
+}
+
+/// The value of an expression and of its parts: the truth tree of an explanation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueTrace {
+    /// Where the expression is written.
+    pub span: Span,
+    /// Its value as a person writes it, with its unit.
+    pub value: String,
+    /// Whether it holds, where it is a condition.
+    pub truth: Option<bool>,
+    /// Whether the value of the whole needed it: `false` after a short cut.
+    pub reached: bool,
+    /// Its own parts, in the order of the text; constants are left out.
+    pub parts: Vec<ValueTrace>,
+}
+
+impl Evaluator<'_, '_> {
+    /// A value as a person writes it.
+    pub fn shown_value(&mut self, expr: &Expr) -> String {
+        let value = self.value(expr);
+        convert::show(&value, &expr.ty, &self.context)
+    }
+
+    /// The value of an expression and of all its parts, for explanations.
+    pub fn tree(&mut self, expr: &Expr) -> ValueTrace {
+        self.tree_of(expr, true)
+    }
+
+    fn tree_of(&mut self, expr: &Expr, reached: bool) -> ValueTrace {
+        let value = self.value(expr);
+        let parts = match &expr.kind {
+            ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.tree_of(inner, reached),
+            // `a != b` is `!(a == b)`, at one place: it has the parts of the comparison.
+            ExprKind::Not(inner) if inner.span == expr.span => self.tree_of(inner, reached).parts,
+            ExprKind::Let(id) => {
+                let value = &self.policy[*id].value;
+                if value.ty == Type::Bool { vec![self.tree_of(value, reached)] } else { Vec::new() }
+            }
+            kind => {
+                let parts = self.shown_parts(kind);
+                parts.into_iter().map(|(part, needed)| self.tree_of(part, reached && needed)).collect()
+            }
+        };
+        ValueTrace {
+            span: expr.span,
+            value: convert::show(&value, &expr.ty, &self.context),
+            truth: match value {
+                Value::Bool(truth) => Some(truth),
+                _ => None,
+            },
+            reached,
+            parts,
+        }
+    }
+
+    /// The parts of an expression that explanations show, each with whether its value is needed.
+    fn shown_parts<'e>(&mut self, kind: &'e ExprKind) -> Vec<(&'e Expr, bool)> {
+        match kind {
+            ExprKind::And(left, right) => {
+                let goes_on = self.holds(left);
+                vec![(left, true), (right, goes_on)]
+            }
+            ExprKind::Or(left, right) => {
+                let goes_on = !self.holds(left);
+                vec![(left, true), (right, goes_on)]
+            }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                let truth = self.holds(condition);
+                vec![(condition, true), (then, truth), (otherwise, !truth)]
+            }
+            ExprKind::Coalesce(left, right) => {
+                let absent = self.value(left).is_absent();
+                vec![(left, true), (right, absent)]
+            }
+            ExprKind::Has(inner) | ExprKind::Not(inner) | ExprKind::Negate(inner) => vec![(inner, true)],
+            ExprKind::Equal(left, right)
+            | ExprKind::Compare(_, left, right)
+            | ExprKind::In(left, right)
+            | ExprKind::Arithmetic(_, left, right) => vec![(left, true), (right, true)],
+            ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
+                args.iter().map(|arg| (arg, true)).collect()
+            }
+            ExprKind::Macro(of) => vec![(&of.over, true)],
+            _ => Vec::new(),
+        }
+    }
+}
