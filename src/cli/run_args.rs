@@ -13,8 +13,8 @@ use std::time::Duration;
 #[command(
     args_override_self = true,
     after_help = "Examples:
-  bayplan run --kubeconfig ~/.kube/config --policies policies/           beside the present scheduler
-  bayplan run --config scheduler.yaml --policy-namespaces platform       with policies from ConfigMaps"
+  bayplan run --kubeconfig ~/.kube/config --policies policies/       beside kube-scheduler
+  bayplan run --config scheduler.yaml --policy-namespaces platform   policies from ConfigMaps"
 )]
 pub(super) struct Args {
     /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).

@@ -59,7 +59,7 @@ async fn show_differences(api: &Api, driver: &Driver<Scheduler>) -> Option<Pictu
     let mut found: Option<Mismatches> = None;
     let picture = loop {
         let listed = list(api).await;
-        let picture = driver.ask(|scheduler| Picture::of(scheduler)).await?;
+        let picture = driver.inspect(|scheduler| Picture::of(scheduler)).await?;
         let (nodes, pods) = match listed {
             Ok(listed) => listed,
             Err(error) => {

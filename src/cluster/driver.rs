@@ -47,11 +47,11 @@ impl Clock {
     }
 }
 
-type Question<M> = Box<dyn FnOnce(&mut M) + Send>;
+type Look<M> = Box<dyn FnOnce(&mut M) + Send>;
 
 enum Message<M> {
     Input(Input),
-    Ask(Question<M>),
+    Inspect(Look<M>),
     Stop,
 }
 
@@ -101,12 +101,15 @@ impl<M: Machine> Driver<M> {
     }
 
     /// Runs a closure on the driver's thread, between two steps. `None` if the driver has ended.
-    pub async fn ask<T: Send + 'static>(&self, look: impl FnOnce(&mut M) -> T + Send + 'static) -> Option<T> {
+    pub async fn inspect<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut M) -> T + Send + 'static,
+    ) -> Option<T> {
         let (tell, told) = tokio::sync::oneshot::channel();
-        let question: Question<M> = Box::new(move |machine| {
+        let look: Look<M> = Box::new(move |machine| {
             let _ = tell.send(look(machine));
         });
-        self.messages.send(Message::Ask(question)).ok()?;
+        self.messages.send(Message::Inspect(look)).ok()?;
         told.await.ok()
     }
 
@@ -142,7 +145,7 @@ impl<M: Machine> Inbox<M> {
                         machine.step(input, now, &mut effects);
                         carry(&mut effects, &mut outlet, &machine, now);
                     }
-                    Message::Ask(question) => question(&mut machine),
+                    Message::Inspect(look) => look(&mut machine),
                     Message::Stop => return,
                 }
             }

@@ -32,7 +32,7 @@ impl Default for Settings {
 
 /// A finished call, for metrics.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct FinishedCall {
     /// `bind`, `patch`, `read` or `delete`.
     pub kind: &'static str,
     /// The pod.
@@ -48,7 +48,7 @@ pub trait Replies: Send + Sync + 'static {
     /// The reply to a call.
     fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>);
     /// A call finished, with a ticket or without.
-    fn made(&self, made: Made);
+    fn finished(&self, call: FinishedCall);
 }
 
 enum Command {
@@ -293,7 +293,7 @@ impl Maker {
             }
         }
         let throttled = matches!(&result, Err(CallError::Refused { code: 429, .. }));
-        self.replies.made(Made { kind, pod, result: name, took });
+        self.replies.finished(FinishedCall { kind, pod, result: name, took });
         if let Some(ticket) = job.ticket {
             self.replies.reply(ticket, result);
         }

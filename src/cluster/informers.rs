@@ -7,7 +7,7 @@
 use super::client::Api;
 use super::driver::Mailbox;
 use super::objects::{Slim, Whole};
-use super::watch::{self, Collection, Seen, Trouble, encode};
+use super::watch::{self, Collection, Trouble, Update, encode};
 use crate::model::Kind;
 use crate::model::objects::{namespace, node, pod};
 use crate::scheduler::Input;
@@ -255,9 +255,9 @@ pub fn collection(kind: &Kind) -> Collection {
 async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bool) {
     let Some((_, resource)) = RESOURCES.get(at) else { return };
     let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
-    watch::run::<T>(api, &collection(&T::KIND), |seen| {
-        let sent = match seen {
-            Seen::All(objects) => {
+    watch::run::<T>(api, &collection(&T::KIND), |update| {
+        let sent = match update {
+            Update::Listed(objects) => {
                 let count = objects.len();
                 // Each object is freed when it is parsed, so that memory never holds a large
                 // cluster in both forms.
@@ -267,13 +267,13 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
                 shared.listed(at, whole);
                 return sent;
             }
-            Seen::Applied(object) => match unreadable.parse(&object) {
+            Update::Changed(object) => match unreadable.parse(&object) {
                 Some(parsed) => shared.mailbox.input(Input::Upserted(parsed)),
                 None => true,
             },
-            Seen::Gone(object) => shared.mailbox.input(Input::Deleted(object.key())),
-            Seen::Alive => true,
-            Seen::Trouble(trouble) => {
+            Update::Deleted(object) => shared.mailbox.input(Input::Deleted(object.key())),
+            Update::None => true,
+            Update::Trouble(trouble) => {
                 tracing::error!(resource, "cannot watch: {trouble}");
                 shared.troubled(at, trouble);
                 return true;

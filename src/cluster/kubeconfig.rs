@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 /// A kubeconfig.
 #[derive(Debug)]
-pub struct Found {
+pub struct LoadedKubeconfig {
     config: Kubeconfig,
     /// The files, for messages.
     path: String,
 }
 
 /// Reads one file.
-pub fn read(path: &Path) -> Result<Found, ConnectError> {
+pub fn read(path: &Path) -> Result<LoadedKubeconfig, ConnectError> {
     merged(&[path.to_owned()])
 }
 
 /// The kubeconfig that kubectl uses without `--kubeconfig`. `None` if there is none.
-pub fn find() -> Result<Option<Found>, ConnectError> {
+pub fn find() -> Result<Option<LoadedKubeconfig>, ConnectError> {
     let (paths, of_variable) = places();
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
     match (there.is_empty(), of_variable) {
@@ -46,7 +46,7 @@ fn listed(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn merged(paths: &[PathBuf]) -> Result<Found, ConnectError> {
+fn merged(paths: &[PathBuf]) -> Result<LoadedKubeconfig, ConnectError> {
     let mut config = Kubeconfig::default();
     for path in paths {
         let refuse = |error: kube::config::KubeconfigError| ConnectError::Kubeconfig {
@@ -55,10 +55,10 @@ fn merged(paths: &[PathBuf]) -> Result<Found, ConnectError> {
         };
         config = Kubeconfig::read_from(path).and_then(|next| config.merge(next)).map_err(refuse)?;
     }
-    Ok(Found { config, path: listed(paths) })
+    Ok(LoadedKubeconfig { config, path: listed(paths) })
 }
 
-impl Found {
+impl LoadedKubeconfig {
     /// The connection of a context, or of the current context.
     pub async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
         self.check(context)?;
@@ -100,8 +100,8 @@ mod tests {
         clusters: [{name: d, cluster: {server: 'https://dev:6443'}}, {name: p, cluster: {server: 'https://prod:6443'}}]\n\
         contexts:\n- {name: dev, context: {cluster: d, namespace: shop}}\n- {name: prod, context: {cluster: p}}\n";
 
-    fn found(text: &str) -> Found {
-        Found { config: Kubeconfig::from_yaml(text).unwrap(), path: "a".into() }
+    fn found(text: &str) -> LoadedKubeconfig {
+        LoadedKubeconfig { config: Kubeconfig::from_yaml(text).unwrap(), path: "a".into() }
     }
 
     #[tokio::test]

@@ -34,6 +34,6 @@ pub mod debugger;
 pub mod policies;
 pub mod policy_list;
 pub mod list;
-pub mod outlet;
+pub mod effect_router;
 pub mod pages;
 pub mod run;

@@ -3,10 +3,10 @@
 
 use super::access::Access;
 use super::driver::Driver;
+use super::effect_router::InFlightBindings;
 use super::events::EventSink;
 use super::informers::Informers;
 use super::metrics::{Incoming, Metrics};
-use super::outlet::InFlightBindings;
 use super::policy_state::{ObjectState, PolicyState};
 use super::policy_store::Verdict;
 use super::resources;
@@ -102,7 +102,7 @@ impl Sources {
             Check {
                 name: "leaderElection",
                 of: &["healthz", "readyz"],
-                ask: Box::new(move || {
+                run: Box::new(move || {
                     let late = of_lease.elects && of_lease.status.leads() && !of_lease.term.may_write();
                     if late { Err("the lease was not renewed in time".into()) } else { Ok(()) }
                 }),
@@ -110,7 +110,7 @@ impl Sources {
             Check {
                 name: "shutdown",
                 of: &["readyz"],
-                ask: Box::new(move || match of_shutdown.stopping.load(Ordering::SeqCst) {
+                run: Box::new(move || match of_shutdown.stopping.load(Ordering::SeqCst) {
                     true => Err("process is shutting down".into()),
                     false => Ok(()),
                 }),
@@ -118,9 +118,9 @@ impl Sources {
             Check {
                 name: "sched-handler-sync",
                 of: &["readyz"],
-                ask: Box::new(move || handlers_synced(&informers)),
+                run: Box::new(move || handlers_synced(&informers)),
             },
-            Check { name: "policy-loaded", of: &["readyz"], ask: Box::new(move || policies.loaded()) },
+            Check { name: "policy-loaded", of: &["readyz"], run: Box::new(move || policies.loaded()) },
         ]
     }
 
@@ -141,7 +141,7 @@ impl Sources {
     /// yet, the page shows the sizes of the page before.
     async fn show_scheduler(&self) {
         type Look = ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>);
-        let look = self.driver.ask(|scheduler: &mut Scheduler| -> Look {
+        let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
             let snapshot = scheduler.snapshot();
@@ -188,7 +188,7 @@ impl Sources {
             return String::new();
         }
         // The page is made from a fork, while scheduling goes on.
-        let fork = self.driver.ask(|scheduler: &mut Scheduler| scheduler.fork()).await;
+        let fork = self.driver.inspect(|scheduler: &mut Scheduler| scheduler.fork()).await;
         let page = |snapshot| resources::page(&snapshot);
         tokio::task::block_in_place(|| fork.map(page)).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ use super::policy_state::{ObjectState, PolicyState};
 use super::policy_store::{ObjectName, Service, StandIn, Store, Verdict};
 use super::policy_writer::{PolicyWriter, Report};
 use super::term::Term;
-use super::watch::{self, Seen};
+use super::watch::{self, Update};
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ struct Known {
 }
 
 /// The task that loads policies.
-pub struct Source {
+pub struct PolicySource {
     api: Api,
     settings: Settings,
     store: Store<Policy>,
@@ -112,7 +112,7 @@ pub struct Source {
     refused: Option<String>,
 }
 
-impl Source {
+impl PolicySource {
     /// A source that has read nothing yet.
     pub fn new(api: Api, term: Term, settings: Settings, apply: Apply) -> Self {
         let (on_invalid, namespaces) = (settings.on_invalid.clone(), settings.namespaces.clone());
@@ -353,13 +353,13 @@ fn log_verdict(name: &str, verdict: &Verdict) {
 
 async fn watch_namespace(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
     let collection = with_label(Some(&namespace), LABEL);
-    watch::run::<ConfigMap>(&api, &collection, |seen| {
-        let event = match seen {
-            Seen::All(objects) => SourceEvent::Listed { namespace: at, objects },
-            Seen::Applied(object) => SourceEvent::Changed { namespace: at, object: Box::new(object) },
-            Seen::Gone(object) => SourceEvent::Deleted(name_of(&object)),
-            Seen::Alive => return !send.is_closed(),
-            Seen::Trouble(trouble) => SourceEvent::Trouble(format!("{trouble} (namespace {namespace})")),
+    watch::run::<ConfigMap>(&api, &collection, |update| {
+        let event = match update {
+            Update::Listed(objects) => SourceEvent::Listed { namespace: at, objects },
+            Update::Changed(object) => SourceEvent::Changed { namespace: at, object: Box::new(object) },
+            Update::Deleted(object) => SourceEvent::Deleted(name_of(&object)),
+            Update::None => return !send.is_closed(),
+            Update::Trouble(trouble) => SourceEvent::Trouble(format!("{trouble} (namespace {namespace})")),
         };
         send.send(event).is_ok()
     })

@@ -7,16 +7,16 @@ use super::access::{Access, CacheTtl};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::debugger;
 use super::driver::{Clock, Driver, Inbox, Machine};
+use super::effect_router::{Answers, EffectRouter, InFlightBindings};
 use super::effects::{self, Effects};
 use super::events::EventSink;
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::Limiter;
 use super::metrics::Metrics;
-use super::outlet::{Answers, EffectRouter, InFlightBindings};
 use super::pages::{self, LeaderStatus};
 use super::policies;
-use super::policy_source::{self, Source, SourceError};
+use super::policy_source::{self, PolicySource, SourceError};
 use super::serve::{self, ServeError, Server};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
@@ -276,7 +276,7 @@ impl Parts {
 
     /// The source of policies. A set of policies becomes profiles, and these go into service as
     /// soon as the watches bring what the policies read.
-    fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> Source {
+    fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> PolicySource {
         let profiles = Arc::new(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
         let (informers, mailbox) = (self.informers.clone(), self.driver.mailbox());
         let apply: policy_source::Apply = Box::new(move |service, revision| {
@@ -289,7 +289,7 @@ impl Parts {
                 Ok(())
             })
         });
-        Source::new(self.unlimited.clone(), self.term.clone(), settings, apply)
+        PolicySource::new(self.unlimited.clone(), self.term.clone(), settings, apply)
     }
 
     /// Starts the scheduling thread. The receiver fires when that thread ends, whatever the reason.
@@ -335,7 +335,7 @@ impl Parts {
         self.status.start_stopping();
         self.driver.mailbox().input(Input::Lead(false));
         // When the driver answers, its earlier calls are on their way.
-        let _ = self.driver.ask(|_| ()).await;
+        let _ = self.driver.inspect(|_| ()).await;
         if !self.effects.drain(LAST_CALLS).await {
             tracing::warn!(
                 "some calls got no answer before the end; the API server may still carry them out"

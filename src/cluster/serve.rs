@@ -83,7 +83,7 @@ pub struct Check {
     /// The paths that include it.
     pub of: &'static [&'static str],
     /// Passes, or returns the reason of the failure.
-    pub ask: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+    pub run: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
 /// Makes the text of a page for each request.
@@ -344,7 +344,7 @@ fn report(checks: &[Check], path: &str, verbose: bool) -> (bool, String) {
     let mut lines = String::from("[+]ping ok\n");
     let mut healthy = true;
     for check in checks.iter().filter(|check| check.of.contains(&path)) {
-        match (check.ask)() {
+        match (check.run)() {
             Ok(()) => {
                 let _ = writeln!(lines, "[+]{} ok", check.name);
             }
@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     fn check(name: &'static str, of: &'static [&'static str], answer: Result<(), String>) -> Check {
-        Check { name, of, ask: Box::new(move || answer.clone()) }
+        Check { name, of, run: Box::new(move || answer.clone()) }
     }
 
     #[test]

@@ -54,15 +54,15 @@ impl Watched for serde_json::Value {
 
 /// What a watch reports.
 #[derive(Clone, Debug)]
-pub enum Seen<T> {
+pub enum Update<T> {
     /// All objects of the collection. Changes follow.
-    All(Vec<T>),
+    Listed(Vec<T>),
     /// An object was added or changed.
-    Applied(T),
+    Changed(T),
     /// An object was deleted, or the selectors do not match it any more.
-    Gone(T),
+    Deleted(T),
     /// Nothing changed; the watch is up to date.
-    Alive,
+    None,
     /// The collection cannot be read. Reported once for each reason; the watch keeps trying.
     Trouble(Trouble),
 }
@@ -122,12 +122,12 @@ const SILENCE: Duration = Duration::from_secs(95);
 /// Generous, because a page may be large and the server busy.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Lists and watches a collection until `seen` returns `false`, which means that its receiver is
+/// Lists and watches a collection until `report` returns `false`, which means that its receiver is
 /// gone.
 pub async fn run<T: Watched>(
     api: &Api,
     collection: &Collection,
-    mut seen: impl FnMut(Seen<T>) -> bool + Send,
+    mut report: impl FnMut(Update<T>) -> bool + Send,
 ) {
     let backoff = backoff(Duration::from_millis(200), Duration::from_secs(10));
     let mut waits = backoff.build();
@@ -144,7 +144,7 @@ pub async fn run<T: Watched>(
                 };
                 if last_trouble.as_ref() != Some(&trouble) {
                     last_trouble = Some(trouble.clone());
-                    if !seen(Seen::Trouble(trouble)) {
+                    if !report(Update::Trouble(trouble)) {
                         return;
                     }
                 }
@@ -153,12 +153,12 @@ pub async fn run<T: Watched>(
             }
         };
         last_trouble = None;
-        if !seen(Seen::All(items)) {
+        if !report(Update::Listed(items)) {
             return;
         }
         // One watch follows the other until the server has forgotten our resource version.
         loop {
-            match follow(api, collection, &mut version, &mut seen).await {
+            match follow(api, collection, &mut version, &mut report).await {
                 Followed::Ended { events } => {
                     if events {
                         waits = backoff.build();
@@ -173,7 +173,7 @@ pub async fn run<T: Watched>(
                 Followed::Failed(error) => {
                     let trouble = trouble(collection, &error);
                     tracing::info!(resource = collection.resource, %error, "watch broken, opening it again");
-                    if !matches!(trouble, Trouble::Passing(_)) && !seen(Seen::Trouble(trouble)) {
+                    if !matches!(trouble, Trouble::Passing(_)) && !report(Update::Trouble(trouble)) {
                         return;
                     }
                     tokio::time::sleep(waits.next().unwrap_or_default()).await;
@@ -222,7 +222,7 @@ async fn follow<T: Watched>(
     api: &Api,
     collection: &Collection,
     version: &mut String,
-    seen: &mut (impl FnMut(Seen<T>) -> bool + Send),
+    report: &mut (impl FnMut(Update<T>) -> bool + Send),
 ) -> Followed {
     let seconds = jitter(WATCH, 0.2).as_secs();
     let mut path = format!(
@@ -251,15 +251,15 @@ async fn follow<T: Watched>(
         let on = match next {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
                 object.resource_version().clone_into(version);
-                seen(Seen::Applied(object))
+                report(Update::Changed(object))
             }
             Ok(WatchEvent::Deleted(object)) => {
                 object.resource_version().clone_into(version);
-                seen(Seen::Gone(object))
+                report(Update::Deleted(object))
             }
             Ok(WatchEvent::Bookmark(bookmark)) => {
                 *version = bookmark.metadata.resource_version;
-                seen(Seen::Alive)
+                report(Update::None)
             }
             Ok(WatchEvent::Error(status)) if status.code == 410 => return Followed::Expired,
             Ok(WatchEvent::Error(status)) => return Followed::Failed(outcome(&kube::Error::Api(status))),

@@ -131,6 +131,9 @@ fn client_certificates_identify_users_and_the_api_server_knows_their_rights() {
         client.runtime.block_on(client.api.send(Request::get("/configz")))
     };
     assert!(asked("reader").is_ok(), "{:?}", asked("reader"));
+    // The cached answer for the certificate must not serve a token with the text of its user.
+    let forged = r#"{"groups":["system:authenticated"],"username":"reader"}"#;
+    assert_eq!(status(plane, &ours, forged, "/configz"), 401, "a token cannot borrow the answer");
     let refused = asked("guest").unwrap_err();
     assert!(refused.code() == Some(403), "{refused}");
     let lost = asked("stranger").unwrap_err();

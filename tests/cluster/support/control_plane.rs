@@ -290,7 +290,7 @@ impl ControlPlane {
 
     /// With any token, or none, for another server with any certificate.
     pub fn kubeconfig_at(&self, url: &str, token: &str) -> PathBuf {
-        let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token}}}") };
+        let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token:?}}}") };
         self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
     }
 

@@ -2,7 +2,7 @@
 //! the log. Runs on the driver's thread and never waits.
 
 use super::driver::{Mailbox, Outlet};
-use super::effects::{Effects, Made, Replies};
+use super::effects::{Effects, FinishedCall, Replies};
 use super::events::EventSink;
 use super::metrics::Metrics;
 use crate::framework::{Answer, ApiCall, CallError, Ticket};
@@ -166,12 +166,12 @@ impl Replies for Answers {
         self.mailbox.input(Input::Reply(ticket, result));
     }
 
-    fn made(&self, made: Made) {
-        self.metrics.calls.with([made.kind, made.result]).inc();
-        if made.kind != "bind" {
+    fn finished(&self, call: FinishedCall) {
+        self.metrics.calls.with([call.kind, call.result]).inc();
+        if call.kind != "bind" {
             return;
         }
-        self.metrics.bind_results.with([made.result]).inc();
-        self.binding.all().remove(&made.pod.uid);
+        self.metrics.bind_results.with([call.result]).inc();
+        self.binding.all().remove(&call.pod.uid);
     }
 }
