@@ -38,5 +38,5 @@ if [ -x "$folder/kube-scheduler" ]; then
 fi
 cargo test --test cluster -- --skip kube_scheduler "$@"
 echo
-echo "NOT RUN: $(count kube_scheduler "$@") cluster tests, because \`$folder\` has no kube-scheduler."
+echo "NOT RUN: $(count kube_scheduler) cluster tests, because \`$folder\` has no kube-scheduler."
 if in_ci; then exit 1; fi
