@@ -6,7 +6,7 @@ use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::framework::Framework;
 use bayplan::lang::codegen::scores::Raw;
-use bayplan::lang::codegen::{Env, Pass, compute};
+use bayplan::lang::codegen::{ColumnScan, Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::policy_set::CompiledPolicy;
@@ -193,12 +193,12 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
     let registers = compute(&policy.policy, &of.registers, context);
     let alive = snapshot.columns().alive().clone();
     let mut evaluations = 0;
-    let mut pass = Pass::new(&policy.policy, &of.leaves, context, &registers);
+    let mut scan = ColumnScan::new(&policy.policy, &of.inputs, context, &registers);
     for (filter, typed) in of.filters.iter().zip(&policy.policy.filters) {
         for (check, typed) in filter.checks.iter().zip(&typed.checks) {
             let mut ranged = Vec::new();
             for (word, mask) in alive.words().iter().copied().enumerate() {
-                ranged.push(check.refused(&mut pass, word, mask));
+                ranged.push(check.refused(&mut scan, word, mask));
             }
             for id in alive.iter() {
                 let context = context.on(snapshot.node(id).unwrap());
@@ -221,7 +221,7 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         }
     }
     for (score, typed) in of.scores.iter().zip(&policy.policy.scores) {
-        let column = score.raw_range(&mut pass, &alive);
+        let column = score.raw_range(&mut scan, &alive);
         for id in alive.iter() {
             let context = context.on(snapshot.node(id).unwrap());
             let defined = raw(policy, typed, context, score.whole);
@@ -248,7 +248,7 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         let scores = column.normalized(score.normalize, score.reversed);
         assert!(scores.iter().all(|score| (0..=100).contains(score)), "{scores:?}");
     }
-    let tables = &pass.env.tables;
+    let tables = &scan.env.tables;
     Agreed { evaluations, looked_up: tables.visited, remembered: tables.remembered() }
 }
 

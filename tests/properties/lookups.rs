@@ -2,7 +2,7 @@
 
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
 use bayplan::lang::analysis::stage::{Stage, stage};
-use bayplan::lang::codegen::{Pass, compute};
+use bayplan::lang::codegen::{ColumnScan, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::model::{Node, PodInfo};
 use bayplan::testing::{node, pod};
@@ -30,17 +30,17 @@ fn looked_at(text: &str, racks: usize) -> u64 {
     let context = EvalContext::new(&subject, &snapshot, NOW);
     let of = &policy.statements;
     let registers = compute(&policy.policy, &of.registers, context);
-    let mut pass = Pass::new(&policy.policy, &of.leaves, context, &registers);
+    let mut scan = ColumnScan::new(&policy.policy, &of.inputs, context, &registers);
     let alive = snapshot.columns().alive().clone();
     for check in of.filters.iter().flat_map(|filter| &filter.checks) {
         for (word, mask) in alive.words().iter().copied().enumerate() {
-            check.refused(&mut pass, word, mask);
+            check.refused(&mut scan, word, mask);
         }
     }
     for score in &of.scores {
-        score.raw_range(&mut pass, &alive);
+        score.raw_range(&mut scan, &alive);
     }
-    pass.env.tables.visited
+    scan.env.tables.visited
 }
 
 /// Rules that ask for the nodes or pods that are like the node: each looks at a collection once to keep it by value, and

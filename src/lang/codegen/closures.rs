@@ -312,7 +312,7 @@ impl Name {
 }
 
 pub(super) fn bind<'a>(env: &mut Env<'a, '_>, slot: SlotId, value: Value<'a>) {
-    if let Some(place) = env.slots.get_mut(slot.0 as usize) {
+    if let Some(place) = env.slots.get_mut(slot.index()) {
         *place = value;
     }
 }

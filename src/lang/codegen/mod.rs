@@ -15,7 +15,7 @@ pub mod scores;
 mod values;
 
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
-pub use columns::{Leaves, Pass, RangeBool, RangeNumber};
+pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
     CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,

@@ -3,7 +3,7 @@
 //! One struct per statement, in the order of the typed tree. The order in which they are asked, and what their answers
 //! mean to the framework, is in `plugins::policy`.
 
-use super::columns::{Leaves, Pass, RangeBool, RangeFloat, RangeNumber};
+use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::{Env, Lowering, Register};
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
@@ -43,8 +43,8 @@ impl CompiledCheck {
     }
 
     /// The rows of `word` in `mask` that it refuses.
-    pub fn refused(&self, pass: &mut Pass<'_, '_>, word: usize, mask: u64) -> u64 {
-        self.range.test(pass, word, mask)
+    pub fn refused(&self, scan: &mut ColumnScan<'_, '_>, word: usize, mask: u64) -> u64 {
+        self.range.test(scan, word, mask)
     }
 
     /// Why.
@@ -151,7 +151,7 @@ impl CompiledScore {
     }
 
     /// The raw values of all `nodes`, over columns.
-    pub fn raw_range(&self, pass: &mut Pass<'_, '_>, nodes: &NodeSet) -> Column {
+    pub fn raw_range(&self, scan: &mut ColumnScan<'_, '_>, nodes: &NodeSet) -> Column {
         let rows = nodes.words().len() * 64;
         let mut column = Column::new(self.whole, rows);
         for (word, mask) in nodes.words().iter().copied().enumerate() {
@@ -161,7 +161,7 @@ impl CompiledScore {
                     break;
                 }
                 let chosen = match &give.range_when {
-                    Some(when) => when.test(pass, word, open),
+                    Some(when) => when.test(scan, word, open),
                     None => open,
                 };
                 open &= !chosen;
@@ -172,12 +172,12 @@ impl CompiledScore {
                     None => {}
                     Some(RangeGive::Whole(number)) => {
                         let mut out = [0; 64];
-                        number.fill(pass, word, chosen, &mut out);
+                        number.fill(scan, word, chosen, &mut out);
                         column.put_wholes(word, chosen, &out);
                     }
                     Some(RangeGive::Float(number)) => {
                         let mut out = [0.0; 64];
-                        number.fill(pass, word, chosen, &mut out);
+                        number.fill(scan, word, chosen, &mut out);
                         column.put_floats(word, chosen, &out);
                     }
                 }
@@ -208,13 +208,13 @@ pub struct Statements {
     /// What filters and scores read of the pod, computed once per pod.
     pub registers: Vec<Register>,
     /// What filters and scores read of the nodes by column.
-    pub leaves: Leaves,
+    pub inputs: ColumnInputs,
 }
 
 /// Lowers all statements of a policy.
 pub fn lower(policy: &Policy) -> Statements {
     let mut lowering = Lowering::new(policy);
-    let mut leaves = Leaves::default();
+    let mut inputs = ColumnInputs::default();
     let applies = policy.applies.iter().map(|condition| lowering.bool(condition)).collect();
     let guards = policy
         .lets
@@ -259,15 +259,15 @@ pub fn lower(policy: &Policy) -> Statements {
             .iter()
             .map(|filter| CompiledFilter {
                 name: Symbol::new(&filter.name),
-                checks: filter.checks.iter().map(|check| of_a_node(lowering, check, &mut leaves)).collect(),
+                checks: filter.checks.iter().map(|check| of_a_node(lowering, check, &mut inputs)).collect(),
             })
             .collect()
     });
     let scores = lowering.hoist(true, |lowering| {
-        policy.scores.iter().map(|score| scoring(lowering, score, &mut leaves)).collect()
+        policy.scores.iter().map(|score| scoring(lowering, score, &mut inputs)).collect()
     });
     let registers = lowering.finish();
-    Statements { applies, guards, gates, queue, prefilters, filters, scores, permits, registers, leaves }
+    Statements { applies, guards, gates, queue, prefilters, filters, scores, permits, registers, inputs }
 }
 
 /// A check that is asked once per pod.
@@ -278,11 +278,11 @@ fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
 }
 
 /// A check that is asked of nodes.
-fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, leaves: &mut Leaves) -> CompiledCheck {
+fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInputs) -> CompiledCheck {
     let range = match &check.condition {
         None => RangeBool::Constant(true),
         Some(condition) => {
-            let range = lowering.range_bool(condition, leaves);
+            let range = lowering.range_bool(condition, inputs);
             if check.refuses_when { range } else { RangeBool::Not(Box::new(range)) }
         }
     };
@@ -296,15 +296,15 @@ fn refusal(lowering: &mut Lowering<'_>, check: &Check) -> BoolFn {
 }
 
 fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> CompiledWait {
-    let members = wait.group.and_then(|group| {
-        let of = policy.groups.get(group.0 as usize)?;
+    let members = wait.group.map(|group| {
+        let of = &policy[group];
         let expr = Expr {
             kind: crate::lang::typed::ExprKind::Group(group),
             ty: crate::lang::types::Type::Object(crate::lang::language::fields::ObjectType::Pod).list(),
             range: crate::lang::types::range::Range::None,
             span: of.span,
         };
-        Some(lowering.value(&expr))
+        lowering.value(&expr)
     });
     CompiledWait {
         wait: wait.clone(),
@@ -315,7 +315,7 @@ fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> Compile
     }
 }
 
-fn scoring(lowering: &mut Lowering<'_>, score: &Score, leaves: &mut Leaves) -> CompiledScore {
+fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs) -> CompiledScore {
     let whole = score.gives.iter().filter_map(|give| give.value.as_ref()).all(|value| value.ty.is_whole());
     let gives = score
         .gives
@@ -324,15 +324,15 @@ fn scoring(lowering: &mut Lowering<'_>, score: &Score, leaves: &mut Leaves) -> C
             value: give.value.as_ref().map(|value| lowering.value(value)),
             range: give.value.as_ref().map(|value| {
                 if whole {
-                    RangeGive::Whole(lowering.range_number(value, leaves))
+                    RangeGive::Whole(lowering.range_number(value, inputs))
                 } else if value.ty.is_whole() {
-                    RangeGive::Float(RangeFloat::Widen(lowering.range_number(value, leaves)))
+                    RangeGive::Float(RangeFloat::Widen(lowering.range_number(value, inputs)))
                 } else {
-                    RangeGive::Float(lowering.range_float(value, leaves))
+                    RangeGive::Float(lowering.range_float(value, inputs))
                 }
             }),
             when: give.when.as_ref().map(|when| lowering.bool(when)),
-            range_when: give.when.as_ref().map(|when| lowering.range_bool(when, leaves)),
+            range_when: give.when.as_ref().map(|when| lowering.range_bool(when, inputs)),
         })
         .collect();
     CompiledScore {

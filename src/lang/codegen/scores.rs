@@ -6,6 +6,7 @@
 use crate::lang::syntax::ast::Normalize;
 use crate::lang::types::arithmetic;
 use crate::model::{NodeId, NodeSet, bits};
+use std::ops::{Div, Mul, Sub};
 
 /// A raw value.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -127,28 +128,28 @@ fn write<T: Copy>(values: &mut [T], node: NodeId, value: T) {
     }
 }
 
+/// A score of whole numbers. 128 bits are exact and slow; most amounts do not need them.
 fn whole(value: i64, least: i64, most: i64, normalize: Normalize) -> i64 {
-    // 128 bits are exact and slow; most amounts do not need them.
     const SMALL: i64 = i64::MAX / 400;
     if least >= -SMALL && most <= SMALL {
-        let score = match normalize {
-            Normalize::None => value,
-            Normalize::Max if most <= 0 => 0,
-            Normalize::Max => 100 * value / most,
-            Normalize::MinMax if most == least => 0,
-            Normalize::MinMax => 100 * (value - least) / (most - least),
-        };
-        return score.clamp(0, 100);
+        return scaled(value, least, most, normalize).clamp(0, 100);
     }
-    let (value, least, most) = (i128::from(value), i128::from(least), i128::from(most));
-    let score = match normalize {
+    scaled(i128::from(value), i128::from(least), i128::from(most), normalize).clamp(0, 100) as i64
+}
+
+/// A score before it is clamped, in numbers that hold 200 times every amount.
+fn scaled<N>(value: N, least: N, most: N, normalize: Normalize) -> N
+where
+    N: Copy + Ord + From<i8> + Sub<Output = N> + Mul<Output = N> + Div<Output = N>,
+{
+    let (zero, hundred) = (N::from(0), N::from(100));
+    match normalize {
         Normalize::None => value,
-        Normalize::Max if most <= 0 => 0,
-        Normalize::Max => 100 * value / most,
-        Normalize::MinMax if most == least => 0,
-        Normalize::MinMax => 100 * (value - least) / (most - least),
-    };
-    score.clamp(0, 100) as i64
+        Normalize::Max if most <= zero => zero,
+        Normalize::Max => hundred * value / most,
+        Normalize::MinMax if most == least => zero,
+        Normalize::MinMax => hundred * (value - least) / (most - least),
+    }
 }
 
 fn float(value: f64, least: f64, most: f64, normalize: Normalize) -> f64 {

@@ -6,11 +6,10 @@ use super::{Env, Lowering, groups, operators};
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
-use crate::lang::typed::{Expr, ExprKind, GroupId, Root};
+use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Value;
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Evaluates arguments in order.
 fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> SmallVec<[Value<'a>; 4]> {
@@ -33,13 +32,12 @@ impl Lowering<'_> {
                 as_value(move |_| constant.clone())
             }
             ExprKind::Param(param) => {
-                let param = self.policy.params.get(param.0 as usize);
-                let value = param.map_or(Value::Absent, |param| param.value.clone());
+                let value = self.policy[*param].value.clone();
                 as_value(move |_| value.clone())
             }
-            ExprKind::Let(id) => self.let_value(id.0 as usize),
+            ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Slot(slot) => {
-                let at = slot.0 as usize;
+                let at = slot.index();
                 as_value(move |env| env.slots.get(at).cloned().unwrap_or(Value::Absent))
             }
             ExprKind::Root(root) => root_value(*root),
@@ -73,12 +71,13 @@ impl Lowering<'_> {
     }
 
     /// A let: its expression, whose value is remembered for the node unless it is cheap.
-    fn let_value(&mut self, at: usize) -> ValueFn {
-        let Some(of) = self.policy.lets.get(at) else { return as_value(|_| Value::Absent) };
+    fn let_value(&mut self, id: LetId) -> ValueFn {
+        let of = &self.policy[id];
         let inner = self.value(&of.value);
         if is_path(&of.value) {
             return inner;
         }
+        let at = id.index();
         as_value(move |env| {
             if let Some(Some(value)) = env.lets.get(at) {
                 return value.clone();
@@ -93,9 +92,7 @@ impl Lowering<'_> {
 
     /// The members of a group: candidates of its index, or all pods, that meet its conditions.
     fn group(&mut self, id: GroupId) -> ValueFn {
-        let Some(group) = self.policy.groups.get(id.0 as usize) else {
-            return as_value(|_| Value::List(Arc::from([])));
-        };
+        let group = &self.policy[id];
         let lookup = groups::Lookup::new(self.policy, id);
         let keys: Vec<(ValueFn, ValueFn)> =
             group.keys.iter().map(|key| (self.value(&key.member), self.value(&key.pod))).collect();
@@ -258,7 +255,7 @@ impl Lowering<'_> {
             }
             ExprKind::Record(values) => {
                 let values: Vec<ValueFn> = values.iter().map(|value| self.value(value)).collect();
-                as_value(move |env| Value::Record(each(env, &values).to_vec().into()))
+                as_value(move |env| Value::Record(each(env, &values).into_iter().collect()))
             }
             _ => as_value(|_| Value::Absent),
         }
@@ -273,9 +270,7 @@ impl Lowering<'_> {
                 as_value(move |env| body(&each(env, &args), &prepared))
             }
             ExprKind::CallDef(def, args) => {
-                let Some(def) = self.policy.defs.get(def.0 as usize) else {
-                    return as_value(|_| Value::Absent);
-                };
+                let def = &self.policy[*def];
                 let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
                 let (slots, body) = (def.parameters.clone(), self.value(&def.body));
                 as_value(move |env| {

@@ -2,7 +2,7 @@
 //! statements; whether one event helps one pod is in `hints.rs`.
 
 use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
-use crate::lang::language::fields::{Eviction, Moves};
+use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
 use crate::lang::typed::{GroupId, Point, Rule, Statement};
@@ -40,8 +40,8 @@ pub(super) struct Side {
 impl Side {
     fn of(reads: &reads::Reads, named: bool) -> Self {
         let moved_by_pods = |path: &ReadPath| {
-            let moves = path.field.map_or(Moves::Never, |field| field.def().moves);
-            matches!(moves, Moves::PodsRequests | Moves::PodsOther | Moves::Placement)
+            let changed_by = path.field.map_or(ChangedBy::Never, |field| field.def().changed_by);
+            matches!(changed_by, ChangedBy::PodsRequests | ChangedBy::PodsOther | ChangedBy::Placement)
         };
         let of = |wanted: &[ReadOf]| reads.paths.keys().any(|path| wanted.contains(&path.of));
         let mut more = None;
@@ -77,7 +77,7 @@ fn is_node_of_pod(path: &ReadPath) -> bool {
 impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let mut reads = framework_reads(&compiled.reads);
-        reads.label_keys.extend(compiled.statements.leaves.label_keys().iter().cloned());
+        reads.label_keys.extend(compiled.statements.inputs.label_keys().iter().cloned());
         let (registrations, early, late) = registered(&compiled.deciding, compiled.policy.rules());
         Self { reads, registrations, early, late }
     }
@@ -151,7 +151,7 @@ fn register(all: &mut Vec<EventRegistration>, resource: EventResource, actions: 
 
 fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Polarity) {
     let def = path.field.map(|field| field.def());
-    let moves = def.map_or(Moves::Never, |def| def.moves);
+    let changed_by = def.map_or(ChangedBy::Never, |def| def.changed_by);
     match path.of {
         ReadOf::Pod => {}
         ReadOf::Namespace => register(all, EventResource::Namespace, ActionType::ALL),
@@ -167,22 +167,28 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
             if def.is_some_and(|def| def.name == "free") {
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
-            match moves {
-                Moves::Never | Moves::Queue => {}
-                Moves::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
-                Moves::Annotations => register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION),
-                Moves::Taints => register(all, EventResource::Node, ActionType::UPDATE_NODE_TAINT),
-                Moves::Unschedulable => {
+            match changed_by {
+                ChangedBy::Never | ChangedBy::Queue => {}
+                ChangedBy::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
+                ChangedBy::Annotations => {
+                    register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION)
+                }
+                ChangedBy::Taints => register(all, EventResource::Node, ActionType::UPDATE_NODE_TAINT),
+                ChangedBy::Unschedulable => {
                     let actions = ActionType::UPDATE_NODE_TAINT.with(ActionType::UPDATE_OTHER);
                     register(all, EventResource::Node, actions);
                 }
-                Moves::Allocatable => {
+                ChangedBy::Allocatable => {
                     let actions = ActionType::UPDATE_NODE_ALLOCATABLE.with(ActionType::UPDATE_OTHER);
                     register(all, EventResource::Node, actions);
                 }
-                Moves::Conditions => register(all, EventResource::Node, ActionType::UPDATE_NODE_CONDITION),
-                Moves::Images | Moves::Object => register(all, EventResource::Node, ActionType::UPDATE),
-                Moves::PodsRequests => {
+                ChangedBy::Conditions => {
+                    register(all, EventResource::Node, ActionType::UPDATE_NODE_CONDITION)
+                }
+                ChangedBy::Images | ChangedBy::Object => {
+                    register(all, EventResource::Node, ActionType::UPDATE)
+                }
+                ChangedBy::PodsRequests => {
                     let less_helps = match def.map_or(Eviction::Changes, |def| def.eviction) {
                         Eviction::Raises => polarity == Polarity::Up,
                         Eviction::Lowers => polarity == Polarity::Down,
@@ -195,7 +201,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                     };
                     register(all, EventResource::AssignedPod, actions);
                 }
-                Moves::PodsOther | Moves::Placement => {
+                ChangedBy::PodsOther | ChangedBy::Placement => {
                     register(all, EventResource::AssignedPod, ActionType::ALL);
                 }
             }
@@ -223,7 +229,7 @@ fn framework_reads(of: &reads::Reads) -> Reads {
     }
     for path in of.paths.keys() {
         let def = path.field.map(|field| field.def());
-        let moves = def.map_or(Moves::Never, |def| def.moves);
+        let changed_by = def.map_or(ChangedBy::Never, |def| def.changed_by);
         match path.of {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
@@ -250,9 +256,9 @@ fn framework_reads(of: &reads::Reads) -> Reads {
                 if def.is_some_and(|def| def.name == "free") {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
-                reads.kinds |= match moves {
-                    Moves::Never | Moves::Queue => Kinds::NONE,
-                    Moves::Labels => {
+                reads.kinds |= match changed_by {
+                    ChangedBy::Never | ChangedBy::Queue => Kinds::NONE,
+                    ChangedBy::Labels => {
                         match &path.key {
                             Some(key) => {
                                 reads.label_keys.insert(Symbol::new(key));
@@ -261,15 +267,15 @@ fn framework_reads(of: &reads::Reads) -> Reads {
                         }
                         Kinds::LABELS
                     }
-                    Moves::Annotations => Kinds::ANNOTATIONS,
-                    Moves::Taints => Kinds::TAINTS,
-                    Moves::Unschedulable => Kinds::UNSCHEDULABLE,
-                    Moves::Allocatable => Kinds::ALLOCATABLE,
-                    Moves::Images => Kinds::IMAGES,
-                    Moves::Conditions => Kinds::CONDITIONS,
-                    Moves::PodsRequests => Kinds::PODS_REQUESTS.with(Kinds::PODS_OTHER),
-                    Moves::PodsOther | Moves::Placement => Kinds::PODS_OTHER,
-                    Moves::Object => Kinds::OTHER,
+                    ChangedBy::Annotations => Kinds::ANNOTATIONS,
+                    ChangedBy::Taints => Kinds::TAINTS,
+                    ChangedBy::Unschedulable => Kinds::UNSCHEDULABLE,
+                    ChangedBy::Allocatable => Kinds::ALLOCATABLE,
+                    ChangedBy::Images => Kinds::IMAGES,
+                    ChangedBy::Conditions => Kinds::CONDITIONS,
+                    ChangedBy::PodsRequests => Kinds::PODS_REQUESTS.with(Kinds::PODS_OTHER),
+                    ChangedBy::PodsOther | ChangedBy::Placement => Kinds::PODS_OTHER,
+                    ChangedBy::Object => Kinds::OTHER,
                 };
             }
         }

@@ -1,11 +1,11 @@
-//! `filter`: all statements must let the node pass; the first that refuses, in the order of the text, is the node's
+//! `filter`: all statements must let the node scan; the first that refuses, in the order of the text, is the node's
 //! status. The range form walks columns; explanations ask the reference evaluator for all refusals with their values.
 
 use super::attempt::Attempt;
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::analysis::stage::depends;
-use crate::lang::codegen::{CompiledCheck, Env, Pass};
+use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::Tracer;
 use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
@@ -47,8 +47,8 @@ impl Filter for PolicyPlugin {
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let Some(attempt) = self.filtering(h) else { return };
         let context = self.context(h, Some(attempt));
-        let leaves = &self.compiled.statements.leaves;
-        let mut pass = Pass::new(&self.compiled.policy, leaves, context, &attempt.registers);
+        let inputs = &self.compiled.statements.inputs;
+        let mut scan = ColumnScan::new(&self.compiled.policy, inputs, context, &attempt.registers);
         // The numbers of constant reasons, in the order of the checks; found when they are first needed.
         let mut numbers: smallvec::SmallVec<[Option<u32>; 8]> = self.checks().map(|_| None).collect();
         for (word, mask) in nodes.words().iter().copied().enumerate() {
@@ -57,7 +57,7 @@ impl Filter for PolicyPlugin {
                 if open == 0 {
                     break;
                 }
-                let refused = check.refused(&mut pass, word, open);
+                let refused = check.refused(&mut scan, word, open);
                 open &= !refused;
                 if refused == 0 {
                     continue;

@@ -68,7 +68,9 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         | ExprKind::Slot(_)
         | ExprKind::CallDef(..) => Reads { pod: false, other: true },
         // Where a pod is placed is no part of the pod.
-        ExprKind::Field(_, field) if field.def().moves == crate::lang::language::fields::Moves::Placement => {
+        ExprKind::Field(_, field)
+            if field.def().changed_by == crate::lang::language::fields::ChangedBy::Placement =>
+        {
             Reads { pod: false, other: true }
         }
         ExprKind::Macro(_) => Reads { pod: false, other: true },
@@ -91,7 +93,7 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
         // The pod as a whole, or the node it is on.
         ExprKind::Root(Root::Pod | Root::Namespace | Root::Node) => false,
         ExprKind::Field(object, field)
-            if field.def().moves == crate::lang::language::fields::Moves::Placement =>
+            if field.def().changed_by == crate::lang::language::fields::ChangedBy::Placement =>
         {
             // Of a member it is the group's; of the pod itself it is its own.
             !reads(policy, object).pod && collect(policy, object, parts)

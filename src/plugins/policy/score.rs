@@ -5,7 +5,7 @@
 use super::PolicyPlugin;
 use super::attempt::Attempt;
 use crate::framework::{Feasible, Handle, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status};
-use crate::lang::codegen::Pass;
+use crate::lang::codegen::ColumnScan;
 use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ struct Statement {
 
 impl PolicyPlugin {
     fn scores(&self, h: &Handle<'_>, attempt: &Attempt, nodes: &NodeSet) -> Scores {
-        let leaves = &self.compiled.statements.leaves;
+        let inputs = &self.compiled.statements.inputs;
         // Scores never see a simulation.
         let context = self.context(h, None);
-        let mut pass = Pass::new(&self.compiled.policy, leaves, context, &attempt.registers);
+        let mut scan = ColumnScan::new(&self.compiled.policy, inputs, context, &attempt.registers);
         let mut totals = vec![0i64; nodes.words().len() * 64];
         let statements = self.compiled.statements.scores.iter().map(|score| {
-            let raw = score.raw_range(&mut pass, nodes);
+            let raw = score.raw_range(&mut scan, nodes);
             let scores = raw.normalized(score.normalize, score.reversed);
             for (total, score_of_node) in totals.iter_mut().zip(&scores) {
                 *total = total.saturating_add(score.weight.saturating_mul(*score_of_node));

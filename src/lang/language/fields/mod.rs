@@ -38,8 +38,8 @@ pub struct FieldDef {
     pub size: u32,
     /// Most bytes of a text inside a collection; 0 where it has none. All annotations of an object together have no more.
     pub text: u32,
-    /// Which change of the cluster moves it.
-    pub moves: Moves,
+    /// Which change of the cluster changes it.
+    pub changed_by: ChangedBy,
     /// What evicting a pod from the node does to it.
     pub eviction: Eviction,
     /// What it means, in a sentence.
@@ -71,9 +71,9 @@ pub fn unit_of(ty: &Ty) -> Option<&'static str> {
     }
 }
 
-/// Which change of the cluster moves a field. For fields of a node these are the kinds of node change.
+/// Which change of the cluster changes a field. For fields of a node these are the kinds of node change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Moves {
+pub enum ChangedBy {
     /// Nothing, as long as the object lives.
     Never,
     /// Labels; one key where the path names one.

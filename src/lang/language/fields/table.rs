@@ -1,18 +1,18 @@
 //! The rows of the field table, object by object.
 
-use super::{Eviction, FieldDef, Moves, ObjectType};
+use super::{ChangedBy, Eviction, FieldDef, ObjectType};
 use crate::lang::types::Ty;
 
 const MAX: i64 = i64::MAX;
 const LABELS: Ty = Ty::Map(&Ty::String, &Ty::String);
 
 macro_rules! fields {
-    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:literal $(of $text:literal)?, $moves:ident, $eviction:ident,
+    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:literal $(of $text:literal)?, $changed_by:ident, $eviction:ident,
         $doc:literal $(in $unit:literal)? from $source:literal;)*) => {
         /// Every field with a short name.
         pub static FIELDS: &[FieldDef] = &[$(FieldDef {
             owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: $size, text: 0 $(+ $text)?,
-            moves: Moves::$moves, eviction: Eviction::$eviction, doc: $doc,
+            changed_by: ChangedBy::$changed_by, eviction: Eviction::$eviction, doc: $doc,
             unit: concat!($($unit)?), source: $source,
         }),*];
     };

@@ -1,11 +1,12 @@
 //! Conversions: texts to numbers, amounts and times, and back. An absent value stays absent.
 
+use super::notation::{go_float, parse_cpu, parse_duration, parse_whole, rfc3339, seconds, set_amount};
 use super::{Absence, Examples, FunctionDef, Influence};
+use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
-use crate::lang::types::value::{Str, Value};
-use crate::lang::types::{Ty, Type};
-use crate::model::{Duration, Quantity, Resource, Symbol, Time};
+use crate::lang::types::value::Value;
+use crate::model::{Resource, Symbol, Time};
 
 const BASE: FunctionDef = FunctionDef::BASE;
 const TEXT: Ty = Ty::Optional(&Ty::String);
@@ -519,80 +520,4 @@ fn type_of<'a>(value: &Value<'a>) -> Value<'a> {
         _ => return Value::Absent,
     };
     Value::TypeName(Symbol::new(name))
-}
-
-/// A time or duration as CEL writes it.
-pub(super) fn written(value: &Value<'_>, ty: &Type) -> String {
-    match (value, ty) {
-        (Value::Time(at), _) => rfc3339(*at),
-        (Value::Int(us), Type::Duration) => seconds(*us),
-        _ => value.to_string(),
-    }
-}
-
-/// An instant in RFC 3339, with as many digits behind the second as it has.
-fn rfc3339(at: Time) -> String {
-    jiff::Timestamp::from_microsecond(at.0).map_or_else(|_| at.to_rfc3339(), |at| at.to_string())
-}
-
-/// Microseconds as seconds with `s`.
-fn seconds(us: i64) -> String {
-    let sign = if us < 0 { "-" } else { "" };
-    let (whole, part) = (us.unsigned_abs() / 1_000_000, us.unsigned_abs() % 1_000_000);
-    if part == 0 {
-        format!("{sign}{whole}s")
-    } else {
-        format!("{sign}{whole}.{}s", format!("{part:06}").trim_end_matches('0'))
-    }
-}
-
-/// A float as Go's `%g` writes it: the shortest digits, an exponent below -4 and from 6 up.
-pub(super) fn go_float(x: f64) -> String {
-    if x == 0.0 {
-        return if x.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
-    }
-    let scientific = format!("{x:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..6).contains(&exponent) {
-        format!("{x}")
-    } else {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{digits}e{sign}{:02}", exponent.abs())
-    }
-}
-
-/// A duration as Go's `time.ParseDuration` reads it, in microseconds; absent when it is finer.
-pub fn parse_duration(text: &str) -> Option<i64> {
-    Duration::parse(text).ok().map(|duration| duration.0)
-}
-
-/// A Kubernetes quantity in thousandths, rounded up.
-pub fn parse_cpu(text: &str) -> Option<i64> {
-    Quantity::parse(text).ok()?.checked_milli_value()
-}
-
-/// A Kubernetes quantity in whole units, rounded up.
-pub fn parse_whole(text: &str) -> Option<i64> {
-    Quantity::parse(text).ok()?.checked_value()
-}
-
-/// Sets the amount of a resource from a Kubernetes quantity.
-pub fn set_amount(resource: &mut Resource, name: &str, text: &str) -> Option<()> {
-    match name {
-        "cpu" => resource.milli_cpu = parse_cpu(text)?,
-        "memory" => resource.memory = parse_whole(text)?,
-        "ephemeral-storage" => resource.ephemeral_storage = parse_whole(text)?,
-        "pods" => resource.pods = parse_whole(text)?,
-        other => resource.set_scalar(Symbol::new(other), parse_whole(text)?),
-    }
-    Some(())
-}
-
-/// The text of a value that is one.
-pub(super) fn text<'v>(value: &'v Value<'_>) -> Option<&'v str> {
-    match value {
-        Value::String(Str::Symbol(symbol)) => Some(symbol.as_str()),
-        other => other.as_str(),
-    }
 }

@@ -1,7 +1,7 @@
 //! `format`: a text with the values of a list in it, as Kubernetes' CEL writes them. The text is a constant, so the
 //! checker knows which value stands at which clause and of which type it is.
 
-use super::conversions::go_float;
+use super::notation::{go_float, written};
 use super::{FunctionDef, Prepared};
 use crate::lang::types::show::plain_text;
 use crate::lang::types::value::Value;
@@ -263,7 +263,7 @@ fn shown(value: &Value<'_>, ty: &Type, inside: bool) -> String {
         Value::Float(x) if inside => format!("{x:.6}"),
         Value::Float(x) => go_float(*x),
         Value::Time(_) | Value::Int(_) if matches!(ty, Type::Time | Type::Duration) => {
-            let text = super::conversions::written(value, ty);
+            let text = written(value, ty);
             match (inside, ty) {
                 (false, _) => text,
                 (true, Type::Time) => format!("timestamp(\"{text}\")"),

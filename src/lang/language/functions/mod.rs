@@ -9,7 +9,9 @@ mod collections;
 mod conversions;
 pub mod format;
 mod math;
+mod notation;
 mod optionals;
+mod patterns;
 mod quantities;
 mod resources;
 mod strings;
@@ -27,6 +29,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     optionals::FUNCTIONS,
     conversions::FUNCTIONS,
     strings::FUNCTIONS,
+    patterns::FUNCTIONS,
     format::FUNCTIONS,
     collections::FUNCTIONS,
     quantities::FUNCTIONS,
@@ -311,5 +314,5 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
         .map(|row| row.name)
 }
 
-pub use conversions::{parse_cpu, parse_duration, parse_whole, set_amount};
+pub use notation::{parse_cpu, parse_duration, parse_whole, set_amount};
 pub use optionals::WRAP;

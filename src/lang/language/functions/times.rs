@@ -1,6 +1,6 @@
 //! Instants, durations, and weekly windows. Time zones and windows are constants.
 
-use super::conversions::text;
+use super::notation::text;
 use super::{FunctionDef, Prepare, Prepared, Windows};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
