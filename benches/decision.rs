@@ -1,5 +1,5 @@
-//! The time of one decision: all nodes examined, no verdict remembered. Sizes by `BAYPLAN_BENCH_NODES`
-//! (`1000,5000,20000,100000`). Prints its figures and fails on nothing.
+//! The time of one decision: all nodes examined, no verdict remembered. Sizes by
+//! `BAYPLAN_BENCH_NODES` (`1000,5000,20000,100000`). Prints its figures and fails on nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod support;

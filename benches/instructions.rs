@@ -1,6 +1,7 @@
-//! Instructions of one decision, of one rule, and of compiling, counted by callgrind: figures that do not drift with the machine's
-//! load. The program runs itself under valgrind with few and with many repetitions; the difference is the work of
-//! one. Prints its figures and fails on nothing; without valgrind it says so.
+//! Instructions of a decision, a rule and a compilation, counted by callgrind: figures that do not
+//! depend on the load of the machine. The program runs itself under valgrind with few and with many
+//! repetitions; the difference is the work of one. It prints figures and never fails; without
+//! valgrind it prints a note.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod support;
@@ -81,7 +82,7 @@ fn run(case: &str, size: usize, times: usize) {
                 black_box(folder(100));
             }
         }
-        // Who of a thousand policies has something to say of a pod: one.
+        // One of a thousand policies applies to the pod.
         "filed" => {
             let framework = at_filter(folder(1000));
             let snapshot = Snapshot::default();

@@ -1,5 +1,6 @@
-//! The time of a rule: compiling it, and asking all nodes, by closures over columns (no verdict remembered) and by
-//! the reference evaluator. Sizes by `BAYPLAN_BENCH_NODES`. Prints its figures and fails on nothing.
+//! The time of a rule: compiling it, and asking all nodes, by closures over columns (no verdict
+//! remembered) and by the reference evaluator. Sizes by `BAYPLAN_BENCH_NODES`. Prints its figures
+//! and fails on nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod support;

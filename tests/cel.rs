@@ -1,7 +1,9 @@
-//! CEL in the language: what compiles has the value that Kubernetes' own CEL gives, by both evaluators.
+//! CEL in the language: what compiles has the value that Kubernetes' own CEL gives, by both
+//! evaluators.
 //!
-//! The recorded verdicts are in `tests/conformance/cel-*.jsonl.gz`; `tests/conformance/generator -cel` makes more. What is
-//! refused is recorded with what is said in `tests/language/cel-refused.out`.
+//! The recorded verdicts are in `tests/conformance/cel-*.jsonl.gz`; `tests/conformance/generator
+//! -cel` makes more. What is refused is recorded with what is said in
+//! `tests/language/cel-refused.out`.
 
 use crate::support::policies::NOW;
 use bayplan::diag::SourceMap;
@@ -81,7 +83,8 @@ fn json() -> serde_json::Value {
     })
 }
 
-/// What an expression is: its value by the reference evaluator, to which the closure must agree, or what is said.
+/// What an expression is: its value by the reference evaluator, to which the closure must agree, or
+/// what is said.
 fn asked(expr: &str, with: &mut dyn FnMut(&Value<'_>)) -> Result<(), String> {
     let text = format!(
         "/// A policy.\npolicy v {{\n  {PARAMS}\n  let asked = {expr}\n  \
@@ -151,7 +154,8 @@ fn expressions_of_kubernetes_have_its_values() {
     assert!(recorded >= 585 && words >= 100 && quantities >= 300, "{recorded}, {words}, {quantities}");
 }
 
-/// Every row of the table of CEL and the language (the design's 2.4): an expression and what it is here.
+/// Every row of the table of CEL and the language (the design's 2.4): an expression and what it is
+/// here.
 #[test]
 fn the_language_differs_from_cel_as_its_table_says() {
     let rows: &[(&str, &str)] = &[

@@ -1,4 +1,5 @@
-//! Equality, order and hash of values: a table that was written by hand, and what must hold of all values.
+//! Equality, order and hash of values: a table that was written by hand, and what must hold of all
+//! values.
 
 use bayplan::lang::types::value::{Ordered, Resources, Str, Value};
 use bayplan::model::{Container, Effect, NodeId, Quantity, Resource, Symbol, Taint, Time};
@@ -80,8 +81,8 @@ fn pod(uid: &str, priority: i32) -> Value<'static> {
     Value::Pod(leak(bayplan::model::PodInfo::from_value(Arc::new(object)).unwrap()))
 }
 
-/// Two values, whether `==` holds, how they are ordered, and whether they have one hash. Values that differ
-/// may have one hash too, as `1` and `true` do.
+/// Two values, whether `==` holds, how they are ordered, and whether they have one hash. Values
+/// that differ may have one hash too, as `1` and `true` do.
 type Row = (Value<'static>, Value<'static>, bool, Ordering, bool);
 
 fn table() -> Vec<Row> {
@@ -163,7 +164,8 @@ fn table() -> Vec<Row> {
         (Value::Optional(None), some(Int(0)), false, Less, false),
         (some(Int(1)), some(Float(1.0)), true, Equal, true),
         (some(Int(1)), Int(1), false, Greater, false),
-        // Objects of the cluster: pods, nodes and namespaces by identity, containers and taints by content.
+        // Objects of the cluster: pods, nodes and namespaces by identity, containers and taints by
+        // content.
         (pod("1", 0), pod("1", 5), true, Equal, true),
         (pod("1", 0), pod("2", 0), false, Less, false),
         (Value::Node(NodeId::from_row(1)), Value::Node(NodeId::from_row(1)), true, Equal, true),

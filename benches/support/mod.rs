@@ -95,8 +95,8 @@ pub fn policy(text: &str) -> PolicyPlugin {
     PolicyPlugin::new(compiled, ExemptPods::default())
 }
 
-/// Policies of one filter with four terms, a file each; each applies to the pods of one value of `tier`, the first to
-/// gold ones.
+/// Policies of one filter with four terms, a file each; each applies to the pods of one value of
+/// `tier`, the first to gold ones.
 pub fn folder(policies: usize) -> PolicySet {
     let mut sources = SourceMap::new();
     let mut compiled = Vec::new();
@@ -129,7 +129,7 @@ pub fn only(plugin: PolicyPlugin) -> Arc<Framework> {
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }
 
-/// A pod that asks for little.
+/// A pod with small requests.
 pub fn small_pod(number: usize) -> Arc<PodInfo> {
     pod("new")
         .cpu(&format!("{}m", 250 + 10 * number))
@@ -139,7 +139,7 @@ pub fn small_pod(number: usize) -> Arc<PodInfo> {
         .build()
 }
 
-/// The sizes asked for by `BAYPLAN_BENCH_NODES`, or these.
+/// The sizes in `BAYPLAN_BENCH_NODES`, or these.
 pub fn sizes(default: &str) -> Vec<usize> {
     let sizes = std::env::var("BAYPLAN_BENCH_NODES").unwrap_or_else(|_| default.to_owned());
     sizes.split(',').filter_map(|size| size.trim().parse().ok()).collect()

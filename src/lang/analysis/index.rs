@@ -13,7 +13,7 @@ use super::same::same;
 use super::shape::constant;
 use super::stage::depends;
 use crate::lang::eval::convert;
-use crate::lang::language::fields::{Moves, ObjectType};
+use crate::lang::language::fields::{ChangedBy, ObjectType};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId};
 use crate::lang::types::Type;
@@ -227,7 +227,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
-            !matches!(field.def().moves, Moves::Placement | Moves::Queue)
+            !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue)
                 && !matches!(field.def().name, "nominated" | "owner")
                 && is_of_the_pod_alone(inner)
         }

@@ -1,8 +1,8 @@
-//! One closure per typed expression, one function per type of result: conditions, whole numbers, floats,
-//! and values for everything else, whose closures are in `values.rs` and `loops.rs`.
+//! One closure per typed expression, one function per type of result: conditions, whole numbers,
+//! floats, and values for everything else, whose closures are in `values.rs` and `loops.rs`.
 //!
-//! The reference evaluator (`eval`) defines the meaning. Nothing here calls it: a property test compares the
-//! two implementations.
+//! The reference evaluator (`eval`) defines the meaning. Nothing here calls it: a property test
+//! compares the two implementations.
 
 use super::{Env, Lowering, operators};
 use crate::lang::analysis::shape::{self, Part};
@@ -11,7 +11,7 @@ use crate::lang::types::value::Value;
 use crate::lang::types::{Type, arithmetic, convert};
 use crate::model::{Resource, Symbol};
 
-/// Computes a truth.
+/// Computes a bool.
 pub type BoolFn = Box<dyn Fn(&mut Env<'_, '_>) -> bool + Send + Sync>;
 /// Computes a whole number, amounts in base units.
 pub type IntFn = Box<dyn Fn(&mut Env<'_, '_>) -> i64 + Send + Sync>;
@@ -60,7 +60,7 @@ impl Lowering<'_> {
                 Box::new(move |env| left(env) == right(env))
             }
             ExprKind::Equal(left, right) => {
-                // A register is compared where it stands, a constant where the closure has it.
+                // A register or a constant is compared in place, without a copy.
                 for (side, other) in [(left, right), (right, left)] {
                     if let Some(register) = self.register(side) {
                         let other = self.value(other);
@@ -278,7 +278,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The name of a resource, looked at once.
+/// The name of a resource, resolved when the rule is lowered.
 pub(super) enum Name {
     Cpu,
     Memory,

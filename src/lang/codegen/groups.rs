@@ -1,8 +1,9 @@
-//! Groups as an index: the pods of `group NAME = p in pods where p.path == pod.path && …`, kept by the values of the
-//! paths, so that asking for one pod's group does not walk all pods.
+//! Groups as an index: the pods of `group NAME = p in pods where p.path == pod.path && …` by the
+//! values of the paths, so that finding one pod's group does not visit all pods.
 //!
-//! Made by `plugins::policy` for each group, kept by the snapshot, read by the closures. The conjuncts that are no
-//! equality are looked at when the group is asked for.
+//! `plugins::policy` makes an index for each group, the snapshot keeps it, and closures read it.
+//! Conditions of the group that are not such an equality are evaluated when a rule needs the
+//! members.
 
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::{Env, Lowering, ValueFn};
@@ -18,13 +19,13 @@ use std::sync::Arc;
 
 type Key = Vec<Ordered<'static>>;
 
-/// The pods of one group's declaration, by the values of its paths.
+/// The pods of one group declaration by the values of its paths.
 #[derive(Clone)]
 pub struct GroupIndex {
     paths: Arc<Paths>,
     /// Members by key, in the order of their keys.
     members: BTreeMap<Key, BTreeMap<PodKey, Arc<PodInfo>>>,
-    /// Where each pod stands.
+    /// The key of each pod.
     keys: BTreeMap<PodKey, Key>,
 }
 
@@ -53,8 +54,8 @@ impl PartialEq for GroupIndex {
     }
 }
 
-/// The key under which the index of a group is kept. It names the declaration and the arguments, so that profiles with
-/// other arguments, and a policy that was changed, have one of their own.
+/// The key of a group's index in the snapshot. It names the declaration and the arguments: profiles
+/// with other arguments, and changed policies, have an index of their own.
 pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
     let mut hasher = FxHasher::default();
     for key in &policy[group].keys {
@@ -142,7 +143,8 @@ impl Index for GroupIndex {
     }
 }
 
-/// How closures find the candidates of a group: by the index where it is there and says all, else all pods.
+/// How closures find the candidates of a group: in the index if it exists and knows all pods, else
+/// among all pods.
 pub struct Lookup {
     key: Option<IndexKey>,
 }
@@ -153,7 +155,8 @@ impl Lookup {
         Self { key: can_be_indexed(policy, group).then(|| index_key(policy, group)) }
     }
 
-    /// Pods that may be in the group, ordered by key, and whether their paths are known to have the wanted values.
+    /// Pods that may be in the group, ordered by key, and whether their paths surely have the
+    /// wanted values.
     pub fn candidates<'a>(
         &self,
         context: &EvalContext<'a>,

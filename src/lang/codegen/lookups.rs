@@ -7,7 +7,7 @@
 use super::{Env, Lowering};
 use crate::lang::analysis::index::{answer_keys, equalities, is_looked_up};
 use crate::lang::analysis::stage::depends;
-use crate::lang::codegen::closures::{BoolFn, ValueFn};
+use crate::lang::codegen::closures::{BoolFn, ValueFn, as_value, bind};
 use crate::lang::codegen::loops::elements;
 use crate::lang::typed::{Expr, Macro, SlotId};
 use crate::lang::types::value::Value;
@@ -24,14 +24,15 @@ pub struct Table<'a> {
 /// Answers for one combination of values, several where their hashes are equal.
 type Answers<'a> = FxHashMap<u64, Vec<(Vec<Value<'a>>, Value<'a>)>>;
 
-/// The tables and answers of an environment, by number. They are good for one pod and one state of the cluster.
+/// The tables and answers of an environment, by number. They hold for one pod and one state of the
+/// cluster.
 #[derive(Default)]
 pub struct Tables<'a> {
     tables: Vec<Option<(u32, Arc<Table<'a>>)>>,
     answers: Vec<Answers<'a>>,
-    /// Which node is looked at, counted; tables of a list of the node are good for one.
+    /// The number of the node; tables of a list of the node hold for one node.
     turn: u32,
-    /// How many elements were looked at through tables, those that built them included.
+    /// How many elements were visited through tables, including those that built them.
     pub visited: u64,
 }
 
@@ -46,7 +47,7 @@ impl<'a> Tables<'a> {
         self.turn = self.turn.wrapping_add(1).max(1);
     }
 
-    /// A table of this turn; 0 for one of all turns.
+    /// A table of this turn; turn 0 is for tables that hold for all nodes.
     fn get(&self, at: usize, turn: u32) -> Option<Arc<Table<'a>>> {
         let (built, table) = self.tables.get(at)?.as_ref()?;
         (*built == turn).then(|| table.clone())
@@ -63,7 +64,7 @@ impl<'a> Tables<'a> {
 
     fn answer(&self, at: usize, hash: u64, keys: &[Value<'a>]) -> Option<Value<'a>> {
         let known = self.answers.get(at)?.get(&hash)?;
-        let (_, answer) = known.iter().find(|(of, _)| of.iter().zip(keys).all(|(a, b)| is_same(a, b)))?;
+        let (_, answer) = known.iter().find(|(of, _)| of.iter().zip(keys).all(|(a, b)| a.order(b).is_eq()))?;
         Some(answer.clone())
     }
 
@@ -77,26 +78,10 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Equal, or both absent.
-fn is_same(a: &Value<'_>, b: &Value<'_>) -> bool {
-    a.equals(b) || a.is_absent() && b.is_absent()
-}
-
-/// Adds a value to a hash such that equal values of one type give equal hashes; false for an absent one.
+/// Adds a value to a hash; false for an absent one, which is not a key.
 fn add(value: &Value<'_>, hasher: &mut FxHasher) -> bool {
-    match value {
-        Value::Absent => return false,
-        Value::Bool(truth) => truth.hash(hasher),
-        Value::Int(number) => number.hash(hasher),
-        Value::Time(time) => time.0.hash(hasher),
-        Value::Node(node) => node.row().hash(hasher),
-        other => {
-            if let Some(text) = other.as_str() {
-                text.hash(hasher);
-            }
-        }
-    }
-    true
+    value.hash(hasher);
+    !value.is_absent()
 }
 
 fn hash_of<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> Option<u64> {
@@ -105,7 +90,7 @@ fn hash_of<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> Optio
     all.then(|| hasher.finish())
 }
 
-/// How the elements of a macro are looked up.
+/// How the elements of a macro are found in a table.
 pub(super) struct ByValue {
     at: usize,
     over: ValueFn,
@@ -113,7 +98,7 @@ pub(super) struct ByValue {
     wanted: Vec<ValueFn>,
     slot: SlotId,
     second: Option<SlotId>,
-    /// Elements that are not looked up meet the condition.
+    /// Elements that the table leaves out meet the condition.
     pub others_hold: bool,
 }
 
@@ -143,9 +128,9 @@ impl ByValue {
         let elements = elements(over, self.second.is_some());
         let mut by_value: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (at, (item, second)) in elements.iter().enumerate() {
-            crate::lang::codegen::closures::bind(env, self.slot, item.clone());
+            bind(env, self.slot, item.clone());
             if let Some(slot) = self.second {
-                crate::lang::codegen::closures::bind(env, slot, second.clone());
+                bind(env, slot, second.clone());
             }
             let mut hasher = FxHasher::default();
             if self.mine.iter().all(|mine| add(&mine(env), &mut hasher)) {
@@ -160,7 +145,7 @@ impl ByValue {
 }
 
 impl Lowering<'_> {
-    /// How the elements of a macro are looked up; `None` where they are walked.
+    /// How the elements of a macro are found in a table; `None` if all are visited.
     pub(super) fn by_value(&mut self, of: &Macro) -> Option<ByValue> {
         let found = equalities(self.policy, of)?;
         let at = self.new_table();
@@ -175,7 +160,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// An expression whose answer is remembered by what it looks at of the node; `None` for every other.
+    /// An expression whose answer is remembered by the values that it reads of the node; `None` for
+    /// all others.
     pub(super) fn remembered(&mut self, expr: &Expr) -> Option<ValueFn> {
         if self.remembering || self.policy.slots.is_empty() {
             return None;
@@ -188,7 +174,7 @@ impl Lowering<'_> {
         self.remembering = false;
         let at = self.answers;
         self.answers += 1;
-        Some(crate::lang::codegen::closures::as_value(move |env| {
+        Some(as_value(move |env| {
             let mut values = Vec::with_capacity(keys.len());
             for key in &keys {
                 values.push(key(env));
@@ -207,7 +193,7 @@ impl Lowering<'_> {
         }))
     }
 
-    /// `x in list` by a table of the list; `None` where the list is walked.
+    /// `x in list` by a table of the list; `None` if the list is searched.
     pub(super) fn looked_up(&mut self, element: &Expr, list: &Expr) -> Option<BoolFn> {
         if !is_looked_up(self.policy, element, list) {
             return None;

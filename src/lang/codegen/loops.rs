@@ -1,5 +1,5 @@
-//! Loops: one closure for each kind of macro, over the elements of a collection or over those that a
-//! table finds by value (`lookups.rs`).
+//! Loops: one closure for each kind of macro, over the elements of a collection or over those that
+//! a table finds by value (`lookups.rs`).
 
 use super::closures::{BoolFn, ValueFn, as_value, bind};
 use super::lookups::ByValue;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// What the variables of a macro are bound to; the second is absent for a macro with one variable.
 pub(super) type Element<'a> = (Value<'a>, Value<'a>);
 
-/// What a macro goes over: with one variable the elements of a list or the keys of a map, with two the
-/// index and element, or key and value; of CEL's optional what it holds.
+/// What a macro goes over: with one variable the elements of a list or the keys of a map, with two
+/// the index and element, or key and value; of CEL's optional what it holds.
 pub(super) fn elements<'a>(over: Value<'a>, two: bool) -> Vec<Element<'a>> {
     let indexed = |at: usize, item: Value<'a>| (Value::Int(i64::try_from(at).unwrap_or(i64::MAX)), item);
     let list = |items: &[Value<'a>]| -> Vec<Element<'a>> {
@@ -55,7 +55,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// The elements to look at, and whether these are all that there are.
+    /// The elements to visit, and whether these are all elements.
     fn elements<'a>(&self, env: &mut Env<'a, '_>) -> (Vec<Element<'a>>, bool) {
         match &self.source {
             Source::All(over) => (elements(over(env), self.second.is_some()), true),
@@ -67,12 +67,12 @@ impl Loop {
         }
     }
 
-    /// Whether elements that are not looked at meet the condition.
+    /// Whether elements that the table leaves out meet the condition.
     fn others_hold(&self) -> bool {
         matches!(&self.source, Source::Found(table) if table.others_hold)
     }
 
-    /// Binds the variables and asks the condition.
+    /// Binds the variables and evaluates the condition.
     fn holds<'a>(&self, env: &mut Env<'a, '_>, (first, second): &Element<'a>) -> bool {
         bind(env, self.slot, first.clone());
         if let Some(slot) = self.second {

@@ -1,8 +1,9 @@
-//! Typed expressions to closures and to passes over columns: the fast path.
+//! Typed expressions to closures and to scans of columns: what scheduling cycles run.
 //!
-//! [`Lowering`] turns one policy's expressions into closures. What belongs to the pod alone becomes a *register*:
-//! it is computed once per pod, and closures and passes read it. `interpret` defines the meaning; the two must agree on
-//! every program. Statements are put together in `rules.rs`.
+//! [`Lowering`] turns the expressions of a policy into closures. An expression that depends on the
+//! pod alone becomes a *register*: it is computed once per pod, and closures and scans read it. The
+//! reference evaluator (`eval`) defines the meaning; both must agree on every program. Statements
+//! are put together in `rules.rs`.
 
 mod closures;
 mod columns;
@@ -27,9 +28,10 @@ use crate::lang::typed::{Expr, ExprKind, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Value};
 
-/// What closures run in: the context, the registers of the pod, the variables of macros, and lets already computed.
+/// The environment of closures: the context, the registers of the pod, variables, and computed
+/// lets.
 pub struct Env<'a, 'e> {
-    /// What may be looked at.
+    /// The pod, the node and the cluster.
     pub context: EvalContext<'a>,
     /// The registers of the pod.
     pub registers: &'e [Constant],
@@ -37,7 +39,7 @@ pub struct Env<'a, 'e> {
     pub(super) slots: Vec<Value<'a>>,
     /// Lets computed for this node, by number.
     pub(super) lets: Vec<Option<Value<'a>>>,
-    /// What is looked up by value, and answers that are the same for many nodes.
+    /// Tables of elements by value, and answers that are the same for many nodes.
     pub tables: lookups::Tables<'a>,
 }
 
@@ -64,7 +66,7 @@ impl<'a, 'e> Env<'a, 'e> {
         }
     }
 
-    /// Turns to another node: what was computed for the last one is forgotten.
+    /// Turns to another node and forgets what was computed for the last one.
     pub fn turn_to(&mut self, node: crate::model::NodeInfo<'a>) {
         self.context.node = Some(node);
         self.lets.fill(None);
@@ -92,12 +94,13 @@ pub struct Lowering<'p> {
     registers: Vec<Register>,
     /// Registers of lets that were hoisted, by number.
     let_registers: Vec<Option<usize>>,
-    /// Whether what belongs to the pod becomes a register; off for statements that are judged once per pod.
+    /// Whether expressions of the pod alone become registers; off for statements that run once per
+    /// pod.
     hoisting: bool,
     /// How many tables and remembered answers the closures have.
     tables: usize,
     answers: usize,
-    /// Inside of an expression whose answers are remembered.
+    /// True inside an expression whose answers are remembered.
     remembering: bool,
 }
 
@@ -128,7 +131,8 @@ impl<'p> Lowering<'p> {
         lowered
     }
 
-    /// The register of an expression that belongs to the pod alone; `None` when it does not, or is a constant.
+    /// The register of an expression that depends on the pod alone; `None` for others and for
+    /// constants.
     fn register(&mut self, expr: &Expr) -> Option<usize> {
         if !self.hoisting || !is_register(self.policy, expr) {
             return None;

@@ -1,9 +1,9 @@
-//! Operators of closures: chosen by the static types of the operands when a rule is lowered, so that a
-//! closure does not look at the kinds of its values again.
+//! Operators of closures: chosen by the static types of the operands when a rule is lowered, so
+//! that a closure does not look at the kinds of its values again.
 //!
-//! The reference evaluator has an implementation of its own, which goes by the values; the property test
-//! `closures_and_columns_agree_with_the_reference_evaluator` compares the two. What both share is what a
-//! number and a value are: `types/arithmetic.rs` and `types/equality.rs`.
+//! The reference evaluator has an implementation of its own, which goes by the values; the property
+//! test `closures_and_columns_agree_with_the_reference_evaluator` compares the two. What both share
+//! is what a number and a value are: `types/arithmetic.rs` and `types/equality.rs`.
 
 use crate::lang::typed::{ArithmeticOp, CompareOp};
 use crate::lang::types::value::Value;

@@ -1,7 +1,8 @@
-//! A policy's statements as closures and passes: what `plugins::policy` runs at each extension point.
+//! The statements of a policy as closures and scans: what `plugins::policy` runs at each extension
+//! point.
 //!
-//! One struct per statement, in the order of the typed tree. The order in which they are asked, and what their answers
-//! mean to the framework, is in `plugins::policy`.
+//! One struct per statement, in the order of the typed tree. `plugins::policy` decides when they
+//! run and what their results mean to the framework.
 
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::{Env, Lowering, Register};
@@ -14,7 +15,7 @@ use crate::lang::typed::{
 use crate::lang::types::value::Value;
 use crate::model::{NodeSet, Symbol};
 
-/// A let with `missing`: decided before the statements of the policy are asked.
+/// A let with `missing`: decided before the statements of the policy run.
 pub struct Guard {
     /// Which let.
     pub id: LetId,
@@ -28,9 +29,9 @@ pub struct Guard {
 pub struct CompiledCheck {
     /// What was written, for the reason's holes and details.
     pub check: Check,
-    /// Whether it refuses, asked of one node.
+    /// Whether it refuses, for one node.
     refuses: BoolFn,
-    /// The same of 64 nodes.
+    /// The same for 64 nodes.
     range: RangeBool,
     /// The reason, when it is constant.
     pub constant: Option<Symbol>,
@@ -65,7 +66,7 @@ pub struct CompiledFilter {
 pub struct CompiledOnly {
     /// Names of nodes.
     pub nodes: ValueFn,
-    /// Looked at first.
+    /// Evaluated first.
     pub when: Option<BoolFn>,
 }
 
@@ -207,7 +208,7 @@ pub struct Statements {
     pub permits: Vec<CompiledPermit>,
     /// What filters and scores read of the pod, computed once per pod.
     pub registers: Vec<Register>,
-    /// What filters and scores read of the nodes by column.
+    /// The columns that filters and scores read.
     pub inputs: ColumnInputs,
 }
 
@@ -270,14 +271,14 @@ pub fn lower(policy: &Policy) -> Statements {
     Statements { applies, guards, gates, queue, prefilters, filters, scores, permits, registers, inputs }
 }
 
-/// A check that is asked once per pod.
+/// A check that runs once per pod.
 fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
     let refuses = refusal(lowering, check);
     let constant = check.reason.constant().map(|text| Symbol::new(text));
     CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant }
 }
 
-/// A check that is asked of nodes.
+/// A check that runs for nodes.
 fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInputs) -> CompiledCheck {
     let range = match &check.condition {
         None => RangeBool::Constant(true),

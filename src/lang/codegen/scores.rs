@@ -1,7 +1,8 @@
-//! Raw values of nodes to scores of 0 to 100: the normalisations of `score`, and their one rounding.
+//! Raw values of nodes to scores from 0 to 100: the normalizations of `score`, and their only
+//! rounding.
 //!
-//! Called by `plugins::policy` and `explain`. Source: the language reference, "Scores"; on whole values they are
-//! upstream's DefaultNormalizeScore and min-max, bit for bit.
+//! `plugins::policy` and `explain` call it. On whole numbers, `max` is kube-scheduler's
+//! DefaultNormalizeScore, bit for bit.
 
 use crate::lang::syntax::ast::Normalize;
 use crate::lang::types::arithmetic;
@@ -11,7 +12,7 @@ use std::ops::{Div, Mul, Sub};
 /// A raw value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Raw {
-    /// Of a score whose values are all whole numbers.
+    /// Of a score that has whole numbers only.
     Whole(i64),
     /// Of any other.
     Float(f64),

@@ -1,5 +1,5 @@
-//! Closures for values: paths, collections, calls and groups. Conditions and numbers, and the choice
-//! between a typed closure and one of these, are in `closures.rs`; macros are in `loops.rs`.
+//! Closures for values: paths, collections, calls and groups. Conditions and numbers, and the
+//! choice between a typed closure and one of these, are in `closures.rs`; macros are in `loops.rs`.
 
 use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};

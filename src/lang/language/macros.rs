@@ -1,8 +1,8 @@
 //! [`MACROS`]: the methods that evaluate an expression for each element of a collection, one row an
 //! overload, and [`FORMS`]: `has(x)` and `now()`, which look like functions.
 //!
-//! The checker finds a macro by its row; help and docs print the rows, and their examples run as tests.
-//! What each [`MacroKind`] computes is in `eval` and `codegen`.
+//! The checker finds a macro by its row; help and docs print the rows, and their examples run as
+//! tests. What each [`MacroKind`] computes is in `eval` and `codegen`.
 
 use super::functions::Examples;
 

@@ -1,11 +1,11 @@
-//! How numbers of the policy language behave: they stop at the ends of their range, whole amounts are cut toward
-//! zero, floats are always finite, and what has no value is `None`.
+//! Arithmetic of the policy language: whole numbers stop at the ends of 64 bits, quotients are cut
+//! toward zero, floats are always finite, and an operation without a result gives `None`.
 //!
-//! Called by the reference evaluator, the closures, the constant folder and the function table, so that there is
-//! one place that says what `+` means. Source: the language reference, "Values and types".
+//! This is the definition of a number. The reference evaluator and the closures share it, and
+//! nothing else of each other's operators.
 
-/// `left / right` of whole numbers, cut toward zero; `None` when `right` is 0. The one quotient beyond 64 bits
-/// (smallest by -1) stops at the largest number.
+/// `left / right` of whole numbers, cut toward zero; `None` when `right` is 0. The one quotient
+/// beyond 64 bits (the smallest number by -1) is the largest number.
 pub fn div(left: i64, right: i64) -> Option<i64> {
     if right == 0 { None } else { Some(left.saturating_div(right)) }
 }
@@ -15,8 +15,7 @@ pub fn rem(left: i64, right: i64) -> Option<i64> {
     if right == 0 { None } else { Some(left.wrapping_rem(right)) }
 }
 
-/// A float that is kept finite. What is no number (which no operation here yields from finite floats but
-/// `0 * inf` could) becomes 0.
+/// A float made finite. NaN, which no operation here makes of finite floats, becomes 0.
 pub fn finite(number: f64) -> f64 {
     if number.is_nan() { 0.0 } else { number.clamp(f64::MIN, f64::MAX) }
 }
@@ -78,7 +77,8 @@ pub fn share_float(part: f64, of: f64) -> f64 {
     div_float(part, of).map_or(0.0, |share| share.clamp(0.0, 1.0))
 }
 
-/// The one rounding of a score: to nine decimals, then cut toward zero. So 0.29 * 100 is 29 though the float is less.
+/// The only rounding of a score: to nine decimals, then toward zero. So 0.29 * 100 is 29, although
+/// the float is slightly less.
 pub fn score(number: f64) -> i64 {
     let billionths = number * 1e9;
     if billionths.abs() >= 9e15 {

@@ -1,7 +1,7 @@
 //! Values in the form that a type promises, and values that outlive the snapshot.
 //!
-//! What the API has is untyped. A part of an object that does not fit the type that a policy was checked
-//! with counts as absent.
+//! What the API has is untyped. A part of an object that does not fit the type that a policy was
+//! checked with counts as absent.
 
 use super::Type;
 use super::value::{Constant, Str, Value};
@@ -43,8 +43,9 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
     if fits { value } else { Value::Absent }
 }
 
-/// A field of a structure of the API. What the API requires has a value: where a text in a file, or an object that an
-/// old API server let pass, lacks it, it is the empty value of its type, as Kubernetes' own code would read it.
+/// A field of a structure of the API. A required field has a value: if a file, or an object that an
+/// old API server accepted, lacks it, it is the empty value of its type, as in Kubernetes' own Go
+/// types.
 pub fn field<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
     static EMPTY: LazyLock<serde_json::Value> = LazyLock::new(|| serde_json::json!({}));
     let value = fit(value, ty);
@@ -64,7 +65,7 @@ pub fn field<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
     }
 }
 
-/// Whether values of a type can be kept from one evaluation to the next without the snapshot.
+/// Whether values of a type can outlive the snapshot.
 pub fn can_be_kept(ty: &Type) -> bool {
     match ty {
         Type::Object(_) | Type::Api(_) | Type::Dyn | Type::Unknown => false,
@@ -75,8 +76,8 @@ pub fn can_be_kept(ty: &Type) -> bool {
     }
 }
 
-/// The value without the snapshot. Parts that only the snapshot has become absent; [`can_be_kept`] says of a type that
-/// there are none.
+/// The value without references into the snapshot. Objects of the snapshot become absent; types for
+/// which [`can_be_kept`] is true hold none.
 pub fn keep(value: &Value<'_>) -> Constant {
     match value {
         Value::Null => Value::Null,
@@ -104,7 +105,7 @@ pub fn keep(value: &Value<'_>) -> Constant {
     }
 }
 
-/// A constant whose text is interned, so that it compares with texts of the snapshot by word.
+/// A constant whose text is interned, so that it compares with texts of the snapshot by pointer.
 pub fn interned(constant: Constant) -> Constant {
     match constant {
         Value::String(text) => Value::String(Str::Symbol(Symbol::new(text.as_str()))),

@@ -1,20 +1,21 @@
-//! Equality, order and hash of [`Value`]: what `==`, sorts, sets, maps and indexes mean by the same value.
+//! Equality, order and hash of [`Value`]: what `==`, sorts, sets, maps and indexes mean by the same
+//! value.
 //!
 //! One total order, [`Value::order`], decides all three; `tests/values.rs` has the table that it is
 //! tested against.
 //!
-//! - Values of different kinds are ordered by kind. Numbers are one kind and compare by amount, exactly:
-//!   `1`, `1u` and `1.0` are the same, and so are `0.0` and `-0.0`.
-//! - A value of an API object is the same as the plain value that it stands for, a list of JSON the same as
-//!   a list, and labels and annotations the same as a map.
-//! - Amounts of resources compare by what they hold: a resource with the amount 0 is the same as one that
-//!   is not named.
+//! - Values of different kinds are ordered by kind. Numbers are one kind and compare by amount,
+//!   exactly: `1`, `1u` and `1.0` are the same, and so are `0.0` and `-0.0`.
+//! - A value of an API object is the same as the plain value that it stands for, a list of JSON the
+//!   same as a list, and labels and annotations the same as a map.
+//! - Amounts of resources compare by what they hold: a resource with the amount 0 is the same as
+//!   one that is not named.
 //! - Pods, nodes and namespaces are the same when they have the same identity.
 //! - Absent is the smallest value and the same as itself.
 //!
-//! `==` of the language ([`Value::equals`]) says the same, with one difference: an absent value equals
-//! nothing, and neither does a list or a map that holds one. Fields of records and CEL's optionals may be
-//! absent on both sides.
+//! `==` of the language ([`Value::equals`]) says the same, with one difference: an absent value
+//! equals nothing, and neither does a list or a map that holds one. Fields of records and CEL's
+//! optionals may be absent on both sides.
 
 use super::resources::{amount, named_resources};
 use super::value::Value;
@@ -200,7 +201,8 @@ fn whole(value: &Value<'_>) -> Option<i128> {
 
 /// A finite float against a whole number, exactly.
 fn compare_float(float: f64, whole: i128) -> Ordering {
-    // A float beyond 2^65 is larger than every 64-bit number; the whole part of any other fits an i128.
+    // A float beyond 2^65 is larger than every 64-bit number; the whole part of any other fits an
+    // i128.
     if float >= 3.7e19 {
         return Ordering::Greater;
     }

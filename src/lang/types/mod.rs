@@ -1,8 +1,8 @@
-//! [`Type`]: what an expression can be, with units and absence, and how a type is written.
+//! [`Type`]: the type of an expression, with units and absence, and how it is written.
 //!
-//! This stage holds what all others share: the types, the values of a type (`value.rs`), their arithmetic
-//! (`arithmetic.rs`), their equality, order and hash (`equality.rs`), and ranges of numbers (`range.rs`).
-//! It imports no other stage. Fields of objects are in `language/fields`.
+//! This stage holds what all others share: the types, the values of a type (`value.rs`), their
+//! arithmetic (`arithmetic.rs`), their equality, order and hash (`equality.rs`), and ranges of
+//! numbers (`range.rs`). It imports no other stage. Fields of objects are in `language/fields`.
 
 pub mod arithmetic;
 pub mod convert;
@@ -21,8 +21,9 @@ use std::sync::Arc;
 
 /// The type of an expression.
 ///
-/// Amounts with a unit are whole numbers of a base unit, kept in 64 bits: millicores, bytes, microseconds,
-/// pieces. Equality is identity of types; what may stand in for what is [`Type::accepts`].
+/// Amounts with a unit are whole numbers of a base unit, kept in 64 bits: millicores, bytes,
+/// microseconds, pieces. `==` is identity of types; [`Type::accepts`] tells which type may be used
+/// for which.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// Not known, because of a mistake that has been reported; silences what follows from it.
@@ -51,7 +52,7 @@ pub enum Type {
     Duration,
     /// Pieces (GPUs, pods): an int that divides exactly.
     Count,
-    /// Base units of a resource whose name is not constant: the text of the expression that names it.
+    /// Base units of a resource whose name is not a constant; holds the source text of the name.
     Amount(Arc<str>),
     /// An instant, in microseconds since 1970.
     Time,
@@ -75,8 +76,8 @@ pub enum Type {
     TypeName,
     /// One of Kubernetes' quantities, as CEL has them: exact, without a unit.
     Quantity,
-    /// CEL's `optional`: a value of its own that holds a T or nothing. No `T?`: it has `hasValue`, `orValue`, and an
-    /// equality in which nothing equals nothing.
+    /// CEL's `optional`: a value of its own that holds a T or nothing. No `T?`: it has `hasValue`,
+    /// `orValue`, and an equality in which nothing equals nothing.
     CelOptional(Arc<Type>),
     /// `T?`: T, or absent. Never nested.
     Optional(Arc<Type>),
@@ -148,7 +149,8 @@ impl Type {
         self.is_numeric() || matches!(self, Type::Bool | Type::String | Type::Blob | Type::Time)
     }
 
-    /// The element of a list or set, the key of a map, the name in a resource map: what a macro goes over.
+    /// What a macro iterates over: the element of a list or set, the key of a map, the name of a
+    /// resource.
     pub fn element(&self) -> Option<Type> {
         match self {
             Type::List(t) | Type::Set(t) => Some((**t).clone()),
@@ -159,8 +161,9 @@ impl Type {
         }
     }
 
-    /// Whether a value of `given` may stand where `self` is wanted, without or with a conversion that loses
-    /// nothing: `int` for `float` and `count`, `count` for `int` and `float`, `T` for `T?`.
+    /// Whether a value of `given` can be used where `self` is expected, as it is or after a
+    /// lossless conversion: `int` for `float` and `count`, `count` for `int` and `float`, `T` for
+    /// `T?`.
     pub fn accepts(&self, given: &Type) -> bool {
         match (self, given) {
             (Type::Unknown, _) | (_, Type::Unknown | Type::Never) => true,

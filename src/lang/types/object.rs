@@ -3,9 +3,9 @@
 /// The kinds of objects that have rows in the table of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ObjectType {
-    /// A pod, with where it stands in the snapshot.
+    /// A pod, with its placement in the snapshot.
     Pod,
-    /// A node, with what is placed on it.
+    /// A node, with the pods that are placed on it.
     Node,
     /// A namespace.
     Namespace,
@@ -15,7 +15,7 @@ pub enum ObjectType {
     Taint,
     /// A GPU of a node.
     Gpu,
-    /// The GPUs that a pod asks for.
+    /// The GPUs that a pod requests.
     GpuRequest,
 }
 

@@ -1,8 +1,8 @@
 //! [`Range`]: which numbers an expression can be, computed without wrap-around.
 //!
-//! Made by `lang::check` from literals, the field table, params and narrowing; read by the score proof, the
-//! totality rules (division, conversion) and the lints. A range is always right and not always tight: every
-//! value that the evaluators can compute lies in it.
+//! `check` derives ranges from literals, the field table, params and narrowing. The proof of
+//! scores, the rules for division and conversion, and the lints read them. A range is sound and not
+//! always tight: it holds every value that the evaluators can compute.
 
 use crate::lang::types::Type;
 
@@ -91,7 +91,8 @@ impl Range {
         Range::whole(value as i128, value as i128)
     }
 
-    /// Both ends as floats, never inside of the true ends by more than the rounding that the evaluators do.
+    /// Both ends as floats, never inside of the true ends by more than the rounding that the
+    /// evaluators do.
     pub fn ends(self) -> Option<(f64, f64)> {
         match self {
             Range::None => None,
@@ -136,7 +137,7 @@ impl Range {
         }
     }
 
-    /// Values of either; nothing is known of what is no number.
+    /// Values of either range; `None` if one is not a number.
     pub fn union(self, other: Range) -> Range {
         match (self, other) {
             (a, b) if a.is_empty() => b,
@@ -273,7 +274,8 @@ impl Range {
     pub fn divided(self, other: Range) -> Range {
         match (self, other) {
             (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
-                // The divisor is at least 1 away from 0; its ends nearest to 0 give the largest quotients.
+                // The divisor is at least 1 away from 0; its ends nearest to 0 give the largest
+                // quotients.
                 let mut divisors = Vec::with_capacity(4);
                 for end in [lo2, hi2] {
                     divisors.push(if end == 0 { if end == lo2 { 1 } else { -1 } } else { end });
@@ -299,7 +301,8 @@ impl Range {
                     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                     return Range::finite(low, high);
                 }
-                // The divisor comes as near to 0 as it likes: only signs are known. A whole divisor stays 1 away.
+                // The divisor comes as near to 0 as it likes: only signs are known. A whole divisor
+                // stays 1 away.
                 let nearest: f64 = if matches!(b, Range::Whole { .. }) { 1.0 } else { 0.0 };
                 let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
                 let mut add = |n: f64, d: f64| {

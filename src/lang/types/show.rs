@@ -4,7 +4,7 @@ use super::Type;
 use super::value::{Value, named_resources};
 use crate::model::Symbol;
 
-/// The value as it stands in a reason: texts without quotes, absent values as `none`.
+/// The value as a reason shows it: texts without quotes, absent values as `none`.
 pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
     match value {
         Value::Absent => String::from("none"),
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Value<'_> {
     }
 }
 
-/// As explanations show it: texts in quotes, amounts with their unit, absent values as `absent`.
+/// As explanations show it: texts in quotes, absent values as `absent`.
 impl std::fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -3,12 +3,13 @@
 use crate::model::Symbol;
 use std::sync::Arc;
 
-/// A text: a symbol or a string of the snapshot, or one that was computed.
+/// A string of the snapshot, interned or not, or a computed one.
 #[derive(Clone)]
 pub enum Str<'a> {
-    /// An interned string of the snapshot; borrowed, because counting references costs more than comparing.
+    /// An interned string of the snapshot, borrowed: a reference count costs more than a
+    /// comparison.
     Interned(&'a Symbol),
-    /// An interned string that is kept.
+    /// An interned string with a reference count.
     Symbol(Symbol),
     /// A string of the snapshot, as annotations are.
     Borrowed(&'a str),
@@ -36,7 +37,7 @@ impl Str<'_> {
         }
     }
 
-    /// Whether the texts are equal: interned ones by word.
+    /// Whether the texts are equal; interned ones compare by pointer.
     pub fn same(&self, other: &Str<'_>) -> bool {
         match (self.interned(), other.interned()) {
             (Some(left), Some(right)) => left == right,

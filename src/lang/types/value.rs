@@ -1,8 +1,8 @@
 //! [`Value`]: what an expression of a policy evaluates to.
 //!
-//! Objects of the cluster are references into the snapshot, so that a value is made without copying.
-//! Arithmetic is in `arithmetic.rs`, equality, order and hash in `equality.rs`, and the types of values in
-//! `types/mod.rs`.
+//! Objects of the cluster are references into the snapshot, so that a value is made without
+//! copying. Arithmetic is in `arithmetic.rs`, equality, order and hash in `equality.rs`, and the
+//! types of values in `types/mod.rs`.
 
 use crate::model::{
     Annotations, Container, Labels, Namespace, NodeId, PodInfo, Quantity, Resource, Symbol, Taint, Time,
@@ -21,13 +21,14 @@ pub type Constant = Value<'static>;
 /// A value. `'a` is the life of the snapshot, the pod and the policy that it was read from.
 #[derive(Clone)]
 pub enum Value<'a> {
-    /// No value: a key that is not there, a quotient by zero, `none`.
+    /// No value: a missing key, a division by zero, `none`.
     Absent,
     /// CEL's `null`, which is a value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number, or a whole amount in the base unit of its type: millicores, bytes, microseconds, pieces.
+    /// A whole number, or a whole amount in the base unit of its type: millicores, bytes,
+    /// microseconds, pieces.
     Int(i64),
     /// CEL's `uint`.
     Uint(u64),
@@ -51,7 +52,7 @@ pub enum Value<'a> {
     Labels(&'a Labels),
     /// A map of annotations.
     Annotations(&'a Annotations),
-    /// A pod; where it is placed is asked of the snapshot.
+    /// A pod; the snapshot knows its placement.
     Pod(&'a PodInfo),
     /// A node, by its row in the snapshot.
     Node(NodeId),
@@ -61,7 +62,7 @@ pub enum Value<'a> {
     Container(&'a Container),
     /// A taint of a node.
     Taint(&'a Taint),
-    /// A part of an object as the API has it.
+    /// A part of an API object.
     Json(&'a serde_json::Value),
     /// CEL's `optional`, a type of its own.
     Optional(Option<Arc<Value<'a>>>),
@@ -117,7 +118,7 @@ impl<'a> Value<'a> {
         Value::Resources(Resources::Shared(Arc::new(resource)))
     }
 
-    /// A number made finite: infinities become the largest float of their sign, what is no number is absent.
+    /// A number made finite: an infinity becomes the largest float of its sign, NaN becomes absent.
     pub fn float(number: f64) -> Self {
         if number.is_nan() { Value::Absent } else { Value::Float(number.clamp(f64::MIN, f64::MAX)) }
     }
@@ -127,12 +128,12 @@ impl<'a> Value<'a> {
         value.unwrap_or(Value::Absent)
     }
 
-    /// Whether there is no value.
+    /// Whether the value is absent.
     pub fn is_absent(&self) -> bool {
         matches!(self, Value::Absent)
     }
 
-    /// Whether the value is `true`. Everything else, absent included, does not hold.
+    /// Whether the value is `true`; false for every other value.
     pub fn holds(&self) -> bool {
         matches!(self, Value::Bool(true))
     }
@@ -225,7 +226,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A value inside an object in its own form: texts, truths and numbers are themselves, `null` is absent.
+    /// A scalar inside an API object as a plain value; JSON's `null` becomes absent.
     pub fn plain(self) -> Self {
         match self {
             Value::Json(serde_json::Value::Null) => Value::Absent,
@@ -239,7 +240,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether `self` stands in the list, set or among the keys of the map `container`; false when a side is absent.
+    /// Whether the list or set `container` has the element `self`, or the map the key; false if one
+    /// is absent.
     pub fn is_in(&self, container: &Value<'_>) -> bool {
         if self.is_absent() {
             return false;
@@ -266,7 +268,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The entry `key` of a map with texts as keys; absent when it is not there. A resource that is not named is 0.
+    /// The entry `key` of a map with texts as keys, or absent. A resource that is not named is 0.
     pub fn key(&self, key: &str) -> Value<'a> {
         match self {
             Value::Labels(labels) => Value::optional(
@@ -284,7 +286,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The entry of a map, or the element of a list, at `index`; absent when it is not there.
+    /// The entry of a map, or the element of a list, at `index`; absent if there is none.
     pub fn index(&self, index: &Value<'_>) -> Value<'a> {
         if let Some(key) = index.as_str() {
             return self.key(key);

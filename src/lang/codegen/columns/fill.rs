@@ -124,7 +124,7 @@ impl RangeNumber {
         }
     }
 
-    /// The numbers of the rows of `word`: those of a column as they stand there, others written to `out`.
+    /// The numbers of the rows of `word`: a column in place, others written to `out`.
     fn block<'o, 'a: 'o>(
         &self,
         scan: &mut ColumnScan<'a, '_>,
@@ -190,7 +190,7 @@ impl RangeNumber {
 fn free(has: &[i64; 64], used: &[i64; 64], out: &mut [i64; 64]) {
     let rows = out.iter_mut().zip(has.iter().zip(used));
     if has.iter().zip(used).fold(0, |all, (has, used)| all | has | used) >= 0 {
-        // Amounts of at least 0 do not go beyond the numbers when one is taken from another.
+        // The difference of two amounts that are at least 0 does not overflow.
         rows.for_each(|(out, (has, used))| *out = (has - used).max(0));
     } else {
         rows.for_each(|(out, (has, used))| *out = has.saturating_sub(*used).max(0));

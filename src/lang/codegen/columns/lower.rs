@@ -1,4 +1,5 @@
-//! Typed expressions to conditions and numbers over columns; what no column answers becomes a closure.
+//! Typed expressions to conditions and numbers over columns; what no column answers becomes a
+//! closure.
 
 use super::{ColumnInputs, Operand, RangeBool, RangeFloat, RangeNumber};
 use crate::lang::analysis::shape;

@@ -1,8 +1,8 @@
 //! Rules over columns: conditions and scores for 64 nodes at a time.
 //!
-//! A [`ColumnScan`] goes over the nodes once for one pod. A condition yields a word of 64 bits; `&&`
-//! evaluates its right side only for the nodes that are left, as the closures do. Nothing is allocated for a
-//! node. What no column answers is a closure that runs node by node.
+//! A [`ColumnScan`] goes over the nodes once for one pod. A condition yields a word of 64 bits;
+//! `&&` evaluates its right side only for the nodes that are left, as the closures do. Nothing is
+//! allocated for a node. What no column answers is a closure that runs node by node.
 
 mod fill;
 mod lower;
@@ -187,7 +187,7 @@ impl<'a, 'e> ColumnScan<'a, 'e> {
         }
     }
 
-    /// Turns to a row for a closure; false when there is no such row.
+    /// Turns to a row for a closure; false if there is no such row.
     fn turn_to(&mut self, row: usize) -> bool {
         match self.env.context.snapshot.node(NodeId::from_row(row)) {
             Some(node) => {

@@ -1,9 +1,10 @@
-//! The structures of the Kubernetes API below `spec`, `status` and `metadata`: names and types of their
-//! fields.
+//! The structures of the Kubernetes API below `spec`, `status` and `metadata`: names and types of
+//! their fields.
 //!
-//! `tools/api-schema.py` writes the rows, `api.txt`, from Kubernetes' OpenAPI description (1.36). They are
-//! parsed once, when they are first needed. A field that the API requires has a value; all others are `T?`.
-//! What a field means is not repeated here: [`reference`] names the command that tells it.
+//! `tools/api-schema.py` writes the rows, `api.txt`, from Kubernetes' OpenAPI description (1.36).
+//! They are parsed once, when they are first needed. A field that the API requires has a value; all
+//! others are `T?`. What a field means is not repeated here: [`reference`] names the command that
+//! tells it.
 
 use super::ObjectType;
 use crate::lang::types::range::Range;
@@ -123,8 +124,8 @@ pub fn field(of: ApiType, name: &str) -> Option<(Type, Range)> {
     fields(of).iter().find(|field| field.name == name).map(|field| (field.ty.clone(), field.range))
 }
 
-/// The type and range of the field at a path such as `spec.tolerations.key`, and the structure that has it.
-/// A path goes through lists and maps to their elements, as `kubectl explain` does.
+/// The type and range of the field at a path such as `spec.tolerations.key`, and the structure that
+/// has it. A path goes through lists and maps to their elements, as `kubectl explain` does.
 pub fn at_path(owner: ObjectType, path: &str) -> Option<(Type, Range, Option<ApiType>)> {
     let mut words = path.split('.');
     let (mut ty, mut range) = root(owner, words.next()?)?;

@@ -1,4 +1,5 @@
-//! [`FIELDS`]: every field that a policy may read by a short name, with its type, range, size and meaning.
+//! [`FIELDS`]: every field that a policy may read by a short name, with its type, range, size and
+//! meaning.
 //!
 //! The checker, both evaluators (a getter per row), the analyses, help and docs read the rows. The
 //! structures below `spec`, `status` and `metadata` are in `api.rs`.
@@ -36,7 +37,8 @@ pub struct FieldDef {
     pub range: Option<(i64, i64)>,
     /// Most bytes of a text, most elements of a collection; 0 where it has none.
     pub size: u32,
-    /// Most bytes of a text inside a collection; 0 where it has none. All annotations of an object together have no more.
+    /// Most bytes of a text inside a collection; 0 if it holds none. All annotations of an object
+    /// together have at most this size.
     pub text: u32,
     /// Which change of the cluster changes it.
     pub changed_by: ChangedBy,
@@ -71,7 +73,8 @@ pub fn unit_of(ty: &Ty) -> Option<&'static str> {
     }
 }
 
-/// Which change of the cluster changes a field. For fields of a node these are the kinds of node change.
+/// Which change of the cluster changes a field. For fields of a node these are the kinds of node
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChangedBy {
     /// Nothing, as long as the object lives.
@@ -115,14 +118,15 @@ pub enum Eviction {
     Changes,
 }
 
-/// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of 63, with one to spare.
+/// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of
+/// 63, and one more.
 pub const KEY_SIZE: u32 = 318;
 /// Bytes of the longest annotation.
 pub const ANNOTATION_SIZE: u32 = 262_144;
-/// Bytes that a text below `spec`, `status` and `metadata` counts with. The API server takes objects of 1.5 MiB; what
-/// rules read there are names, phases and messages.
+/// Assumed size in bytes of a text below `spec`, `status` and `metadata`. The API server accepts
+/// objects of 1.5 MiB; rules read names, phases and messages there.
 pub const API_TEXT_SIZE: u32 = 4096;
-/// Elements that a list or map below `spec`, `status` and `metadata` counts with.
+/// Assumed number of elements of a list or map below `spec`, `status` and `metadata`.
 pub const API_LIST_SIZE: u32 = 64;
 
 /// The row of a field of an object.

@@ -153,7 +153,7 @@ fields! {
         "the effect of the taint: `NoSchedule`, `PreferNoSchedule` or `NoExecute`"
         from "spec.taints[].effect";
 
-    // ---- GPUs of a node, and what a pod asks for; who has which is told by `model::gpus`
+    // ---- GPUs of a node, and the GPUs that a pod requests; `model::gpus` assigns them
     Gpu "index" Ty::Int, Some((0, 1023)), 0, Allocatable, None,
         "the number of the GPU on its node, from 0" from "status.allocatable[\"nvidia.com/gpu\"]";
     Gpu "model" Ty::Optional(&Ty::String), None, 63, Labels, None,

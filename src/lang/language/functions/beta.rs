@@ -1,5 +1,5 @@
-//! The distribution function of a beta distribution, from additions, multiplications, divisions and roots only, so that
-//! every machine gives the same bits. The row is in `math.rs`.
+//! The distribution function of a beta distribution, from additions, multiplications, divisions and
+//! roots only, so that every machine gives the same bits. The row is in `math.rs`.
 
 use super::math::{exact_exp, exact_ln};
 
@@ -8,8 +8,9 @@ const NARROW: f64 = 1e-4;
 
 /// The probability that a beta distribution of this mean and standard deviation gives at most `x`.
 ///
-/// Total: a mean outside of 0 to 1 is the nearer end, a spread below [`NARROW`] is none, and one that no beta
-/// distribution of the mean has is cut to 99% of the largest variance, as Trimaran's LowRiskOverCommitment does.
+/// Total: a mean outside of 0 to 1 is the nearer end, a spread below [`NARROW`] is none, and one
+/// that no beta distribution of the mean has is cut to 99% of the largest variance, as Trimaran's
+/// LowRiskOverCommitment does.
 pub fn beta_cdf(x: f64, mean: f64, std: f64) -> f64 {
     let step = |at: f64| if x >= at { 1.0 } else { 0.0 };
     if mean <= 0.0 {
@@ -48,7 +49,8 @@ fn incomplete_below(x: f64, a: f64, b: f64) -> f64 {
     exact_exp(front) * fraction(x, a, b) / a
 }
 
-/// Lentz's evaluation of the continued fraction of the incomplete beta function (Numerical Recipes, 6.4).
+/// Lentz's evaluation of the continued fraction of the incomplete beta function (Numerical Recipes,
+/// 6.4).
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let tiny = |value: f64| if value.abs() < 1e-30 { 1e-30 } else { value };
     let mut c = 1.0;

@@ -1,4 +1,5 @@
-//! Conversions: texts to numbers, amounts and times, and back. An absent value stays absent.
+//! Conversions of strings to numbers, amounts and times, and back. The result of an absent value is
+//! absent.
 
 use super::notation::{go_float, parse_cpu, parse_duration, parse_whole, rfc3339, seconds, set_amount};
 use super::{Absence, Examples, FunctionDef, Influence};

@@ -1,5 +1,5 @@
-//! `format`: a text with the values of a list in it, as Kubernetes' CEL writes them. The text is a constant, so the
-//! checker knows which value stands at which clause and of which type it is.
+//! `format`: a constant string whose verbs are replaced by the values of a list, as in Kubernetes'
+//! CEL. The checker knows the type of the value for each verb.
 
 use super::notation::{go_float, written};
 use super::{FunctionDef, Prepared};
@@ -8,7 +8,7 @@ use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use std::fmt::Write;
 
-/// Most digits behind the point.
+/// Most digits after the point.
 const DIGITS: usize = 100;
 
 /// A part of the text.
@@ -27,9 +27,10 @@ pub enum Clause {
     Any,
     /// `%d`: a whole number.
     Decimal,
-    /// `%f`: so many digits behind the point, thousands apart by commas.
+    /// `%f`: with this many digits after the point, and commas between thousands.
     Fixed(usize),
-    /// `%e`: one digit before and six behind the point; what stands for digits is a width, as in Kubernetes.
+    /// `%e`: one digit before the point and six after it; the number in `%.Ne` is a width, as in
+    /// Kubernetes.
     Scientific(usize),
     /// `%b`
     Binary,
@@ -54,7 +55,8 @@ impl Clause {
         }
     }
 
-    /// The type that a value of this type is written as; none where it cannot be. An int is taken for a float.
+    /// The type as which a value is written; `None` if the verb does not take it. An int can be a
+    /// float.
     pub fn takes(self, ty: &Type) -> Option<Type> {
         let whole = matches!(ty, Type::Int | Type::Uint | Type::Count);
         let fits = match self {
@@ -90,7 +92,7 @@ fn is_shown(ty: &Type) -> bool {
     }
 }
 
-/// The parts of a text; the error says what is wrong with it.
+/// The parts of a format string.
 pub fn parse(text: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
@@ -114,7 +116,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece>, String> {
                 next = rest.next();
             }
             let number: usize =
-                written.parse().map_err(|_| "`%.` wants a number behind the dot".to_owned())?;
+                written.parse().map_err(|_| "`%.` needs a number after the point".to_owned())?;
             if number > DIGITS {
                 return Err(format!("`%.{number}` has more than {DIGITS} digits"));
             }
@@ -129,8 +131,8 @@ pub fn parse(text: &str) -> Result<Vec<Piece>, String> {
             Some('o') => Clause::Octal,
             Some('x') => Clause::Hex(false),
             Some('X') => Clause::Hex(true),
-            Some(other) => return Err(format!("no clause is called `%{other}`")),
-            None => return Err("the text ends behind a `%`".to_owned()),
+            Some(other) => return Err(format!("there is no verb `%{other}`")),
+            None => return Err("the text ends after a `%`".to_owned()),
         };
         if !plain.is_empty() {
             pieces.push(Piece::Text(std::mem::take(&mut plain)));
@@ -225,7 +227,8 @@ fn hex(bytes: &[u8], upper: bool) -> String {
     bytes.iter().map(|b| if upper { format!("{b:02X}") } else { format!("{b:02x}") }).collect()
 }
 
-/// Digits with a comma before every three, and so many behind the point; halves go to the even digit.
+/// Digits with a comma before every three and this many after the point; halves are rounded to
+/// even.
 fn fixed(x: f64, digits: usize) -> String {
     let plain = format!("{x:.digits$}");
     let (sign, plain) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
@@ -295,7 +298,7 @@ fn shown(value: &Value<'_>, ty: &Type, inside: bool) -> String {
             let entries = value.entries().unwrap_or_default();
             let mut pairs: Vec<(String, String)> =
                 entries.iter().map(|(k, v)| (shown(k, &key, true), shown(v, &of, true))).collect();
-            // By the written key, as Kubernetes does: 10 stands before 2.
+            // By the key as text, as in Kubernetes: 10 comes before 2.
             pairs.sort_by(|a, b| a.0.cmp(&b.0));
             let pairs: Vec<String> = pairs.into_iter().map(|(k, v)| format!("{k}:{v}")).collect();
             format!("{{{}}}", pairs.join(", "))

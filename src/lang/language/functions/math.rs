@@ -74,7 +74,8 @@ pub static FUNCTIONS: &[FunctionDef] = &[
         range: Some(clamp_range),
         body: |args, _| match args {
             [x, low, high] => {
-                // With the ends the wrong way round the lower one wins, as `max(low, min(x, high))`.
+                // With the ends the wrong way round the lower one wins, as `max(low, min(x,
+                // high))`.
                 let x = if x.order(high) == Ordering::Greater { high } else { x };
                 if x.order(low) == Ordering::Less { low.clone() } else { x.clone() }
             }
@@ -285,7 +286,7 @@ pub static FUNCTIONS: &[FunctionDef] = &[
     },
 ];
 
-/// The first argument that comes before (or behind) all others.
+/// The first argument that no other one comes before (`Less`) or after (`Greater`).
 fn pick<'a>(args: &[Value<'a>], wanted: Ordering) -> Value<'a> {
     let mut best: Option<&Value<'a>> = None;
     for arg in args {
@@ -342,7 +343,7 @@ fn whole(ranges: &[Range], f: fn(f64) -> f64) -> Range {
     }
 }
 
-/// A range whose ends were computed with the function's own rounding, which may differ by a few places.
+/// A range whose ends were computed with rounding, widened by it.
 fn loose(range: Range) -> Range {
     match range {
         Range::Real { lo, hi, nonzero } => Range::Real {
@@ -354,10 +355,11 @@ fn loose(range: Range) -> Range {
     }
 }
 
-/// `ln` from additions, multiplications and divisions only, so that every machine gives the same bits.
+/// `ln` from additions, multiplications and divisions only, so that every machine gives the same
+/// bits.
 ///
-/// x = m * 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m-1)/(m+1)) by its series, whose argument is
-/// at most 0.172, so 11 terms pass 53 bits.
+/// x = m * 2^e with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh((m-1)/(m+1)) by its series, whose
+/// argument is at most 0.172, so 11 terms pass 53 bits.
 pub(super) fn exact_ln(x: f64) -> f64 {
     if x == 1.0 {
         return 0.0;

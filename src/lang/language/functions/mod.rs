@@ -1,8 +1,9 @@
 //! [`FUNCTIONS`]: every function and method of expressions, one row an overload.
 //!
 //! The checker reads a row's parameters, result, range and absence, both evaluators its body, the
-//! analyses its influences, the column code its vector form, and help and docs its text. Its examples run
-//! as tests. Macros, `has` and `now` are in `language/macros.rs`. One file holds one family.
+//! analyses its influences, the column code its vector form, and help and docs its text. Its
+//! examples run as tests. Macros, `has` and `now` are in `language/macros.rs`. One file holds one
+//! family.
 
 mod beta;
 mod collections;
@@ -37,7 +38,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     times::FUNCTIONS,
 ];
 
-/// Functions that CEL in Kubernetes has and this release does not, for the message.
+/// Functions of CEL in Kubernetes that this release does not have, for messages.
 pub static NOT_BUILT: &[&str] = &[
     "cidr",
     "ip",
@@ -83,17 +84,19 @@ pub struct FunctionDef {
     pub result: Ty,
     /// The range of a numeric result from those of the arguments; `None` where nothing is known.
     pub range: Option<fn(&[Range]) -> Range>,
-    /// When it has no value.
+    /// When the result is absent.
     pub absent: Absence,
-    /// Which arguments must be constants, and what is made of them.
+    /// Which arguments must be constants, and how they are prepared.
     pub prepare: Option<Prepare>,
-    /// What the ranges of the arguments must show; the error is the position of an argument and what is wanted.
+    /// What the ranges of the arguments must prove; the error is the position of an argument and a
+    /// message.
     pub demand: Option<Demand>,
     /// What more of each argument does to the result; the last one counts for all that follow.
     pub influence: &'static [Influence],
-    /// How a pass over columns computes it for 64 nodes at once; `None` where it is called node by node.
+    /// How a scan of columns computes it for 64 nodes at once; `None` if it is called node by node.
     pub vector: Option<Vector>,
-    /// The result is the number of elements of its only argument: a bound on it shows which elements exist.
+    /// The result is the number of elements of its only argument: a bound on it shows which
+    /// elements exist.
     pub counts_elements: bool,
     /// How long it takes, from the sizes of its arguments.
     pub work: Work,
@@ -103,8 +106,8 @@ pub struct FunctionDef {
     pub doc: &'static str,
     /// Expressions and their values, as the language writes them; they run as tests.
     pub examples: Examples,
-    /// The value of given values, which have the parameters' types and are never absent unless the
-    /// parameter is `T?`. Total: where it has no value it is `Value::Absent`.
+    /// Computes the value. The arguments have the parameters' types and are absent only if the
+    /// parameter is `T?`. Total: a call without a result gives `Value::Absent`.
     pub body: Body,
 }
 
@@ -130,7 +133,7 @@ pub enum Influence {
     Unknown,
 }
 
-/// The functions that a pass over columns computes from whole amounts without a call for each node.
+/// The functions that a scan of columns computes from whole amounts, without a call for each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vector {
     /// `arithmetic::percent`
@@ -157,7 +160,7 @@ pub enum Work {
 pub enum Grows {
     /// No larger than its largest argument.
     Never,
-    /// The same, and no more letters or elements than the argument at this place says.
+    /// The same, and no longer than the argument at this place.
     Takes(usize),
     /// As large as all arguments together.
     Adds,
@@ -169,7 +172,7 @@ pub enum Grows {
     Replaces,
     /// The elements of all lists of a list.
     Flattens,
-    /// As many elements as its argument says.
+    /// As many elements as the value of its argument.
     Counts,
     /// A text with escapes in it.
     Escapes,
@@ -177,32 +180,32 @@ pub enum Grows {
     Formats,
 }
 
-/// When a function has no value although its arguments have one.
+/// When the result of a function is absent although its arguments are present.
 #[derive(Clone, Copy, Debug)]
 pub enum Absence {
     /// Never.
     Never,
-    /// It may have none: the result is `T?`.
+    /// It may be: the result is `T?`.
     Maybe,
-    /// Never, an absent argument included: what it makes of one is a value.
+    /// Never, even if an argument is absent.
     Taken,
-    /// It may have none unless the ranges of the arguments show that it has one.
+    /// It may be, unless the ranges of the arguments prove otherwise.
     Unless(fn(&[Range]) -> bool),
 }
 
-/// What is made of constant arguments when the policy is compiled.
+/// How constant arguments are prepared when the policy is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct Prepare {
     /// Positions of the arguments that must be constants.
     pub constants: &'static [usize],
-    /// Makes it.
+    /// Prepares them.
     pub make: Make,
 }
 
-/// Makes what is prepared of constants; the error is the position of the argument and what is wrong with it.
+/// Prepares constant arguments; the error is the position of an argument and a message.
 pub type Make = fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>;
 
-/// What was made of constant arguments.
+/// Prepared constant arguments.
 #[derive(Clone, Debug)]
 pub enum Prepared {
     /// Nothing.
@@ -213,11 +216,11 @@ pub enum Prepared {
     Windows(Arc<Windows>),
     /// A time zone.
     Zone(jiff::tz::TimeZone),
-    /// A text with clauses, and the types of the values that stand there.
+    /// A format string, and the types of the values for its verbs.
     Format(Arc<[format::Piece]>, Arc<[Type]>),
 }
 
-/// Weekly windows: what `within` was given.
+/// The weekly windows of a `within`.
 #[derive(Clone, Debug)]
 pub struct Windows {
     /// Day (0 is Monday), first minute of the day, minutes that it lasts.

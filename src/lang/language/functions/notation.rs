@@ -1,5 +1,5 @@
-//! How numbers, instants, durations and quantities are written and read, in the formats of Go, CEL and
-//! Kubernetes. Conversions, `format`, params of a policy and the string functions use them.
+//! How numbers, instants, durations and quantities are written and read, in the formats of Go, CEL
+//! and Kubernetes. Conversions, `format`, params of a policy and the string functions use them.
 
 use crate::lang::types::Type;
 use crate::lang::types::value::{Str, Value};
@@ -46,7 +46,8 @@ pub(super) fn go_float(x: f64) -> String {
     }
 }
 
-/// A duration in Go's format, as `time.ParseDuration` reads it, in microseconds; absent if it is finer.
+/// A duration in Go's format, as `time.ParseDuration` reads it, in microseconds; absent if it is
+/// finer.
 pub fn parse_duration(text: &str) -> Option<i64> {
     Duration::parse(text).ok().map(|duration| duration.0)
 }

@@ -1,4 +1,5 @@
-//! CEL's `optional`: a value that holds another or nothing. What the language itself leaves out is `T?`.
+//! CEL's `optional`: a value that holds another or nothing. What the language itself leaves out is
+//! `T?`.
 
 use super::{Absence, FunctionDef, Influence};
 use crate::lang::types::Ty;

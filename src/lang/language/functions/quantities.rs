@@ -1,5 +1,5 @@
-//! Kubernetes' quantities as CEL has them: exact amounts without a unit. The language's own amounts are `as_cpu`,
-//! `as_bytes` and `as_count`.
+//! Kubernetes' quantities as CEL has them: exact amounts without a unit. The language's own amounts
+//! are `as_cpu`, `as_bytes` and `as_count`.
 
 use super::{Absence, FunctionDef};
 use crate::lang::types::Ty;

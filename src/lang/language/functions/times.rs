@@ -205,7 +205,7 @@ fn zone_at(args: &[Option<Constant>], at: usize) -> Result<TimeZone, (usize, Str
         let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
         let near = crate::diag::suggest::nearest(name, known.iter().map(String::as_str));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        (at, format!("no time zone is called `{name}`{hint}"))
+        (at, format!("there is no time zone `{name}`{hint}"))
     })
 }
 
@@ -232,18 +232,18 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
     let mut windows = Vec::new();
     for part in source.split(',') {
         let part = part.trim();
-        let fault = |why: &str| (1, format!("`{part}` is no window: {why}"));
-        let (days, hours) = part.split_once(' ').ok_or_else(|| fault("write it as `Mon-Fri 08:00-18:00`"))?;
-        let (from, to) = hours.trim().split_once('-').ok_or_else(|| fault("the hours are `08:00-18:00`"))?;
+        let fault = |why: &str| (1, format!("`{part}` is not a window: {why}"));
+        let (days, hours) = part.split_once(' ').ok_or_else(|| fault("write days and hours, as in `Mon-Fri 08:00-18:00`"))?;
+        let (from, to) = hours.trim().split_once('-').ok_or_else(|| fault("write the hours as `08:00-18:00`"))?;
         let (from, to) = match (minute(from), minute(to)) {
             (Some(from), Some(to)) if from < 1440 => (from, to),
-            _ => return Err(fault("hours go from 00:00 to 24:00")),
+            _ => return Err(fault("hours are from 00:00 to 24:00")),
         };
         let length = if to > from { to - from } else { to + 1440 - from };
         let day = |name: &str| {
             DAYS.iter()
                 .position(|known| *known == name.trim())
-                .ok_or_else(|| fault("days are Mon Tue Wed Thu Fri Sat Sun"))
+                .ok_or_else(|| fault("the days are Mon, Tue, Wed, Thu, Fri, Sat and Sun"))
         };
         let (first, last) = match days.split_once('-') {
             Some((first, last)) => (day(first)?, day(last)?),
@@ -287,7 +287,8 @@ impl Windows {
         let inside = self.contains(at);
         let minute = 60_000_000;
         let first = at.0.div_euclid(minute) + 1;
-        // Ends lie on whole minutes; a week has all of them, and a day more is for changes of the clock.
+        // Windows start and end on whole minutes. Eight days hold every start and end, also when
+        // the clock changes to or from summer time.
         (first..first + 8 * 1440).map(|m| Time(m * minute)).find(|at| self.contains(*at) != inside)
     }
 }
