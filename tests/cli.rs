@@ -73,7 +73,7 @@ fn a_dry_run_prints_a_line_for_each_pod_and_counts_that_add_up() {
     let lines: Vec<&str> = ended.out.lines().collect();
     assert!(lines[0].starts_with("POD      NODE   SCORE  WHY"), "{}", ended.out);
     assert!(lines[1].starts_with("train-a  gpu-1"), "{}", ended.out);
-    assert!(lines[4].contains("waits      -  1 node(s) labeled avoid=true, 3 Insufficient nvidia.com/gpu"));
+    assert!(lines[4].contains("waits      -  3 Insufficient nvidia.com/gpu, 1 node(s) labeled avoid=true"));
     let summary = "4 pods: 3 placed, 1 waits. 4 nodes, 1 policy. Nothing was written.";
     assert!(lines.contains(&summary), "{}", ended.out);
     let next = ended.out.lines().last().unwrap().strip_prefix("Next: bayplan ").unwrap();

@@ -67,6 +67,10 @@ fn with_outputs(text: &str, complaints: &mut Vec<String>) -> String {
             if !matches!(status, Some(0 | 1)) {
                 complaints.push(format!("`{command}` ended with {status:?}: {errors}"));
             }
+            // A reader of the document would see these lines too.
+            if !errors.is_empty() {
+                complaints.push(format!("`{command}` also prints on stderr: {errors}"));
+            }
             now.push_str(&format!("$ {command}\n{output}"));
         }
     }

@@ -1,6 +1,6 @@
 //! The text of `dry-run`: a line for each pod with the one thing that made it so, then the counts.
 
-use super::why::why;
+use super::why::{reasons, why_within};
 use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
@@ -35,7 +35,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     let several = several_namespaces(report);
     for at in order.iter().filter(|at| shown.contains(at)) {
         let Some(pod) = report.pods.get(*at) else { continue };
-        table.row(row(pod, several, how));
+        table.row(row(pod, several, how, out.width.is_some()));
     }
     text.push_str(&table.draw(out));
     if shown.len() < order.len() {
@@ -86,7 +86,7 @@ fn short_name(pod: &PodReport, several: bool) -> String {
     if several { pod.pod.full_name() } else { pod.pod.name.to_string() }
 }
 
-fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
+fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, String)> {
     let last = pod.decisions.last();
     let score = last.and_then(|record| match &record.decision {
         Decision::Placed { total, .. } => *total,
@@ -97,7 +97,7 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
     let dash = (Style::Plain, "-".to_owned());
     match &standing(pod) {
         Standing::Bound(node) => {
-            let mut text = last.map(|record| why(record, how)).unwrap_or_default();
+            let mut text = last.map(|record| why_within(record, how, cut)).unwrap_or_default();
             if let Some(not_checked) = not_checked_text(pod.not_checked()) {
                 text = format!("{not_checked}; {text}");
             }
@@ -108,7 +108,7 @@ fn row(pod: &PodReport, several: bool, how: &How) -> Vec<(Style, String)> {
             vec![name, (Style::Good, node.to_string()), (Style::Plain, score), (Style::Plain, text)]
         }
         Standing::Waiting { message } => {
-            let mut text = super::why::reasons(message).to_owned();
+            let mut text = reasons(message);
             if let Some(not_checked) =
                 not_checked_text(pod.not_checked()).filter(|_| !text.contains("not checked:"))
             {
