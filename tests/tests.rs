@@ -10,6 +10,7 @@ mod fuzz_corpus;
 mod gangs;
 mod hostile;
 mod language;
+mod lint_command;
 mod objects;
 mod pods;
 mod parsing;

@@ -204,7 +204,7 @@ fn moved(mut said: Diagnostic, from: SourceId, to: SourceId, before: usize, leng
 }
 
 /// The cluster as it stands in the files: nothing is scheduled.
-fn snapshot(world: &dry_run::World) -> Snapshot {
+pub(super) fn snapshot(world: &dry_run::World) -> Snapshot {
     let mut snapshot = Snapshot::default();
     for object in &world.objects {
         match object {

@@ -1,5 +1,5 @@
-//! How every command finds its input: policy files and folders, ConfigMaps that hold policies, cluster files.
-//! A path that cannot be read is an error that names it; what is wrong inside is a diagnostic with a place.
+//! Reads the input of every command: policy files and folders, ConfigMaps with policies, cluster files.
+//! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::lang::analysis::cost::Size;
@@ -11,24 +11,24 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Policies that were read and compiled, with everything that is to be said about them.
+/// Policies that were read and compiled, with their diagnostics.
 #[derive(Default)]
 pub struct Policies {
     /// All texts.
     pub sources: SourceMap,
-    /// The policies without a mistake.
+    /// The policies without errors.
     pub set: PolicySet,
-    /// What is to be said, in the order of the files.
+    /// The diagnostics, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
     /// How many files were read.
     pub files: usize,
     /// The texts that hold policies, in the order they were read.
     pub texts: Vec<SourceId>,
-    /// Policies of a live cluster, as they are in service there. One of the texts takes the place of its namesake.
+    /// Policies that are in service in a live cluster. A policy of the same name in a text replaces one.
     pub in_service: Vec<Arc<CompiledPolicy>>,
-    /// The size of the cluster that they are compiled for.
+    /// The cluster size to compile for.
     pub size: Size,
-    /// What is left out of folders.
+    /// Patterns of files and folders to leave out.
     pub exclude: Vec<Glob>,
 }
 
@@ -101,7 +101,7 @@ impl Policies {
         Ok(id)
     }
 
-    /// Adds the texts of files, without those that are no texts: these are diagnostics.
+    /// Adds the texts of files. A file that is not UTF-8 becomes a diagnostic.
     pub fn add_all(&mut self, files: &[PathBuf]) -> anyhow::Result<Vec<SourceId>> {
         let mut ids = Vec::new();
         for file in files {
@@ -113,14 +113,14 @@ impl Policies {
         Ok(ids)
     }
 
-    /// Takes the policies of the ConfigMaps in a file, labelled or not.
+    /// Adds the policies of the ConfigMaps in a file, with or without our label.
     fn config_maps(&mut self, file: SourceId) {
         let (found, diagnostics) = policy_files::policies_in(&mut self.sources, file);
         self.texts.extend(found.iter().map(|found| found.source));
         self.diagnostics.extend(diagnostics);
     }
 
-    /// Compiles all texts; a name that is given twice is a mistake, wherever the two policies are.
+    /// Compiles all texts. Two policies of the same name are an error, also in different files.
     pub fn compile(&mut self) {
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
@@ -192,7 +192,8 @@ impl<'a> Walk<'a> {
             if entry.is_dir() {
                 self.visit(&entry);
             } else if is_policy_file(&entry) {
-                self.files.push(entry);
+                // `p.bay` reads better than `./p.bay`.
+                self.files.push(entry.strip_prefix(".").map(Path::to_owned).unwrap_or(entry));
             }
         }
     }

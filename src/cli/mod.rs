@@ -1,7 +1,7 @@
-//! The command line: one file per command, with its `Args` and its `run`. Data goes to stdout, everything else to
-//! stderr; the exit status is 0 (all well), 1 (findings) or 2 (the command could not do its work).
+//! The command line. Each command has a file with its `Args` and its `run`. Data goes to stdout, everything
+//! else to stderr. The exit status is 0 (success), 1 (findings) or 2 (the command failed).
 //!
-//! To add a command: write `<command>.rs`, and one variant with its arm below.
+//! To add a command, write `<command>.rs`, and add a variant and its arm below.
 
 mod output;
 mod input;
@@ -33,11 +33,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitStatus {
-    /// All well.
+    /// Success.
     Success = 0,
-    /// It did its work and has findings: lint errors, failed tests, a pod that waits where that was asked for.
+    /// The command has findings: lint errors, failed tests, a waiting pod with `--fail-on unschedulable`.
     Findings = 1,
-    /// It could not do its work: bad arguments, unreadable input.
+    /// The command failed: bad arguments, unreadable input.
     Failure = 2,
 }
 
@@ -90,7 +90,7 @@ enum Command {
     DryRun(dry_run::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
-    /// Checks policies: all mistakes, each on its line, with a way out.
+    /// Checks policies and reports every mistake with its place and a way out.
     Lint(lint::Args),
     /// Runs tests of policies: every case of the `*.test.yaml` files.
     Test(test::Args),
@@ -104,18 +104,18 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// The program's name, as people type it.
+/// The name that people type.
 const PROGRAM: &str = "bayplan";
-/// The same when kubectl has started us as its plugin, `kubectl-bayplan`.
+/// The name that people type when kubectl starts us as its plugin, `kubectl-bayplan`.
 const PLUGIN: &str = "kubectl bayplan";
 
-/// How we were started, by the program's name.
+/// The name that people typed, by the name of the executable.
 fn program(name: Option<&std::ffi::OsString>) -> &'static str {
     let name = name.map(std::path::Path::new).and_then(|path| path.file_stem()?.to_str());
     if name == Some("kubectl-bayplan") { PLUGIN } else { PROGRAM }
 }
 
-/// The command line; usage and examples have the name that people type.
+/// The command line, with the name that people type in usage and examples.
 fn command(program: &'static str) -> clap::Command {
     fn renamed(command: clap::Command, program: &str) -> clap::Command {
         let examples = command.get_after_help().map(|help| help.to_string());
@@ -129,7 +129,7 @@ fn command(program: &'static str) -> clap::Command {
     if program == PROGRAM { command } else { renamed(command.bin_name(program), program) }
 }
 
-/// Runs the command line `arguments` (the program's name first), and says how it ended.
+/// Runs the command line `arguments`, whose first one is the name of the program.
 pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStatus {
     let arguments: Vec<std::ffi::OsString> = arguments.into_iter().collect();
     let program = program(arguments.first());

@@ -1,36 +1,35 @@
-//! Commands and options that the design of the command line has and this release has not: refused by name, with what to
-//! do instead. Asked by `mod.rs` when the arguments are not understood; what is in these tables is no argument of ours.
+//! Commands and options that are designed but not built: refused by name, with what to do instead. `mod.rs`
+//! looks here when it does not understand the arguments.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Commands, and what does some of it.
+/// Commands, each with a partial replacement, or nothing.
 const COMMANDS: [(&str, &str); 12] = [
     ("convert", ""),
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
-    ("doctor", "`/readyz?verbose` of a running scheduler says what is wrong with it"),
+    ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
     ("extender", ""),
     ("fmt", ""),
     ("init", "copy the folder `examples/first`"),
-    ("lsp", "`lint --format json` says the same"),
-    ("policies", "`kubectl get configmaps -A -l bayplan.dev/policy` lists them, with what became of each"),
+    ("lsp", "`lint --format json` gives the same diagnostics"),
+    ("policies", "`kubectl get configmaps -A -l bayplan.dev/policy` lists them; their annotations have the state of each"),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),
     ("snapshot", "`kubectl get nodes,pods,namespaces -A -o json` saves what the commands read"),
-    ("webhook", "`lint` in CI says the same"),
+    ("webhook", "`lint` in CI gives the same diagnostics"),
 ];
 
-/// Options of commands, and what does some of it.
-const OPTIONS: [(&str, &str, &str); 7] = [
+/// Options of commands, each with a partial replacement, or nothing.
+const OPTIONS: [(&str, &str, &str); 6] = [
     ("eval", "--cel", "without it the expression is in the policy language"),
     ("explain", "--cause", "name a pod"),
-    ("explain", "--fix", "what would help is said in words"),
-    ("lint", "--cluster", "`dry-run --cluster FILE --policies PATH` shows what the policies do there"),
+    ("explain", "--fix", "`explain` lists the changes that help in words"),
     ("plan", "--cluster", ""),
-    ("plan", "--measure", "the bounds in steps are printed always"),
-    ("test", "--mutate", "`test` says which conditions no case has seen both true and false"),
+    ("plan", "--measure", "`plan` always prints the bounds in steps"),
+    ("test", "--mutate", "`test` lists the conditions that no case has seen both true and false"),
 ];
 
-/// What is said of arguments that this release does not know but the design does; `None` of any others.
+/// The error for arguments that are designed but not built; `None` for all others.
 pub fn refused(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Option<clap::Error> {
     let kind = error.kind();
     let context = match kind {

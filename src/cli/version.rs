@@ -1,4 +1,4 @@
-//! `bayplan version`: of the program, the language, and the Kubernetes version it decides like.
+//! `bayplan version`: the versions of the program and the language, and the kube-scheduler whose decisions it makes.
 
 use super::{ExitStatus, Output};
 

@@ -1,12 +1,12 @@
-//! Diagnostics as JSON, the form of `lint --format json`. An interface: fields are only added.
+//! `lint --format json`. An interface: fields are only added.
 //!
 //! Called by `cli`. Lines and columns count from 1, columns in characters, offsets in bytes of the file on
-//! disk; for a text of a ConfigMap they are places of the YAML file.
+//! disk. Places in a policy of a ConfigMap are those of the YAML file.
 
 use super::{Diagnostic, Source, SourceMap, Span, Tally};
 use serde_json::{Map, Value, json};
 
-/// The whole report on `files` files.
+/// The report about `files` files.
 pub fn report(sources: &SourceMap, diagnostics: &[Diagnostic], files: usize) -> Value {
     let tally = Tally::of(diagnostics);
     json!({
@@ -75,7 +75,7 @@ fn label(sources: &SourceMap, span: Span, message: &str, file: &str) -> Value {
     Value::Object(out)
 }
 
-/// Beginning and end; the file only where it is another one than the diagnostic's.
+/// Start and end; the file only if it differs from that of the diagnostic.
 fn placed(sources: &SourceMap, span: Span, file: &str) -> Map<String, Value> {
     let mut out = Map::new();
     let here = sources.file(span).map_or("", Source::name);

@@ -1,8 +1,8 @@
-//! What is said to people about what they wrote: plain data, no drawing.
+//! Diagnostics: what is wrong with a text that a person wrote, where, why, and the way out.
 //!
-//! Made by `lang` (policies), `config` (configuration) and `dry_run` (cluster files and tests), printed by
-//! `cli` through [`render`]. What a cluster refused is a `framework::Status`, not a diagnostic; what the
-//! machine could not do is an error enum of the room where it happened.
+//! Made by `lang` (policies), `config` (configurations) and `dry_run` (cluster files and tests). Printed by
+//! `cli`: for people through [`draw`], for programs through [`json`] and [`formats`]. What a cluster refuses
+//! is a `framework::Status`; a failure of the machine is an error enum of the room where it happens.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -28,12 +28,12 @@ pub use report::Report;
 pub use source::{Origin, Place, Source, SourceId, SourceMap, Span};
 pub use tally::Tally;
 
-/// How much a diagnostic weighs. Ordered from the lightest to the heaviest.
+/// How severe a diagnostic is, from the least to the most severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; changes no exit status.
+    /// Worth knowing; an error only with `--deny notes`.
     Note,
-    /// Probably not what was meant; an error with `--deny warnings`.
+    /// Probably not intended; an error with `--deny warnings`.
     Warning,
     /// The policy is not loaded.
     Error,
@@ -50,34 +50,34 @@ impl Severity {
     }
 }
 
-/// Something said about one place of a text.
+/// A finding at one place of a text.
 ///
-/// Messages are lower case, without a full stop, with the user's words in backticks; what to do about it is
-/// in `help`, never in `message`.
+/// Messages are lower case, without a full stop, with the user's words in backticks. `message` says what is
+/// wrong, `help` what to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
-    /// The row of the table of codes that this is a case of.
+    /// The row in the table of codes.
     pub code: &'static Code,
-    /// Usually the severity of the code; a linter may lift or lower it.
+    /// The severity of the code, unless an option changes it.
     pub severity: Severity,
     /// What is wrong, in one line.
     pub message: String,
     /// The place that is wrong.
     pub span: Span,
-    /// What stands under the primary place, if the message does not say it already.
+    /// Words under the place, if they add to the message.
     pub label: Option<String>,
-    /// Other places that take part, each with its own words.
+    /// Related places, each with its own words.
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Option<String>,
-    /// What the mistake does in the cluster that was given; only when it was decided on its snapshot.
+    /// What the mistake does in a given cluster (`lint --cluster`), decided on its snapshot.
     pub effect: Option<String>,
-    /// Changes that are certain enough to be applied by `lint --fix`.
+    /// Changes that `lint --fix` may apply.
     pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
-    /// A diagnostic of the code's own severity.
+    /// A diagnostic with the severity of its code.
     pub fn new(code: &'static Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
@@ -92,49 +92,49 @@ impl Diagnostic {
         }
     }
 
-    /// Words under the primary place.
+    /// Sets the words under the place.
     pub fn with_label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Another place that takes part, with its words.
+    /// Adds a related place with its words.
     pub fn with_place(mut self, span: Span, message: impl Into<String>) -> Self {
         self.labels.push(Label { span, message: message.into() });
         self
     }
 
-    /// What to do.
+    /// Sets what to do.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What the mistake does in the cluster.
+    /// Sets what the mistake does in the cluster.
     pub fn with_effect(mut self, effect: impl Into<String>) -> Self {
         self.effect = Some(effect.into());
         self
     }
 
-    /// A fix of one edit: the text at `span` becomes `text`.
+    /// Adds a fix that replaces the text at `span` by `text`.
     pub fn with_fix(mut self, message: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         self.fixes.push(Fix { message: message.into(), edits: vec![Edit { span, text: text.into() }] });
         self
     }
 
-    /// The same with another severity.
+    /// Sets the severity.
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// Whether this keeps a policy from being loaded.
+    /// Whether it keeps a policy from being loaded.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// A secondary place with its words.
+/// A related place with its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Where.
@@ -157,6 +157,6 @@ pub struct Fix {
 pub struct Edit {
     /// What is replaced; an empty span inserts.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The new text.
     pub text: String,
 }

@@ -1,8 +1,8 @@
-//! Texts and places in them: offsets to lines and columns, and texts that lie inside a YAML file.
+//! Texts and places in them: offsets, lines and columns, also of texts inside of YAML files.
 //!
-//! Every span names its source, so one list of diagnostics may speak of several files. A policy in a
-//! ConfigMap is a source of its own whose bytes are mapped to the bytes of the YAML file
-//! ([`SourceMap::embed`]). Reading files is the caller's business.
+//! Every span names its source, so one list of diagnostics can refer to several files. A policy in a
+//! ConfigMap is a source of its own; [`SourceMap::embed`] maps its bytes to those of the YAML file. The
+//! caller reads the files.
 
 use super::embed::Edits;
 use super::{Diagnostic, codes};
@@ -13,19 +13,19 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
 
-/// A stretch of a source's text, in bytes; ends lie on character boundaries.
+/// A range of bytes in a source. Both ends are at character boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
-    /// The text it is a part of.
+    /// The source.
     pub source: SourceId,
     /// First byte.
     pub start: u32,
-    /// Byte behind the last.
+    /// The byte after the last one.
     pub end: u32,
 }
 
 impl Span {
-    /// The bytes `start..end` of a source. Texts beyond 4 GiB are refused before a span is made.
+    /// The bytes `start..end` of a source. Callers refuse texts beyond 4 GiB.
     pub fn new(source: SourceId, start: usize, end: usize) -> Self {
         let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Span { source, start: short(start), end: short(end.max(start)) }
@@ -99,26 +99,26 @@ fn letters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0b1100_0000 != 0b1000_0000).count()
 }
 
-/// Where an embedded text lies in its file.
+/// Where an embedded text is in its file.
 #[derive(Clone, Debug)]
 struct Host {
     source: SourceId,
-    /// Runs of bytes that are the same in both texts, by their start in the inner one. Inner bytes between
-    /// two runs (an escape, a fold) belong to the outer bytes between them.
+    /// Runs of bytes that are equal in both texts, ordered by their start in the inner one. Inner bytes
+    /// between two runs (an escape, a fold) correspond to the outer bytes between them.
     runs: Vec<Run>,
-    /// Byte of the file behind the last of the scalar.
+    /// The byte of the file after the scalar.
     end: u32,
     edits: Edits,
 }
 
-/// Bytes that are the same in an embedded text and its file.
+/// Bytes that are equal in an embedded text and its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     /// First byte in the embedded text.
     pub(super) inner: u32,
     /// First byte in the file.
     pub(super) outer: u32,
-    /// How many.
+    /// The number of bytes.
     pub(super) len: u32,
 }
 
@@ -137,7 +137,7 @@ impl Host {
         }
     }
 
-    /// The byte of the file behind the last byte of a text that ends at `inner`.
+    /// The byte of the file after a text that ends at `inner`.
     fn outer_end(&self, inner: u32) -> u32 {
         let at = self.runs.partition_point(|run| run.inner < inner);
         let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
@@ -152,7 +152,7 @@ impl Host {
 }
 
 impl Source {
-    /// The id that spans of this text carry.
+    /// The id in spans of this text.
     pub fn id(&self) -> SourceId {
         self.id
     }
@@ -162,12 +162,12 @@ impl Source {
         &self.name
     }
 
-    /// The text that spans are places of.
+    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text, to be kept while the map is changed.
+    /// The text, shared, so that the map can change meanwhile.
     pub fn shared_text(&self) -> Arc<str> {
         self.text.clone()
     }
@@ -177,7 +177,7 @@ impl Source {
         self.origin.as_ref()
     }
 
-    /// The file that the text lies in, for an embedded one.
+    /// The file of an embedded text.
     pub fn host(&self) -> Option<SourceId> {
         self.host.as_ref().map(|host| host.source)
     }
@@ -187,12 +187,12 @@ impl Source {
         Span::new(self.id, 0, self.text.len())
     }
 
-    /// The text of a span; empty when it is no span of this text.
+    /// The text of a span; empty if the span does not fit this text.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column of a byte in this text itself, whatever file it lies in.
+    /// Line and column of a byte in this text, not in the file around it.
     pub fn own_place(&self, offset: usize) -> Place {
         let offset = offset.min(self.text.len());
         let line = self.lines.partition_point(|&start| start as usize <= offset);
@@ -280,7 +280,7 @@ impl SourceMap {
         self.sources.get(id.0 as usize)
     }
 
-    /// All of them, in the order in which they were added.
+    /// All sources, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter()
     }
@@ -295,9 +295,9 @@ impl SourceMap {
         self.source(span).map_or("", |source| source.slice(span))
     }
 
-    /// A text that is the value of a YAML scalar of `host`. `scalar` are the bytes of the scalar as the YAML
-    /// reader gave them (for a block scalar from its first line of content on), `text` its value. Where the
-    /// two cannot be brought together every place of the text is the beginning of the scalar.
+    /// Adds a text that is the value of a YAML scalar of `host`. `scalar` is the range that the YAML reader
+    /// gave for the scalar (a block scalar begins with its first line of content), `text` its value. If the
+    /// two cannot be aligned, every place of the text is the beginning of the scalar.
     pub fn embed(
         &mut self,
         host: SourceId,
@@ -316,7 +316,7 @@ impl SourceMap {
         self.push(name, text, Some(origin), host)
     }
 
-    /// The file that a span's text lies in: the YAML file of an embedded text, else the text itself.
+    /// The file of a span: the YAML file for an embedded text, else the text itself.
     pub fn file(&self, span: Span) -> Option<&Source> {
         let source = self.source(span)?;
         match source.host() {
@@ -325,7 +325,7 @@ impl SourceMap {
         }
     }
 
-    /// A span as a span of the file: that of the YAML file for an embedded text.
+    /// A span in the coordinates of its file (the YAML file for an embedded text).
     pub fn in_file(&self, span: Span) -> Span {
         match self.source(span).and_then(|source| source.host.as_ref()) {
             Some(host) => {
@@ -337,8 +337,8 @@ impl SourceMap {
         }
     }
 
-    /// Whether `text` can be written in the place of a span of the file as it is: not in a quoted YAML scalar
-    /// when it holds quotes, backslashes or line ends.
+    /// Whether `text` can replace a span in the file without escaping. It cannot in a quoted YAML scalar if it
+    /// holds quotes, backslashes or line ends.
     pub fn takes(&self, span: Span, text: &str) -> bool {
         let Some(host) = self.source(span).and_then(|source| source.host.as_ref()) else {
             return self.source(span).is_some();

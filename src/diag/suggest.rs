@@ -1,6 +1,6 @@
-//! "Did you mean": the nearest of the names that would have been right.
+//! "Did you mean": the known name that is nearest to an unknown one.
 //!
-//! Called wherever a name is unknown: parser, checker, configuration, command line.
+//! Called by the parser, the checker, the reader of configurations and the command line.
 
 /// The candidate that is nearest to a word, if it is near enough.
 ///

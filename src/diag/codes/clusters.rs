@@ -39,8 +39,8 @@ policy zones {
 
     NO_SUCH_RESOURCE "BP0303" "no-such-resource" Warning
         "no node of the cluster has this resource"
-        "The rule reads an amount of a resource that no node of the cluster file offers and no pod requests. \
-         The amount is always 0."
+        "The rule reads an amount of a resource that no node of the cluster file offers and no pod requests, \
+         and a resource with nearly the same name exists. The amount is always 0."
         bad r#"
 /// Keeps GPU pods on free GPUs.
 policy gpus {

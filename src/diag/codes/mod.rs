@@ -124,9 +124,10 @@ impl Code {
         format!("{SITE}{}", self.page())
     }
 
-    /// Whether a comment can silence it: everything but mistakes, and the limit of what a rule may cost.
+    /// Whether a comment can silence it: everything but mistakes and what only a cluster can tell, and the
+    /// limit of what a rule may cost.
     pub fn can_be_allowed(&self) -> bool {
-        let policy = self.example_file.ends_with(".bay");
+        let policy = self.example_file.ends_with(".bay") && !self.id.starts_with("BP03");
         policy && (self.severity != Severity::Error || *self == TOO_COSTLY)
     }
 }

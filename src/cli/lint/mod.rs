@@ -1,4 +1,7 @@
-//! `bayplan lint`: parses, checks and lints policies, and says everything that is wrong with them.
+//! `bayplan lint`: parses, checks and lints policies, and reports everything that is wrong with them.
+
+mod cluster;
+mod effect;
 
 use super::input::{Glob, Policies};
 use super::setup::quoted;
@@ -8,13 +11,14 @@ use anyhow::Context;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Checks policies: all mistakes, each on its line, with a way out.
+/// Checks policies and reports every mistake with its place and a way out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan lint                               all policies below this folder
   bayplan lint policies/ --exclude charts    files, and ConfigMaps in YAML files
   bayplan lint policies/ --fix               writes the fixes that are certain
   bayplan lint gpu.bay --format sarif        for programs
+  bayplan lint gpu.bay --cluster prod.json   compares its names with those of a cluster
   bayplan lint --explain BP0104              more about one kind of mistake")]
 pub struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both; `-` is stdin.
@@ -38,6 +42,9 @@ pub struct Args {
     /// Explain a code (`BP0104`) or a name of one (`mixed-units`).
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     explain: Option<String>,
+    /// Files of a cluster: names are compared with those of its objects. `-` is stdin.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    cluster: Vec<PathBuf>,
     /// Print all findings; without it 20 are drawn and the rest is counted.
     #[arg(long)]
     all: bool,
@@ -96,9 +103,40 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
     let mut read = Policies { size, exclude: args.exclude.clone(), ..Policies::default() };
     read.read(&args.paths)?;
     read.compile();
+    if !args.cluster.is_empty() {
+        compare(&mut read, &args.cluster)?;
+    }
     let compile = |source: &Source| crate::lang::compile_for(source, size, &|_| Vec::new()).1;
     fix::verify(&read.sources, &mut read.diagnostics, &read.texts, &compile);
     Ok(read)
+}
+
+/// Compares the names that policies read with those of a cluster, and counts what a wrong one does there.
+fn compare(read: &mut Policies, cluster: &[PathBuf]) -> anyhow::Result<()> {
+    let linted = read.files;
+    let files = read.add_all(cluster)?;
+    read.files = linted;
+    let loaded = crate::dry_run::load(&mut read.sources, &files);
+    read.diagnostics.extend(loaded.diagnostics);
+    let names = cluster::Names::of(&loaded.world);
+    let snapshot = super::eval::snapshot(&loaded.world);
+    for compiled in read.set.iter() {
+        for mut said in cluster::check(&compiled.policy, &names, &read.sources) {
+            let within = compiled.policy.filters.iter().find(|filter| filter.span.contains(said.span));
+            let effect =
+                within.and_then(|filter| effect::of_filter(compiled, filter, &loaded.world, &snapshot));
+            if let Some(effect) = effect {
+                said = said.with_effect(effect);
+            }
+            read.diagnostics.push(said);
+        }
+    }
+    let sources = &read.sources;
+    read.diagnostics.sort_by_key(|said| {
+        let place = sources.in_file(said.span);
+        (place.source, place.start)
+    });
+    Ok(())
 }
 
 /// `2 errors in 1 file`
@@ -144,7 +182,10 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     let can_be = fix::apply(&read.sources, &read.diagnostics).possible();
     if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {
         let paths: Vec<String> = args.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
-        let command = out.paint(Style::Strong, &format!("bayplan lint --fix {}", paths.join(" ")));
+        let cluster = args.cluster.iter().map(|file| quoted(&file.display().to_string()));
+        let cluster: String = cluster.map(|file| format!(" --cluster {file}")).collect();
+        let command = format!("{} lint --fix {}{cluster}", out.program, paths.join(" "));
+        let command = out.paint(Style::Strong, &command);
         writeln!(out.stdout(), "{sentence}; {can_be} can be fixed: {command}")?;
     } else {
         writeln!(out.stdout(), "{sentence}")?;

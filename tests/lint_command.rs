@@ -1,0 +1,270 @@
+//! `bayplan lint`: which files it reads, how it ends, what it fixes, and what it says of a cluster.
+
+use crate::support::repository;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const GOOD: &str = "/// Keeps pods off broken nodes.\npolicy healthy { filter ready { require node.ready else \"not ready\" } }\n";
+
+struct Ended {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+fn bayplan(folder: &Path, arguments: &[&str]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ended {
+        status: output.status.code().expect("no signal"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn shell(folder: &Path, line: &str) -> i32 {
+    let line = line.replace("bayplan", env!("CARGO_BIN_EXE_bayplan"));
+    Command::new("bash").args(["-c", &line]).current_dir(folder).status().unwrap().code().unwrap()
+}
+
+/// An empty folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bayplan-lint-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_link_to_a_folder_above_is_followed_once() {
+    let at = folder("loop");
+    fs::create_dir(at.join("a")).unwrap();
+    fs::write(at.join("a/p.bay"), GOOD).unwrap();
+    symlink("..", at.join("a/loop")).unwrap();
+    symlink("a", at.join("b")).unwrap();
+    let ended = bayplan(&at, &["lint"]);
+    assert_eq!(
+        (ended.status, ended.out.as_str()),
+        (0, "1 policy in 1 file: nothing to say.\n"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn what_cannot_be_read_does_not_hide_the_findings_of_others() {
+    let at = folder("unreadable");
+    fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
+    symlink("nowhere", at.join("gone.bay")).unwrap();
+    assert!(Command::new("mkfifo").arg(at.join("pipe.bay")).status().unwrap().success());
+    let ended = bayplan(&at, &["lint", "--format", "json"]);
+    assert_eq!(ended.status, 2, "{}", ended.err);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    let said = json["diagnostics"].as_array().unwrap();
+    let codes: Vec<(&str, &str)> =
+        said.iter().map(|said| (said["file"].as_str().unwrap(), said["code"].as_str().unwrap())).collect();
+    for expected in [("gone.bay", "BP0015"), ("pipe.bay", "BP0015"), ("bad.bay", "BP0101")] {
+        assert!(codes.contains(&expected), "{codes:?}");
+    }
+    let junit = bayplan(&at, &["lint", ".", "--format", "junit"]);
+    assert!(junit.out.contains("errors=\"2\"") && junit.out.contains("failures=\"1\""), "{}", junit.out);
+    let named = bayplan(&at, &["lint", "bad.bay", "missing.bay"]);
+    assert_eq!(named.status, 2);
+    assert!(named.out.contains("BP0101") && named.out.contains("missing.bay"), "{}", named.out);
+    assert_eq!(bayplan(&at, &["lint", "/dev/zero"]).status, 2);
+}
+
+#[test]
+fn patterns_leave_out_files_and_folders() {
+    let at = folder("exclude");
+    fs::create_dir_all(at.join("charts/deep")).unwrap();
+    fs::write(at.join("p.bay"), GOOD).unwrap();
+    for broken in ["charts/t.bay", "charts/deep/u.bay", "old-1.bay"] {
+        fs::write(at.join(broken), "{{ .Values.rule }}").unwrap();
+    }
+    assert_eq!(bayplan(&at, &["lint"]).status, 1);
+    for patterns in [["charts", "old-?.bay"], ["charts/**", "old*"], ["**/*.bay", "charts"]] {
+        let mut arguments = vec!["lint"];
+        patterns.iter().for_each(|pattern| arguments.extend(["--exclude", pattern]));
+        let ended = bayplan(&at, &arguments);
+        let nothing = patterns[0] == "**/*.bay";
+        assert_eq!(ended.status, if nothing { 2 } else { 0 }, "{patterns:?}: {}{}", ended.out, ended.err);
+    }
+}
+
+#[test]
+fn writes_that_fail_end_with_2_and_closed_pipes_with_the_status_of_the_findings() {
+    let at = folder("writes");
+    fs::write(at.join("good.bay"), GOOD).unwrap();
+    fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
+    for format in ["human", "json", "sarif", "rdjson", "junit", "github"] {
+        assert_eq!(
+            shell(&at, &format!("bayplan lint good.bay --format {format} > /dev/full 2> /dev/null")),
+            2,
+            "{format}"
+        );
+        assert_eq!(
+            shell(&at, &format!("set -o pipefail; bayplan lint bad.bay --format {format} | head -0")),
+            1
+        );
+        assert_eq!(
+            shell(&at, &format!("set -o pipefail; bayplan lint good.bay --format {format} | head -0")),
+            0
+        );
+    }
+    assert_eq!(shell(&at, "bayplan --help > /dev/full 2> /dev/null"), 2);
+    assert_eq!(shell(&at, "bayplan lint --explain BP0104 > /dev/full 2> /dev/null"), 2);
+}
+
+#[test]
+fn notes_can_be_denied() {
+    let at = folder("deny");
+    fs::write(at.join("p.bay"), GOOD.lines().last().unwrap()).unwrap();
+    assert_eq!(bayplan(&at, &["lint"]).status, 0);
+    assert_eq!(bayplan(&at, &["lint", "--deny", "warnings"]).status, 0);
+    let ended = bayplan(&at, &["lint", "--deny", "notes"]);
+    assert!(ended.status == 1 && ended.out.contains("error[BP0415]"), "{}", ended.out);
+}
+
+#[test]
+fn fixing_goes_on_until_nothing_is_left() {
+    let at = folder("fix");
+    // The second mistake is seen only when the first one is gone.
+    let text =
+        "/// x\npolicy p {\n  filter f { require node.labels[\"a\"] == true and node.redy else \"r\" }\n}\n";
+    fs::write(at.join("p.bay"), text).unwrap();
+    let count = |out: &str| -> usize {
+        let line = out.lines().find(|line| line.contains(" can be fixed")).unwrap_or("; 0 can be fixed");
+        line.split("; ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(count(&bayplan(&at, &["lint", "p.bay"]).out) >= 1);
+    let ended = bayplan(&at, &["lint", "--fix", "p.bay"]);
+    let fixed = fs::read_to_string(at.join("p.bay")).unwrap();
+    assert!(fixed.contains("== \"true\" && node.ready"), "{fixed}\n{}", ended.out);
+    assert_eq!(ended.status, 0, "{}", ended.out);
+    let again = bayplan(&at, &["lint", "--fix", "p.bay"]);
+    assert!(again.out.starts_with("nothing could be fixed"), "{}", again.out);
+}
+
+#[test]
+fn a_code_is_explained_with_its_examples_and_an_unknown_one_has_near_ones() {
+    let at = repository("");
+    let ended = bayplan(&at, &["lint", "--explain", "missing-reason"]);
+    for words in [
+        "BP0408 missing-reason (warning)",
+        "Wrong:",
+        "Right:",
+        "  policy healthy {",
+        "allow(missing-reason)",
+        "#bp0408",
+    ] {
+        assert!(ended.out.contains(words), "{words}: {}", ended.out);
+    }
+    assert!(!bayplan(&at, &["lint", "--explain", "BP0104"]).out.contains("allow("));
+    let ended = bayplan(&at, &["lint", "--explain", "mixd-units"]);
+    assert!(ended.status == 2 && ended.err.contains("did you mean mixed-units?"), "{}", ended.err);
+}
+
+const CLUSTER: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: a, labels: {team: vision, topology.kubernetes.io/zone: east-1}}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10', nvidia.com/gpu: '2'}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: b, labels: {team: speech, topology.kubernetes.io/zone: east-2}}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop, labels: {team: vision}}
+spec: {containers: [{name: main, image: x}]}
+";
+
+#[test]
+fn names_are_compared_with_those_of_a_cluster() {
+    let at = folder("cluster");
+    fs::write(at.join("cluster.yaml"), CLUSTER).unwrap();
+    let policy = "\
+/// Keeps pods on the nodes of their team.
+policy teams {
+  filter same-team { require node.labels[\"taem\"] == pod.labels[\"team\"] else \"another team\" }
+  filter zone { reject \"zone\" when pod.namespace == \"shpo\" && node.zone in [\"east-1\", \"esat-2\"] }
+  filter gpu { reject \"GPU\" when node.free[\"nvidia.com/gpus\"] > 0 && \"taem\" in node.labels }
+}
+";
+    fs::write(at.join("teams.bay"), policy).unwrap();
+    let ended = bayplan(&at, &["lint", "teams.bay", "--cluster", "cluster.yaml"]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let first = "\
+warning[BP0301]: no node has the label `taem`
+   ╭─[teams.bay:3:42]
+ 3 │   filter same-team { require node.labels[\"taem\"] == pod.labels[\"team\"] else \"another team\" }
+   ·                                          ───┬──
+   ·                                             ╰── 2 of 2 nodes have `team`
+   ╰────
+  effect: as it stands `same-team` refuses all 2 nodes, and 1 pod would wait
+  fix:    \"taem\" → \"team\"
+";
+    assert!(ended.out.starts_with(first), "{}", ended.out);
+    for words in [
+        "no namespace is called `shpo`",
+        "`shop` holds 1 pod",
+        "no node has the value `esat-2` for `topology.kubernetes.io/zone`",
+        "1 of 2 nodes has `east-2`",
+        "no node has the resource `nvidia.com/gpus`",
+        "1 of 2 nodes has `nvidia.com/gpu`",
+        "5 warnings in 1 file; 5 can be fixed: bayplan lint --fix teams.bay --cluster cluster.yaml",
+    ] {
+        assert!(ended.out.contains(words), "{words}: {}", ended.out);
+    }
+    let ended = bayplan(&at, &["lint", "--fix", "teams.bay", "--cluster", "cluster.yaml"]);
+    assert!(ended.out.contains("5 mistakes were fixed"), "{}", ended.out);
+    assert!(ended.out.ends_with("1 policy in 1 file: nothing to say.\n"), "{}", ended.out);
+}
+
+#[test]
+fn screen_readers_get_sentences() {
+    let at = folder("narrated");
+    fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
+    let ended = bayplan(&at, &["lint", "--no-graphics"]);
+    assert!(ended.out.contains("Diagnostic severity: error"), "{}", ended.out);
+    assert!(!ended.out.contains(['╭', '│', '─']), "{}", ended.out);
+}
+
+/// Lines fit a terminal of any width. `script` (util-linux) gives the program a terminal.
+#[test]
+fn terminals_of_any_width_are_filled_and_not_exceeded() {
+    let at = folder("width");
+    fs::write(
+        at.join("bad.bay"),
+        GOOD.replace("node.ready", "node.redy || node.name == \"a very long name indeed\""),
+    )
+    .unwrap();
+    for columns in [50, 80, 120] {
+        let line = format!(
+            "stty cols {columns} rows 40; env -u COLUMNS LANG=C.UTF-8 {} lint --color never",
+            env!("CARGO_BIN_EXE_bayplan")
+        );
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(&at)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let drawn: Vec<&str> = text.lines().filter(|line| line.contains('│')).map(str::trim_end).collect();
+        assert!(!drawn.is_empty(), "{text}");
+        for line in drawn {
+            assert!(line.chars().count() <= columns, "{columns}: {line}");
+        }
+    }
+}
