@@ -254,7 +254,8 @@ fn mentions_policies(path: &Path) -> bool {
     path.is_file()
         && std::fs::read(path).is_ok_and(|bytes| {
             let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
-            holds(policy_files::LABEL.as_bytes()) || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
+            holds(policy_files::LABEL.as_bytes())
+                || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
         })
 }
 

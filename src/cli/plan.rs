@@ -1,5 +1,5 @@
-//! `bayplan plan`: the compiled form of policies: when each rule is computed, what it reads of a node, what follows
-//! from that for waiting pods, and how many steps it takes for one pod at most.
+//! `bayplan plan`: the compiled form of policies: when each rule is computed, what it reads of a
+//! node, what follows from that for waiting pods, and how many steps it takes for one pod at most.
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
@@ -264,7 +264,7 @@ impl Plan {
         for rule in &self.rules {
             let Some(refusing) = &rule.refuses else { continue };
             let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
-            // Where a new node may help and nobody adds one because of this rule, the reader is told.
+            // A footnote explains that autoscalers add no node for this rule.
             let blind = !refusing.autoscaler_knows && refusing.new_node != NewNode::No;
             hidden |= blind;
             let knows = if blind { "no (1)".to_owned() } else { yes(refusing.autoscaler_knows) };
@@ -311,7 +311,8 @@ impl Plan {
     }
 }
 
-/// Red above the limit, which a comment lifted; yellow where it grows with the square of the cluster.
+/// Red above the limit, which a comment lifted; yellow where it grows with the square of the
+/// cluster.
 fn steps_style(rule: &Rule) -> Style {
     match (rule.cost.steps > MOST_STEPS, rule.cost.quadratic) {
         (true, _) => Style::Bad,
@@ -329,7 +330,7 @@ fn list(words: &[String]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }
 
-/// Where a rule stands in the table: rules that refuse come first.
+/// The order of rules in the table: rules that refuse come first.
 fn position(point: Point) -> u8 {
     match point {
         Point::Applies => 0,
@@ -373,7 +374,7 @@ fn stage_of_rule(policy: &Policy, rule: typed::Rule<'_>) -> Stage {
     if rule.point() == Point::QueueSort { Stage::Pod } else { latest }
 }
 
-/// The latest stage of the conditions that an expression is made of.
+/// The latest stage of the conditions that an expression joins.
 fn stage_of(policy: &Policy, expr: &Expr) -> Stage {
     match &expr.kind {
         ExprKind::And(left, right) | ExprKind::Or(left, right) => {

@@ -1,5 +1,6 @@
-//! Why a pod of a test is where it is: the rule that made the difference, with its values. From the recorded decision
-//! and the reference evaluator; `cases` asks, `cli test` draws.
+//! Why a pod of a test is where it is: the rule that made the difference, with its values. From the
+//! recorded decision and the traces of the reference evaluator. `cases` calls it, `cli test` prints
+//! it.
 
 use super::PodReport;
 use super::recorder::{Moment, named};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// One thing that made a result so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Because {
-    /// In words: who did what, where it is written.
+    /// One sentence, with the rule and its place.
     pub text: String,
     /// The condition or value with its parts; places are those of the policies' texts.
     pub tree: Option<ValueTrace>,
@@ -27,7 +28,7 @@ impl Because {
     }
 }
 
-/// What is asked about one pod.
+/// The pod to explain, at one moment.
 pub(super) struct Asked<'a> {
     pub(super) policies: &'a PolicySet,
     pub(super) moment: &'a Moment,
@@ -92,7 +93,7 @@ impl<'a> Asked<'a> {
         vec![Because::of(format!("{node} is refused by {plugin}: {message}{room}"))]
     }
 
-    /// Why a node is not refused for a reason: the rule that says it, and what it found there.
+    /// Why a node is not refused for a reason: the rule with that reason, and what it found there.
     pub(super) fn passed(&self, node: &str, reason: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         for policy in self.policies.iter() {
@@ -135,12 +136,12 @@ impl<'a> Asked<'a> {
         if node.refused.is_none() { self.passed(&node.name, reason) } else { self.refused(&node.name) }
     }
 
-    /// `2 of 8 cpu free, 4 needed`, where a reason speaks of a resource.
+    /// `2 of 8 cpu free, 4 needed`, for a reason that names a resource.
     fn room(&self, node: &str, reason: &str) -> Option<String> {
         let name = Symbol::new(reason.strip_prefix("Insufficient ")?.split(',').next()?);
         let info = named(&self.moment.snapshot, &Symbol::new(node))?;
         let (all, used) = (info.allocatable().get(&name), info.requested().get(&name));
-        // `2` cpu, not `2cpu`: the name of the resource stands behind it.
+        // `2` cpu, not `2cpu`: the name of the resource follows.
         let show = |amount: i64| {
             let shown = convert::resource(&name, amount);
             shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
@@ -220,7 +221,7 @@ impl<'a> Asked<'a> {
         found
     }
 
-    /// Everything about every node of the decision: for those who ask for it.
+    /// Everything about every node of the decision, for `--explain`.
     pub(super) fn all(&self) -> Vec<Because> {
         let mut found = self.gates();
         let applying: Vec<&Arc<CompiledPolicy>> =
@@ -263,8 +264,8 @@ fn filters<'p>(
     })
 }
 
-/// A node's total as its parts: plugins, and the single statements of policies, weights included. The parts add up
-/// to the total.
+/// A node's total as its parts: plugins, and the single statements of policies, weights included.
+/// The parts add up to the total.
 pub fn addends(node: &NodeDetail) -> Vec<(String, i64)> {
     let mut found = Vec::new();
     for score in &node.scores {
@@ -281,7 +282,8 @@ pub fn addends(node: &NodeDetail) -> Vec<(String, i64)> {
     found
 }
 
-/// What separates two nodes most: a plugin, or one statement of a policy, with what each node has of it.
+/// What separates two nodes most: a plugin, or one statement of a policy, with what each node has
+/// of it.
 pub fn decisive(ahead: &NodeDetail, behind: &NodeDetail) -> Option<(String, i64, i64)> {
     let theirs = addends(behind);
     let other = |name: &str| theirs.iter().find(|(known, _)| known == name).map_or(0, |(_, score)| *score);

@@ -1,9 +1,9 @@
 //! From policy text to typed closures. Pure: nothing here knows of plugins, queues or clusters.
 //!
-//! One folder per stage, in the order in which they use each other: `types`, `language` (the tables), `syntax`
-//! (text to tree), `typed` (the checked tree), `eval` (the reference evaluator), `check` (tree to typed tree),
-//! `analysis` (what follows from a policy), `lint`, `codegen` (typed tree to closures). [`compile_for`] calls
-//! them up to `lint`; `plugins::policy` generates code.
+//! One folder per stage, in the order in which they use each other: `types`, `language` (the
+//! tables), `syntax` (text to tree), `typed` (the checked tree), `eval` (the reference evaluator),
+//! `check` (tree to typed tree), `analysis` (what follows from a policy), `lint`, `codegen` (typed
+//! tree to closures). [`compile_for`] calls them up to `lint`; `plugins::policy` generates code.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -23,13 +23,14 @@ use analysis::cost::Size;
 use check::Argument;
 use typed::Policy;
 
-/// The stack in bytes that is enough to compile and to evaluate the deepest expression that compiles.
+/// The stack in bytes that is enough to compile and to evaluate the deepest expression that
+/// compiles.
 pub const STACK: usize = 64 << 20;
 
 /// The policies of a text, ready to be lowered, and everything that is to be said about it.
 ///
-/// A policy with a mistake is left out; the others of the text are there. The caller decides whether a text
-/// with an error is loaded at all.
+/// A policy with a mistake is left out; the others of the text are there. The caller decides
+/// whether a text with an error is loaded at all.
 pub fn compile(source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
     compile_with(source, &|_| Vec::new())
 }

@@ -1,6 +1,8 @@
-//! [`CompiledPolicy`]: a checked policy with its closures. [`PolicySet`]: the policies that run, replaced as a whole.
+//! [`CompiledPolicy`]: a checked policy with its closures. [`PolicySet`]: the policies that run,
+//! replaced as a whole.
 //!
-//! Made by `cli`, `dry_run` and `cluster` from typed policies; `plugins::policy` turns each into a plugin.
+//! `cli`, `dry_run` and `cluster` make them from typed policies; `plugins::policy` turns each
+//! policy into a plugin.
 
 use super::typed::{Point, Policy, Rule};
 use crate::diag::{SourceMap, Span};
@@ -19,17 +21,18 @@ pub struct CompiledPolicy {
     pub policy: Arc<Policy>,
     /// A hash of its text and arguments: equal hashes mean the same answers.
     pub hash: u64,
-    /// What a pod must have at least for the policy to apply.
+    /// What a pod must have for the policy to apply.
     pub preconditions: Preconditions,
     /// The statements, lowered.
     pub statements: Statements,
-    /// All it reads, of all statements.
+    /// The reads of all statements.
     pub reads: Reads,
-    /// What decides whether it speaks of a pod at all.
+    /// The reads of `applies when` and of lets with `missing`.
     pub deciding: Reads,
     /// Where the checks of filters are written, as people name it (`gpu.bay:12`), by span.
     places: FxHashMap<Span, String>,
-    /// Whether filters or scores see other pods than those on the node, so that a simulation moves registers.
+    /// Whether rules read pods other than those on the node, so that a simulation changes
+    /// registers.
     pub sees_other_pods: bool,
 }
 
@@ -89,7 +92,7 @@ pub struct PolicySet {
 }
 
 impl PolicySet {
-    /// A set of policies, ordered by name. Of two with one name the first stays.
+    /// A set of policies, ordered by name. Of two policies with the same name it keeps the first.
     pub fn new(policies: impl IntoIterator<Item = Arc<CompiledPolicy>>) -> Self {
         let mut policies: Vec<_> = policies.into_iter().collect();
         policies.sort_by(|left, right| left.name().cmp(right.name()));
@@ -107,7 +110,7 @@ impl PolicySet {
         self.policies.iter().find(|policy| policy.name() == name)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.policies.is_empty()
     }

@@ -1,11 +1,12 @@
-//! What a rule takes is never more than its bound, on random programs and random clusters: the reference evaluator counts
-//! its steps, and the bound is computed in its manner for a cluster of just this size.
+//! No rule takes more steps than its bound, on random programs and random clusters: the reference
+//! evaluator counts its steps, and the bound is computed for that evaluator and a cluster of exactly
+//! this size.
 
 use super::Random;
 use super::evaluators::cluster;
 use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
-use bayplan::lang::analysis::cost::{Costs, Manner, Size};
+use bayplan::lang::analysis::cost::{Costs, EvaluationMode, Size};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::typed::{Expr, Policy};
@@ -37,7 +38,7 @@ fn steps_stay_below_their_bound() {
         let Ok(set) = try_compile(&text) else { continue };
         let Some(policy) = set.iter().next() else { continue };
         let policy = &policy.policy;
-        // The pod itself, which no snapshot holds, is one more.
+        // The pod itself, which is not in the snapshot, counts too.
         let size = Size { nodes: nodes.len() as u32, pods: pods.len() as u32 + 1 };
         let snapshot = snapshot(&framework_of(&set), nodes, pods);
         let subject = bayplan::testing::pod("fresh").label("team", "a").cpu("500m").build();
@@ -50,11 +51,11 @@ fn steps_stay_below_their_bound() {
         let gives = policy.scores.iter().flat_map(|score| &score.gives);
         let parts = checks.chain(gives.flat_map(|give| give.when.iter().chain(&give.value)));
         for part in parts {
-            let bound = costs.steps([part], Manner::Reference);
+            let bound = costs.steps([part], EvaluationMode::Reference);
             let taken = u128::from(taken(policy, &[part], &subject, &snapshot));
             assert!(taken <= bound, "{taken} steps, the bound is {bound}, seed {seed}: {part:#?}\n{text}");
             rules += 1;
-            // A bound that is far from anything that happens would bound nothing.
+            // A bound far above all counted steps would prove nothing.
             near += usize::from(taken * 20 >= bound);
         }
     }

@@ -1,5 +1,5 @@
-//! The plugins that are asked about a pod are those that have something to say of it when each is asked, in the same
-//! order, on random policies and pods.
+//! Calling only the plugins whose preconditions a pod meets gives the same results, in the same order,
+//! as calling every plugin, on random policies and pods.
 
 use super::Random;
 use crate::support::policies::{NOW, compile, framework_of};
@@ -21,7 +21,8 @@ const CONDITIONS: [&str; 10] = [
     r#"pod.labels["app"] != "db""#,
 ];
 
-/// Policies that apply to pods of one or two properties, some of them never refusing, scoring or gating.
+/// Policies that apply to pods of one or two properties, some of them never refusing, scoring or
+/// gating.
 fn text(r: &mut Random, policies: usize) -> String {
     let statement = [
         "filter f { require node.free.cpu > 1cpu else \"no\" }",
@@ -64,7 +65,7 @@ fn random_pod(r: &mut Random) -> Arc<PodInfo> {
     made.build()
 }
 
-/// The outcome of each PreFilter, every plugin asked, in the order of the point; up to the first that refuses.
+/// The outcome of every plugin's PreFilter, in the order of the point, up to the first that refuses.
 fn ask_each(framework: &Arc<Framework>, cycle: &Cycle, s: &Snapshot) -> (Vec<PluginId>, Option<Status>) {
     let mut spoke = Vec::new();
     for id in &framework.points().pre_filter {
@@ -85,7 +86,7 @@ fn who_is_asked_is_who_would_speak() {
         let mut r = Random(seed);
         let policies = [3, 20, 90][r.below(3)];
         let given = framework_of(&compile(&text(&mut r, policies)));
-        // An order of their own at each point.
+        // Each extension point has its own order.
         let mut points: Points = given.points().clone();
         points.filter.reverse();
         points.score.reverse();

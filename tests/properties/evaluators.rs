@@ -1,4 +1,4 @@
-//! The closures and the passes over columns agree with the reference evaluator, and nothing panics, on random programs
+//! Closures and column scans agree with the reference evaluator, and nothing panics, on random programs
 //! and random clusters with fields missing at random.
 
 use super::Random;
@@ -16,7 +16,8 @@ use bayplan::model::{Node, NodeId, PodInfo, Snapshot};
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
 
-/// A random cluster: nodes and pods with labels, annotations, resources and placements missing at random.
+/// A random cluster: nodes and pods with labels, annotations, resources and placements missing at
+/// random.
 pub fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
     let values = ["a", "b", "shop", "true", "3", "1e400"];
     let nodes = (0..1 + random.below(9)).map(|at| {
@@ -93,7 +94,7 @@ pub fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
     (nodes, pods)
 }
 
-/// How many evaluations are made: the same on every machine; `BAYPLAN_EVALUATIONS` asks for more.
+/// How many evaluations are made, the same number on every machine; `BAYPLAN_EVALUATIONS` raises it.
 fn wanted() -> usize {
     let asked = std::env::var("BAYPLAN_EVALUATIONS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(200_000)

@@ -1,4 +1,5 @@
-//! The index of a group that took changes in one by one is the index made anew, and says what the definition says.
+//! An index of a group that followed every change equals a rebuilt one, and agrees with the definition
+//! of the group.
 
 use super::Random;
 use crate::support::policies::{NOW, compile, framework_of, snapshot};

@@ -1,5 +1,6 @@
-//! No event is kept from a pod that it helps: on random policies, clusters and changes, a pod that waits is one that the
-//! reference evaluator refuses. What wakes a pod in vain is counted, so that an answer that always says yes is noticed.
+//! No event that helps a pod is skipped: on random policies, clusters and changes, the reference
+//! evaluator refuses every pod that waits. Events that wake a pod in vain are counted, so that a hint
+//! which always queues is noticed.
 
 use super::Random;
 use super::evaluators::cluster;
@@ -15,7 +16,7 @@ use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler
 use bayplan::testing::{namespace, pod};
 use std::sync::Arc;
 
-/// Conditions on the pod and the cluster that random programs seldom make, and that real policies have.
+/// Conditions on the pod and the cluster that real policies have and random programs seldom produce.
 const OF_POD: &[&str] = &[
     r#"mates.count(m, m.placed) >= limit"#,
     r#"mates.count() < limit"#,
@@ -134,7 +135,7 @@ fn framework(compiled: &Arc<CompiledPolicy>) -> Arc<Framework> {
     Arc::new(profile.build(&registry, &mut Instances::default()).unwrap())
 }
 
-/// A change of one object, or of one respect in which it changes.
+/// A change of one object, or of one of its fields.
 fn change(random: &mut Random, nodes: &mut Vec<Arc<Node>>, pods: &mut Vec<Arc<PodInfo>>) -> Input {
     let (fresh_nodes, fresh_pods) = cluster(random);
     match random.below(12) {
@@ -230,11 +231,11 @@ fn dirty() -> Arc<[bayplan::model::Taint]> {
 struct Counts {
     /// Changes while the pod waited.
     changes: usize,
-    /// After them the pod could be placed.
+    /// After which the pod could be placed.
     helped: usize,
-    /// They woke it, and it could not.
+    /// Which woke it in vain.
     in_vain: usize,
-    /// They did not wake it.
+    /// Which did not wake it.
     asleep: usize,
 }
 
@@ -248,7 +249,7 @@ fn watch(seed: u64, counts: &mut Counts) {
     let text = text(&mut random);
     let Ok(set) = try_compile(&text) else { return };
     let Some(compiled) = set.iter().next().cloned() else { return };
-    // When time helps is another matter, and what the queue knows is not asked of the reference here.
+    // Another test covers time, and the reference has no values of the queue here.
     if compiled.reads.clock || ["attempts", "queued_at"].iter().any(|word| text.contains(word)) {
         return;
     }
@@ -265,7 +266,7 @@ fn watch(seed: u64, counts: &mut Counts) {
     inputs.extend(pods.iter().map(|pod| Input::Upserted(Object::Pod(pod.clone()))));
     inputs.extend([Input::Upserted(Object::Pod(me.clone())), Input::Synced]);
     let mut now = NOW;
-    // Every call is done at once.
+    // Every call completes at once.
     let step = |scheduler: &mut Scheduler, input: Input, now: Time| {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
@@ -292,7 +293,7 @@ fn watch(seed: u64, counts: &mut Counts) {
                 continue;
             }
             None => {
-                // It found a node: after one more change it comes anew.
+                // It found a node: after one more change it is created again.
                 let gone = Input::Deleted(Object::Pod(me.clone()).key());
                 let changed = change(&mut random, &mut nodes, &mut pods);
                 for input in [gone, changed, Input::Upserted(Object::Pod(me.clone()))] {

@@ -1,5 +1,5 @@
-//! The instant at which a condition that reads the clock turns over is never later than it does: on random conditions,
-//! every instant up to the computed one gives the same answer.
+//! The computed instant at which a condition that reads the clock turns over is never too late: on
+//! random conditions, every instant before it gives the same result.
 
 use super::Random;
 use crate::support::policies::{NOW, compile};
@@ -9,9 +9,9 @@ use bayplan::lang::typed::Expr;
 use bayplan::model::{Duration, Snapshot, Time};
 use bayplan::testing::pod;
 
-/// How far is looked ahead.
+/// How far the test looks ahead, in seconds.
 const HORIZON: i64 = 3_600;
-/// All that happens happens at multiples of it after `NOW`, or one microsecond behind.
+/// Conditions change at multiples of it after `NOW`, or one microsecond later.
 const STEP: i64 = 60;
 
 fn atom(random: &mut Random) -> String {

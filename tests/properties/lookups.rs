@@ -1,4 +1,5 @@
-//! What a rule looks up by a value of the node costs as much as there are nodes, however many have the same value.
+//! A lookup by a value of the node costs as many steps as there are nodes, however many have the same
+//! value.
 
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
 use bayplan::lang::analysis::stage::{Stage, stage};
@@ -21,7 +22,7 @@ fn pods() -> Vec<Arc<PodInfo>> {
     (0..NODES).map(|at| pod(&format!("p{at}")).label("job", "a").on(&format!("n{at}")).build()).collect()
 }
 
-/// How many elements the rules of a policy look at for one pod.
+/// How many elements the rules of a policy visit for one pod.
 fn looked_at(text: &str, racks: usize) -> u64 {
     let set = compile(text);
     let policy = set.iter().next().unwrap();
@@ -43,8 +44,8 @@ fn looked_at(text: &str, racks: usize) -> u64 {
     scan.env.tables.visited
 }
 
-/// Rules that ask for the nodes or pods that are like the node: each looks at a collection once to keep it by value, and
-/// at every element once more to answer for its value.
+/// Rules about the nodes or pods that are like the node. Each visits a collection once to index it by
+/// value, and every element once more for the answer of its value.
 const LINEAR: [&str; 6] = [
     "score s normalize max { give nodes.filter(n, n.labels[key] == node.labels[key]).sum(n, n.free.cpu) }",
     "score s normalize minmax { give nodes.filter(n, n.labels[key] == node.labels[key]).map(n, n.free.cpu).max() ?? 0cpu }",

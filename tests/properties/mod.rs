@@ -1,4 +1,4 @@
-//! Properties that hold for every program and every cluster, tried on random ones.
+//! Properties that hold for every policy and every cluster, tried on random ones.
 
 mod bounds;
 mod concerns;

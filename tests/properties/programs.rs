@@ -1,4 +1,5 @@
-//! Random policies as text: well-typed expressions of every type, over all that a node rule sees.
+//! Random policies as text: well-typed expressions of every type, over everything that a rule for
+//! nodes can read.
 
 use super::Random;
 
@@ -202,7 +203,8 @@ impl<'r> Programs<'r> {
         }
     }
 
-    /// A variable for a node, and a condition that compares something of it with something outside: what an index is for.
+    /// A variable for a node, and a condition that compares a value of it with another value, as lookups
+    /// need.
     fn same_node(&mut self, d: usize) -> (String, String) {
         let outside = match (self.random.below(4), self.node()) {
             (0, _) | (_, None) => None,
@@ -256,7 +258,7 @@ impl<'r> Programs<'r> {
         })
     }
 
-    /// A truth about the nodes or pods that are like one outside.
+    /// A condition on the nodes or pods that are like another.
     fn same_bool(&mut self, d: usize) -> String {
         let (over, (name, condition)) = if self.random.one_in(2) {
             (String::from("nodes"), self.same_node(d.min(1)))

@@ -1,5 +1,6 @@
-//! What the checker promises holds: every expression that is reached has a value of its type, a number in its
-//! range, and is absent only where its type says so. On random programs and random clusters.
+//! The promises of the checker hold, on random programs and random clusters: every evaluated
+//! expression has a value of its type, numbers are in their range, and a value is absent only where
+//! the type is optional.
 
 use super::Random;
 use super::evaluators::cluster;
@@ -12,7 +13,7 @@ use bayplan::lang::types::Type;
 use bayplan::lang::types::range::Range;
 use bayplan::lang::types::value::Value;
 
-/// Panics when a value is not what the checker said of its expression.
+/// Panics when a value contradicts the type or range of its expression.
 fn kept(expr: &Expr, value: &Value<'_>) {
     if value.is_absent() {
         assert!(expr.ty.is_optional() || expr.ty == Type::Dyn, "absent: {expr:#?}");
@@ -49,7 +50,7 @@ fn kept(expr: &Expr, value: &Value<'_>) {
     assert!(inside, "{value} lies outside of {}: {expr:#?}", expr.range);
 }
 
-/// Holds every value against its expression.
+/// Checks every value against its expression.
 struct Kept;
 
 impl Observer for Kept {
@@ -60,7 +61,7 @@ impl Observer for Kept {
 
 #[test]
 fn what_is_reached_has_its_type_its_range_and_a_value() {
-    // As many programs on every machine; `BAYPLAN_PROGRAMS` asks for more.
+    // The same number of programs on every machine; `BAYPLAN_PROGRAMS` raises it.
     let asked = std::env::var("BAYPLAN_PROGRAMS").ok();
     let wanted: u64 = asked.and_then(|text| text.parse().ok()).unwrap_or(1_000);
     let mut programs = 0;
@@ -85,7 +86,7 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
                 let mut observer = Kept;
                 let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut observer);
                 for filter in &policy.filters {
-                    // The first refusal ends the block: what is behind it is not reached.
+                    // The first refusal ends the block: later statements are not evaluated.
                     for check in &filter.checks {
                         let holds = check.condition.as_ref().is_none_or(|c| evaluator.holds(c));
                         if holds == check.refuses_when {

@@ -1,6 +1,6 @@
-//! The trace of the reference evaluator has the order in which the policy plugin evaluates: on random
-//! policies and clusters, the first statement that decides in the trace is the one whose reason the
-//! plugin gives, at PreEnqueue, PreFilter and Filter.
+//! The trace of the reference evaluator has the order in which the policy plugin evaluates: on
+//! random policies and clusters, the first statement that decides in the trace is the one whose
+//! reason the plugin gives, at PreEnqueue, PreFilter and Filter.
 
 use super::Random;
 use super::evaluators::cluster;
@@ -90,8 +90,7 @@ fn the_first_statement_that_decides_in_a_trace_is_the_one_whose_reason_the_plugi
             let point = plugin.pre_filter().unwrap();
             let said = point.pre_filter(&cycle.handle(&snapshot).for_plugin(id), &mut slot).err();
             *cycle.state.slot_mut(id) = slot;
-            let expected =
-                if skipped { absent.clone() } else { first(policy, Point::PreFilter, context).0 };
+            let expected = if skipped { absent.clone() } else { first(policy, Point::PreFilter, context).0 };
             assert_eq!(said.map(|status| status.message()), expected, "seed {seed}, prefilter");
             if let Some(reason) = expected {
                 refused.insert(reason, 1);
@@ -100,8 +99,7 @@ fn the_first_statement_that_decides_in_a_trace_is_the_one_whose_reason_the_plugi
             for node in snapshot.nodes() {
                 let filter = plugin.filter().unwrap();
                 let said = filter.filter(&cycle.handle(&snapshot).for_plugin(id), node).err();
-                let expected =
-                    if skipped { None } else { first(policy, Point::Filter, context.on(node)).0 };
+                let expected = if skipped { None } else { first(policy, Point::Filter, context.on(node)).0 };
                 assert_eq!(said.map(|status| status.message()), expected, "seed {seed}, filter");
                 refused.extend(expected.map(|reason| (reason, 1)));
             }

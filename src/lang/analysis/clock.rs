@@ -1,5 +1,5 @@
-//! When time alone may change what a policy says: the next instant at which a comparison of `now()`,
-//! or `within`, turns over. `plugins::policy` asks when a pod begins to wait.
+//! When time alone may change what a policy says: the next instant at which a comparison of
+//! `now()`, or `within`, turns over. `plugins::policy` asks when a pod begins to wait.
 //!
 //! [`next_change`] observes the reference evaluator. Only evaluated parts count: a part that is not
 //! reached is not reached before an evaluated part turns over.
@@ -76,8 +76,8 @@ impl Clock<'_> {
 
     /// Notes when a comparison turns over.
     fn compared(&mut self, slope: i64, left: i64, right: i64) {
-        // The difference is 0 `wait` microseconds from now; a strict comparison and an equality turn
-        // over there or one microsecond later.
+        // The difference is 0 `wait` microseconds from now; a strict comparison and an equality
+        // turn over there or one microsecond later.
         let wait = -(i128::from(left) - i128::from(right)) * i128::from(slope);
         for at in [wait, wait + 1] {
             if at > 0
@@ -136,8 +136,8 @@ fn micros(value: &Value<'_>) -> Option<i64> {
     }
 }
 
-/// By how much an instant or a duration grows for each microsecond that passes: -1, 0 or 1; `None` where that cannot be
-/// told.
+/// By how much an instant or a duration grows for each microsecond that passes: -1, 0 or 1; `None`
+/// where that cannot be told.
 fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
     let known = match &expr.kind {
         ExprKind::Now => 1,

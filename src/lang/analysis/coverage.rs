@@ -53,7 +53,8 @@ impl Coverage {
         &self.conditions
     }
 
-    /// Records the conditions in an evaluated expression. Parts after a short cut were not evaluated.
+    /// Records the conditions in an evaluated expression. Parts after a short cut were not
+    /// evaluated.
     pub fn record(&mut self, shown: &ValueTrace) {
         if !shown.reached {
             return;

@@ -1,13 +1,13 @@
-//! Folding: constants in the place of expressions that need no pod, node or clock.
+//! Replaces expressions that need no pod, node or clock by their values.
 //!
-//! Runs after the checker, so that all later stages see values. What would be larger than a computed text or
-//! list may be stays as it is; `cost` refuses it.
+//! It runs after the checker, so that all later stages see values. An expression whose value would
+//! exceed the limit of a computed text or list is not folded; `cost` refuses it.
 
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy};
 
-/// Puts constants in the place of the expressions of a policy that are made of constants only.
+/// Replaces the expressions of a policy that consist of constants by their values.
 pub fn fold(policy: &mut Policy) {
     let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
     let tables = Tables { params: &params, lets: &lets, defs: &defs };

@@ -1,11 +1,11 @@
 //! The `index` stage over collections: `nodes.filter(n, n.labels[k] == node.labels[k])` without
 //! walking all nodes for each node. Read by `stage`, `cost` and code generation.
 //!
-//! - [`equalities`]: a macro over a collection that is the same for all nodes, with an equality in its
-//!   condition between a value of the element and another value. Elements are kept by that value, and
-//!   the condition is evaluated for those that have the wanted one.
-//! - [`answer_keys`]: an expression that reads a node only through values which such macros look up.
-//!   It is computed once for each value, not once for each node.
+//! - [`equalities`]: a macro over a collection that is the same for all nodes, with an equality in
+//!   its condition between a value of the element and another value. Elements are kept by that
+//!   value, and the condition is evaluated for those that have the wanted one.
+//! - [`answer_keys`]: an expression that reads a node only through values which such macros look
+//!   up. It is computed once for each value, not once for each node.
 //! - [`is_looked_up`]: `x in list`, where the list changes less often than x.
 //! - [`can_be_indexed`]: a group whose members an index can follow.
 
@@ -18,16 +18,16 @@ use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId};
 use crate::lang::types::Type;
 
-/// The equalities in a macro's condition by which its elements can be kept.
+/// The equalities in a macro's condition by which its elements can be looked up.
 pub struct Equalities<'p> {
-    /// Something of the element, and what it is compared with, which does not mention the element.
+    /// A value of the element, and the value it is compared with, which does not use the element.
     pub pairs: Vec<(&'p Expr, &'p Expr)>,
-    /// Elements without the wanted values meet the condition: `all(x, x.a != b || …)`.
+    /// Elements without the wanted values meet the condition too: `all(x, x.a != b || …)`.
     pub others_hold: bool,
 }
 
-/// The equalities by which the elements of a macro can be kept; `None` where there is none, or where the macro is
-/// computed once per pod anyhow.
+/// The equalities by which the elements of a macro can be looked up; `None` where there are none,
+/// or where the macro is computed once per pod anyway.
 pub fn equalities<'p>(policy: &Policy, of: &'p Macro) -> Option<Equalities<'p>> {
     let condition = of.condition.as_ref()?;
     if is_written(policy, &of.over) {
@@ -86,7 +86,7 @@ pub fn alternatives<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
     }
 }
 
-/// `A == B` with A of the element alone and B without it, both of a type that tables are kept by.
+/// `A == B` where A uses the element alone, B does not use it, and both can be keys of a table.
 fn pair<'p>(policy: &Policy, expr: &'p Expr, own: &[SlotId]) -> Option<(&'p Expr, &'p Expr)> {
     let ExprKind::Equal(left, right) = &expr.kind else { return None };
     if !is_key(&left.ty) || !is_key(&right.ty) {
@@ -99,7 +99,7 @@ fn pair<'p>(policy: &Policy, expr: &'p Expr, own: &[SlotId]) -> Option<(&'p Expr
     })
 }
 
-/// Whether values of a type can be keys of a table. Floats are not: equal ones need not look alike.
+/// Whether values of a type can be keys of a table. Floats cannot: equal ones may have other bits.
 pub fn is_key(ty: &Type) -> bool {
     match ty.present() {
         Type::String | Type::Bool | Type::Time => true,
@@ -108,9 +108,9 @@ pub fn is_key(ty: &Type) -> bool {
     }
 }
 
-/// The paths of `node` through which alone an expression looks at the node, where every macro in it that asks for the
-/// node looks its elements up by all of them. Then equal values of the paths give equal answers, and all answers
-/// together look at each element once.
+/// The paths of `node` that an expression reads, if it reads the node through them alone and every
+/// macro in it that reads the node looks its elements up by all of them. Then equal values of the
+/// paths give equal answers, and all answers together visit each element once.
 pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
     if !matches!(
         expr.kind,
@@ -136,16 +136,16 @@ struct Found<'p> {
     policy: &'p Policy,
     /// Paths of `node`, each once.
     keys: Vec<&'p Expr>,
-    /// What the elements of each macro that asks for the node are compared with.
+    /// What the elements are compared with, for each macro that reads the node.
     lookups: Vec<Vec<&'p Expr>>,
-    /// The node is looked at otherwise.
+    /// The node is read in another way.
     whole: bool,
 }
 
 impl<'p> Found<'p> {
     fn look(&mut self, expr: &'p Expr) {
         let policy = self.policy;
-        // Variables of macros that stand around this part are no node.
+        // Variables of enclosing macros are not the node.
         if self.whole || !depends(policy, expr, &mut Vec::new()).node {
             return;
         }
@@ -199,12 +199,12 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
     }
 }
 
-/// Whether a list stands in the text of the policy: it is short, and walked.
+/// Whether a list is written out in the policy: it is short, and walked.
 fn is_written(policy: &Policy, list: &Expr) -> bool {
     matches!(list.kind, ExprKind::List(_)) || constant(policy, list).is_some()
 }
 
-/// Whether `x in list` is answered by a table of the list: it changes less often than x.
+/// Whether a table of the list answers `x in list`: the list changes less often than x.
 pub fn is_looked_up(policy: &Policy, element: &Expr, list: &Expr) -> bool {
     let (Type::List(of) | Type::Set(of)) = list.ty.present() else { return false };
     if !is_key(of) || !is_key(&element.ty) {

@@ -1,8 +1,9 @@
 //! What a pod must have for a policy to apply: tests of one value of the pod, from the conjuncts of
-//! `applies when`. The framework files the policy under the narrowest one, so that a policy which does
-//! not apply costs nothing.
+//! `applies when`. The framework files the policy under the narrowest one, so that a policy which
+//! does not apply costs nothing.
 //!
-//! A precondition may admit a pod to which the policy does not apply, but never the other way round.
+//! A precondition may admit a pod to which the policy does not apply, but never the other way
+//! round.
 
 use super::shape::{constant, constant_text, resolve_alias};
 use crate::diag::{Diagnostic, codes};
@@ -31,8 +32,8 @@ impl Preconditions {
     }
 }
 
-/// Notes a policy whose `applies when` is evaluated for every pod, because no conjunct tests a single
-/// value.
+/// Notes a policy whose `applies when` is evaluated for every pod, because no conjunct tests a
+/// single value.
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     let tests_a_value =
         |conjunct| value_test(policy, conjunct).is_some() || requested(policy, conjunct).is_some();

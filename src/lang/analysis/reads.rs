@@ -1,14 +1,15 @@
-//! What statements look at, in which direction more of it helps, and whether evicting pods can help.
+//! Derives what statements read, in which direction a change helps, and whether evicting pods can
+//! help.
 
 use crate::diag::{Diagnostic, codes};
 use crate::lang::language::fields::{Eviction, FieldId};
-use crate::lang::language::functions::Influence;
+use crate::lang::language::functions::{FunctionId, Influence};
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::{
-    ArithmeticOp, Check, CompareOp, Expr, ExprKind, MacroKind, Point, Policy, PrefilterStatement, Reason,
-    Root, Rule, RuleMut, SlotId, Statement,
+    ArithmeticOp, Check, CompareOp, DefId, Expr, ExprKind, GroupId, Macro, MacroKind, Point, Policy,
+    PrefilterStatement, Reason, Root, Rule, RuleMut, SlotId, Statement,
 };
 use crate::lang::types::value::Value;
 use rustc_hash::FxHashMap;
@@ -61,7 +62,8 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     rule.statements().map(of_statement).collect()
 }
 
-/// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on them.
+/// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on
+/// them.
 fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
     fn check(of: &mut Check) -> (&mut Reads, Option<&mut Reason>) {
         (&mut of.reads, Some(&mut of.reason))
@@ -85,7 +87,7 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
     }
 }
 
-/// What decides whether a policy speaks of a pod at all: `applies when`, and lets with `missing`.
+/// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
 pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
     let mut walk = Walk::new(policy);
     for statement in policy.rules_at(Point::Applies).flat_map(Rule::statements) {
@@ -189,7 +191,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// A path that ends in a field: what is read of whom.
+    /// A path that ends in a field.
     fn field(&mut self, object: &Expr, field: FieldId, key: Option<Text>, polarity: Polarity) {
         let name = field.def().name;
         let of = self.owner(object);
@@ -199,7 +201,7 @@ impl<'p> Walk<'p> {
                 // Which node it is does not change.
             }
             (Some(of), _) => self.add(of, Some(field), key, polarity),
-            // A parameter of a def that was given something else: whose it is is not known.
+            // A parameter of a def whose argument is not a known object.
             (None, _) => {
                 self.add(ReadOf::Pods, Some(field), key.clone(), Polarity::Any);
                 self.add(ReadOf::Nodes, Some(field), key, Polarity::Any);
@@ -235,25 +237,7 @@ impl<'p> Walk<'p> {
                 Root::Nominated => self.add(ReadOf::Nominated, None, None, polarity),
                 Root::Pod | Root::Namespace | Root::Node => {}
             },
-            ExprKind::Group(id) => {
-                self.reads.groups.insert(*id);
-                self.add(ReadOf::Group, None, None, polarity);
-                let policy = self.policy;
-                let group = &policy[*id];
-                self.slots.insert(group.slot, ReadOf::Group);
-                for key in &group.keys {
-                    let mut member = Walk { reads: Reads::default(), slots: self.slots.clone(), ..*self };
-                    member.expr(&key.member, Polarity::Any);
-                    for path in member.reads.paths.into_keys() {
-                        self.reads.keys.insert(path.clone());
-                        self.reads.paths.entry(path).or_insert(Polarity::Any);
-                    }
-                    self.expr(&key.pod, Polarity::Any);
-                }
-                for rest in &group.rest {
-                    self.expr(rest, Polarity::Any);
-                }
-            }
+            ExprKind::Group(id) => self.group(*id, polarity),
             ExprKind::Now => self.reads.clock = true,
             ExprKind::Field(object, field) => self.field(object, *field, None, polarity),
             ExprKind::ApiField(object, name) => {
@@ -264,26 +248,8 @@ impl<'p> Walk<'p> {
                     None => self.expr(root, Polarity::Any),
                 }
             }
-            ExprKind::Index(object, key) => {
-                self.expr(key, Polarity::Any);
-                match &object.kind {
-                    ExprKind::Field(owner, field) => {
-                        let key = self.key_text(key);
-                        self.field(owner, *field, key, polarity);
-                    }
-                    _ => self.expr(object, Polarity::Any),
-                }
-            }
-            ExprKind::Resource(object, key) => {
-                self.expr(key, Polarity::Any);
-                match &object.kind {
-                    ExprKind::Field(owner, field) => {
-                        let key = self.key_text(key);
-                        self.field(owner, *field, key, polarity);
-                    }
-                    _ => self.expr(object, polarity),
-                }
-            }
+            ExprKind::Index(object, key) => self.element(object, key, polarity, Polarity::Any),
+            ExprKind::Resource(object, key) => self.element(object, key, polarity, polarity),
             ExprKind::RecordField(object, _) => self.expr(object, Polarity::Any),
             ExprKind::Present(inner) | ExprKind::Widen(inner) => self.expr(inner, polarity),
             ExprKind::Has(inner) => self.expr(inner, Polarity::Any),
@@ -305,17 +271,7 @@ impl<'p> Walk<'p> {
                 self.expr(right, b);
             }
             ExprKind::Arithmetic(op, left, right) => {
-                let (a, b) = match op {
-                    ArithmeticOp::Add => (polarity, polarity),
-                    ArithmeticOp::Subtract => (polarity, polarity.flip()),
-                    ArithmeticOp::Multiply => (by_sign(polarity, right), by_sign(polarity, left)),
-                    ArithmeticOp::Divide => {
-                        let positive = right.range.is_positive_or_zero();
-                        let over = if positive { by_sign(polarity, left).flip() } else { Polarity::Any };
-                        (by_sign(polarity, right), over)
-                    }
-                    ArithmeticOp::Remainder => (Polarity::Any, Polarity::Any),
-                };
+                let (a, b) = of_operands(*op, left, right, polarity);
                 self.expr(left, a);
                 self.expr(right, b);
             }
@@ -335,60 +291,113 @@ impl<'p> Walk<'p> {
                 self.expr(value, Polarity::Any);
             }),
             ExprKind::Record(values) => values.iter().for_each(|value| self.expr(value, Polarity::Any)),
-            ExprKind::Call(function, args, _) => {
-                for (at, arg) in args.iter().enumerate() {
-                    let p = match (function.def().influence(at), args.first()) {
-                        (Influence::Raises, _) => polarity,
-                        (Influence::Lowers, _) => polarity.flip(),
-                        (Influence::Divides, Some(part)) => by_sign(polarity, part).flip(),
-                        _ => Polarity::Any,
-                    };
-                    self.expr(arg, p);
-                }
+            ExprKind::Call(function, args, _) => self.call(*function, args, polarity),
+            ExprKind::CallDef(id, args) => self.def(*id, args, polarity),
+            ExprKind::Macro(of) => self.macro_parts(of, polarity),
+        }
+    }
+
+    /// The members of a group, and the paths by which it is kept.
+    fn group(&mut self, id: GroupId, polarity: Polarity) {
+        self.reads.groups.insert(id);
+        self.add(ReadOf::Group, None, None, polarity);
+        let policy = self.policy;
+        let group = &policy[id];
+        self.slots.insert(group.slot, ReadOf::Group);
+        for key in &group.keys {
+            let mut member = Walk { reads: Reads::default(), slots: self.slots.clone(), ..*self };
+            member.expr(&key.member, Polarity::Any);
+            for path in member.reads.paths.into_keys() {
+                self.reads.keys.insert(path.clone());
+                self.reads.paths.entry(path).or_insert(Polarity::Any);
             }
-            ExprKind::CallDef(id, args) => {
-                let policy = self.policy;
-                let def = &policy[*id];
-                for (slot, arg) in def.parameters.iter().zip(args) {
-                    if let Some(of) = self.owner(arg) {
-                        // The same def may be called for another object too.
-                        let of = match self.slots.get(slot) {
-                            Some(known) if *known != of => ReadOf::Pods,
-                            _ => of,
-                        };
-                        self.slots.insert(*slot, of);
-                    }
-                    self.expr(arg, Polarity::Any);
-                }
-                self.expr(&def.body, polarity);
+            self.expr(&key.pod, Polarity::Any);
+        }
+        for rest in &group.rest {
+            self.expr(rest, Polarity::Any);
+        }
+    }
+
+    /// An element of a field by its key, or of another value, which is read in direction
+    /// `of_value`.
+    fn element(&mut self, object: &Expr, key: &Expr, polarity: Polarity, of_value: Polarity) {
+        self.expr(key, Polarity::Any);
+        match &object.kind {
+            ExprKind::Field(owner, field) => {
+                let key = self.key_text(key);
+                self.field(owner, *field, key, polarity);
             }
-            ExprKind::Macro(of) => {
-                let nonnegative = of.body.as_ref().is_some_and(|body| body.range.is_positive_or_zero());
-                let (over, condition, body) = match of.kind {
-                    MacroKind::Exists | MacroKind::Count | MacroKind::Filter => {
-                        (polarity, polarity, Polarity::Any)
-                    }
-                    MacroKind::All => (polarity.flip(), polarity, Polarity::Any),
-                    MacroKind::Sum if nonnegative => (polarity, polarity, polarity),
-                    MacroKind::Sum => (Polarity::Any, Polarity::Any, polarity),
-                    MacroKind::Map => (polarity, polarity, Polarity::Any),
-                    _ => (Polarity::Any, Polarity::Any, Polarity::Any),
+            _ => self.expr(object, of_value),
+        }
+    }
+
+    fn call(&mut self, function: FunctionId, args: &[Expr], polarity: Polarity) {
+        for (at, arg) in args.iter().enumerate() {
+            let p = match (function.def().influence(at), args.first()) {
+                (Influence::Raises, _) => polarity,
+                (Influence::Lowers, _) => polarity.flip(),
+                (Influence::Divides, Some(part)) => by_sign(polarity, part).flip(),
+                _ => Polarity::Any,
+            };
+            self.expr(arg, p);
+        }
+    }
+
+    fn def(&mut self, id: DefId, args: &[Expr], polarity: Polarity) {
+        let policy = self.policy;
+        let def = &policy[id];
+        for (slot, arg) in def.parameters.iter().zip(args) {
+            if let Some(of) = self.owner(arg) {
+                // The same def may be called for another object too.
+                let of = match self.slots.get(slot) {
+                    Some(known) if *known != of => ReadOf::Pods,
+                    _ => of,
                 };
-                self.expr(&of.over, over);
-                if let Some(owner) = self.owner(&of.over) {
-                    self.slots.insert(of.slot, owner);
-                    if let Some(second) = of.second {
-                        self.slots.insert(second, owner);
-                    }
-                }
-                if let Some(p) = &of.condition {
-                    self.expr(p, condition);
-                }
-                if let Some(e) = &of.body {
-                    self.expr(e, body);
-                }
+                self.slots.insert(*slot, of);
+            }
+            self.expr(arg, Polarity::Any);
+        }
+        self.expr(&def.body, polarity);
+    }
+
+    fn macro_parts(&mut self, of: &Macro, polarity: Polarity) {
+        let nonnegative = of.body.as_ref().is_some_and(|body| body.range.is_positive_or_zero());
+        let (over, condition, body) = match of.kind {
+            MacroKind::Exists | MacroKind::Count | MacroKind::Filter => (polarity, polarity, Polarity::Any),
+            MacroKind::All => (polarity.flip(), polarity, Polarity::Any),
+            MacroKind::Sum if nonnegative => (polarity, polarity, polarity),
+            MacroKind::Sum => (Polarity::Any, Polarity::Any, polarity),
+            MacroKind::Map => (polarity, polarity, Polarity::Any),
+            _ => (Polarity::Any, Polarity::Any, Polarity::Any),
+        };
+        self.expr(&of.over, over);
+        if let Some(owner) = self.owner(&of.over) {
+            self.slots.insert(of.slot, owner);
+            if let Some(second) = of.second {
+                self.slots.insert(second, owner);
             }
         }
+        if let Some(p) = &of.condition {
+            self.expr(p, condition);
+        }
+        if let Some(e) = &of.body {
+            self.expr(e, body);
+        }
+    }
+}
+
+/// The directions of both operands of an arithmetic operation.
+fn of_operands(op: ArithmeticOp, left: &Expr, right: &Expr, polarity: Polarity) -> (Polarity, Polarity) {
+    match op {
+        ArithmeticOp::Add => (polarity, polarity),
+        ArithmeticOp::Subtract => (polarity, polarity.flip()),
+        ArithmeticOp::Multiply => (by_sign(polarity, right), by_sign(polarity, left)),
+        ArithmeticOp::Divide => {
+            let positive = right.range.is_positive_or_zero();
+            let divisor = if positive { by_sign(polarity, left).flip() } else { Polarity::Any };
+            (by_sign(polarity, right), divisor)
+        }
+        ArithmeticOp::Remainder => (Polarity::Any, Polarity::Any),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Shapes of typed expressions that columns answer: a label of the node, an amount of the node, a constant.
+//! Shapes of typed expressions: a constant, a label of the node, an amount of the node.
 
 use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
@@ -16,7 +16,7 @@ pub enum Part {
     Free,
 }
 
-/// The expression behind lets, proofs of presence and brackets.
+/// The expression that a let names, without proofs of presence.
 pub fn resolve_alias<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
     match &expr.kind {
         ExprKind::Let(id) if policy[*id].missing.is_none() => resolve_alias(policy, &policy[*id].value),

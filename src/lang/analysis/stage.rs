@@ -1,6 +1,7 @@
 //! When a sub-expression can be computed: the binding times of the language.
 //!
-//! Read by `expr.rs` and `columns.rs`, which compute what belongs to the pod once per pod, and by `plan`.
+//! Code generation computes what depends on the pod alone once per pod; `cost` counts it so, and
+//! `plan` prints the stages.
 
 use super::index::{answer_keys, is_looked_up};
 use crate::lang::eval::convert::can_be_kept;
@@ -16,7 +17,8 @@ pub enum Stage {
     Pod,
     /// Once per change of the node.
     Node,
-    /// A lookup: something of the pod equals a label of the node, or elements are found by a value of the node.
+    /// A lookup: something of the pod equals a label of the node, or elements are found by a value
+    /// of the node.
     Index,
     /// Per pod and node.
     Pair,
@@ -40,9 +42,9 @@ impl Stage {
 pub struct Depends {
     /// The pod, its namespace, the cluster as a whole, the clock.
     pub pod: bool,
-    /// The node that is looked at.
+    /// The node that is evaluated.
     pub node: bool,
-    /// Variables of macros that stand outside of it: lowest number of a free slot is all that matters, so a flag.
+    /// Whether it uses a variable of an enclosing macro.
     pub free: bool,
 }
 
@@ -89,7 +91,8 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
     }
 }
 
-/// Whether the first thing that `expr` names is the node: then it depends on it, whatever else it names.
+/// Whether the first thing that `expr` names is the node: then it depends on it, whatever else it
+/// names.
 fn begins_at_node(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Root(Root::Node) => true,
@@ -115,7 +118,7 @@ fn begins_at_node(expr: &Expr) -> bool {
     }
 }
 
-/// What `expr` depends on; `bound` are the slots that are bound around it and inside of what is asked about.
+/// What `expr` depends on; `bound` are the slots that are not free in it.
 pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
     let pod = Depends { pod: true, ..Depends::default() };
     match &expr.kind {
@@ -131,7 +134,8 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
             let conditions = group.rest.iter();
             conditions.fold(pod, |of, condition| of.join(depends(policy, condition, &mut inner)))
         }
-        // A field of a pod or node that is reached otherwise than by `node` depends on the snapshot.
+        // A field of a pod or node that is reached otherwise than by `node` depends on the
+        // snapshot.
         ExprKind::Field(object, _) | ExprKind::ApiField(object, _) => {
             let of = depends(policy, object, bound);
             if of.node { of } else { of.join(pod) }

@@ -10,8 +10,8 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Resolvable, StatementKind, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
-    Check, CompareOp, Expr, ExprKind, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only,
-    Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, SlotId,
+    Check, CompareOp, Expr, ExprKind, Filter, Group, GroupId, GroupKey, Let, LetId, Missing, Only, Policy,
+    Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;

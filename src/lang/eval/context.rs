@@ -1,18 +1,19 @@
-//! [`EvalContext`]: what an expression may look at while it is evaluated, and the one place that says which pods
-//! and nodes a policy sees and where a pod is.
+//! [`EvalContext`]: what an expression can read. It decides which pods and nodes a policy sees, and
+//! where a pod is placed.
 //!
-//! Made by `plugins::policy` for each call of the framework and by `explain`; read by both evaluators and by the
-//! fields of `schema.rs`. Nothing here decides.
+//! `plugins::policy` makes one for each call of the framework, and explanations make their own.
+//! Both evaluators read it.
 
 use crate::model::{NodeId, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use std::sync::Arc;
 
-/// What an expression may look at. Copying it costs nothing.
+/// What an expression can read. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct EvalContext<'a> {
-    /// The pod that is being scheduled; in a group's condition too.
+    /// The pod being scheduled, in the conditions of groups too.
     pub pod: &'a PodInfo,
-    /// The node that is looked at, with the pods that a simulation added and removed. `None` where no node is.
+    /// The node that is evaluated, with the pods that a simulation added and removed. `None`: no
+    /// node.
     pub node: Option<NodeInfo<'a>>,
     /// The cluster.
     pub snapshot: &'a Snapshot,
@@ -20,7 +21,7 @@ pub struct EvalContext<'a> {
     pub now: Time,
     /// When the pod was put into the queue and how often it was tried.
     pub queued: Queued,
-    /// Pods that a simulation moved; no pod when nothing is simulated.
+    /// Pods that a simulation moved; empty without a simulation.
     pub moved: &'a Moved,
 }
 
@@ -78,12 +79,12 @@ impl<'a> EvalContext<'a> {
         Self { pod, node: None, snapshot, now, queued: Queued::default(), moved: &NOTHING_MOVED }
     }
 
-    /// The same that looks at `node`.
+    /// The same context for a node.
     pub fn on(self, node: NodeInfo<'a>) -> Self {
         Self { node: Some(node), ..self }
     }
 
-    /// A node by its row; the one that is looked at comes with its simulation.
+    /// A node by its row; the node that is evaluated comes with its simulation.
     pub fn node_info(&self, id: NodeId) -> Option<NodeInfo<'a>> {
         match self.node {
             Some(node) if node.id() == id => Some(node),
@@ -101,8 +102,8 @@ impl<'a> EvalContext<'a> {
         self.snapshot.node_by_name(name)
     }
 
-    /// All pods a policy sees: pending and placed ones that have not ended, ordered by key. The pod that is being
-    /// scheduled is among them, pods that a simulation removed are not.
+    /// All pods that a policy sees, ordered by key: pending and placed, not finished. They include
+    /// the pod being scheduled, and exclude pods that a simulation removed.
     pub fn pods(&self) -> Vec<&'a PodInfo> {
         let mut pods: Vec<&'a PodInfo> = self.snapshot.pods().map(|entry| &*entry.pod).collect();
         if self.snapshot.pod(&self.pod.key).is_none() {
@@ -125,7 +126,7 @@ impl<'a> EvalContext<'a> {
         !pod.is_finished() && !self.moved.removed.contains(&pod.key)
     }
 
-    /// Pods that are promised to a node, ordered by key.
+    /// Pods that are nominated to a node, ordered by key.
     pub fn nominated(&self) -> Vec<&'a PodInfo> {
         let snapshot = self.snapshot;
         snapshot
@@ -136,7 +137,7 @@ impl<'a> EvalContext<'a> {
             .collect()
     }
 
-    /// Where a pod is and how it came there; `None` while it is pending.
+    /// The node of a pod and whether the pod is assumed or bound; `None` while it is pending.
     pub fn placement(&self, pod: &PodInfo) -> Option<(NodeId, Placement)> {
         if !self.moved.is_empty() {
             if let Some((_, node)) = self.moved.added.iter().find(|(added, _)| added.key == pod.key) {
@@ -149,7 +150,7 @@ impl<'a> EvalContext<'a> {
         self.snapshot.pod(&pod.key)?.placed
     }
 
-    /// When this scheduler assumed a pod; `None` when others placed it.
+    /// When this scheduler assumed a pod; `None` if another scheduler placed it.
     pub fn assumed_at(&self, pod: &PodInfo) -> Option<Time> {
         self.snapshot.pod(&pod.key)?.assumed_at
     }

@@ -1,6 +1,5 @@
-//! What every field of the field table is, given its object: one getter a row.
-//!
-//! Called by both evaluators; `schema` has the rows and their types. A field of an absent object is absent.
+//! One getter for each row of the field table, which has the names and types. Both evaluators call
+//! them. A field of an absent object is absent.
 
 use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
@@ -11,7 +10,7 @@ use crate::model::{Effect, NodeId, NodeInfo, Placement, QosClass, Resource, Time
 /// The value of a field of an object.
 pub type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
 
-/// The getter of a row; of a row that has none, which a test rules out, one that has no value.
+/// The getter of a row. Every row has one, which a test asserts; without one the value is absent.
 pub fn getter(field: FieldId) -> Getter {
     FIELDS.get(usize::from(field.0)).and_then(find).unwrap_or(|_, _| Value::Absent)
 }
@@ -29,8 +28,8 @@ fn find(row: &FieldDef) -> Option<Getter> {
     table.iter().find(|(name, _)| *name == row.name).map(|(_, getter)| *getter)
 }
 
-/// A field of an object as the API has it: `spec`, `status`, `metadata` of an object of the cluster, or a field of a
-/// structure below them.
+/// A field of an object as the API has it: `spec`, `status` or `metadata` of an object of the
+/// cluster, or a field below them.
 pub fn api_field<'a>(context: &EvalContext<'a>, object: &Value<'a>, name: &str) -> Value<'a> {
     let raw = match object {
         Value::Pod(pod) => pod.raw.as_deref(),
@@ -182,7 +181,7 @@ table! { TAINT, Taint, itself;
     });
 }
 
-/// Fields of what is no object of the snapshot: a record with the fields in the order of the table.
+/// Fields of a part of an object: a record with the fields in the order of the table.
 macro_rules! records {
     ($name:ident; $($at:literal $field:literal;)*) => {
         static $name: &[(&str, Getter)] = &[$(($field, {

@@ -1,15 +1,15 @@
 //! The reference evaluator: what every typed expression means, one rule for each kind, no speed.
 //!
-//! The closures of `lower` must agree with it on every program (property test). `explain` and `test` run it to show
-//! the value of every sub-expression ([`Evaluator::tree`]). How numbers behave is in `arith.rs`, what fields mean
-//! in `getters.rs`; statements are put together in `trace.rs`.
+//! The closures of code generation must agree with it on every program (property test). `trace.rs`
+//! evaluates whole statements and shows the value of every part; `types::arithmetic` has the
+//! numbers, `getters.rs` the fields.
 
 use super::context::EvalContext;
 use super::convert;
 use super::getters;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Reason, ReasonPart, Root,
-    SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Reason,
+    ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Most bytes of a value in a reason: each node may have a reason of its own.
+/// The most bytes of a value in a reason: each node may have its own reason.
 const LONGEST_HOLE: usize = 256;
 
 /// Evaluates expressions of one policy in one context.
@@ -29,7 +29,7 @@ pub struct Evaluator<'p, 'a> {
     pub(super) context: EvalContext<'a>,
     /// Values of macro variables and parameters, by slot.
     slots: FxHashMap<SlotId, Value<'a>>,
-    /// Values of lets, once computed: a let sees no slot, so it has one value in one context.
+    /// Values of lets, once computed: a let reads no slot, so it has one value in one context.
     lets: Vec<Option<Value<'a>>>,
     observer: Option<&'p mut dyn Observer>,
     /// How many steps it took.
@@ -47,7 +47,7 @@ pub trait Observer {
 impl<'p, 'a> Evaluator<'p, 'a> {
     /// An evaluator of `policy`'s expressions in `context`.
     pub fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
-        // An evaluator is made for each pod of a group: a policy with many variables has few at a time.
+        // An index makes an evaluator for each pod, and few variables have a value at a time.
         let slots = FxHashMap::default();
         let lets = vec![None; policy.lets.len()];
         Self { policy, context, slots, lets, observer: None, steps: 0 }
@@ -59,8 +59,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         self
     }
 
-    /// How many steps it took so far, as `lang::analysis::cost` counts them: one for each expression that was computed, one for each
-    /// element of a collection that was made or walked over.
+    /// How many steps it took so far, as `analysis::cost` counts them: one for each evaluated
+    /// expression, and one for each element of a collection that was made or visited.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -86,18 +86,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         match &expr.kind {
             ExprKind::Constant(constant) => constant.clone(),
             ExprKind::Param(param) => self.policy[*param].value.clone(),
-            ExprKind::Let(id) => {
-                let policy = self.policy;
-                if let Some(known) = &self.lets[id.index()] {
-                    return known.clone();
-                }
-                let value = self.value(&policy[*id].value);
-                // An observer sees a let each time it is used.
-                if self.observer.is_none() {
-                    self.lets[id.index()] = Some(value.clone());
-                }
-                value
-            }
+            ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Slot(slot) => self.slots.get(slot).cloned().unwrap_or(Value::Absent),
             ExprKind::Root(root) => {
                 let value = root_value(&self.context, *root);
@@ -154,53 +143,69 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 arithmetic(*op, &left.ty, &right.ty, a, b)
             }
             ExprKind::Conditional(condition, then, otherwise) => {
-                if self.holds(condition) {
-                    self.value(then)
-                } else {
-                    self.value(otherwise)
-                }
+                let taken = if self.holds(condition) { then } else { otherwise };
+                self.value(taken)
             }
             ExprKind::Coalesce(left, right) => match self.value(left) {
                 Value::Absent => self.value(right),
                 value => value,
             },
-            ExprKind::List(elements) => {
-                let mut items = Vec::with_capacity(elements.len());
-                for (element, optional) in elements {
-                    let value = self.value(element);
-                    if !(*optional && value.is_absent()) {
-                        items.push(value);
-                    }
-                }
-                Value::List(items.into())
-            }
-            ExprKind::Map(entries) => {
-                let mut pairs = Vec::with_capacity(entries.len());
-                for (key, value, optional) in entries {
-                    let (key, value) = (self.value(key), self.value(value));
-                    if !(*optional && value.is_absent()) {
-                        pairs.push((key, value));
-                    }
-                }
-                Value::map(pairs)
-            }
+            ExprKind::List(elements) => self.list(elements),
+            ExprKind::Map(entries) => self.map(entries),
             ExprKind::Record(values) => Value::Record(values.iter().map(|value| self.value(value)).collect()),
             ExprKind::Call(function, args, prepared) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());
                 (function.def().body)(&args, prepared)
             }
-            ExprKind::CallDef(def, args) => {
-                let policy = self.policy;
-                let def = &policy[*def];
-                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
-                for (slot, value) in def.parameters.iter().zip(args) {
-                    self.bind(*slot, value);
-                }
-                self.value(&def.body)
-            }
+            ExprKind::CallDef(def, args) => self.call_def(*def, args),
             ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
         }
+    }
+
+    fn let_value(&mut self, id: LetId) -> Value<'a> {
+        if let Some(known) = &self.lets[id.index()] {
+            return known.clone();
+        }
+        let policy = self.policy;
+        let value = self.value(&policy[id].value);
+        // An observer sees a let each time it is used.
+        if self.observer.is_none() {
+            self.lets[id.index()] = Some(value.clone());
+        }
+        value
+    }
+
+    fn list(&mut self, elements: &[(Expr, bool)]) -> Value<'a> {
+        let mut items = Vec::with_capacity(elements.len());
+        for (element, optional) in elements {
+            let value = self.value(element);
+            if !(*optional && value.is_absent()) {
+                items.push(value);
+            }
+        }
+        Value::List(items.into())
+    }
+
+    fn map(&mut self, entries: &[(Expr, Expr, bool)]) -> Value<'a> {
+        let mut pairs = Vec::with_capacity(entries.len());
+        for (key, value, optional) in entries {
+            let (key, value) = (self.value(key), self.value(value));
+            if !(*optional && value.is_absent()) {
+                pairs.push((key, value));
+            }
+        }
+        Value::map(pairs)
+    }
+
+    fn call_def(&mut self, id: DefId, args: &[Expr]) -> Value<'a> {
+        let policy = self.policy;
+        let def = &policy[id];
+        let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+        for (slot, value) in def.parameters.iter().zip(args) {
+            self.bind(*slot, value);
+        }
+        self.value(&def.body)
     }
 
     /// Whether a condition holds.
@@ -234,7 +239,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
     }
 
-    /// Gives a group's variable a pod.
+    /// Binds a group's variable to a pod.
     pub fn bind_pod(&mut self, slot: SlotId, pod: &'a crate::model::PodInfo) {
         self.bind(slot, Value::Pod(pod));
     }
@@ -246,7 +251,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     fn macro_value(&mut self, of: &Macro, ty: &Type) -> Value<'a> {
         let over = self.value(&of.over);
         let items = items(&over, of.second.is_some());
-        // Elements that meet the condition, with what is computed of each.
+        // Elements that meet the condition, each with the value of the body.
         let mut kept: Vec<(Value<'a>, Value<'a>)> = Vec::new();
         let mut hits = 0usize;
         let total = items.len();
@@ -296,7 +301,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
     }
 
-    /// The text of a reason, its holes filled; absent values are `none`, long ones are cut.
+    /// The text of a reason with its values; absent values are `none`, long ones are cut.
     pub fn reason(&mut self, reason: &Reason) -> String {
         let mut text = String::new();
         for part in &reason.parts {
@@ -317,7 +322,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     }
 }
 
-/// How many elements a list has; what is no list has none.
+/// How many elements a list has; 0 for any other value.
 fn length(value: &Value<'_>) -> usize {
     match value {
         Value::List(items) => items.len(),
@@ -339,8 +344,8 @@ pub fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
     }
 }
 
-/// What a macro goes over: with one variable elements or keys, with two variables index and element, or key and value;
-/// of CEL's optional what it holds.
+/// What a macro visits: with one variable, elements or keys; with two, index and element, or key
+/// and value; of CEL's optional, the value that it holds.
 pub fn items<'a>(over: &Value<'a>, two: bool) -> Vec<(Value<'a>, Value<'a>)> {
     if let Some(entries) = over.entries() {
         return entries.into_owned();
@@ -374,7 +379,7 @@ pub fn negate(value: Value<'_>) -> Value<'_> {
     }
 }
 
-/// `<` and so on. Both sides have one type; without a value on one side nothing holds.
+/// `<` and so on. Both sides have one type; the comparison is false if a side is absent.
 pub fn compare(op: CompareOp, left: &Value<'_>, right: &Value<'_>) -> bool {
     if left.is_absent() || right.is_absent() {
         return false;
@@ -444,7 +449,7 @@ pub fn arithmetic<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: Value<'a>,
     }
 }
 
-/// Units that stay whole when they meet a float; a count does not.
+/// Units that stay whole numbers in arithmetic with a float; a count does not.
 pub fn is_amount(ty: &Type) -> bool {
     matches!(ty.present(), Type::Cpu | Type::Bytes | Type::Duration | Type::Amount(_))
 }
@@ -499,7 +504,7 @@ pub fn sum<'a>(values: impl Iterator<Item = Value<'a>>, ty: &Type) -> Value<'a> 
     }
 }
 
-/// The first smallest (`Less`) or largest (`Greater`) value; absent of nothing.
+/// The first smallest (`Less`) or largest (`Greater`) value; absent without values.
 pub fn extreme<'a>(values: impl Iterator<Item = Value<'a>>, which: Ordering) -> Value<'a> {
     let mut best: Option<Ordered<'a>> = None;
     for value in values {

@@ -1,4 +1,5 @@
-//! The reference evaluator: it defines what a policy means. Slow and obvious; `codegen` must agree with it.
+//! The reference evaluator: it defines what a policy means. Slow and obvious; `codegen` must agree
+//! with it.
 
 pub mod constant;
 pub mod context;

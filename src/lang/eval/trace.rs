@@ -18,7 +18,7 @@ use crate::lang::types::value::Value;
 pub enum Reach {
     /// It does.
     Evaluated,
-    /// It does not: another rule, or an earlier `give`, decided. The statement stands on its own.
+    /// It does not: another rule, or an earlier `give`, decided.
     Decided,
     /// It does not: an earlier statement of the same rule refused, so that values which the later
     /// one takes to be present may be absent.

@@ -30,7 +30,7 @@ pub enum Root {
     Pod,
     /// Its namespace.
     Namespace,
-    /// The node asked about.
+    /// The node that is evaluated.
     Node,
     /// All nodes.
     Nodes,
@@ -56,8 +56,7 @@ impl Root {
 
 /// The kinds of typed expressions.
 ///
-/// What may be absent is evaluated to `Value::Absent`; every operation whose operand is not optional in the
-/// tree is given a value.
+/// A missing value is `Value::Absent`. An operand whose type is not optional always has a value.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A constant. `none` is `Value::Absent`.
@@ -76,8 +75,8 @@ pub enum ExprKind {
     Now,
     /// A field with a row. An absent object has absent fields.
     Field(Box<Expr>, FieldId),
-    /// A field of a structure of the API, by its name in JSON; also `spec`, `status`, `metadata` themselves.
-    /// JSON that does not fit the type is absent.
+    /// A field of a structure of the API, by its name in JSON; also `spec`, `status`, `metadata`
+    /// themselves. JSON that does not fit the type is absent.
     ApiField(Box<Expr>, Text),
     /// A field of a record.
     RecordField(Box<Expr>, usize),
@@ -103,8 +102,8 @@ pub enum ExprKind {
     Equal(Box<Expr>, Box<Expr>),
     /// `A < B` and so on; both sides have one type.
     Compare(CompareOp, Box<Expr>, Box<Expr>),
-    /// `A in B`: an element of a list or set, a key of a map, a name in resources. False where a side is
-    /// absent.
+    /// `A in B`: an element of a list or set, a key of a map, a name in resources. False where a
+    /// side is absent.
     In(Box<Expr>, Box<Expr>),
     /// `A + B` and so on. Operands and result by the table at [`ArithmeticOp`].
     Arithmetic(ArithmeticOp, Box<Expr>, Box<Expr>),
@@ -112,9 +111,10 @@ pub enum ExprKind {
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `A ?? B`: B where A is absent.
     Coalesce(Box<Expr>, Box<Expr>),
-    /// `[a, b]`; the flag says that an absent value is left out (`[?a]`).
+    /// `[a, b]`; with the flag, an absent value is omitted (`[?a]`).
     List(Vec<(Expr, bool)>),
-    /// `{k: v}`; the flag says that an absent value is left out (`{?k: v}`). A later key replaces an earlier.
+    /// `{k: v}`; with the flag, an absent value is omitted (`{?k: v}`). A later key replaces an
+    /// equal earlier one.
     Map(Vec<(Expr, Expr, bool)>),
     /// A record: values in the order of the type's fields.
     Record(Vec<Expr>),

@@ -1,9 +1,9 @@
 //! The typed tree: what a policy means, with nothing left to resolve.
 //!
-//! Made by `lang::check`, made smaller by `lang::analysis::fold`, read by the lints, the reference evaluator, the
-//! lowering and `plan`. Every expression has its type, its range where it is a number, and its place. Names
-//! are ids of the policy's tables; a def is called, a let is referred to; a macro's variable and a def's
-//! parameter are slots.
+//! `lang::check` makes it and `lang::analysis` folds its constants. Lints, the reference evaluator,
+//! code generation and `plan` read it, through the visitor in `visit.rs`. Every expression has a
+//! type, a place, and a range if it is a number. Names are ids of the policy's tables; variables of
+//! macros and parameters of defs are slots.
 
 mod expr;
 mod ids;
@@ -34,20 +34,22 @@ pub struct Policy {
     pub span: Span,
     /// Its name.
     pub name_span: Span,
-    /// `applies to all pods`: also the pods that policies leave alone.
+    /// `applies to all pods`: also to pods that are exempt from policies.
     pub to_all_pods: bool,
-    /// `applies when`, cut at `&&`: a pod for which one is false skips the policy. Reads `pod` and `ns` only.
+    /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.
+    /// Reads `pod` and `ns` only.
     pub applies: Vec<Expr>,
     /// Arguments.
     pub params: Vec<Param>,
-    /// All lets, of the policy and of its blocks. A let that is used where narrowing does not hold (`queue
-    /// by`, `applies when`) is there twice.
+    /// All lets, of the policy and of its blocks. A let that is used where narrowing does not hold
+    /// (`queue by`, `applies when`) has two entries.
     pub lets: Vec<Let>,
     /// Defs of the policy and those of the file that it uses; typed once, called by id.
     pub defs: Vec<Def>,
     /// Groups.
     pub groups: Vec<Group>,
-    /// Variables of macros and groups, parameters of defs. There is no recursion, so each has one place.
+    /// Variables of macros and groups, and parameters of defs. Without recursion each has one value
+    /// at a time.
     pub slots: Vec<Slot>,
     /// `gate`
     pub gates: Vec<Check>,
@@ -72,7 +74,7 @@ pub struct Param {
     pub doc: Option<Text>,
     /// Its type.
     pub ty: Type,
-    /// What arguments may be, where `in a..b` says it, in base units.
+    /// The range of arguments (`in a..b`), in base units.
     pub allowed: Option<Range>,
     /// The argument, or the default.
     pub value: Constant,
@@ -87,11 +89,12 @@ pub struct Param {
 pub struct Let {
     /// Its name.
     pub name: Text,
-    /// What it stands for. `Optional` where `missing` is given.
+    /// The expression. Its type is optional where `missing` is given.
     pub value: Expr,
     /// What happens when the value is absent; then references are `Present`.
     pub missing: Option<Missing>,
-    /// Of the policy, and not of a block: computed once per pod unless it reads `node` through a def.
+    /// Of the policy, and not of a block: computed once per pod unless it reads `node` through a
+    /// def.
     pub of_policy: bool,
     /// Where it is declared.
     pub span: Span,
@@ -137,13 +140,13 @@ pub struct Slot {
 pub struct Group {
     /// Its name.
     pub name: Text,
-    /// The pod that is asked for.
+    /// The variable for a member.
     pub slot: SlotId,
-    /// The conjuncts `p.path == pod.path`: the key by which it is kept. Never empty.
+    /// The conjuncts `p.path == pod.path`: the key of the group. Never empty.
     pub keys: Vec<GroupKey>,
-    /// The conjuncts that are none of these.
+    /// The other conjuncts.
     pub rest: Vec<Expr>,
-    /// All conjuncts are equalities of the same path on both sides: who is in whose group is mutual.
+    /// Every conjunct compares the same path on both sides, so that membership is mutual.
     pub mutual: bool,
     /// Where it is declared.
     pub span: Span,
@@ -163,7 +166,8 @@ pub struct GroupKey {
 pub struct Check {
     /// The condition; none: it always refuses.
     pub condition: Option<Expr>,
-    /// `true`: refuses when the condition holds (`reject … when`). `false`: when it does not (`require`).
+    /// `true`: refuses when the condition holds (`reject … when`). `false`: when it does not
+    /// (`require`).
     pub refuses_when: bool,
     /// Why.
     pub reason: Reason,
@@ -288,7 +292,7 @@ pub struct Score {
     pub normalize: Normalize,
     /// 100 minus that.
     pub reversed: bool,
-    /// The first whose condition holds; no match leaves the node out.
+    /// The first whose condition holds gives the score; without one the node has none.
     pub gives: Vec<Give>,
     /// It was written as `prefer`.
     pub prefer: bool,
@@ -327,9 +331,9 @@ pub struct Wait {
     pub patience: Expr,
     /// The group that waits together.
     pub group: Option<GroupId>,
-    /// What is waited for.
+    /// The condition that ends the wait.
     pub until: Expr,
-    /// Why it was refused when it did not happen.
+    /// The reason for refusing the pod when the wait times out.
     pub reason: Reason,
     /// What `until` reads.
     pub reads: Reads,

@@ -1,14 +1,14 @@
-//! [`Reads`]: what an expression looks at, and in which direction more of it helps.
+//! [`Reads`]: the fields that an expression reads, each with the direction in which a change helps.
 //!
-//! Derived by `lang::check` from the typed tree; the policy plugin turns it into the framework's reads and
-//! queueing hints, `plan` prints it, and the derived resolvability of reasons follows from it.
+//! `analysis::reads` derives them. The policy plugin turns them into the framework's reads and
+//! queueing hints, `plan` prints them, and the derived resolvability of reasons follows from them.
 
 use crate::lang::language::fields::FieldId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::GroupId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All that is looked at, without repetition, in a fixed order.
+/// Everything that is read, each once, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Fields by path, with the direction that helps.
@@ -17,12 +17,12 @@ pub struct Reads {
     pub clock: bool,
     /// Groups.
     pub groups: BTreeSet<GroupId>,
-    /// Of the paths those of members by which groups are kept: all members have the same value there.
+    /// The paths among them that key a group: all members have the same value there.
     pub keys: BTreeSet<ReadPath>,
 }
 
 impl Reads {
-    /// Adds what another part looks at.
+    /// Adds the reads of another part.
     pub fn merge(&mut self, more: &Reads) {
         for (path, polarity) in &more.paths {
             let known = self.paths.entry(path.clone());
@@ -34,28 +34,27 @@ impl Reads {
     }
 }
 
-/// A field that is looked at, from the object whose change moves it.
+/// A field that is read, and the object whose change changes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadPath {
     /// Whose field.
     pub of: ReadOf,
-    /// Which; none where the object itself is asked for (`nodes.size()`).
+    /// The field; none where the object itself is read (`nodes.size()`).
     pub field: Option<FieldId>,
-    /// The label key, annotation key, resource or path below `spec` that is named; none where all are looked
-    /// at.
+    /// The label key, annotation key, resource or path below `spec`; none where all are read.
     pub key: Option<Text>,
 }
 
-/// Whose field is read.
+/// The object whose field is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReadOf {
     /// The pod being scheduled.
     Pod,
     /// Its namespace.
     Namespace,
-    /// The node asked about.
+    /// The node that is evaluated.
     Node,
-    /// Pods on the node asked about.
+    /// Pods on that node.
     NodePods,
     /// Any node.
     Nodes,
@@ -67,8 +66,8 @@ pub enum ReadOf {
     Group,
 }
 
-/// What more of a number, or truth of a condition, does to the outcome that is wanted (the pod passes, the
-/// wait ends, the score grows).
+/// The direction in which a number or a condition must change for a better outcome: the pod passes,
+/// the wait ends, the score grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polarity {
     /// More helps.
@@ -80,7 +79,7 @@ pub enum Polarity {
 }
 
 impl Polarity {
-    /// Of the opposite outcome.
+    /// For the opposite outcome.
     pub fn flip(self) -> Self {
         match self {
             Polarity::Up => Polarity::Down,
@@ -89,7 +88,7 @@ impl Polarity {
         }
     }
 
-    /// Of two uses of the same field.
+    /// For two uses of the same field.
     pub fn join(self, other: Self) -> Self {
         if self == other { self } else { Polarity::Any }
     }

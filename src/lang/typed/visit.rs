@@ -1,8 +1,8 @@
-//! The one visitor over a checked policy: [`Policy::rules`] lists its rules in the order in which an
-//! attempt evaluates them, each with its statements, conditions, values and reads.
+//! The one visitor over a checked policy: [`Policy::rules`] lists its rules in the order in which
+//! an attempt evaluates them, each with its statements, conditions, values and reads.
 //! [`Policy::for_each_expr`] and its mutable twin reach every expression, definitions included.
 //!
-//! Everything that looks at all statements of a policy goes through here, so that a new statement is
+//! Everything that visits all statements of a policy goes through here, so that a new statement is
 //! added in one place. Only code generation matches on the fields of [`Policy`] itself.
 
 use super::reads::Reads;
@@ -149,7 +149,7 @@ impl<'p> Rule<'p> {
         }
     }
 
-    /// The name that the author gave it, else the word of the statement.
+    /// The author's name for it, else the keyword of the statement.
     pub fn name(self) -> &'p str {
         match self {
             Rule::Applies(_) => "applies when",
@@ -320,7 +320,8 @@ macro_rules! for_each_of_check {
     }};
 }
 
-/// Calls `$f` for every whole expression of `$policy`; `mut` and `iter_mut` for expressions to change.
+/// Calls `$f` for every whole expression of `$policy`; `mut` and `iter_mut` for expressions to
+/// change.
 macro_rules! for_each_whole {
     ($policy:expr, $iter:ident, $f:ident $(, $mut:tt)?) => {{
         let policy = $policy;

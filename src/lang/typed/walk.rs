@@ -1,11 +1,12 @@
-//! Walking over typed expressions: the parts of an expression, and what it leads to in its policy.
+//! The parts of a typed expression, directly or through the lets and defs of its policy.
 //!
-//! Used by the analyses that look (`lower/`, `cost`, the lints over typed trees) and by the folding that changes
-//! (`fold.rs`, which also walks over the statements of a policy).
+//! Used by the analyses that look (`lower/`, `cost`, the lints over typed trees) and by the folding
+//! that changes (`fold.rs`, which also walks over the statements of a policy).
 
 use crate::lang::typed::{Expr, ExprKind, Policy, SlotId};
 
-/// Calls `$f` for the parts of `$kind`, in the order of evaluation; `mut` and `iter_mut` for parts to change.
+/// Calls `$f` for the parts of `$kind`, in the order of evaluation; `mut` and `iter_mut` for parts
+/// to change.
 macro_rules! for_each_part {
     ($kind:expr, $iter:ident, $f:ident $(, $mut:tt)?) => {
         match $kind {
@@ -58,7 +59,8 @@ macro_rules! for_each_part {
     };
 }
 
-/// Calls `f` for every part of an expression, in the order of evaluation. Lets, defs and groups are not entered.
+/// Calls `f` for every part of an expression, in the order of evaluation. Lets, defs and groups are
+/// not entered.
 pub fn each_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     for_each_part!(&expr.kind, iter, f);
 }
@@ -85,7 +87,8 @@ pub fn mentions(expr: &Expr, slots: &[SlotId]) -> bool {
     found
 }
 
-/// Whether `test` holds of an expression or of one of its parts, through the lets and defs of the policy.
+/// Whether `test` holds of an expression or of one of its parts, through the lets and defs of the
+/// policy.
 pub fn any(policy: &Policy, expr: &Expr, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
     if test(expr) {
         return true;

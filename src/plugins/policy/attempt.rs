@@ -1,5 +1,5 @@
-//! The beginning of an attempt: whether the policy applies to the pod, which pods it leaves alone, `prefilter`, and what
-//! filters and scores read of the pod. Also gates, which are asked before there is an attempt.
+//! The beginning of an attempt: whether the policy applies to the pod, `prefilter`, and the values
+//! of the pod that filters and scores read. Also gates, which are evaluated before the attempt.
 
 use super::{PolicyPlugin, SYSTEM_PRIORITY, queued, refusal};
 use crate::framework::{
@@ -15,19 +15,20 @@ use std::sync::Arc;
 /// What the policy keeps of an attempt.
 #[derive(Clone)]
 pub(super) struct Attempt {
-    /// Whether the policy says anything of the pod.
+    /// Whether the policy applies to the pod.
     pub(super) applies: bool,
-    /// Whether its filters and waits do: pods of DaemonSets have one possible node.
+    /// Whether it may refuse the pod: pods of DaemonSets have one possible node, and are only
+    /// scored.
     pub(super) refuses: bool,
-    /// What filters and scores read of the pod.
+    /// The values of the pod that filters and scores read.
     pub(super) registers: Arc<[Constant]>,
     /// Pods that a simulation moved.
     pub(super) moved: Moved,
     /// The scores of the feasible nodes.
     pub(super) scores: Option<Arc<super::score::Scores>>,
-    /// The number of what is asked of the pod while it waits, when others may be asked the same.
+    /// Waiting pods with the same key wait for the same conditions; `None`: no other pod can.
     pub(super) equivalence_key: Option<u64>,
-    /// When each `wait` of the permit ends, once the pod has arrived there.
+    /// The deadline of each `wait`, once the pod has reached permit.
     pub(super) deadlines: Vec<crate::model::Time>,
 }
 
@@ -50,8 +51,8 @@ fn of_daemon_set(pod: &PodInfo) -> bool {
     pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
 }
 
-/// Why policies leave a pod alone, in a word or two, unless they say `applies to all pods`; a DaemonSet's pods are
-/// scored all the same. For explanations.
+/// Why a pod is exempt from policies without `applies to all pods`, for explanations. Pods of a
+/// DaemonSet are still scored.
 pub fn why_exempt(pod: &PodInfo, exempt: &super::ExemptPods) -> Option<String> {
     if pod.priority >= SYSTEM_PRIORITY {
         return Some("priority of the system".to_owned());
@@ -73,18 +74,18 @@ pub(super) enum Absent {
 }
 
 impl PolicyPlugin {
-    /// Whether policies leave the pod alone at every point.
+    /// Whether the pod is exempt from the policy.
     fn exempts(&self, pod: &PodInfo) -> bool {
         !self.compiled.policy.to_all_pods
             && (pod.priority >= SYSTEM_PRIORITY || self.exempt.namespaces.contains(&pod.namespace))
     }
 
-    /// Whether gates, prefilters, filters and waits leave the pod alone.
+    /// Whether gates, prefilters, filters and waits do not apply to the pod.
     pub(super) fn never_refuses(&self, pod: &PodInfo) -> bool {
         !self.compiled.policy.to_all_pods && of_daemon_set(pod)
     }
 
-    /// Whether the policy speaks of the pod at all.
+    /// Whether the policy applies to the pod.
     pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
         if !self.compiled.preconditions.may_apply(context.pod) || self.exempts(context.pod) {
             return false;
@@ -115,7 +116,7 @@ impl PolicyPlugin {
         Absent::Nothing
     }
 
-    /// Decides at the beginning of an attempt: what is kept of it, and the nodes that are left.
+    /// Begins an attempt: what the policy keeps of it, and the nodes that are left.
     pub(super) fn begin(&self, h: &Handle<'_>) -> Result<(Attempt, Option<NodeSet>), Status> {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
@@ -138,7 +139,8 @@ impl PolicyPlugin {
         compute(&self.compiled.policy, &self.compiled.statements.registers, context).into()
     }
 
-    /// `prefilter`: the first statement that refuses, in the order of the text; else the nodes that are left.
+    /// `prefilter`: the first statement that refuses, in the order of the text; else the nodes that
+    /// are left.
     fn prefilter(&self, context: EvalContext<'_>) -> Result<Option<NodeSet>, Status> {
         let mut left: Option<NodeSet> = None;
         let mut env = Env::new(&self.compiled.policy, context, &[]);
@@ -170,7 +172,7 @@ impl PolicyPlugin {
         Ok(left)
     }
 
-    /// What a call sees: the handle's view with what the attempt moved.
+    /// What a call sees: the handle's view, with the pods that a simulation moved.
     pub(super) fn context<'a>(&self, h: &Handle<'a>, attempt: Option<&'a Attempt>) -> EvalContext<'a> {
         EvalContext {
             pod: h.pod,
@@ -182,7 +184,7 @@ impl PolicyPlugin {
         }
     }
 
-    /// A simulation moved a pod: rules that look at other pods read anew.
+    /// A simulation moved a pod: registers of rules that read other pods are computed again.
     fn move_pod(&self, h: &Handle<'_>, slot: &mut StateSlot, change: impl FnOnce(&mut Moved)) {
         if !self.compiled.sees_other_pods {
             return;
@@ -207,7 +209,7 @@ impl PreEnqueue for PolicyPlugin {
         }
         match self.missing(context) {
             Absent::Nothing => {}
-            // The pod is refused at prefilter, where it is said; an error is one there too.
+            // PreFilter refuses the pod and reports the reason or the error.
             Absent::Skip | Absent::Refused(_) => return Ok(()),
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);

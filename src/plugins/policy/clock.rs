@@ -1,5 +1,5 @@
-//! When time alone may change what the policy says of a pod: the first instant at which a condition that reads the clock
-//! turns over. Asked when a pod begins to wait.
+//! When time alone may change the decision on a pod: the first instant at which a condition that
+//! reads the clock turns over. The framework calls it when a pod begins to wait.
 
 use super::PolicyPlugin;
 use crate::framework::Handle;
@@ -9,15 +9,15 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{Expr, Point, Policy, Statement};
 use crate::model::Time;
 
-/// Conditions that look at the node are solved for each node, as long as that takes no more evaluations than this; else
-/// the next full minute is taken.
+/// The most evaluations of conditions that read the node, one for each node; beyond it the next
+/// full minute is used.
 const EVALUATIONS: usize = 1_000;
 
-/// What a policy asks with the clock in it.
+/// The conditions of a policy that read the clock.
 pub(super) struct Clocked {
-    /// Before a node is chosen, of the pod.
+    /// Before a node is chosen, evaluated once for the pod.
     pod: Vec<Expr>,
-    /// Before a node is chosen, of each node.
+    /// Before a node is chosen, evaluated for each node.
     nodes: Vec<Expr>,
     /// At permit.
     permit: Vec<Expr>,
@@ -28,7 +28,7 @@ impl Clocked {
         let mut all = Self { pod: Vec::new(), nodes: Vec::new(), permit: Vec::new() };
         for rule in policy.rules() {
             for statement in rule.statements() {
-                // How long a wait lasts is decided when it begins; scores and keys refuse no pod.
+                // The duration of a wait is computed when it begins.
                 let value = match statement {
                     Statement::Guard(_) | Statement::Only(_) => statement.value(),
                     _ => None,
@@ -71,7 +71,7 @@ impl PolicyPlugin {
             return turns(context.on(node), &self.clocked.permit);
         }
         let of_pod = turns(context, &self.clocked.pod);
-        // Which node it will be is not known: whatever looks at it is looked at again soon.
+        // The node is not chosen yet, so conditions of the permit are evaluated again soon.
         let of_permit = (!self.clocked.permit.is_empty()).then(|| next_minute(h.now));
         let of_nodes = match self.clocked.nodes.len().saturating_mul(h.snapshot.node_count()) {
             0 => None,

@@ -1,5 +1,5 @@
-//! What a policy reads, in the framework's terms, and which events it waits for. Derived from the reads of its
-//! statements; whether one event helps one pod is in `hints.rs`.
+//! What a policy reads, in the framework's terms, and the events that it registers for. Both follow
+//! from the reads of its statements; `hints.rs` says whether an event helps a pod.
 
 use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
 use crate::lang::language::fields::{ChangedBy, Eviction};
@@ -13,25 +13,25 @@ use std::collections::BTreeSet;
 pub(super) struct Events {
     reads: Reads,
     pub(super) registrations: Vec<EventRegistration>,
-    /// What refuses before a node is chosen: gates, prefilters, filters.
+    /// Rules that refuse before a node is chosen: gates, prefilters, filters.
     pub(super) early: Side,
-    /// What refuses afterwards: permit.
+    /// Rules that refuse afterwards: permit.
     pub(super) late: Side,
 }
 
-/// What the statements read that refuse at one side of the choice of the node.
+/// What rules read that refuse before, or after, the node is chosen.
 pub(super) struct Side {
-    /// Nothing is read but the pod, its namespace, and the node asked about with the pods on it.
+    /// They read the pod, its namespace, and the evaluated node with its pods, and nothing else.
     pub(super) local: bool,
-    /// Nodes are read.
+    /// They read nodes.
     pub(super) nodes: bool,
-    /// The pod's namespace is read.
+    /// They read the pod's namespace.
     pub(super) namespace: bool,
-    /// Pods are read otherwise than as members of groups: on nodes, or all of them.
+    /// They read pods other than members of groups: on nodes, or all of them.
     pub(super) other_pods: bool,
-    /// Groups that are read, by their index in the policy.
+    /// The groups that they read.
     pub(super) groups: BTreeSet<GroupId>,
-    /// What more members, and more of what they are asked for, does to the pod.
+    /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
     /// Anything may help.
     pub(super) anything: bool,
@@ -69,7 +69,7 @@ impl Side {
     }
 }
 
-/// Whether the path is the node that another pod is on: it comes and goes with nodes.
+/// Whether the path is the node of another pod, which changes when nodes are added or deleted.
 fn is_node_of_pod(path: &ReadPath) -> bool {
     path.field.is_some_and(|field| field.def().name == "node")
 }
@@ -105,19 +105,19 @@ fn registered<'p>(
         let side = match rule.point() {
             Point::PreEnqueue | Point::PreFilter | Point::Filter => &mut before,
             Point::Permit => &mut after,
-            // They refuse no pod; `deciding` has the reads of `applies when`.
+            // These refuse no pod; `deciding` has the reads of `applies when`.
             Point::Applies | Point::QueueSort | Point::Score => continue,
         };
         rule.reads().for_each(|reads| side.merge(reads));
         named |= rule.statements().any(|statement| matches!(statement, Statement::Only(_)));
     }
     let (early, mut late) = (Side::of(&before, named), Side::of(&after, false));
-    // Whatever leads to another node may help a pod whose permit looks at the chosen one.
+    // Any event that leads to another node may help a pod whose permit reads the chosen one.
     let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
     late.anything = after.paths.keys().any(on_chosen);
 
     let mut registrations = Vec::new();
-    // `applies when` and every statement may look at the pod itself.
+    // `applies when` and every statement may read the pod itself.
     register(&mut registrations, EventResource::UnschedulablePod, ActionType::UPDATE);
     if named {
         register(&mut registrations, EventResource::Node, ActionType::ADD);
@@ -208,11 +208,11 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
         }
         ReadOf::NodePods => {
             register(all, EventResource::AssignedPod, ActionType::ALL);
-            // One that comes has other pods, or none.
+            // A new node has other pods, or none.
             register(all, EventResource::Node, ActionType::ADD);
         }
         ReadOf::Pods | ReadOf::Nominated => register(all, EventResource::Pod, ActionType::ALL),
-        // By the side's direction, when all paths are known.
+        // Registered by direction, when all paths are known.
         ReadOf::Group => {}
     }
     if is_node_of_pod(path) {

@@ -1,5 +1,6 @@
-//! `filter`: all statements must let the node scan; the first that refuses, in the order of the text, is the node's
-//! status. The range form walks columns; explanations ask the reference evaluator for all refusals with their values.
+//! `filter`: every statement must accept the node; the first that refuses, in the order of the
+//! text, gives the node's status. The range form scans columns. Violations come from the trace of
+//! the reference evaluator.
 
 use super::attempt::Attempt;
 use super::{PolicyPlugin, refusal};
@@ -25,7 +26,7 @@ impl PolicyPlugin {
         }
     }
 
-    /// The attempt, when the policy's filters speak of the pod.
+    /// The attempt, if the policy's filters apply to the pod.
     fn filtering<'a>(&self, h: &Handle<'a>) -> Option<&'a Attempt> {
         h.state::<Attempt>().filter(|attempt| attempt.applies && attempt.refuses)
     }
@@ -49,7 +50,7 @@ impl Filter for PolicyPlugin {
         let context = self.context(h, Some(attempt));
         let inputs = &self.compiled.statements.inputs;
         let mut scan = ColumnScan::new(&self.compiled.policy, inputs, context, &attempt.registers);
-        // The numbers of constant reasons, in the order of the checks; found when they are first needed.
+        // The numbers of constant reasons, in the order of the checks; assigned on first use.
         let mut numbers: smallvec::SmallVec<[Option<u32>; 8]> = self.checks().map(|_| None).collect();
         for (word, mask) in nodes.words().iter().copied().enumerate() {
             let mut open = mask;

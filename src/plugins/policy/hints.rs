@@ -1,9 +1,11 @@
-//! Whether an event helps a pod that the policy refused. No event that could help is left out; one that cannot is, where
-//! that can be told:
+//! Whether an event helps a pod that the policy refused. Every event that could help queues the
+//! pod. An event that cannot help is skipped in two cases:
 //!
-//! - an event of a node, or of a pod on a node, where filters look at nothing else: they are asked about that node;
-//! - an event of a pod, where pods are read as members of groups only: it helps when the pod is or was a member, and in
-//!   the direction in which the members are read. So the members of a group that leave together do not wake each other.
+//! - an event of a node, or of a pod on a node, where filters read nothing else: the filters are
+//!   evaluated for that node;
+//! - an event of a pod, where pods are read as members of groups only: it helps if the pod is or
+//!   was a member, in the direction in which members are read. So the members of a group that leave
+//!   together do not wake each other.
 
 use super::PolicyPlugin;
 use super::attempt::Attempt;
@@ -20,7 +22,7 @@ use crate::lang::typed::reads::Polarity;
 use crate::model::{NodeId, PodInfo};
 
 impl PolicyPlugin {
-    /// Whether a node lets the pod in as things are, by this policy alone.
+    /// Whether the policy's filters accept the pod on a node in the present state.
     fn would_pass(&self, h: &Handle, node: NodeId) -> bool {
         let Some(node) = h.snapshot.node(node) else { return true };
         let Ok((attempt, only)) = self.begin(h) else { return false };
@@ -32,7 +34,7 @@ impl PolicyPlugin {
         self.filter(&Handle { cycle: &state, ..*h }, node).is_ok()
     }
 
-    /// Whether a pod is in a group of the pod of the call, by the group's paths alone.
+    /// Whether a pod is in a group of the handle's pod, by the paths of the group alone.
     fn is_member(&self, h: &Handle, group: GroupId, pod: &PodInfo) -> bool {
         let policy = &self.compiled.policy;
         let of = &policy[group];
@@ -44,7 +46,7 @@ impl PolicyPlugin {
         of.keys.iter().all(|key| evaluator.value(&key.member).equals(&evaluator.value(&key.pod)))
     }
 
-    /// Whether a pod that came, went or changed helps by the groups it is in.
+    /// Whether an added, deleted or changed pod helps because of its groups.
     fn helps_by_groups(&self, h: &Handle, side: &Side, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
         let member = |pod: Option<&PodInfo>| {
             pod.is_some_and(|pod| side.groups.iter().any(|group| self.is_member(h, *group, pod)))
@@ -65,7 +67,8 @@ impl PolicyPlugin {
         if side.anything {
             return true;
         }
-        // A policy without prefilter or gate refused by a filter; with one of them anything may have been it.
+        // Without prefilters and gates a filter refused the pod; with them it is not known which
+        // rule did.
         let statements = &self.compiled.statements;
         let asks_nodes = side.local
             && !h.refused_late

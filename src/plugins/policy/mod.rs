@@ -1,22 +1,24 @@
-//! The rules of a policy as a plugin of the policy's name, at every extension point that the policy uses.
+//! The rules of a policy as a plugin with the policy's name, at every extension point that the
+//! policy uses.
 //!
-//! [`plugins`] is called when policies are loaded; the framework calls the rest. What a statement means is in `lang`
-//! (closures, with the reference evaluator as their definition); this folder says when it is asked, and turns its
-//! answers into statuses, scores and waits. One file per extension point:
+//! Loading policies calls [`plugins`]; the framework calls the rest. `lang` defines what a
+//! statement means. This folder evaluates statements at their extension points, and turns the
+//! results into statuses, scores and waits:
 //!
-//! - `attempt.rs`: what is decided when an attempt begins (PreFilter), and gates (PreEnqueue)
-//! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`
-//! - `clock.rs`: when time alone changes what the policy says
-//! - `waits.rs`: who waits at permit; `own.rs`: for whom a condition of it has the same answer
-//! - `events.rs`: what the policy reads and which events it waits for; `hints.rs`: whether one helps a pod it refused
+//! - `attempt.rs`: the beginning of an attempt (PreFilter), and gates (PreEnqueue)
+//! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
+//! - `clock.rs`: when time alone changes a decision
+//! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision
+//! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
+//!   event helps a refused pod
 
 mod attempt;
 mod clock;
 mod events;
 mod filter;
 mod hints;
-mod own;
 mod permit;
+mod pod_inputs;
 mod queue;
 mod score;
 mod waits;
@@ -39,7 +41,7 @@ use crate::model::{Index, IndexKey, PodPrecondition, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Pods that policies leave alone unless they say `applies to all pods`.
+/// Pods to which only policies with `applies to all pods` apply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExemptPods {
     /// Pods of these namespaces: kube-system, the scheduler's own, and those of the configuration.
@@ -52,7 +54,7 @@ impl Default for ExemptPods {
     }
 }
 
-/// Pods of this priority and above are left alone: the cluster's own.
+/// Pods of this priority and above are exempt: the cluster's own.
 pub const SYSTEM_PRIORITY: i32 = 2_000_000_000;
 
 /// A policy as a plugin.
@@ -60,7 +62,7 @@ pub struct PolicyPlugin {
     compiled: Arc<CompiledPolicy>,
     exempt: ExemptPods,
     events: events::Events,
-    own: own::PodInputs,
+    inputs: pod_inputs::PodInputs,
     clocked: clock::Clocked,
     waits_key: IndexKey,
 }
@@ -77,9 +79,9 @@ impl PolicyPlugin {
     pub fn new(compiled: Arc<CompiledPolicy>, exempt: ExemptPods) -> Self {
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
-        let own = own::PodInputs::of(&compiled);
+        let inputs = pod_inputs::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
-        Self { compiled, exempt, events, own, clocked, waits_key }
+        Self { compiled, exempt, events, inputs, clocked, waits_key }
     }
 
     /// The policy.
@@ -87,7 +89,7 @@ impl PolicyPlugin {
         &self.compiled
     }
 
-    /// Where the policy keeps who waits at its permit.
+    /// The key of the index of pods that wait at the policy's permit.
     pub fn waits_key(&self) -> &IndexKey {
         &self.waits_key
     }
@@ -180,7 +182,7 @@ fn queued(h: &crate::framework::Handle<'_>) -> Queued {
     Queued { since: h.queued_at, attempts: h.attempts }
 }
 
-/// A refusal with a reason of the policy; its holes are filled in `context`.
+/// A refusal with a reason of the policy, its values from `context`.
 fn refusal(compiled: &CompiledPolicy, reason: &Reason, context: EvalContext<'_>) -> Status {
     let text = match reason.constant() {
         Some(text) => text.to_string(),

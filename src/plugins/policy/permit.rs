@@ -1,11 +1,12 @@
-//! `permit`: checks, and waits that end when their condition holds. No pod goes on before each of its waits held.
+//! `permit`: checks, and waits that end when their condition holds. A pod is allowed once each of
+//! its waits held.
 //!
-//! A wait `for` a group has one deadline, that of the member that opened it; who leaves without going on takes the
-//! waiting others along.
+//! A wait `for` a group has one deadline, that of its first waiting member. A member that leaves
+//! without being allowed takes the other waiting members with it.
 
 use super::attempt::{Absent, Attempt};
-use super::own::Own;
-use super::waits::{Moment, Question, WaitKey, Waits};
+use super::pod_inputs::ConditionInputs;
+use super::waits::{ConditionKey, Moment, WaitKey, Waits};
 use super::{PolicyPlugin, refusal};
 use crate::framework::{Actor, Handle, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
 use crate::lang::codegen::{CompiledWait, Env};
@@ -16,21 +17,21 @@ use crate::lang::typed::GroupId;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Duration, NodeId, PodInfo, PodKey, Snapshot, Time};
 
-/// What was seen of a `wait`.
+/// The state of a `wait` for a pod.
 struct Seen {
     satisfied: bool,
-    /// What it asks of the cluster for this pod; `None`: nobody else asks the same.
-    question: Option<Question>,
+    /// The condition with its inputs for this pod; `None`: no other pod has the same.
+    key: Option<ConditionKey>,
     /// The group that waits together.
     group: Option<WaitKey>,
 }
 
-/// What was seen of a pod at permit.
+/// The state of a pod at permit.
 enum Look {
-    /// The policy says nothing of it.
+    /// The policy does not apply.
     Nothing,
-    /// Each of its waits, and what its checks ask.
-    Waits(Vec<Seen>, Vec<Option<Question>>),
+    /// Each of its waits, and the keys of its checks.
+    Waits(Vec<Seen>, Vec<Option<ConditionKey>>),
 }
 
 impl PolicyPlugin {
@@ -46,45 +47,45 @@ impl PolicyPlugin {
         values.iter().all(|value| !value.0.is_absent()).then_some((at, values))
     }
 
-    /// The moment at which conditions are judged.
+    /// The state of the cluster in which conditions are evaluated.
     fn moment(&self, a: &Actor) -> Moment {
         (a.handle().snapshot.generation(), a.now, self.compiled.hash)
     }
 
-    /// Judges a condition of a permit for a pod, or takes what was found out at this moment for a pod of which the
-    /// condition reads the same.
+    /// Evaluates a condition of a permit for a pod, or reuses the result for another pod with the
+    /// same inputs at the same moment.
     fn judge(
         &self,
         a: &mut Actor,
-        question: &Own,
+        inputs: &ConditionInputs,
         at: usize,
         pod: &PodInfo,
         node: Option<NodeId>,
         condition: impl FnOnce(&mut Env<'_, '_>) -> bool,
-    ) -> Option<(Option<Question>, bool)> {
+    ) -> Option<(Option<ConditionKey>, bool)> {
         let moment = self.moment(a);
         let h = a.handle();
         let context = placed(pod, h.snapshot, h.now, node)?;
-        let question = question.ask(&self.compiled.policy, at, context);
+        let key = inputs.key(&self.compiled.policy, at, context);
         let waits = h.snapshot.index::<Waits>(&self.waits_key);
-        let known = question.as_ref().and_then(|question| waits?.judged(moment, question));
+        let known = key.as_ref().and_then(|key| waits?.judged(moment, key));
         if let Some(known) = known {
-            return Some((question, known));
+            return Some((key, known));
         }
         let answer = condition(&mut Env::new(&self.compiled.policy, context, &[]));
         if let Some(waits) = a.own::<Waits>(&self.waits_key) {
-            waits.judge(moment, question.clone(), answer);
+            waits.judge(moment, key.clone(), answer);
         }
-        Some((question, answer))
+        Some((key, answer))
     }
 
-    /// Looks at checks and waits for the pod of the call.
+    /// Evaluates checks and waits for the pod of the call.
     fn look(&self, a: &mut Actor, node: NodeId) -> Result<Look, Status> {
         let pod = a.pod.clone();
         {
             let h = a.handle();
             let Some(context) = placed(&pod, h.snapshot, h.now, Some(node)) else { return Ok(Look::Nothing) };
-            // An attempt that began before the policy was loaded kept nothing: it is judged as it is now.
+            // An attempt that began before the policy was loaded kept nothing.
             let applies = match h.state::<Attempt>() {
                 Some(attempt) => attempt.applies && attempt.refuses,
                 None => self.applies(context) && !self.never_refuses(h.pod),
@@ -100,12 +101,12 @@ impl PolicyPlugin {
         }
         let checks = self.compiled.statements.permits.iter().flat_map(|permit| &permit.checks);
         let mut checked = Vec::new();
-        for (at, (check, own)) in checks.zip(&self.own.checks).enumerate() {
-            // Checks stand behind the waits in the numbering.
-            let at = self.own.waits.len() + at;
+        for (at, (check, own)) in checks.zip(&self.inputs.checks).enumerate() {
+            // Checks are numbered after the waits.
+            let at = self.inputs.waits.len() + at;
             let judged = self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env));
             let refused = judged.as_ref().is_some_and(|(_, refused)| *refused);
-            checked.push(judged.and_then(|(question, _)| question));
+            checked.push(judged.and_then(|(key, _)| key));
             if refused {
                 let h = a.handle();
                 let context = placed(&pod, h.snapshot, h.now, Some(node));
@@ -115,19 +116,19 @@ impl PolicyPlugin {
         }
         let mut seen = Vec::new();
         for (at, wait) in self.all_waits().enumerate() {
-            let Some(own) = self.own.waits.get(at) else { continue };
+            let Some(own) = self.inputs.waits.get(at) else { continue };
             let judged = self.judge(a, own, at, &pod, Some(node), |env| (wait.until)(env));
             let h = a.handle();
             let context = placed(&pod, h.snapshot, h.now, Some(node));
             let group =
                 wait.group.zip(context).and_then(|(group, context)| self.group_key(at, group, context));
-            let (question, satisfied) = judged.unwrap_or((None, false));
-            seen.push(Seen { satisfied, question, group });
+            let (key, satisfied) = judged.unwrap_or((None, false));
+            seen.push(Seen { satisfied, key, group });
         }
         Ok(Look::Waits(seen, checked))
     }
 
-    /// Answers for the pod of the call, and lets those go on that waited for it.
+    /// Decides on the pod of the call, and allows the pods that waited for it.
     fn answer(&self, a: &mut Actor, node: NodeId, known: &[Time]) -> Result<PermitOutcome, Status> {
         let pod = a.pod.key.clone();
         if a.own::<Waits>(&self.waits_key).is_some_and(|waits| waits.take_released(&pod)) {
@@ -144,9 +145,9 @@ impl PolicyPlugin {
             }
             return Ok(PermitOutcome::Allow);
         }
-        // It goes on when each wait holds and no check refuses.
-        let waits = seen.iter().map(|of| (of.question.clone(), true));
-        let questions = waits.chain(checked.into_iter().map(|question| (question, false))).collect();
+        // The pod is allowed when each wait holds and no check refuses.
+        let waits = seen.iter().map(|of| (of.key.clone(), true));
+        let keys = waits.chain(checked.into_iter().map(|key| (key, false))).collect();
         let mut deadlines = vec![FOREVER; seen.len()];
         for (at, of) in seen.iter().enumerate().filter(|(_, of)| !of.satisfied) {
             let before = known.get(at).copied().filter(|deadline| *deadline != FOREVER);
@@ -161,7 +162,7 @@ impl PolicyPlugin {
                 *place = deadline;
             }
         }
-        let equivalence_key = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.asks(&pod, questions));
+        let equivalence_key = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.enlist(&pod, keys));
         let until = deadlines.iter().copied().min().unwrap_or(a.now);
         if let Some(attempt) = a.slot().get_mut::<Attempt>() {
             attempt.deadlines = deadlines;
@@ -170,7 +171,7 @@ impl PolicyPlugin {
         Ok(PermitOutcome::Wait { until })
     }
 
-    /// The deadline of a wait that begins; a group's members that are not placed are tried at once.
+    /// The deadline of a wait that begins. Members of the group without a node are tried at once.
     fn open(&self, a: &mut Actor, node: NodeId, at: usize, of: &Seen) -> Time {
         let pod = a.pod.clone();
         let Some(wait) = self.all_waits().nth(at) else { return a.now };
@@ -195,8 +196,8 @@ impl PolicyPlugin {
         }
     }
 
-    /// Lets the waiting members of the groups go on of whom it is known at this moment that they may, too: those that
-    /// ask the same. The others are asked on their own.
+    /// Allows the waiting members of the groups whose conditions are known to hold at this moment,
+    /// because they have the same inputs. The other members are evaluated on their own.
     fn let_others_go(&self, a: &mut Actor, seen: &[Seen]) {
         if !self.compiled.statements.guards.is_empty() {
             return;
@@ -211,7 +212,7 @@ impl PolicyPlugin {
         released.into_iter().filter(|pod| *pod != me).for_each(|pod| a.allow(pod));
     }
 
-    /// The refusal of a wait that did not end in time.
+    /// The refusal after a wait timed out.
     fn too_late(&self, h: &Handle<'_>, node: NodeId, at: usize) -> Status {
         let context = placed(h.pod, h.snapshot, h.now, Some(node))
             .unwrap_or_else(|| EvalContext::new(h.pod, h.snapshot, h.now));
@@ -222,10 +223,10 @@ impl PolicyPlugin {
     }
 }
 
-/// A deadline of a wait that does not wait.
+/// The deadline of a wait that is satisfied.
 const FOREVER: Time = Time(i64::MAX);
 
-/// What a pod on a node sees: the node is `node`, or the one it is placed on.
+/// The context of a pod on `node`, or on the node where it is placed.
 fn placed<'a>(
     pod: &'a PodInfo,
     snapshot: &'a Snapshot,
@@ -240,7 +241,7 @@ fn placed<'a>(
     Some(context.on(snapshot.node(node)?))
 }
 
-/// The members of a group that have no node, the pod itself left out.
+/// The members of a group without a node, except the pod itself.
 fn pending(members: &Value<'_>, context: &EvalContext<'_>) -> Vec<PodKey> {
     let members = members.elements().unwrap_or_default();
     members
@@ -258,7 +259,7 @@ impl Permit for PolicyPlugin {
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status> {
         let pod = a.pod.key.clone();
         if let Some(waits) = a.own::<Waits>(&self.waits_key) {
-            // What held the last time the pod came here says nothing of this time.
+            // Results of an earlier attempt do not count.
             waits.leave(&pod);
         }
         self.answer(a, node, &[])

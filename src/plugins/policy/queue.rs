@@ -1,4 +1,4 @@
-//! `queue by`: the pod's place in the queue as bytes whose order is the order of the keys.
+//! `queue by`: the keys of a pod as bytes that sort in the order of the keys.
 
 use super::PolicyPlugin;
 use crate::framework::{QueueSort, QueuedPodInfo, SortKey};
@@ -27,7 +27,7 @@ impl QueueSort for PolicyPlugin {
     }
 }
 
-/// Appends a value so that bytes compare as values of one type do.
+/// Appends a value as bytes that compare like values of its type.
 fn write(value: &Value<'_>, key: &mut SortKey) {
     let mut whole = |number: i64| key.0.extend_from_slice(&(number as u64 ^ (1 << 63)).to_be_bytes());
     match value {
@@ -36,7 +36,7 @@ fn write(value: &Value<'_>, key: &mut SortKey) {
         Value::Time(time) => whole(time.0),
         Value::Uint(number) => key.0.extend_from_slice(&number.to_be_bytes()),
         Value::Float(number) => {
-            // Negative floats grow downward in their bits; -0.0 is 0.0.
+            // The bits of negative floats sort in reverse; -0.0 equals 0.0.
             let bits = (number + 0.0).to_bits();
             let ordered = if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) };
             key.0.extend_from_slice(&ordered.to_be_bytes());

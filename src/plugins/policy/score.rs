@@ -1,6 +1,7 @@
-//! `score` and `prefer`: raw values of the feasible nodes, normalised per statement, weighted and summed.
+//! `score` and `prefer`: raw values of the feasible nodes, normalised per statement, weighted and
+//! summed.
 //!
-//! All of it happens in PreScore, where the feasible nodes are known; Score reads the sums.
+//! PreScore, which knows the feasible nodes, computes everything; Score reads the sums.
 
 use super::PolicyPlugin;
 use super::attempt::Attempt;

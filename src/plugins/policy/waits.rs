@@ -1,5 +1,6 @@
-//! [`Waits`]: the groups that wait at a policy's permit, each with one deadline and the pods that wait for it; and what
-//! was found out of them at this moment, so that a group is judged once and not once for each of its members.
+//! [`Waits`]: the groups that wait at a policy's permit, each with one deadline and its waiting
+//! pods. It also keeps the results of conditions at one moment, so that a condition is evaluated
+//! once for a group and not once for each member.
 
 use crate::lang::types::value::Ordered;
 use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Time};
@@ -8,52 +9,54 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Which `wait` of the policy, and the values of the group's paths.
 pub type WaitKey = (usize, Vec<Ordered<'static>>);
 
-/// The groups that wait. Written by the policy's permit alone: it is not derived from objects, so a rebuild keeps it.
+/// The groups that wait. Only the policy's permit writes it. It is not derived from objects, so a
+/// rebuild keeps it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Waits {
     open: BTreeMap<WaitKey, Open>,
-    /// Pods that may go on and have not been asked since.
+    /// Pods that are allowed and have not been reconsidered since.
     released: BTreeSet<PodKey>,
-    /// What is asked of those who wait, each with the answer by which they go on; `None`: nobody else asks it.
-    asked: BTreeMap<PodKey, Vec<(Option<Question>, bool)>>,
-    /// A number for each list of questions that somebody who waits is asked.
-    keys: BTreeMap<Vec<(Option<Question>, bool)>, u64>,
-    next_key: u64,
-    /// What conditions gave at one moment.
+    /// The conditions of each waiting pod, with the results that allow it; `None`: no other pod has
+    /// the same condition with the same inputs.
+    conditions: BTreeMap<PodKey, Vec<(Option<ConditionKey>, bool)>>,
+    /// A number for each list of conditions that a pod waits for.
+    equivalence_keys: BTreeMap<Vec<(Option<ConditionKey>, bool)>, u64>,
+    next_equivalence_key: u64,
+    /// Results of conditions at one moment.
     judged: Judged,
     /// How often a condition was evaluated.
     judgments: u64,
-    /// How often a pod was looked at.
+    /// How often a pod was evaluated.
     looks: u64,
 }
 
-/// A moment at which conditions are what they are: the cluster, the instant, the policy.
+/// What the result of a condition depends on beside the pod: the cluster, the instant, the policy.
 pub type Moment = (Generation, Time, u64);
 
-/// A condition of a permit, by its place, with all that it reads of the pod itself.
-pub type Question = (usize, Vec<Ordered<'static>>);
+/// A condition of a permit, by its position, with all values that it reads of the pod itself.
+pub type ConditionKey = (usize, Vec<Ordered<'static>>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Judged {
     at: Moment,
-    answers: BTreeMap<Question, bool>,
+    answers: BTreeMap<ConditionKey, bool>,
 }
 
 /// A group that waits.
 #[derive(Clone, Debug, PartialEq)]
 struct Open {
-    /// Of all its members.
+    /// The deadline of all its members.
     deadline: Time,
     waiting: BTreeSet<PodKey>,
 }
 
 impl Waits {
-    /// Whether somebody waits in a group.
+    /// Whether a pod waits in a group.
     pub fn is_open(&self, key: &WaitKey) -> bool {
         self.open.contains_key(key)
     }
 
-    /// `pod` waits from now on. Returns the deadline of its group: that of the member that opened it.
+    /// Adds a waiting pod. Returns the deadline of its group, which its first waiting member set.
     pub fn enter(&mut self, key: WaitKey, pod: PodKey, deadline: Time) -> Time {
         let open = self.open.entry(key).or_insert_with(|| Open { deadline, waiting: BTreeSet::new() });
         open.waiting.insert(pod);
@@ -65,19 +68,19 @@ impl Waits {
         self.open.get(key).map(|open| open.waiting.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// What was found out of a condition at this moment.
-    pub fn judged(&self, at: Moment, question: &Question) -> Option<bool> {
-        if self.judged.at == at { self.judged.answers.get(question).copied() } else { None }
+    /// The result of a condition at a moment.
+    pub fn judged(&self, at: Moment, key: &ConditionKey) -> Option<bool> {
+        if self.judged.at == at { self.judged.answers.get(key).copied() } else { None }
     }
 
-    /// A condition was evaluated.
-    pub fn judge(&mut self, at: Moment, question: Option<Question>, answer: bool) {
+    /// Records the result of a condition.
+    pub fn judge(&mut self, at: Moment, key: Option<ConditionKey>, answer: bool) {
         self.judgments += 1;
-        let Some(question) = question else { return };
+        let Some(key) = key else { return };
         if self.judged.at != at {
             self.judged = Judged { at, answers: BTreeMap::new() };
         }
-        self.judged.answers.insert(question, answer);
+        self.judged.answers.insert(key, answer);
     }
 
     /// How often a condition was evaluated.
@@ -85,39 +88,41 @@ impl Waits {
         self.judgments
     }
 
-    /// All who wait, group after group.
+    /// All waiting pods, group after group.
     pub fn everybody(&self) -> impl Iterator<Item = &PodKey> {
         self.open.values().flat_map(|open| &open.waiting)
     }
 
-    /// What is asked of a waiting pod, each with the answer by which it goes on; `None`: nobody else asks it. A number
-    /// that pods have in common who are asked the same; `None` where no other can be.
-    pub fn asks(&mut self, pod: &PodKey, questions: Vec<(Option<Question>, bool)>) -> Option<u64> {
-        let shared = questions.iter().all(|(question, _)| question.is_some());
+    /// Records the conditions of a waiting pod, each with the result that allows it. Returns a
+    /// number that pods with the same conditions and inputs share; `None`: no other pod can have
+    /// the same.
+    pub fn enlist(&mut self, pod: &PodKey, keys: Vec<(Option<ConditionKey>, bool)>) -> Option<u64> {
+        let shared = keys.iter().all(|(key, _)| key.is_some());
         let number = shared.then(|| {
-            self.next_key += 1;
-            *self.keys.entry(questions.clone()).or_insert(self.next_key)
+            self.next_equivalence_key += 1;
+            *self.equivalence_keys.entry(keys.clone()).or_insert(self.next_equivalence_key)
         });
-        self.asked.insert(pod.clone(), questions);
+        self.conditions.insert(pod.clone(), keys);
         number
     }
 
-    /// A pod that waits, or comes to wait, is looked at.
+    /// Counts an evaluation of a pod.
     pub fn look(&mut self) {
         self.looks += 1;
     }
 
-    /// How often pods were looked at.
+    /// How often pods were evaluated.
     pub fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Those who wait in a group and of whom it is known at this moment that they may go on wait no longer.
+    /// Removes and returns the waiting pods of a group whose conditions are known to hold at this
+    /// moment.
     pub fn release(&mut self, at: Moment, key: &WaitKey) -> Vec<PodKey> {
         let holds = |pod: &PodKey| {
-            let questions = self.asked.get(pod)?;
-            let known = |of: &Option<Question>| of.as_ref().and_then(|of| self.judged(at, of));
-            Some(questions.iter().all(|(question, wanted)| known(question) == Some(*wanted)))
+            let keys = self.conditions.get(pod)?;
+            let known = |of: &Option<ConditionKey>| of.as_ref().and_then(|of| self.judged(at, of));
+            Some(keys.iter().all(|(key, wanted)| known(key) == Some(*wanted)))
         };
         let mut released = self.waiting(key);
         released.retain(|pod| holds(pod) == Some(true));
@@ -128,37 +133,37 @@ impl Waits {
         released
     }
 
-    /// Whether `pod` was released and not asked since.
+    /// Whether `pod` was released and not reconsidered since.
     pub fn take_released(&mut self, pod: &PodKey) -> bool {
         self.released.remove(pod)
     }
 
-    /// `pod` waits no longer.
+    /// Removes a waiting pod.
     pub fn leave(&mut self, pod: &PodKey) {
         self.released.remove(pod);
-        self.asked.remove(pod);
+        self.conditions.remove(pod);
         for open in self.open.values_mut() {
             open.waiting.remove(pod);
         }
         self.open.retain(|_, open| !open.waiting.is_empty());
-        self.forget_keys();
+        self.forget_equivalence_keys();
     }
 
-    /// The whole group waits no longer. Returns who did.
+    /// Removes and returns all waiting pods of a group.
     pub fn close(&mut self, key: &WaitKey) -> Vec<PodKey> {
         let open = self.open.remove(key);
         let waiting: Vec<PodKey> = open.map(|open| open.waiting.into_iter().collect()).unwrap_or_default();
         waiting.iter().for_each(|pod| {
-            self.asked.remove(pod);
+            self.conditions.remove(pod);
         });
-        self.forget_keys();
+        self.forget_equivalence_keys();
         waiting
     }
 
-    /// Numbers nobody has are given up when nobody waits; they are never given again.
-    fn forget_keys(&mut self) {
-        if self.asked.is_empty() {
-            self.keys.clear();
+    /// Forgets the numbers once no pod waits; a number is never used again.
+    fn forget_equivalence_keys(&mut self) {
+        if self.conditions.is_empty() {
+            self.equivalence_keys.clear();
         }
     }
 }

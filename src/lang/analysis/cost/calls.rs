@@ -1,4 +1,4 @@
-//! The steps of calls, and how large their results are, by what the table of functions says of each.
+//! The steps of calls, and how large their results are, from the table of functions.
 
 use super::extent::{BYTES_PER_STEP, Extent};
 use super::steps::Steps;
@@ -93,7 +93,8 @@ pub fn replaced(policy: &Policy, args: &[Expr]) -> u128 {
     old.map_or(0, |text| text.as_str().len() as u128)
 }
 
-/// The bytes of a text that a function makes, where texts of `old` bytes are replaced; `number` says how many.
+/// The bytes of a text that a function makes, where texts of `old` bytes are replaced; `number`
+/// evaluates steps.
 pub fn bytes_made(grows: Grows, old: u128, extents: &[Extent], number: &dyn Fn(&Steps) -> u128) -> u128 {
     let bytes = |at: usize| extents.get(at).map_or(0, |extent| u128::from(extent.bytes()));
     let count = |at: usize| extents.get(at).map_or(0, |extent| number(&extent.count()));
@@ -103,7 +104,7 @@ pub fn bytes_made(grows: Grows, old: u128, extents: &[Extent], number: &dyn Fn(&
             count(0).saturating_mul(extents.first().map_or(0, list_share).saturating_add(bytes(1)))
         }
         Grows::Replaces => {
-            // A part of no bytes stands before and behind every letter.
+            // An empty part is found before and after every letter.
             let places = bytes(0).checked_div(old).unwrap_or_else(|| bytes(0) + 1);
             places.saturating_mul(bytes(2)).saturating_add(bytes(0))
         }
@@ -124,7 +125,7 @@ fn list_share(list: &Extent) -> u128 {
     }
 }
 
-/// Two texts or lists, one behind the other.
+/// Two texts or lists, one after the other.
 pub fn joined(a: &Extent, b: &Extent) -> Extent {
     match (a, b) {
         (Extent::Many { count, of, key, .. }, Extent::Many { count: more, of: other, .. }) => Extent::Many {
@@ -144,7 +145,7 @@ pub fn joined(a: &Extent, b: &Extent) -> Extent {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::super::Size;
-    use super::super::expr::{Manner, Walk};
+    use super::super::walk::{EvaluationMode, Walk};
     use super::*;
     use crate::diag::{SourceMap, Span};
     use crate::lang::language::functions::{FUNCTIONS, FunctionId, Prepared};
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Whether a value is within what was said of its size.
+    /// Whether a value is within its bound.
     fn within(value: &Constant, extent: &Extent) -> bool {
         match value {
             Value::Optional(Some(of)) => within(of, extent),
@@ -254,8 +255,7 @@ mod tests {
         }
     }
 
-    /// A function whose row does not say how its result grows is found here: of random values each makes what is no
-    /// larger than its row allows.
+    /// Results of random arguments stay within the bounds that the rows of functions declare.
     #[test]
     fn results_are_no_larger_than_their_rows_say() {
         let mut sources = SourceMap::new();
@@ -310,7 +310,8 @@ mod tests {
                     let ty = result(&def.result, texts);
                     let kind = ExprKind::Call(id, args, Arc::new(prepared));
                     let call = Expr { kind, ty, range: Range::None, span: Span::default() };
-                    let (_, extent) = Walk::new(&policy, Size::default(), Manner::Reference).expr(&call);
+                    let (_, extent) =
+                        Walk::new(&policy, Size::default(), EvaluationMode::Reference).expr(&call);
                     assert!(
                         within(&value, &extent),
                         "{}: {values:?} makes {value:?}, not {extent:?}",
@@ -323,7 +324,7 @@ mod tests {
                 }
             }
         }
-        // JSON and names of types are no constants.
+        // JSON and names of types are not constants.
         untried.retain(|signature| !signature.contains("dyn") && !signature.contains("type"));
         assert!(untried.is_empty(), "{untried:#?}");
     }

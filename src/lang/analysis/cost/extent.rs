@@ -1,4 +1,5 @@
-//! [`Extent`]: how large a value can be, from the field table, the constants of the policy and what is made of them.
+//! [`Extent`]: how large a value can be, from the field table, the constants of the policy and the
+//! operations on them.
 
 use super::steps::Steps;
 use crate::lang::language::fields::{API_LIST_SIZE, API_TEXT_SIZE, FieldDef, KEY_SIZE};
@@ -7,9 +8,9 @@ use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
 
-/// How many bytes of text are walked over in a step.
+/// How many bytes of text a step covers.
 pub const BYTES_PER_STEP: u64 = 1024;
-/// How many entries of a map are looked at in a step.
+/// How many entries of a map a step covers.
 pub const ENTRIES_PER_STEP: u128 = 64;
 /// Names of resources of one object: what its map of amounts has.
 const RESOURCES: u128 = 64;
@@ -19,7 +20,7 @@ const PLACE: u128 = 32;
 /// How large a value can be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Extent {
-    /// A number, a truth, an object: nothing to walk over.
+    /// A number, a bool, an object: nothing to visit.
     Plain,
     /// A text.
     Text {
@@ -27,7 +28,7 @@ pub enum Extent {
         most: u64,
         /// Bytes that count for time: of parts of one text each may be long, and not all.
         share: u64,
-        /// It is put together from others, and no part of the cluster or of the policy.
+        /// It is computed, and not a part of the cluster or of the policy.
         made: bool,
     },
     /// A list, a set, or a map (of its values, with keys).
@@ -49,7 +50,7 @@ impl Extent {
         Extent::Text { most, share: most, made: false }
     }
 
-    /// A text of so many bytes that is put together from others.
+    /// A computed text of so many bytes.
     pub fn made(most: u64) -> Self {
         Extent::Text { most, share: most, made: true }
     }
@@ -155,7 +156,7 @@ impl Extent {
         }
     }
 
-    /// Whether there are texts in it that were put together.
+    /// Whether it contains computed texts.
     fn is_made(&self) -> bool {
         match self {
             Extent::Plain => false,
@@ -204,8 +205,8 @@ impl Extent {
         }
     }
 
-    /// Bytes of the text that `format` and `strings.quote` make of it: with quotes, escapes (`\\u0000` at most), and what
-    /// stands between elements.
+    /// Bytes of the text that `format` and `strings.quote` make of it: with quotes, escapes
+    /// (`\\u0000` at most), and what stands between elements.
     pub fn written(&self) -> Steps {
         match self {
             Extent::Plain => Steps::new(u128::from(NUMBER_TEXT)),
@@ -218,8 +219,9 @@ impl Extent {
         }
     }
 
-    /// Bytes that it takes to keep it beside the cluster and the policy: places in lists, and texts that were made. A map
-    /// of an object, and the parts of a text of the cluster, are part of the cluster.
+    /// Bytes that it takes to keep it beside the cluster and the policy: places in lists, and texts
+    /// that were made. A map of an object, and the parts of a text of the cluster, are part of the
+    /// cluster.
     pub fn kept(&self) -> Steps {
         match self {
             Extent::Plain => Steps::default(),
@@ -232,7 +234,7 @@ impl Extent {
         }
     }
 
-    /// What it takes to walk over it once.
+    /// The steps of visiting it once.
     pub fn walk(&self) -> Steps {
         match self {
             Extent::Plain => Steps::default(),

@@ -1,33 +1,35 @@
-//! The bound of the language: how many steps each rule of a policy takes for one pod at most, on a cluster of a declared
-//! size, and what is refused because of it.
+//! The bound of the language: the most steps that each rule of a policy takes for one pod on a
+//! cluster of a declared size, and the rules that are refused because of it.
 //!
-//! [`check`] is asked for every policy that is compiled, [`Costs`] by `plan`. Bounds come from the typed tree, the field
-//! table (how large a value may be) and the table of functions (how long each takes), and follow what `lower` makes of a
-//! rule. They are bounds, not estimates: no cluster of the size, with values no larger than the table says,
-//! takes more. What a step is, is in `steps.rs`; that the
-//! reference evaluator's steps stay below the bound of its manner is a property test.
+//! Compiling calls [`check`], and `plan` uses [`Costs`]. Bounds come from the typed tree, the field
+//! table (how large a value may be) and the table of functions (how long each takes), and follow
+//! what code generation makes of a rule. They are bounds, not estimates: no cluster of the size,
+//! with values within the tables, takes more. `steps.rs` defines a step; a property test holds the
+//! steps of the reference evaluator against its bound.
 
 mod calls;
+mod collections;
 mod expr;
 mod extent;
+mod limits;
 mod refuse;
 mod steps;
+mod walk;
 
-pub use expr::Manner;
 pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
 pub use refuse::{check, is_refused};
+pub use walk::EvaluationMode;
 
 use crate::diag::Span;
 use crate::lang::typed::{Expr, Point, Policy, Rule, Statement};
-use expr::{Cost, Walk};
-use steps::{Each, Parts, Steps};
+use steps::{PartitionBy, Steps, Summation};
+use walk::{Cost, Walk};
 
 /// Most steps of a rule for one pod.
 pub const MOST_STEPS: u128 = 10_000_000;
-/// Most steps of all rules of a policy for one pod together; those above the limit of one rule, which a comment may lift,
-/// are not in it.
+/// Most steps of all rules of a policy for one pod together. Rules above the limit of one rule,
+/// which a comment may lift, are not counted.
 pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
-
 /// The size of the cluster that policies are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -66,8 +68,8 @@ impl std::str::FromStr for Size {
     }
 }
 
-/// Most bytes of made texts and places that a computed list keeps, for each node and pod of the cluster: room for a place
-/// and two names. Never less than [`LEAST_KEPT`].
+/// Most bytes of computed texts and places that a computed list keeps, for each node and pod of the
+/// cluster: room for a place and two names. Never less than [`LEAST_KEPT`].
 pub const MOST_KEPT_EACH: u128 = 640;
 /// What a computed list may keep on the smallest cluster, in bytes.
 pub const LEAST_KEPT: u128 = 64 << 20;
@@ -101,11 +103,12 @@ pub enum Large {
 pub struct RuleCost {
     /// Steps for one pod at most.
     pub steps: u128,
-    /// It grows with nodes times nodes, nodes times pods or pods times pods.
+    /// It grows with the square of the cluster: nodes times nodes, nodes times pods or pods times
+    /// pods.
     pub quadratic: bool,
     /// The most expensive part, where one takes most of it.
     pub heaviest: Option<Span>,
-    /// That part walks over long texts, and not over many elements.
+    /// That part visits long texts, and not many elements.
     pub of_texts: bool,
     /// Texts and lists beyond their limits.
     pub too_large: Vec<TooLarge>,
@@ -135,19 +138,20 @@ impl<'p> Costs<'p> {
             parts.chain(shown.into_iter().flatten())
         });
         let mode = match rule.point() {
-            Point::Filter | Point::Score => Manner::PerNode,
-            _ => Manner::PerPod,
+            Point::Filter | Point::Score => EvaluationMode::PerNode,
+            _ => EvaluationMode::PerPod,
         };
         self.of(parts, mode)
     }
 
-    /// The steps of expressions that an evaluator takes at most, in its manner: for every node together, or for one pod.
-    pub fn steps(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> u128 {
-        self.of(parts, manner).steps
+    /// The most steps that an evaluator takes for expressions in a mode: for all nodes together, or
+    /// for one pod.
+    pub fn steps(&self, parts: impl IntoIterator<Item = &'p Expr>, mode: EvaluationMode) -> u128 {
+        self.of(parts, mode).steps
     }
 
-    fn of(&self, parts: impl IntoIterator<Item = &'p Expr>, manner: Manner) -> RuleCost {
-        let mut walk = Walk::new(self.policy, self.size, manner);
+    fn of(&self, parts: impl IntoIterator<Item = &'p Expr>, mode: EvaluationMode) -> RuleCost {
+        let mut walk = Walk::new(self.policy, self.size, mode);
         let mut here = Cost::default();
         for part in parts {
             let (cost, extent) = walk.expr(part);
@@ -158,10 +162,10 @@ impl<'p> Costs<'p> {
         let per_node = std::mem::take(&mut walk.per_node);
         here.add(per_node, self.size, &walk.shares);
         here.steps = here.steps.plus_number(1);
-        let mut all = match manner {
-            Manner::PerPod => here,
-            Manner::PerNode | Manner::Reference => {
-                here.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &walk.shares)
+        let mut all = match mode {
+            EvaluationMode::PerPod => here,
+            EvaluationMode::PerNode | EvaluationMode::Reference => {
+                here.for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &walk.shares)
             }
         };
         let once = std::mem::take(&mut walk.once);

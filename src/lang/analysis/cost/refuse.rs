@@ -1,12 +1,12 @@
-//! What is refused because of its cost, and what is warned of.
+//! The errors and warnings about the costs of rules.
 
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size};
 use crate::diag::{Diagnostic, Span, codes, with_commas};
 use crate::lang::typed::{Policy, Rule};
 
-/// Says which rules of a policy may take too many steps on a cluster of this size, which texts and lists may become too
-/// large, and which rules grow with the square of the cluster. False if a text or list may become too large: such a
-/// policy is never loaded.
+/// Reports rules that may take too many steps on a cluster of this size, texts and lists that may
+/// become too large, and rules that grow with the square of the cluster. False if a text or list
+/// may become too large: such a policy is never loaded.
 pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let costs = Costs::new(policy, size);
     let mut fits = true;
@@ -48,8 +48,8 @@ pub fn is_refused(policy: &Policy, diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|said| said.code == &codes::TOO_COSTLY && policy.span.contains(said.span))
 }
 
-/// What is said of a rule: its place is its own, so that a comment above it speaks of it; the expensive part may stand in
-/// a let or def elsewhere.
+/// The findings about a rule. They are placed at the rule, so that a comment above it can lift
+/// them; the expensive part may be in a let or def elsewhere.
 fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut Vec<Diagnostic>) {
     for large in &cost.too_large {
         let (number, limit) = (with_commas(large.number), with_commas(large.limit));
@@ -113,7 +113,7 @@ mod tests {
     use crate::diag::SourceMap;
     use crate::lang::typed::Score;
 
-    /// The policies of a text and what is said about it.
+    /// The policies of a text and its diagnostics.
     fn compiled(text: &str, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
         let mut sources = SourceMap::new();
         let id = sources.add("cost.bay", text);

@@ -1,8 +1,8 @@
-//! [`Steps`]: how many steps something takes, as a sum of products of what the cluster has.
+//! [`Steps`]: a number of steps, as a sum of products of the numbers of nodes and pods.
 //!
-//! A step is a bounded piece of work: one expression, one element, one KiB of text. Numbers of nodes and pods stay
-//! symbols until the end, so that a bound says how it grows, and so that parts which add up over all nodes (the pods on
-//! each, the elements that are like each) are counted once and not once per node.
+//! A step is a bounded piece of work: one expression, one element, one KiB of text. The numbers of
+//! nodes and pods stay symbols until the end, so that a bound shows how it grows. Parts that add up
+//! over all nodes (the pods on each node) are then counted once and not once per node.
 
 use super::Size;
 use smallvec::SmallVec;
@@ -18,27 +18,27 @@ pub struct Share {
     pub total: Steps,
     /// The largest part there may be.
     pub most: Steps,
-    /// What each has a part.
-    pub of: Each,
+    /// What has a part each.
+    pub of: PartitionBy,
 }
 
-/// What a share is cut by.
+/// What a share is partitioned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Each {
-    /// The node that a rule is asked of.
+pub enum PartitionBy {
+    /// The node for which a rule is evaluated.
     Node,
     /// The element of a macro, by its slot.
     Slot(u32),
 }
 
-/// Whether parts add up to their whole when each of something is looked at.
+/// Whether the parts of a whole add up when nodes or elements are visited.
 #[derive(Clone, Copy, Debug)]
-pub enum Parts<'s> {
-    /// Each is looked at once.
+pub enum Summation<'s> {
+    /// Each is visited once.
     AddUp,
-    /// Some are looked at, each once: their parts add up to this.
+    /// Some are visited, each once: their parts add up to this.
     AddUpTo(&'s Steps),
-    /// One may be looked at several times.
+    /// One may be visited several times.
     Repeat,
 }
 
@@ -51,7 +51,7 @@ struct Term {
     shares: SmallVec<[ShareId; 2]>,
 }
 
-/// A sum of products. No term is there twice.
+/// A sum of products; its terms differ.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Steps(Vec<Term>);
 
@@ -140,9 +140,9 @@ impl Steps {
         most
     }
 
-    /// So many times this, where `each` has parts of shares: of the first share of a product the parts may add up, of any
-    /// more each is as large as it may be.
-    pub fn for_each(&self, times: &Steps, each: Each, parts: Parts<'_>, shares: &[Share]) -> Self {
+    /// So many times this, where `each` has parts of shares: of the first share of a product the
+    /// parts may add up, of any more each is as large as it may be.
+    pub fn for_each(&self, times: &Steps, each: PartitionBy, parts: Summation<'_>, shares: &[Share]) -> Self {
         let mut all = Steps::default();
         for term in &self.0 {
             let mut rest = Steps::term(Term { shares: SmallVec::new(), ..term.clone() });
@@ -150,8 +150,8 @@ impl Steps {
             for id in &term.shares {
                 match shares.get(id.0 as usize) {
                     Some(share) if share.of == each => match (parts, whole) {
-                        (Parts::AddUp, None) => whole = Some(&share.total),
-                        (Parts::AddUpTo(all), None) => whole = Some(all),
+                        (Summation::AddUp, None) => whole = Some(&share.total),
+                        (Summation::AddUpTo(all), None) => whole = Some(all),
                         _ => rest = rest.times(&share.most),
                     },
                     _ => rest = rest.times(&Steps::share(*id)),
@@ -176,13 +176,14 @@ impl Steps {
         self.0.iter().map(of).fold(0, u128::saturating_add)
     }
 
-    /// Whether a part of a share that `each` has stands in it.
-    pub fn has_part_of(&self, each: Each, shares: &[Share]) -> bool {
+    /// Whether it has a share that is partitioned by `each`.
+    pub fn has_part_of(&self, each: PartitionBy, shares: &[Share]) -> bool {
         let is_part = |id: &ShareId| shares.get(id.0 as usize).is_some_and(|share| share.of == each);
         self.0.iter().any(|term| term.shares.iter().any(is_part))
     }
 
-    /// How it grows with the cluster: 2 where nodes times nodes, nodes times pods or pods times pods stands in it.
+    /// How it grows with the cluster: 2 with nodes times nodes, nodes times pods or pods times
+    /// pods.
     pub fn degree(&self) -> u8 {
         self.0.iter().map(|term| term.nodes.saturating_add(term.pods)).max().unwrap_or(0)
     }
@@ -196,17 +197,23 @@ mod tests {
 
     #[test]
     fn parts_add_up_once() {
-        let shares = [Share { total: Steps::pods(), most: Steps::new(50), of: Each::Node }];
+        let shares = [Share { total: Steps::pods(), most: Steps::new(50), of: PartitionBy::Node }];
         let one = Steps::share(ShareId(0)).times(&Steps::new(3));
-        assert_eq!(one.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &shares).at(SIZE, &shares), 300);
-        assert_eq!(one.for_each(&Steps::nodes(), Each::Node, Parts::Repeat, &shares).at(SIZE, &shares), 1500);
+        assert_eq!(
+            one.for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &shares).at(SIZE, &shares),
+            300
+        );
+        assert_eq!(
+            one.for_each(&Steps::nodes(), PartitionBy::Node, Summation::Repeat, &shares).at(SIZE, &shares),
+            1500
+        );
         let two = one.times(&Steps::share(ShareId(0)));
         assert_eq!(
-            two.for_each(&Steps::nodes(), Each::Node, Parts::AddUp, &shares).at(SIZE, &shares),
+            two.for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &shares).at(SIZE, &shares),
             15_000
         );
         assert_eq!(
-            one.for_each(&Steps::nodes(), Each::Slot(1), Parts::AddUp, &shares).at(SIZE, &shares),
+            one.for_each(&Steps::nodes(), PartitionBy::Slot(1), Summation::AddUp, &shares).at(SIZE, &shares),
             1500
         );
     }

@@ -1,49 +1,45 @@
-//! What the conditions of a permit read of the pod that waits: pods of which it is the same get the same answer from a
-//! condition at one moment. Made when a policy becomes a plugin; asked by `permit.rs`.
+//! What the conditions of a permit read of the waiting pod itself. At one moment a condition has
+//! the same answer for all pods with the same inputs, so `permit.rs` evaluates it once for them.
 
-use super::waits::Question;
+use super::waits::ConditionKey;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::convert;
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::language::fields::ChangedBy;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, Policy, Root};
+use crate::lang::typed::{Expr, ExprKind, Point, Policy, Root, Rule};
 use crate::lang::types::value::Ordered;
 
-/// For each condition of a policy's permits what it reads of the pod itself.
+/// The inputs of each condition of a policy's permits.
 pub(super) struct PodInputs {
-    pub(super) waits: Vec<Own>,
-    pub(super) checks: Vec<Own>,
+    pub(super) waits: Vec<ConditionInputs>,
+    pub(super) checks: Vec<ConditionInputs>,
 }
 
 impl PodInputs {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let policy = &compiled.policy;
-        let permits = &policy.permits;
-        let checks = permits.iter().flat_map(|permit| &permit.checks);
-        Self {
-            waits: permits
-                .iter()
-                .flat_map(|permit| &permit.waits)
-                .map(|of| Own::of(policy, [&of.until]))
-                .collect(),
-            checks: checks.map(|of| Own::of(policy, &of.condition)).collect(),
-        }
+        let rules = || policy.rules_at(Point::Permit);
+        let waits = rules().flat_map(Rule::waits).map(|of| ConditionInputs::of(policy, [&of.until]));
+        let checks = rules().flat_map(Rule::checks).map(|of| ConditionInputs::of(policy, &of.condition));
+        Self { waits: waits.collect(), checks: checks.collect() }
     }
 }
 
-/// The largest parts of a condition that read the pod that waits, its namespace, and nothing else.
-pub(super) struct Own(Option<Vec<Expr>>);
+/// The largest parts of a condition that read the waiting pod, its namespace, and nothing else.
+/// `None`: the condition reads more of the pod than values can tell.
+pub(super) struct ConditionInputs(Option<Vec<Expr>>);
 
-impl Own {
+impl ConditionInputs {
     fn of<'e>(policy: &Policy, conditions: impl IntoIterator<Item = &'e Expr>) -> Self {
         let mut parts = Vec::new();
         let all = conditions.into_iter().all(|condition| collect(policy, condition, &mut parts));
         Self(all.then_some(parts))
     }
 
-    /// The question that the condition at `at` is for a pod; `None`: it is nobody else's.
-    pub(super) fn ask(&self, policy: &Policy, at: usize, context: EvalContext<'_>) -> Option<Question> {
+    /// The condition at `at` with its inputs for a pod; `None`: no other pod has the same.
+    pub(super) fn key(&self, policy: &Policy, at: usize, context: EvalContext<'_>) -> Option<ConditionKey> {
         let mut evaluator = Evaluator::new(policy, context);
         let parts = self.0.as_ref()?.iter();
         Some((at, parts.map(|part| Ordered(convert::keep(&evaluator.value(part)))).collect()))
@@ -55,7 +51,7 @@ impl Own {
 struct Reads {
     /// The pod or its namespace.
     pod: bool,
-    /// Anything else that is no constant.
+    /// Anything else that is not a constant.
     other: bool,
 }
 
@@ -67,10 +63,8 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         | ExprKind::Now
         | ExprKind::Slot(_)
         | ExprKind::CallDef(..) => Reads { pod: false, other: true },
-        // Where a pod is placed is no part of the pod.
-        ExprKind::Field(_, field)
-            if field.def().changed_by == crate::lang::language::fields::ChangedBy::Placement =>
-        {
+        // The placement of a pod is not part of the pod.
+        ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Placement => {
             Reads { pod: false, other: true }
         }
         ExprKind::Macro(_) => Reads { pod: false, other: true },
@@ -82,7 +76,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
     }
 }
 
-/// Collects the parts. Whether they are all that is read of the pod.
+/// Collects the parts. Whether they are everything that is read of the pod.
 fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
     let of = reads(policy, expr);
     if of.pod && !of.other && convert::can_be_kept(&expr.ty) {
@@ -92,9 +86,7 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
     match &expr.kind {
         // The pod as a whole, or the node it is on.
         ExprKind::Root(Root::Pod | Root::Namespace | Root::Node) => false,
-        ExprKind::Field(object, field)
-            if field.def().changed_by == crate::lang::language::fields::ChangedBy::Placement =>
-        {
+        ExprKind::Field(object, field) if field.def().changed_by == ChangedBy::Placement => {
             // Of a member it is the group's; of the pod itself it is its own.
             !reads(policy, object).pod && collect(policy, object, parts)
         }
