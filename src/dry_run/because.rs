@@ -5,10 +5,10 @@
 use super::PodReport;
 use super::recorder::{Moment, named};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
 use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{Point, Statement};
+use crate::lang::types::show;
 use crate::model::{PodInfo, Symbol};
 use crate::scheduler::NodeDetail;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl<'a> Asked<'a> {
         let (all, used) = (info.allocatable().get(&name), info.requested().get(&name));
         // `2` cpu, not `2cpu`: the name of the resource follows.
         let show = |amount: i64| {
-            let shown = convert::resource(&name, amount);
+            let shown = show::resource(&name, amount);
             shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
         };
         let free = show(all.saturating_sub(used).max(0));

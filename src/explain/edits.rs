@@ -2,9 +2,9 @@
 //! or to a fork of the cluster, and how it is said. Called by `changes`, which tries them alone and together.
 
 use super::{Explanation, FIT, Whose};
-use crate::lang::eval::convert;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::reads::ReadOf;
+use crate::lang::types::show;
 use crate::model::{
     Change, Effect, HostPort, Node, NodeAffinity, NodeId, NodeInfo, PodInfo, Snapshot, Symbol, Taint,
     Toleration, TolerationOperator,
@@ -198,7 +198,7 @@ fn stays(pod: &PodInfo) -> bool {
 
 /// An amount before the name of its resource: `500m` cpu, not `500mcpu`.
 pub(super) fn amount_of(name: &Symbol, amount: i64) -> String {
-    let shown = convert::resource(name, amount);
+    let shown = show::resource(name, amount);
     shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
 }
 

@@ -6,10 +6,10 @@ use crate::cli::setup::Setup;
 use crate::explain::{Explanation, NodeExplanation};
 use crate::framework::Framework;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
 use crate::lang::eval::trace::{Reach, StatementTrace, trace};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::{Point, Rule, Statement};
+use crate::lang::types::show;
 use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -214,7 +214,7 @@ fn amount_of(name: &Symbol, amount: i64) -> String {
     if name.as_str() == "cpu" && amount > 1000 && amount % 1000 != 0 {
         return (amount as f64 / 1000.0).to_string();
     }
-    let shown = convert::resource(name, amount);
+    let shown = show::resource(name, amount);
     shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
 }
 

@@ -12,11 +12,11 @@
 use super::same::same;
 use super::shape::constant;
 use super::stage::depends;
-use crate::lang::eval::convert;
 use crate::lang::language::fields::{ChangedBy, ObjectType};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId};
 use crate::lang::types::Type;
+use crate::lang::types::convert;
 
 /// The equalities in a macro's condition by which its elements can be looked up.
 pub struct Equalities<'p> {

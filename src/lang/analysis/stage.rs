@@ -4,9 +4,9 @@
 //! `plan` prints the stages.
 
 use super::index::{answer_keys, is_looked_up};
-use crate::lang::eval::convert::can_be_kept;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
+use crate::lang::types::convert::can_be_kept;
 
 /// When an expression can be computed, earliest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -5,7 +5,6 @@
 //! numbers, `getters.rs` the fields.
 
 use super::context::EvalContext;
-use super::convert;
 use super::getters;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Reason,
@@ -13,6 +12,8 @@ use crate::lang::typed::{
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
+use crate::lang::types::convert;
+use crate::lang::types::show::plain_text;
 use crate::lang::types::value::{Ordered, Resources, Value, named_resources};
 use crate::model::Resource;
 use rustc_hash::FxHashMap;
@@ -309,7 +310,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 ReasonPart::Text(constant) => text.push_str(constant),
                 ReasonPart::Hole(expr) => {
                     let value = self.value(expr);
-                    let value = convert::plain_text(&value, &expr.ty);
+                    let value = plain_text(&value, &expr.ty);
                     let end = value.floor_char_boundary(LONGEST_HOLE);
                     text.push_str(value.get(..end).unwrap_or_default());
                     if end < value.len() {

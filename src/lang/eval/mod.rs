@@ -3,7 +3,6 @@
 
 pub mod constant;
 pub mod context;
-pub mod convert;
 pub(super) mod getters;
 pub mod interpret;
 mod limits;

@@ -5,12 +5,12 @@
 //! order of statements is written once. A property test holds it against the plugin.
 
 use super::context::EvalContext;
-use super::convert;
 use super::interpret::Evaluator;
 use crate::diag::Span;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Reason, Rule, Statement};
 use crate::lang::types::Type;
+use crate::lang::types::show::quantity;
 use crate::lang::types::value::Value;
 
 /// Whether the policy's plugin evaluates a statement.
@@ -122,7 +122,7 @@ impl<'p, 'a> Tracer<'p, 'a> {
             let shown = if value.is_absent() {
                 String::from("none")
             } else {
-                convert::show(&value, &expr.ty, &self.evaluator.context)
+                show_value(&value, &expr.ty, &self.evaluator.context)
             };
             (name.to_string(), shown)
         };
@@ -187,11 +187,30 @@ pub struct ValueTrace {
     pub parts: Vec<ValueTrace>,
 }
 
+/// The value as a person writes it, with its unit: texts in quotes, absent values as `absent`.
+fn show_value(value: &Value<'_>, ty: &Type, context: &EvalContext<'_>) -> String {
+    match value {
+        Value::Node(node) => match context.node_info(*node) {
+            Some(node) => node.name().to_string(),
+            None => String::from("absent"),
+        },
+        Value::Pod(pod) => format!("{}/{}", pod.namespace, pod.name),
+        Value::List(items) => {
+            let element = ty.present().element().unwrap_or(Type::Unknown);
+            let shown: Vec<String> =
+                items.iter().take(8).map(|item| show_value(item, &element, context)).collect();
+            let more = if items.len() > 8 { format!(", … {} in all", items.len()) } else { String::new() };
+            format!("[{}{more}]", shown.join(", "))
+        }
+        other => quantity(other, ty).unwrap_or_else(|| other.to_string()),
+    }
+}
+
 impl Evaluator<'_, '_> {
     /// A value as a person writes it.
     pub fn shown_value(&mut self, expr: &Expr) -> String {
         let value = self.value(expr);
-        convert::show(&value, &expr.ty, &self.context)
+        show_value(&value, &expr.ty, &self.context)
     }
 
     /// The value of an expression and of all its parts, for explanations.
@@ -216,7 +235,7 @@ impl Evaluator<'_, '_> {
         };
         ValueTrace {
             span: expr.span,
-            value: convert::show(&value, &expr.ty, &self.context),
+            value: show_value(&value, &expr.ty, &self.context),
             truth: match value {
                 Value::Bool(truth) => Some(truth),
                 _ => None,

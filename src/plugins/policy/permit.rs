@@ -11,9 +11,9 @@ use super::{PolicyPlugin, refusal};
 use crate::framework::{Actor, Handle, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
 use crate::lang::codegen::{CompiledWait, Env};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
+use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Duration, NodeId, PodInfo, PodKey, Snapshot, Time};
 

@@ -3,12 +3,12 @@
 
 use super::waits::ConditionKey;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::convert;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Point, Policy, Root, Rule};
+use crate::lang::types::convert;
 use crate::lang::types::value::Ordered;
 
 /// The inputs of each condition of a policy's permits.
