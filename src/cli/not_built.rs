@@ -12,7 +12,10 @@ const COMMANDS: [(&str, &str); 12] = [
     ("fmt", ""),
     ("init", "copy the folder `examples/first`"),
     ("lsp", "`lint --format json` gives the same diagnostics"),
-    ("policies", "`kubectl get configmaps -A -l bayplan.dev/policy` lists them; their annotations have the state of each"),
+    (
+        "policies",
+        "`kubectl get configmaps -A -l bayplan.dev/policy` lists them; their annotations have the state of each",
+    ),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),
     ("snapshot", "`kubectl get nodes,pods,namespaces -A -o json` saves what the commands read"),

@@ -267,7 +267,7 @@ impl Said<'_> {
                 });
                 format!(
                     "{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}",
-                    out.part(why::reasons(message))
+                    out.part(&why::reasons(message))
                 )
             }
             _ => text::verdict(self.explanation(), out),

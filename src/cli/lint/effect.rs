@@ -6,7 +6,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::Filter;
 use crate::model::{NodeInfo, PodInfo, Snapshot, Time};
-use crate::plugins::policy::{LeftAlone, why_left_alone};
+use crate::plugins::policy::{ExemptPods, why_exempt};
 
 /// How many pairs of a pod and a node are evaluated for one filter, at most: about a second.
 const MOST: usize = 500_000;
@@ -58,7 +58,7 @@ fn context<'a>(pod: &'a PodInfo, node: Option<NodeInfo<'a>>, snapshot: &'a Snaps
 /// Whether the policy is about a pod.
 fn applies(compiled: &CompiledPolicy, pod: &PodInfo, snapshot: &Snapshot) -> bool {
     let policy = &compiled.policy;
-    if !policy.to_all_pods && why_left_alone(pod, &LeftAlone::default()).is_some() {
+    if !policy.to_all_pods && why_exempt(pod, &ExemptPods::default()).is_some() {
         return false;
     }
     let mut evaluator = compiled.evaluator(context(pod, None, snapshot));
