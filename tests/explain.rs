@@ -1,4 +1,5 @@
-//! Explanations of whole clusters: every table that divides something adds up, and what is said to help does.
+//! Explanations of whole clusters: every table that divides something adds up, and suggestions
+//! help.
 
 use crate::support::repository;
 use serde_json::{Value, json};
@@ -128,16 +129,17 @@ fn what_is_said_to_help_helps() {
     let objects = cluster();
     let (cluster, policy) = files("helps", &objects);
     let flags = ["--cluster", cluster.to_str().unwrap(), "--policies", policy.to_str().unwrap()];
-    // The two nodes of the team with six cpu that are not tainted go to the first two pods that want six.
+    // The two nodes of the team with six cpu that are not tainted go to the first two pods that
+    // want six.
     let mut arguments = vec!["explain", "p4", "-o", "json"];
     arguments.extend(flags);
     let told: Value = serde_json::from_str(&bayplan(&arguments)).unwrap();
     assert_eq!(told["state"], "waits", "{told}");
     let helps = told["wouldHelp"].as_array().unwrap();
     let of = |whose: &str| helps.iter().find(|help| help["whose"] == whose).cloned();
-    let exception = of("policy").expect("an exception from the rule");
-    assert_eq!(exception["what"], "except this pod from home/same-team");
-    for name in exception["nodes"].as_array().unwrap() {
+    let left_out = of("policy").expect("a further `applies when`");
+    assert_eq!(left_out["what"], "leave this pod out of home/same-team");
+    for name in left_out["nodes"].as_array().unwrap() {
         let object = objects.iter().find(|object| object["metadata"]["name"] == *name).unwrap();
         assert_eq!(object["metadata"]["labels"]["team"], "vision", "{name}");
     }

@@ -28,4 +28,5 @@ mod escapes;
 
 mod docs;
 mod explain;
-mod what_helps;
+mod explain_changes;
+mod explanations;

@@ -151,6 +151,11 @@ pub struct Report {
 
 /// Watches a dry run: what the plugins were asked, and on which state of the cluster.
 pub trait Watcher {
+    /// Whether it wants to see the attempt on the pod that is tried next; each one costs a fork of the cluster.
+    fn wants(&self, next: Option<&PodKey>) -> bool {
+        let _ = next;
+        true
+    }
     /// An attempt ended with this decision; `before` is the cluster as it was when it began.
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord);
     /// An input was handled, and what followed from it.
@@ -255,7 +260,9 @@ impl<'w> Run<'w> {
         let mut inputs = std::collections::VecDeque::from([input]);
         let mut effects = Vec::new();
         while let Some(input) = inputs.pop_front() {
-            let watched = self.watcher.is_some() && matches!(input, Input::Cycle);
+            let next = || self.scheduler.queue_order().next();
+            let watched = matches!(input, Input::Cycle)
+                && self.watcher.as_ref().is_some_and(|watcher| watcher.wants(next()));
             let mut before = watched.then(|| self.scheduler.fork());
             self.scheduler.step(input, self.now, &mut effects);
             for effect in effects.drain(..) {

@@ -1,22 +1,24 @@
-//! Requirements that no node meets together, and of which none can be left out: each of them keeps a node away that all
-//! the others would let in. Counted from what the plugins said of every node.
+//! Minimal sets of requirements that no node meets together: without any one of them some node
+//! would do. Counted from what the plugins said of every node.
 
-use super::{Explanation, FIT, NodeExplanation};
+use super::{Explanation, NodeExplanation};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How many requirements a conflict may have, and how many conflicts are told.
+/// How many requirements a conflict may have.
 const LARGEST: usize = 4;
-const TOLD: usize = 8;
 
-/// How many requirements are looked at: those that refuse the most nodes.
-const LOOKED_AT: usize = 24;
+/// How many conflicts are reported.
+const REPORTED: usize = 8;
+
+/// How many requirements are examined: those that refuse the most nodes.
+const EXAMINED: usize = 24;
 
 /// Requirements that exclude each other on the nodes that there are.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Conflict {
-    /// The requirements, in the order in which rules are asked.
+    /// The requirements, in the order in which rules run.
     pub requirements: Vec<Requirement>,
 }
 
@@ -44,9 +46,12 @@ pub(super) fn conflicts(per_node: &[NodeExplanation], order: &[&str]) -> Vec<Con
     for (at, node) in per_node.iter().enumerate() {
         for refusal in &node.refusals {
             let place = order.iter().position(|rule| *rule == refusal.rule).unwrap_or(usize::MAX);
-            // What a pod wants of resources are requirements of their own; a plugin's other reasons are one.
-            let key =
-                if refusal.rule == FIT { (place, &*refusal.what, &*refusal.need) } else { (place, "", "") };
+            // Each requested resource is a requirement of its own; a plugin's other reasons are
+            // one.
+            let key = match refusal.shortage {
+                Some(_) => (place, &*refusal.what, &*refusal.need),
+                None => (place, "", ""),
+            };
             let rows = refused.entry(key).or_insert_with(|| vec![0; words]);
             if let Some(word) = rows.get_mut(at / 64) {
                 *word |= 1 << (at % 64);
@@ -61,10 +66,10 @@ pub(super) fn conflicts(per_node: &[NodeExplanation], order: &[&str]) -> Vec<Con
             (Requirement { rule, what: what.to_owned(), need: need.to_owned(), meet }, rows)
         })
         .collect();
-    if all.len() > LOOKED_AT {
+    if all.len() > EXAMINED {
         let mut by_count: Vec<usize> = (0..all.len()).collect();
         by_count.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |(requirement, _)| requirement.meet));
-        let kept: Vec<usize> = by_count.into_iter().take(LOOKED_AT).collect();
+        let kept: Vec<usize> = by_count.into_iter().take(EXAMINED).collect();
         let mut at = 0;
         all.retain(|_| {
             at += 1;
@@ -74,16 +79,17 @@ pub(super) fn conflicts(per_node: &[NodeExplanation], order: &[&str]) -> Vec<Con
     let mut found: Vec<Vec<usize>> = Vec::new();
     for size in 1..=LARGEST.min(all.len()) {
         covers(&all, size, per_node.len(), &mut Vec::new(), &mut found);
-        if found.len() >= TOLD {
+        if found.len() >= REPORTED {
             break;
         }
     }
-    found.truncate(TOLD);
+    found.truncate(REPORTED);
     let requirement = |at: &usize| all.get(*at).map(|(requirement, _)| requirement.clone());
     found.iter().map(|set| Conflict { requirements: set.iter().filter_map(requirement).collect() }).collect()
 }
 
-/// Adds the sets of exactly `size` requirements that refuse all nodes and hold none of the smaller sets found.
+/// Adds the sets of exactly `size` requirements that refuse all nodes and hold none of the smaller
+/// sets found.
 fn covers(
     all: &[(Requirement, Vec<u64>)],
     size: usize,
@@ -117,8 +123,8 @@ fn count(rows: &[u64]) -> usize {
 }
 
 impl Explanation {
-    /// The conflicts to show where no single rule keeps a node away alone: requirements that no node meets, or the first
-    /// of the smallest conflicts.
+    /// The conflicts to show where no single rule keeps a node away alone: requirements that no
+    /// node meets, or the first of the smallest conflicts.
     pub fn conflicts_to_show(&self) -> &[Conflict] {
         if self.rules.iter().any(|rule| rule.alone > 0) {
             return &[];

@@ -1,24 +1,31 @@
-//! Why: from a pod and a snapshot to an [`Explanation`], plain data that text and JSON are renderings of. All filters
-//! are asked on all nodes, refused or not; that is done for the explained pod only, the hot path pays nothing.
+//! Why: from a pod and a snapshot to an [`Explanation`], plain data that text and JSON render. All
+//! filters run on all nodes, also on those that another filter refuses. That is done for the
+//! explained pod only; scheduling pays nothing.
 //!
-//! How a scheduler decides is not decided here: the same framework and the same plugins are asked.
+//! Called by `cli explain`. The plugins decide, and say what could help ([`Plugin::remedies`]);
+//! this room runs them, counts and verifies.
+//!
+//! [`Plugin::remedies`]: crate::framework::Plugin::remedies
 
+mod attempt;
+mod candidates;
 pub mod changes;
 mod conflicts;
 mod count;
-mod edits;
+pub mod gated;
+pub mod leave_out;
+pub mod overview;
+mod suggestions;
 
-pub use changes::Whose;
 pub use conflicts::{Conflict, Requirement};
-pub use count::{Because, NodeSetCount, RuleCount};
+pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
+pub use suggestions::{Step, Suggestion, Suggestions};
 
-use crate::framework::{Cycle, FitError, Framework, Silent, Violation};
-use crate::model::{PodInfo, Snapshot, Time};
+use crate::framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
+use crate::model::{Change, Node, NodeInfo, PodInfo, Snapshot, Time};
+use attempt::Attempt;
 use serde::Serialize;
 use std::sync::Arc;
-
-/// The plugin whose refusals speak of resources.
-const FIT: &str = "NodeResourcesFit";
 
 /// Why a pod waits, or where it fits.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -26,29 +33,33 @@ const FIT: &str = "NodeResourcesFit";
 pub struct Explanation {
     /// `namespace/name`.
     pub pod: String,
-    /// The profile that judges it.
+    /// The profile that decides on it.
     pub profile: String,
-    /// The node it is on already; `None` while it is pending.
+    /// The node it is on; `None` while it is pending.
     pub node: Option<String>,
     /// How many nodes there are.
     pub nodes: usize,
-    /// The nodes that let it in, in row order.
+    /// The nodes that it fits, in row order.
     pub fits: Vec<String>,
-    /// What nothing checks of the pod, because plugins of its profile are not built: `podAntiAffinity`.
+    /// What nothing checks of the pod, because plugins of its profile are not built:
+    /// `podAntiAffinity`.
     pub not_checked: Vec<String>,
-    /// Why the pod is refused before any node is asked: plugin and reason.
+    /// Why the pod is refused before nodes are evaluated: plugin and reason.
     pub refused_before_nodes: Option<(String, String)>,
     /// The text of the pod's event if it were tried now; empty when it fits.
     pub message: String,
-    /// Nodes by the set of rules that refuse them; the counts and the nodes that fit add up to all nodes.
+    /// Nodes by the set of rules that refuse them; the counts and the nodes that fit add up to all
+    /// nodes.
     pub sets: Vec<NodeSetCount>,
-    /// Rules that refuse at least one node, the ones to act on first: by the number of nodes they alone keep away.
+    /// Rules that refuse at least one node, ordered by the number of nodes that each alone keeps
+    /// away.
     pub rules: Vec<RuleCount>,
-    /// Nodes left after each rule, in the order in which rules are asked; rules that refuse nothing are left out.
+    /// Nodes left after each rule, in the order in which rules run; rules that refuse nothing are
+    /// left out.
     pub funnel: Vec<(String, usize)>,
     /// Requirements that no node meets together, the smallest sets first; none when a node fits.
     pub conflicts: Vec<Conflict>,
-    /// Each node with everything that keeps it from fitting.
+    /// Each node with everything that keeps the pod away from it.
     pub per_node: Vec<NodeExplanation>,
 }
 
@@ -58,11 +69,14 @@ pub struct Explanation {
 pub struct NodeExplanation {
     /// The node.
     pub name: String,
-    /// What keeps it from fitting; empty when nothing does.
+    /// Why it should not be used, whatever the rules say: `cordoned`, `not ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// What keeps the pod away; empty when it fits.
     pub refusals: Vec<Refusal>,
 }
 
-/// One thing that keeps a node from fitting.
+/// One thing that keeps a pod away from a node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
@@ -78,18 +92,21 @@ pub struct Refusal {
     pub need: String,
     /// What is there.
     pub have: String,
+    /// The amounts, where what is lacking is a resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<Shortage>,
 }
 
 impl Refusal {
     fn new(plugin: &str, violation: Violation) -> Self {
-        let Violation { rule, place, reason, what, need, have } = violation;
+        let Violation { rule, place, reason, what, need, have, shortage } = violation;
         let rule = if rule.is_empty() { plugin.to_owned() } else { format!("{plugin}/{rule}") };
-        Self { rule, place, reason, what, need, have }
+        Self { rule, place, reason, what, need, have, shortage }
     }
 }
 
-/// Explains a pod: asks every filter about every node of the snapshot. A pod that is on a node already is taken off
-/// it first, so that it does not stand in its own way.
+/// Explains a pod: runs every filter on every node of the snapshot. A pod that has a node is taken
+/// off it first, and its binding is not a requirement: the pod must not compete with itself.
 pub fn explain(
     framework: &Arc<Framework>,
     snapshot: &Snapshot,
@@ -114,83 +131,96 @@ pub fn explain(
         conflicts: Vec::new(),
         per_node: Vec::new(),
     };
-    let mut cycle = Cycle::new(pod.clone(), framework.clone(), now);
-    let not_checked = framework.not_checked(cycle.handle(&world));
+    let mut attempt = Attempt::new(framework, &world, &unbound(pod), now);
+    let not_checked = framework.not_checked(attempt.cycle.handle(&world));
     explanation.not_checked = not_checked.iter().map(|constraint| constraint.name.to_string()).collect();
-    let left = match framework.run_pre_filter(&mut cycle, &world, &mut Silent) {
-        Ok(left) => left,
-        Err(status) => {
-            explanation.refused_before_nodes =
-                Some((framework.plugin_name(status.plugin).to_owned(), status.message()));
-            explanation.message = event_text(&cycle, world.node_count());
-            return explanation;
-        }
-    };
+    if let Some(status) = attempt.refused() {
+        let plugin = framework.plugin_name(status.plugin).to_owned();
+        explanation.refused_before_nodes = Some((plugin, status.message()));
+        explanation.message = event_text(&attempt, world.node_count());
+        return explanation;
+    }
     let mut firsts = Vec::new();
     for info in world.nodes() {
-        let mut refusals = Vec::new();
-        let mut first = None;
-        if let (Some(left), Some(absent)) = (&left, cycle.diagnosis.nodes.absent())
-            && !left.contains(info.id())
-        {
-            let reason = absent.message();
-            first = Some(absent.clone());
-            refusals.push(Refusal::new(
-                &narrowed_by(&cycle, framework),
-                Violation { reason, ..Violation::default() },
-            ));
-        }
-        for id in &framework.points().filter {
-            if cycle.state.skip_filter.contains(*id) {
-                continue;
-            }
-            let Some(plugin) = framework.plugin(*id) else { continue };
-            let Some(filter) = plugin.filter() else { continue };
-            let handle = cycle.handle(&world).for_plugin(*id);
-            let mut found = Vec::new();
-            filter.violations(&handle, info, &mut found);
-            refusals.extend(found.into_iter().map(|violation| Refusal::new(plugin.name(), violation)));
-            if first.is_none()
-                && let Err(status) = filter.filter(&handle, info)
-            {
-                first = Some(status.by(*id));
-            }
-        }
+        let (refusals, first) = refusals(&attempt, info);
         match first {
-            Some(status) => {
-                // A plugin that names no violations has refused all the same.
-                if refusals.is_empty() {
-                    let reason = status.message();
-                    refusals.push(Refusal::new(
-                        framework.plugin_name(status.plugin),
-                        Violation { reason, ..Violation::default() },
-                    ));
-                }
-                firsts.push((info.id(), status));
-            }
+            Some(status) => firsts.push((info.id(), status)),
             None => explanation.fits.push(info.name().to_string()),
         }
-        explanation.per_node.push(NodeExplanation { name: info.name().to_string(), refusals });
+        let trouble = trouble(info.node()).map(str::to_owned);
+        explanation.per_node.push(NodeExplanation { name: info.name().to_string(), trouble, refusals });
     }
     if explanation.fits.is_empty() {
-        cycle.diagnosis.nodes = Default::default();
+        attempt.cycle.diagnosis.nodes = Default::default();
         for (node, status) in &firsts {
-            cycle.diagnosis.nodes.set(*node, status);
+            attempt.cycle.diagnosis.nodes.set(*node, status);
         }
-        explanation.message = event_text(&cycle, world.node_count());
+        explanation.message = event_text(&attempt, world.node_count());
     }
     count::count(&mut explanation);
     explanation
 }
 
+/// All refusals of a node, and the status that an attempt would record.
+fn refusals(attempt: &Attempt, node: NodeInfo<'_>) -> (Vec<Refusal>, Option<Status>) {
+    let cycle = &attempt.cycle;
+    let framework = &cycle.framework;
+    let (mut refusals, mut first) = (Vec::new(), None);
+    let left_out_by = attempt.left_out_by(node.id());
+    if let (false, Some(absent)) = (left_out_by.is_empty(), cycle.diagnosis.nodes.absent()) {
+        first = Some(absent.clone());
+        let reason = absent.message();
+        refusals.push(Refusal::new(
+            &names(framework, &left_out_by),
+            Violation { reason, ..Violation::default() },
+        ));
+    }
+    for id in &framework.points().filter {
+        if cycle.state.skip_filter.contains(*id) {
+            continue;
+        }
+        let Some(plugin) = framework.plugin(*id) else { continue };
+        let Some(filter) = plugin.filter() else { continue };
+        let handle = cycle.handle(attempt.snapshot).for_plugin(*id);
+        let mut found = Vec::new();
+        filter.violations(&handle, node, &mut found);
+        refusals.extend(found.into_iter().map(|violation| Refusal::new(plugin.name(), violation)));
+        if first.is_none()
+            && let Err(status) = filter.filter(&handle, node)
+        {
+            first = Some(status.by(*id));
+        }
+    }
+    // A plugin that names no violations has refused all the same.
+    if let (Some(status), true) = (&first, refusals.is_empty()) {
+        let reason = status.message();
+        let plugin = framework.plugin_name(status.plugin);
+        refusals.push(Refusal::new(plugin, Violation { reason, ..Violation::default() }));
+    }
+    (refusals, first)
+}
+
 impl Explanation {
-    /// The nodes with the fewest refusals, in row order among equals.
+    /// The nodes that are nearest to fitting.
     pub fn nearest(&self, count: usize) -> Vec<&NodeExplanation> {
         let mut refused: Vec<&NodeExplanation> =
             self.per_node.iter().filter(|node| !node.refusals.is_empty()).collect();
-        refused.sort_by_key(|node| node.refusals.len());
+        refused.sort_by_key(|node| node.distance());
         refused.truncate(count);
         refused
+    }
+}
+
+impl NodeExplanation {
+    /// How far the pod is from fitting: healthy nodes first, then the fewest refusals, then the
+    /// smallest share of the requests that is missing, in thousandths.
+    pub fn distance(&self) -> (bool, usize, i64) {
+        let missing = |shortage: &Shortage| {
+            let missing = i128::from(shortage.needed) - i128::from(shortage.free);
+            (missing * 1_000 / i128::from(shortage.needed.max(1))).clamp(0, 1_000) as i64
+        };
+        let shortages = self.refusals.iter().filter_map(|refusal| refusal.shortage.as_ref());
+        (self.trouble.is_some(), self.refusals.len(), shortages.map(missing).sum())
     }
 }
 
@@ -198,20 +228,45 @@ impl Explanation {
 pub fn unplaced(snapshot: &Snapshot, pod: &PodInfo) -> Snapshot {
     let mut world = snapshot.clone();
     if snapshot.pod(&pod.key).is_some_and(|entry| entry.placed.is_some()) {
-        world.apply(crate::model::Change::PodUnplaced { pod: pod.key.clone() });
+        world.apply(Change::PodUnplaced { pod: pod.key.clone() });
     }
     world
 }
 
-fn event_text(cycle: &Cycle, all_nodes: usize) -> String {
+/// The pod without its binding.
+fn unbound(pod: &Arc<PodInfo>) -> Arc<PodInfo> {
+    if pod.node_name.is_none() {
+        return pod.clone();
+    }
+    Arc::new(PodInfo { node_name: None, ..PodInfo::clone(pod) })
+}
+
+/// Why a node should not be used, whatever the rules say.
+fn trouble(node: &Node) -> Option<&'static str> {
+    let tainted = |key: &str| node.taints.iter().any(|taint| taint.key.as_str() == key);
+    if node.deleted.is_some() {
+        Some("being deleted")
+    } else if tainted("node.kubernetes.io/unreachable") {
+        Some("unreachable")
+    } else if tainted("node.kubernetes.io/not-ready")
+        || !node.is_ready() && node.conditions.iter().any(|(kind, _)| kind.as_str() == "Ready")
+    {
+        Some("not ready")
+    } else if node.unschedulable || tainted(crate::framework::CORDONED) {
+        Some("cordoned")
+    } else {
+        None
+    }
+}
+
+fn event_text(attempt: &Attempt, all_nodes: usize) -> String {
     if all_nodes == 0 {
         return "no nodes available to schedule pods".to_owned();
     }
-    FitError { all_nodes, diagnosis: &cycle.diagnosis }.to_string()
+    FitError { all_nodes, diagnosis: &attempt.cycle.diagnosis }.to_string()
 }
 
-fn narrowed_by(cycle: &Cycle, framework: &Framework) -> String {
-    let names: Vec<&str> =
-        cycle.diagnosis.unschedulable_plugins.iter().map(|id| framework.plugin_name(id)).collect();
+fn names(framework: &Framework, plugins: &[PluginId]) -> String {
+    let names: Vec<&str> = plugins.iter().map(|id| framework.plugin_name(*id)).collect();
     names.join(", ")
 }

@@ -20,6 +20,7 @@ mod handle;
 mod points;
 mod plugin;
 mod queued;
+mod remedies;
 mod diagnosis;
 mod recorder;
 mod probe;
@@ -50,6 +51,7 @@ pub use recorder::{Recorder, Silent};
 pub use registry::{
     DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,
 };
+pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Points, Runner, ScorePlugin};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;

@@ -3,8 +3,9 @@
 use super::handle::Handle;
 use super::points::*;
 use super::reads::Reads;
+use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{BitSet, PodPrecondition, Row, Symbol, Time};
+use crate::model::{BitSet, NodeInfo, PodPrecondition, Row, Symbol, Time};
 
 /// How often plugins that read the clock are asked again, unless they know better.
 const MINUTE: i64 = 60_000_000;
@@ -102,6 +103,13 @@ pub trait Plugin: Send + Sync {
     /// For each feasible node.
     fn score(&self) -> Option<&dyn Score> {
         None
+    }
+    /// Edits that may help against the plugin's refusal, for explanations: of a node, or of the pod before nodes are
+    /// evaluated (`None`). Called only for a pod and node that the plugin refuses. Each edit is tried before it is
+    /// reported, so it may be one that does not help.
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let _ = (h, node);
+        Vec::new()
     }
     /// When a node was chosen.
     fn reserve(&self) -> Option<&dyn Reserve> {

@@ -10,6 +10,7 @@ use super::queued::{QueuedPodInfo, SortKey};
 use super::simulation::Simulation;
 use super::status::Status;
 use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time, bits};
+use serde::Serialize;
 
 /// Before a pod may enter the queue.
 pub trait PreEnqueue: Sync {
@@ -157,6 +158,22 @@ pub struct Violation {
     pub need: String,
     /// What is there.
     pub have: String,
+    /// The amounts, where what is lacking is a resource.
+    pub shortage: Option<Shortage>,
+}
+
+/// How much of a resource a node lacks for a pod, in base units.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shortage {
+    /// The resource.
+    pub resource: Symbol,
+    /// How much the pod requests.
+    pub needed: i64,
+    /// How much is free on the node.
+    pub free: i64,
+    /// How much the node has in all.
+    pub allocatable: i64,
 }
 
 /// For each node.

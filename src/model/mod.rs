@@ -2,7 +2,6 @@
 //! arithmetic on them. Everything here is data and pure functions; nothing here decides.
 //!
 //! [`Snapshot`] is the door: [`Change`] is the only way in, [`NodeInfo`] and [`Columns`] the ways to look.
-//!
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -10,6 +9,7 @@ mod symbol;
 mod time;
 mod duration;
 mod quantity;
+mod amounts;
 mod resource;
 mod labels;
 mod node_selector;
@@ -31,6 +31,7 @@ mod describe;
 pub mod objects;
 mod requests;
 
+pub use amounts::{amount, amount_beside, rounded_down};
 pub use bit_set::{BitSet, Row, bits};
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 pub use columns::{Columns, ResourceColumn, TaintSetId};

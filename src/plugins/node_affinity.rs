@@ -4,9 +4,9 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Features, Field,
-    Filter, Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint,
-    Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Feasible, Features,
+    Field, Filter, Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
@@ -117,6 +117,29 @@ impl Plugin for NodeAffinity {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let affinity = &h.pod.node_affinity;
+        let mut edits = Vec::new();
+        if affinity.required.is_some() {
+            edits.push(Edit::DropRequiredAffinity);
+        }
+        let Some(labels) = node.map(|node| &node.node().labels) else { return edits };
+        for (key, value) in
+            affinity.node_selector.iter().filter(|(key, value)| labels.get(key) != Some(value))
+        {
+            edits.push(Edit::DropSelector { key: key.clone(), value: value.clone() });
+            edits.push(Edit::NodeLabel { key: key.clone(), value: Some(value.clone()) });
+            match labels.get(key) {
+                Some(to) => {
+                    edits.push(Edit::SelectorValue { key: key.clone(), from: value.clone(), to: to.clone() })
+                }
+                None => edits.extend(labels.iter().filter(|(_, other)| *other == value).map(|(to, _)| {
+                    Edit::SelectorKey { from: key.clone(), to: to.clone(), value: value.clone() }
+                })),
+            }
+        }
+        edits
     }
 }
 

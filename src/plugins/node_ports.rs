@@ -3,8 +3,9 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Filter, Handle,
-    Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Features, Filter,
+    Handle, Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts,
+    Violation,
 };
 use crate::model::{HostPort, Kinds, NodeInfo, NodeSet};
 use std::sync::Arc;
@@ -25,8 +26,10 @@ fn conflict(a: &HostPort, b: &HostPort) -> bool {
         && (a.ip == b.ip || a.ip == ANY_ADDRESS || b.ip == ANY_ADDRESS)
 }
 
+/// `8080/TCP`, with the address where one is given.
 fn text(port: &HostPort) -> String {
-    format!("{}/{} on {}", port.port, port.protocol, port.ip)
+    let address = if port.ip == ANY_ADDRESS { String::new() } else { format!(" on {}", port.ip) };
+    format!("{}/{}{address}", port.port, port.protocol)
 }
 
 impl Plugin for NodePorts {
@@ -44,6 +47,12 @@ impl Plugin for NodePorts {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let Some(node) = node else { return Vec::new() };
+        let taken = |wanted: &&HostPort| node.used_ports().any(|used| conflict(wanted, used));
+        let ports = h.pod.host_ports.iter().filter(taken).cloned().map(Edit::DropHostPort);
+        ports.chain([Edit::PodsEnd]).collect()
     }
 }
 
@@ -78,11 +87,13 @@ impl Filter for NodePorts {
         for wanted in &h.pod.host_ports {
             for pod in node.pods() {
                 if let Some(used) = pod.host_ports.iter().find(|used| conflict(wanted, used)) {
+                    let same = used == wanted;
+                    let used = if same { String::new() } else { format!("{} ", text(used)) };
                     out.push(Violation {
                         reason: REASON.to_owned(),
                         what: String::from("host port"),
                         need: text(wanted),
-                        have: format!("{} used by {}", text(used), pod.full_name()),
+                        have: format!("{used}used by {}", pod.full_name()),
                         ..Violation::default()
                     });
                 }

@@ -5,13 +5,13 @@
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, Feasible, Features,
-    Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
-    QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, Feasible,
+    Features, Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
-    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, bits, block, blocks_mut, is_extended,
-    key_problem, pack,
+    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, amount_beside, bits, block,
+    blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ fn read_shape(field: &Field, errors: &mut Vec<ArgsError>) -> Vec<(i64, i64)> {
 }
 
 /// A resource that a node lacks for a pod.
-struct Shortage<'r> {
+struct Lack<'r> {
     /// `None`: a place for a pod.
     resource: Option<&'r str>,
     requested: i64,
@@ -203,7 +203,7 @@ struct Shortage<'r> {
     used: i64,
 }
 
-impl Shortage<'_> {
+impl Lack<'_> {
     fn reason(&self) -> String {
         match self.resource {
             None => TOO_MANY_PODS.to_owned(),
@@ -224,15 +224,15 @@ fn shortages<'r>(
     requested: &Resource,
     pods: usize,
     ignores: impl Fn(&Symbol) -> bool,
-    mut found: impl FnMut(Shortage<'r>),
+    mut found: impl FnMut(Lack<'r>),
 ) {
     let pods = pods as i64;
     if pods + 1 > allocatable.pods {
-        found(Shortage { resource: None, requested: 1, allocatable: allocatable.pods, used: pods });
+        found(Lack { resource: None, requested: 1, allocatable: allocatable.pods, used: pods });
     }
     let mut check = |resource: &'r str, wanted: i64, allocatable: i64, used: i64| {
         if wanted > 0 && wanted > allocatable.saturating_sub(used) {
-            found(Shortage { resource: Some(resource), requested: wanted, allocatable, used });
+            found(Lack { resource: Some(resource), requested: wanted, allocatable, used });
         }
     };
     check("cpu", request.milli_cpu, allocatable.milli_cpu, requested.milli_cpu);
@@ -248,26 +248,8 @@ fn shortages<'r>(
     }
 }
 
-/// An amount in the units that people write.
-fn amount(resource: Option<&str>, value: i64) -> String {
-    match resource {
-        Some("cpu") if value % 1000 == 0 => format!("{}", value / 1000),
-        Some("cpu") => format!("{value}m"),
-        Some(name) if name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-") => {
-            bytes(value)
-        }
-        _ => value.to_string(),
-    }
-}
-
-fn bytes(value: i64) -> String {
-    let units = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
-    let unit = units.iter().find(|(_, shift)| value != 0 && value % (1 << shift) == 0);
-    unit.map_or_else(|| value.to_string(), |(unit, shift)| format!("{}{unit}", value >> shift))
-}
-
 impl NodeResourcesFit {
-    fn shortages<'r>(&self, pod: &'r PodInfo, node: NodeInfo, found: impl FnMut(Shortage<'r>)) {
+    fn shortages<'r>(&self, pod: &'r PodInfo, node: NodeInfo, found: impl FnMut(Lack<'r>)) {
         let ignores = |name: &Symbol| self.ignores(name);
         let (allocatable, requested) = (node.allocatable(), node.requested());
         shortages(&pod.requests, allocatable, requested, node.pod_count(), ignores, found);
@@ -295,6 +277,20 @@ impl Plugin for NodeResourcesFit {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let Some(node) = node else { return Vec::new() };
+        let mut edits = vec![Edit::PodsEnd];
+        self.shortages(h.pod, node, |lack| {
+            let free = lack.allocatable.saturating_sub(lack.used);
+            if let Some(resource) = lack.resource.filter(|_| free > 0) {
+                edits.push(Edit::Request {
+                    resource: Symbol::new(resource),
+                    amount: rounded_down(resource, free),
+                });
+            }
+        });
+        edits
     }
 }
 
@@ -373,17 +369,26 @@ impl Filter for NodeResourcesFit {
     }
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
-        self.shortages(h.pod, node, |shortage| {
-            let Shortage { resource, requested, allocatable, used } = shortage;
+        self.shortages(h.pod, node, |lack| {
+            let Lack { resource, requested, allocatable, used } = lack;
+            let name = resource.unwrap_or("pods");
+            let free = allocatable.saturating_sub(used).max(0);
+            let shown = rounded_down(name, free);
             out.push(Violation {
-                reason: shortage.reason(),
-                what: resource.unwrap_or("pods").to_owned(),
-                need: amount(resource, requested),
+                reason: lack.reason(),
+                what: name.to_owned(),
+                need: amount_beside(name, requested, free),
                 have: format!(
                     "{} free of {}",
-                    amount(resource, allocatable.saturating_sub(used).max(0)),
-                    amount(resource, allocatable)
+                    amount_beside(name, shown, requested),
+                    amount_beside(name, allocatable, requested)
                 ),
+                shortage: Some(Shortage {
+                    resource: Symbol::new(name),
+                    needed: requested,
+                    free,
+                    allocatable,
+                }),
                 ..Violation::default()
             });
         });

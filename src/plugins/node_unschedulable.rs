@@ -3,17 +3,16 @@
 //! Source: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Filter, Handle,
-    Plugin, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, CORDONED, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Features,
+    Filter, Handle, Plugin, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) were unschedulable";
-const TAINT: &str = "node.kubernetes.io/unschedulable";
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let taint = Taint { key: Symbol::new(TAINT), value: Symbol::default(), effect: Effect::NoSchedule };
+    let taint = Taint { key: Symbol::new(CORDONED), value: Symbol::default(), effect: Effect::NoSchedule };
     super::without_args(args, NodeUnschedulable { taint })
 }
 
@@ -39,6 +38,11 @@ impl Plugin for NodeUnschedulable {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let Some(node) = node.filter(|_| !self.tolerated_by(h.pod)) else { return Vec::new() };
+        let tainted = node.node().taints.iter().any(|taint| taint.key == *CORDONED);
+        vec![Edit::Uncordon { tainted }, Edit::Tolerate(self.taint.clone())]
     }
 }
 
@@ -66,7 +70,7 @@ impl Filter for NodeUnschedulable {
             out.push(Violation {
                 reason: REASON.to_owned(),
                 what: String::from("spec.unschedulable"),
-                need: format!("a toleration of {TAINT}:NoSchedule"),
+                need: format!("a toleration of {CORDONED}:NoSchedule"),
                 have: String::from("true"),
                 ..Violation::default()
             });

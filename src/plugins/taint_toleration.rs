@@ -4,9 +4,9 @@
 //! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Feasible, Features, Filter,
-    Handle, Normalize, Plugin, PreScore, PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status,
-    Tree, Verdicts, Violation,
+    ActionType, ArgsError, CONDITION_TAINTS, CORDONED, ClusterEvent, Edit, EnqueueExtensions,
+    EventRegistration, Feasible, Features, Filter, Handle, Normalize, Plugin, PreScore, PreScoreOutcome,
+    QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, block, blocks_mut, find_untolerated, rows_where,
@@ -61,6 +61,23 @@ impl Plugin for TaintToleration {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        let taints = node.map(|node| &*node.node().taints).unwrap_or_default();
+        let mut edits = Vec::new();
+        for taint in taints.iter().filter(|taint| taint.effect.keeps_pods_away()) {
+            if self.untolerated(h.pod, std::slice::from_ref(taint)).is_none() {
+                continue;
+            }
+            edits.push(Edit::Tolerate(taint.clone()));
+            if taint.key == *CORDONED {
+                edits.push(Edit::Uncordon { tainted: true });
+            } else if !taint.key.starts_with(CONDITION_TAINTS) {
+                // Kubernetes adds and removes the taints of conditions itself.
+                edits.push(Edit::RemoveTaint(taint.clone()));
+            }
+        }
+        edits
     }
 }
 

@@ -9,17 +9,16 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, trace};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::{Point, Rule, Statement};
-use crate::lang::types::show;
-use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol};
+use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol, amount_beside, rounded_down};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What is asked.
-pub struct Asked<'a> {
+/// A pod with everything that explains it.
+pub struct Subject<'a> {
     /// Policies and their texts.
     pub setup: &'a Setup,
-    /// The plugins that judge the pod.
+    /// The plugins of the pod's profile.
     pub framework: &'a Framework,
     /// The explanation of all nodes.
     pub explanation: &'a Explanation,
@@ -31,7 +30,7 @@ pub struct Asked<'a> {
     pub now: crate::model::Time,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Subject<'a> {
     fn context(&self) -> EvalContext<'a> {
         EvalContext::new(self.pod, self.snapshot, self.now)
     }
@@ -42,7 +41,7 @@ impl<'a> Asked<'a> {
         Some((explained, info))
     }
 
-    /// Policies that speak of the pod.
+    /// Policies that apply to the pod.
     fn applying(&self) -> Vec<&'a Arc<CompiledPolicy>> {
         let context = self.context();
         let applies = |policy: &&Arc<CompiledPolicy>| {
@@ -51,7 +50,7 @@ impl<'a> Asked<'a> {
         self.setup.policies.set.iter().filter(applies).collect()
     }
 
-    /// How many rules are asked about a node: filters of plugins, each filter of a policy for itself.
+    /// How many rules run on a node: the filters of plugins, and each filter of a policy.
     fn rules(&self) -> usize {
         let policies = self.applying();
         let points = self.framework.points().filter.iter();
@@ -108,20 +107,20 @@ impl Account<'_> {
     }
 }
 
-/// The text. `None`: there is no such node.
-pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String> {
-    let (explained, info) = asked.node(name)?;
+/// The text. `None`: the cluster has no such node.
+pub fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Option<String> {
+    let (explained, info) = subject.node(name)?;
     let mut rules: Vec<&str> = explained.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
-    let of = asked.rules().max(rules.len());
-    let (pod, name) = (out.part(&asked.explanation.pod), out.part(name));
+    let of = subject.rules().max(rules.len());
+    let (pod, name) = (out.part(&subject.explanation.pod), out.part(name));
     let mut text = if rules.is_empty() {
         format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it pass"))
     } else {
         let refused = out.paint(Style::Bad, "refused");
         format!("{pod} on {name}: {refused} by {} of {of} rules.\n", rules.len())
     };
-    let accounts = asked.accounts(info);
+    let accounts = subject.accounts(info);
     for rule in &rules {
         let of_rule: Vec<_> = explained.refusals.iter().filter(|refusal| refusal.rule == **rule).collect();
         let place = of_rule.first().map_or("", |refusal| refusal.place.as_str());
@@ -139,17 +138,17 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
             }
         }
         for account in told {
-            account_text(asked, account, out, &mut text);
+            account_text(subject, account, out, &mut text);
         }
     }
     if all {
         for (rule, account) in accounts.iter().filter(|(rule, _)| !rules.contains(&rule.as_str())) {
             let _ = writeln!(text, "\n  {}   {}   lets it pass", out.paint(Style::Name, rule), account.place);
-            account_text(asked, account, out, &mut text);
+            account_text(subject, account, out, &mut text);
         }
     }
     let passed = of - rules.len();
-    let room = room(asked, info);
+    let room = room(subject, info);
     let passed = match (rules.is_empty(), passed) {
         (true, _) | (_, 0) => String::new(),
         (false, 1) => "The other one lets it pass. ".to_owned(),
@@ -161,7 +160,7 @@ pub fn text(asked: &Asked, name: &str, all: bool, out: &Output) -> Option<String
     Some(text)
 }
 
-fn account_text(asked: &Asked, account: &Account, out: &Output, text: &mut String) {
+fn account_text(subject: &Subject, account: &Account, out: &Output, text: &mut String) {
     if let Some(doc) = account.doc() {
         for line in doc.lines() {
             let _ = writeln!(text, "    {}", out.paint(Style::Dim, line));
@@ -178,7 +177,7 @@ fn account_text(asked: &Asked, account: &Account, out: &Output, text: &mut Strin
     }
     if let Some(condition) = &account.of.condition {
         text.push('\n');
-        text.push_str(&tree::draw(&asked.setup.policies.sources, condition, 4, out));
+        text.push_str(&tree::draw(&subject.setup.policies.sources, condition, 4, out));
     }
 }
 
@@ -195,34 +194,26 @@ fn values(refusal: &crate::explain::Refusal) -> String {
 }
 
 /// `Room: 2 of 8 nvidia.com/gpu free, 2 needed`
-fn room(asked: &Asked, info: NodeInfo) -> String {
-    let requests = crate::lang::types::value::named_resources(&asked.pod.requests);
+fn room(subject: &Subject, info: NodeInfo) -> String {
+    let requests = crate::lang::types::value::named_resources(&subject.pod.requests);
     let parts: Vec<String> = requests
         .iter()
         .filter(|(_, needed)| *needed > 0)
         .map(|(name, needed)| {
             let (all, used) = (info.allocatable().get(name), info.requested().get(name));
-            let show = |amount: i64| amount_of(name, amount);
-            format!("{} of {} {name} free, {} needed", show((all - used).max(0)), show(all), show(*needed))
+            let show = |amount: i64| amount_beside(name, amount, *needed);
+            let free = rounded_down(name, (all - used).max(0));
+            format!("{} of {} {name} free, {} needed", show(free), show(all), show(*needed))
         })
         .collect();
     if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
 }
 
-/// An amount before the name of its resource: `32` cpu, `1.5` cpu, `500m` cpu, `64Gi` memory.
-fn amount_of(name: &Symbol, amount: i64) -> String {
-    if name.as_str() == "cpu" && amount > 1000 && amount % 1000 != 0 {
-        return (amount as f64 / 1000.0).to_string();
-    }
-    let shown = show::resource(name, amount);
-    shown.strip_suffix("cpu").map_or(shown.clone(), str::to_owned)
-}
-
 /// The account of one node as JSON: rules of policies with their truth trees.
-pub fn json(asked: &Asked, name: &str) -> Option<Value> {
-    let (explained, info) = asked.node(name)?;
-    let sources = &asked.setup.policies.sources;
-    let rules: Vec<Value> = asked
+pub fn json(subject: &Subject, name: &str) -> Option<Value> {
+    let (explained, info) = subject.node(name)?;
+    let sources = &subject.setup.policies.sources;
+    let rules: Vec<Value> = subject
         .accounts(info)
         .into_iter()
         .map(|(rule, account)| {

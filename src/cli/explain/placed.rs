@@ -1,4 +1,5 @@
-//! Why a pod was put where it is: the chosen node beside the runner-up, score by score, and who refused the others.
+//! Why a pod was placed on its node: the chosen node beside the runner-up, score by score, and the
+//! plugins that refused the others.
 
 use crate::cli::dry_run::why::runner_up;
 use crate::cli::output::{Column, Output, Style, Table, count};

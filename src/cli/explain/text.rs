@@ -1,9 +1,12 @@
-//! An explanation as people read it: the verdict, nodes by their set of reasons, rules with what they keep away.
+//! An explanation as people read it: the verdict, nodes by their set of reasons, rules with what
+//! they keep away.
 
 use crate::cli::output::{Column, Output, Style, Table, count};
-use crate::explain::changes::Found;
-use crate::explain::{Because, Conflict, Explanation, Refusal, Requirement, RuleCount, Whose};
-use crate::model::Quantity;
+use crate::explain::{
+    Because, Conflict, Explanation, Refusal, Requirement, RuleCount, Shortfall, Suggestion, Suggestions,
+};
+use crate::framework::EditOwner;
+use crate::model::{amount_beside, rounded_down};
 use std::fmt::Write;
 
 /// How many lines a table shows before the rest is folded.
@@ -14,25 +17,28 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
     let pod = out.part(&explanation.pod);
     let nodes = count(explanation.nodes);
     if let Some(node) = &explanation.node {
-        let others = explanation.fits.len() - usize::from(explanation.fits.contains(node));
-        let there =
-            if explanation.fits.contains(node) { "which lets it in" } else { "which would refuse it now" };
-        let rest = explanation.nodes.saturating_sub(1);
-        return format!(
-            "{pod} is on {}, {there}; {} of {} other nodes would, too.",
-            out.paint(Style::Good, node),
-            count(others),
-            count(rest)
-        );
+        let here = explanation.fits.contains(node);
+        let others = explanation.fits.len() - usize::from(here);
+        let there = if here { "which lets it in" } else { "which would refuse it now" };
+        let node = out.paint(Style::Good, node);
+        return match explanation.nodes.saturating_sub(1) {
+            0 => format!("{pod} is on {node}, {there}; there is no other node."),
+            rest => format!(
+                "{pod} is on {node}, {there}; {} of {} other nodes would, too.",
+                count(others),
+                count(rest)
+            ),
+        };
     }
     let waits = out.paint(Style::Warn, "waits");
     if let Some((plugin, reason)) = &explanation.refused_before_nodes {
         let by =
             if plugin.is_empty() { String::new() } else { format!(" by {}", out.paint(Style::Name, plugin)) };
-        return format!("{pod} {waits}: refused{by} before any node is asked: {}", out.part(reason));
+        return format!("{pod} {waits}: refused{by} before nodes are evaluated: {}", out.part(reason));
     }
     match (explanation.nodes, explanation.fits.len()) {
         (0, _) => format!("{pod} {waits}: there are no nodes."),
+        (1, 0) => format!("{pod} {waits}: the only node does not fit."),
         (_, 0) => format!("{pod} {waits}: none of {nodes} nodes fits."),
         (_, 1) => format!(
             "{pod} {}: 1 of {nodes} nodes fits, {}.",
@@ -62,8 +68,8 @@ pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     if all {
         let _ = write!(text, "\n{}", nearest(explanation, out));
         if !explanation.message.is_empty() {
-            let _ =
-                write!(text, "\n  {}  {}\n", out.paint(Style::Dim, "Event "), out.part(&explanation.message));
+            let message = out.part(&explanation.message);
+            let _ = write!(text, "\n  {}  {message}\n", out.paint(Style::Dim, "Event "));
         }
         let steps: Vec<String> =
             explanation.funnel.iter().map(|(rule, left)| format!("{} after {rule}", count(*left))).collect();
@@ -110,13 +116,14 @@ fn words(requirement: &Requirement) -> String {
     format!("{rule}  {amount} {what}")
 }
 
-/// The nodes with the fewest refusals, each with all of them.
+/// The nodes nearest to fitting, each with all its refusals.
 fn nearest(explanation: &Explanation, out: &Output) -> String {
     let mut table = Table::new(&[Column::words("NEAREST"), Column::words("LACKS")]);
     table.indent = 2;
     for node in explanation.nearest(NEAREST) {
         for (at, refusal) in node.refusals.iter().enumerate() {
-            let name = if at == 0 { node.name.clone() } else { String::new() };
+            let trouble = node.trouble.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+            let name = if at == 0 { format!("{}{trouble}", node.name) } else { String::new() };
             table.row([(Style::Plain, name), (Style::Plain, lacks(refusal))]);
         }
     }
@@ -128,7 +135,7 @@ const NEAREST: usize = 3;
 
 /// `cpu: needs 2, 1400m free of 4`
 fn lacks(refusal: &Refusal) -> String {
-    let Refusal { rule, place, reason, what, need, have } = refusal;
+    let Refusal { rule, place, reason, what, need, have, .. } = refusal;
     // The sides of a policy's condition are shown by `--node`, in the rule's own text.
     if !place.is_empty() || (what.is_empty() && need.is_empty()) {
         return format!("{rule}: {reason}");
@@ -145,9 +152,10 @@ fn lacks(refusal: &Refusal) -> String {
 }
 
 /// Changes that help, each of which was tried.
-pub fn helps(found: &Found, all: bool, out: &Output) -> String {
+pub fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
     let stopped =
         if found.cut_short { "\n  The search ended before every pair of changes was tried.\n" } else { "" };
+    let gated = found.helps.iter().all(|help| help.nodes.is_empty());
     if found.helps.is_empty() {
         let tried = match found.tried {
             0 => return "\nNothing was found that could be changed.\n".to_owned(),
@@ -162,22 +170,16 @@ pub fn helps(found: &Found, all: bool, out: &Output) -> String {
     let digits = found.helps.iter().map(|change| count(change.nodes.len()).len()).max().unwrap_or(0);
     let shown = if all || found.helps.len() <= LINES { found.helps.len() } else { LINES - 1 };
     for (at, change) in found.helps[..shown].iter().enumerate() {
-        let nodes = change.nodes.len();
-        let nodes = match nodes {
-            many if change.at_least => format!("at least {}", count(many)),
-            1 => format!("{:>digits$} node", 1),
-            many => format!("{:>digits$} nodes", count(many)),
-        };
-        let wakes = if change.whose == Whose::Wait { "wakes by itself".to_owned() } else { nodes.clone() };
         for (line, step) in change.steps.iter().enumerate() {
             let first = line == 0;
-            let last = line + 1 == change.steps.len();
+            let opens = if line + 1 == change.steps.len() { opens(change, digits) } else { String::new() };
             let and = if first { "" } else { "and " };
+            let style = if change.caution.is_some() { Style::Warn } else { Style::Good };
             table.row([
                 (Style::Plain, if first { (at + 1).to_string() } else { String::new() }),
-                (Style::Dim, step.whose.word().to_owned()),
+                (Style::Dim, step.owner.word().to_owned()),
                 (Style::Plain, format!("{and}{}", step.what)),
-                (Style::Good, if last { wakes.clone() } else { String::new() }),
+                (style, opens),
             ]);
         }
     }
@@ -186,12 +188,46 @@ pub fn helps(found: &Found, all: bool, out: &Output) -> String {
         table.row([(Style::Plain, String::new()), (Style::Plain, String::new()), (Style::Dim, others)]);
     }
     let pairs = found.helps.iter().any(|change| change.steps.len() > 1);
-    let head = if pairs {
+    let head = if gated {
+        "WHAT WOULD HELP   each was tried: the pod then enters the queue"
+    } else if pairs {
         "WHAT WOULD HELP   no single change does; each of these was tried: the pod then fits"
     } else {
         "WHAT WOULD HELP   each was tried: the pod then fits"
     };
     format!("\n{}\n{}{stopped}", out.paint(Style::Dim, head), table.draw(out))
+}
+
+/// `12 nodes`; `2 nodes, all cordoned`; `wakes by itself`.
+fn opens(change: &Suggestion, digits: usize) -> String {
+    let nodes = match change.nodes.len() {
+        0 => return String::new(),
+        many if change.at_least => format!("at least {}", count(many)),
+        1 => format!("{:>digits$} node", 1),
+        many => format!("{:>digits$} nodes", count(many)),
+    };
+    match &change.caution {
+        Some(caution) if change.nodes.len() == 1 => format!("{nodes}, {caution}"),
+        Some(caution) => format!("{nodes}, all {caution}"),
+        None if change.owner == EditOwner::Wait => "wakes by itself".to_owned(),
+        None => nodes,
+    }
+}
+
+/// Microseconds in at most two units: `2 d`, `3 h 20 min`, `14 min`, `9 s`.
+pub fn age(microseconds: i64) -> String {
+    let seconds = microseconds.max(0) / 1_000_000;
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
+        (0, hours, minutes) if hours < 10 => format!("{hours} h {minutes} min"),
+        (0, hours, _) => format!("{hours} h"),
+        (days, 0, _) => format!("{days} d"),
+        (days, hours, _) if days < 3 => format!("{days} d {hours} h"),
+        (days, ..) => format!("{days} d"),
+    }
 }
 
 fn sets(explanation: &Explanation, all: bool, out: &Output) -> String {
@@ -262,7 +298,7 @@ fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {
     table.draw(out)
 }
 
-/// A rule's reasons, a line each; the place of the rule behind the first.
+/// A rule's reasons, one per line; the first line ends with the place of the rule.
 fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
     let shown = if all { rule.because.len() } else { rule.because.len().min(2) };
     let mut lines: Vec<String> = rule.because[..shown]
@@ -270,7 +306,10 @@ fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
         .map(|because| because_text(because, !rule.place.is_empty(), all))
         .collect();
     if rule.because.len() > shown {
-        lines.push(format!("{} other reasons (--all)", rule.because.len() - shown));
+        lines.push(match rule.because.len() - shown {
+            1 => "1 other reason (--all)".to_owned(),
+            others => format!("{others} other reasons (--all)"),
+        });
     }
     if let (Some(first), false) = (lines.first_mut(), rule.place.is_empty()) {
         let _ = write!(first, "  {}", rule.place);
@@ -281,40 +320,45 @@ fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
 /// How many different amounts are named before the rest is counted.
 const AMOUNTS: usize = 3;
 
-/// `1 is free on 27 nodes, 0 on 423`: amounts of a resource, the largest first.
-fn free_on(because: &Because, all: bool) -> Option<String> {
-    let mut by_free: Vec<(Quantity, &str, usize)> = Vec::new();
-    for (have, nodes) in &because.have {
-        let (free, _) = have.split_once(" free of ")?;
-        let amount = Quantity::parse(free.strip_suffix("cpu").unwrap_or(free)).ok()?;
-        match by_free.iter_mut().find(|(_, known, _)| *known == free) {
-            Some((.., count)) => *count += nodes,
-            None => by_free.push((amount, free, *nodes)),
+/// `needs 2; 1 is free on 27 nodes, 0 on 423`: the largest amounts first.
+fn free_on(shortfall: &Shortfall, all: bool) -> String {
+    let Shortfall { resource, needed, free } = shortfall;
+    // The largest amount and the need decide on the unit of all.
+    let beside = free.first().map_or(*needed, |(most, _)| *most.max(needed));
+    let mut by_amount: Vec<(String, usize)> = Vec::new();
+    for (amount, nodes) in free {
+        let shown = amount_beside(resource, rounded_down(resource, *amount), beside);
+        match by_amount.last_mut().filter(|(known, _)| *known == shown) {
+            Some((_, count)) => *count += nodes,
+            None => by_amount.push((shown, *nodes)),
         }
     }
-    by_free.sort_by_key(|(amount, ..)| std::cmp::Reverse(amount.milli_value()));
-    let shown = if all { by_free.len() } else { by_free.len().min(AMOUNTS) };
+    let shown = if all { by_amount.len() } else { by_amount.len().min(AMOUNTS) };
     let mut parts: Vec<String> = Vec::new();
-    for (at, (_, free, nodes)) in by_free[..shown].iter().enumerate() {
-        let nodes = match (at, *nodes) {
-            (0, 1) => "1 node".to_owned(),
-            (0, many) => format!("{} nodes", count(many)),
-            (_, many) => count(many),
-        };
+    for (at, (free, nodes)) in by_amount[..shown].iter().enumerate() {
         let is = if at == 0 { " is free" } else { "" };
-        parts.push(format!("{free}{is} on {nodes}"));
+        parts.push(format!("{free}{is} on {}", nodes_in_row(at, *nodes)));
     }
-    let rest: usize = by_free[shown..].iter().map(|(.., nodes)| nodes).sum();
+    let rest: usize = by_amount[shown..].iter().map(|(_, nodes)| nodes).sum();
     if rest > 0 {
         parts.push(format!("less on {}", count(rest)));
     }
-    (!parts.is_empty()).then(|| parts.join(", "))
+    format!("needs {}; {}", amount_beside(resource, *needed, beside), parts.join(", "))
+}
+
+/// `27 nodes` for the first of a row, `423` for the others.
+fn nodes_in_row(at: usize, nodes: usize) -> String {
+    match (at, nodes) {
+        (0, 1) => "1 node".to_owned(),
+        (0, many) => format!("{} nodes", count(many)),
+        (_, many) => count(many),
+    }
 }
 
 /// `nvidia.com/gpu: needs 2; 1 is free on 27 nodes, 0 on 423`.
 ///
-/// The sides of a policy's condition are shown by `--node`, in the rule's own text; here stand the values that its
-/// author named.
+/// The sides of a policy's condition are shown by `--node`, in the rule's own text; here stand the
+/// values that its author named.
 fn because_text(because: &Because, of_policy: bool, all: bool) -> String {
     if of_policy && !because.need.is_empty() {
         return because.reason.clone();
@@ -330,31 +374,27 @@ fn because_text(because: &Because, of_policy: bool, all: bool) -> String {
         };
     }
     let mut text = if because.what.is_empty() { because.reason.clone() } else { because.what.clone() };
+    if let Some(shortfall) = &because.shortfall {
+        let _ = write!(text, ": {}", free_on(shortfall, all));
+        return text;
+    }
     if !because.need.is_empty() {
         let _ = write!(text, ": needs {}", because.need);
     }
-    if let Some(free) = free_on(because, all) {
-        let _ = write!(text, "; {free}");
-        return text;
-    }
-    let shown = if all { because.have.len() } else { because.have.len().min(3) };
+    let shown = if all { because.have.len() } else { because.have.len().min(AMOUNTS) };
     let parts: Vec<String> = because.have[..shown]
         .iter()
         .enumerate()
-        .map(|(at, (have, nodes))| {
-            let nodes = match (at, *nodes) {
-                (0, 1) => "1 node".to_owned(),
-                (0, nodes) => format!("{} nodes", count(nodes)),
-                (_, nodes) => count(nodes),
-            };
-            format!("{have} on {nodes}")
-        })
+        .map(|(at, (have, nodes))| format!("{have} on {}", nodes_in_row(at, *nodes)))
         .collect();
     if !parts.is_empty() {
         let _ = write!(text, "; {}", parts.join(", "));
-        let rest: usize = because.have[shown..].iter().map(|(_, nodes)| nodes).sum();
-        if rest > 0 {
-            let _ = write!(text, ", other amounts on {}", count(rest));
+        match because.have[shown..].iter().map(|(_, nodes)| nodes).sum() {
+            0 => {}
+            1 => text.push_str(", something else on 1"),
+            rest => {
+                let _ = write!(text, ", others on {}", count(rest));
+            }
         }
     }
     text

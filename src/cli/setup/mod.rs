@@ -78,6 +78,12 @@ impl Declared {
 }
 
 impl From {
+    /// Whether a part of the input comes from stdin, so that the next command needs the same input again.
+    pub fn reads_stdin(&self) -> bool {
+        let paths = self.cluster.iter().chain(&self.pods).chain(&self.policies).chain(&self.config);
+        paths.into_iter().any(|path| path.as_os_str() == "-")
+    }
+
     /// The flags as they were typed, for the next command.
     pub fn flags(&self) -> String {
         let mut text = String::new();

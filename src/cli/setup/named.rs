@@ -1,6 +1,6 @@
 //! Finds the pod that is meant by a name on the command line.
 
-use crate::diag::suggest;
+use crate::diag::{escape, suggest};
 use crate::model::PodInfo;
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ pub fn named<'a>(
         ([], _) => {
             let asked = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
             if !called.is_empty() {
-                anyhow::bail!(
-                    "no pod that waits or runs is called `{asked}`; there is {}",
-                    full_names(&called)
-                );
+                let there_is = full_names(&called);
+                return no_pod(&format!(
+                    "no pod that waits or runs is called `{asked}`; there is {there_is}"
+                ));
             }
             let inside = pods.iter().filter(|pod| namespace.is_none_or(|it| pod.namespace.as_str() == it));
             let near = suggest::nearest(name, inside.map(|pod| pod.name.as_str()))
@@ -41,8 +41,13 @@ pub fn named<'a>(
                     suggest::nearest(&asked, names.iter().map(String::as_str)).map(str::to_owned)
                 });
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            anyhow::bail!("no pod that waits or runs is called `{asked}`{hint}")
+            no_pod(&format!("no pod that waits or runs is called `{asked}`{hint}"))
         }
-        _ => anyhow::bail!("several pods are called `{name}`: {}; name one of them", full_names(&found)),
+        _ => no_pod(&format!("several pods are called `{name}`: {}; name one of them", full_names(&found))),
     }
+}
+
+/// An error that names pods: one line, whatever is in the names.
+fn no_pod(message: &str) -> anyhow::Result<usize> {
+    anyhow::bail!("{}", escape::line(message))
 }

@@ -5,39 +5,42 @@ use super::Setup;
 use crate::cli::input::Policies;
 use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
+use crate::explain::leave_out;
 use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::model::Symbol;
+use crate::model::{PodInfo, Symbol};
 use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Setup {
-    /// The profile that serves a scheduler name, without some rules of policies; a policy's prefilters are its rule
-    /// `prefilter`.
-    pub fn without(&self, scheduler_name: &Symbol, rules: &[(String, String)]) -> Option<Arc<Framework>> {
-        let mut registry = crate::plugins::registry();
+    /// The profile that serves a scheduler name, where some policies leave a pod out by a further
+    /// `applies when`. `None` when a policy does not compile with it.
+    pub fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
+        let line = leave_out::line(pod);
+        let (mut sources, size) = (self.policies.sources.clone(), self.policies.size);
+        let mut changed = Vec::new();
         for compiled in self.policies.set.iter() {
-            let left_out =
-                |rule: &str| rules.iter().any(|(policy, known)| policy == compiled.name() && known == rule);
-            let compiled = if rules.iter().any(|(policy, _)| policy == compiled.name()) {
-                let mut changed = crate::lang::typed::Policy::clone(&compiled.policy);
-                changed.filters.retain(|known| !left_out(&known.name));
-                if left_out("prefilter") {
-                    changed.prefilters.clear();
-                }
-                Arc::new(CompiledPolicy::new(changed, &self.policies.sources))
-            } else {
-                compiled.clone()
-            };
-            let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
-            let plugin: Arc<dyn Plugin> = Arc::new(PolicyPlugin::new(compiled, ExemptPods::default()));
-            registry.add_policy(&name, sorts, move |_| Ok(plugin.clone())).ok()?;
+            if !names.iter().any(|name| name.as_str() == compiled.name()) {
+                changed.push(compiled.clone());
+                continue;
+            }
+            let source = self.policies.sources.source(compiled.policy.span)?;
+            let (text, _) = leave_out::with_line(source.text(), &compiled.policy, &line)?;
+            let id = sources.add(source.name().to_owned(), text);
+            let (made, said) = crate::lang::compile_for(sources.get(id)?, size, &|_| Vec::new());
+            if said.iter().any(Diagnostic::is_error) {
+                return None;
+            }
+            let policy = made.into_iter().find(|policy| *policy.name == *compiled.name())?;
+            changed.push(Arc::new(CompiledPolicy::new(policy, &sources)));
         }
+        let policies = Policies { sources, set: PolicySet::new(changed), size, ..Policies::default() };
+        let registry = registry(&policies, &WithArguments::default()).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
-        made.frameworks.into_iter().find(|framework| framework.scheduler_name == *scheduler_name)
+        made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
     }
 }
 

@@ -9,6 +9,7 @@
 //! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
 //! - `clock.rs`: when time alone changes a decision
 //! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision
+//! - `remedies.rs`: edits that may help against a refusal, for explanations
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
 //!   event helps a refused pod
 
@@ -20,6 +21,7 @@ mod hints;
 mod permit;
 mod pod_inputs;
 mod queue;
+mod remedies;
 mod score;
 mod waits;
 
@@ -28,8 +30,8 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads,
-    Score, Status,
+    Edit, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort,
+    Reads, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -37,7 +39,7 @@ use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, Reason};
-use crate::model::{Index, IndexKey, PodPrecondition, Symbol, Time};
+use crate::model::{Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -170,6 +172,10 @@ impl Plugin for PolicyPlugin {
 
     fn score(&self) -> Option<&dyn Score> {
         (!self.compiled.statements.scores.is_empty()).then_some(self)
+    }
+
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        self.edits(h, node)
     }
 
     fn permit(&self) -> Option<&dyn Permit> {

@@ -1,18 +1,19 @@
-//! What is said to help, against brute force: on small clusters every change of the objects' JSON, alone and in pairs, is
-//! made and the pod is decided anew. Every proposal works as it is printed, none smaller is missed, and every conflict is
-//! one: without any of its requirements some node would do.
+//! What `explain` suggests, against brute force: on small clusters every change of the objects'
+//! JSON, alone and in pairs, is made and the pod is decided on again. Every suggestion works as it
+//! is printed, no smaller one is missed, and without any one requirement of a conflict some node
+//! would do.
 
-use crate::properties::Random;
 use bayplan::config::SchedulerConfig;
 use bayplan::diag::{SourceId, SourceMap};
 use bayplan::dry_run::{self, Options};
-use bayplan::explain::changes::{Found, Question, Rules, that_help};
-use bayplan::explain::{Explanation, explain, unplaced};
+use bayplan::explain::changes::{Question, TRIALS, that_help};
+use bayplan::explain::{Explanation, Suggestions, explain, leave_out, unplaced};
 use bayplan::framework::{Framework, Plugin};
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan::model::{PodInfo, Snapshot, Time};
+use bayplan::model::{PodInfo, Snapshot, Symbol, Time};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::Profiles;
+use bayplan::testing::Random;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,14 +32,17 @@ struct Cluster {
     rules: Vec<&'static str>,
 }
 
-/// The policy with these rules.
-fn policies(rules: &[&str]) -> PolicySet {
+/// The text of the policy with these rules.
+fn text_of(rules: &[&str]) -> String {
     let filters: Vec<String> = RULES
         .iter()
         .filter(|(name, _)| rules.contains(name))
         .map(|(name, text)| format!("filter {name} {{ {text} }}\n"))
         .collect();
-    let text = format!("/// Rules.\npolicy home {{\n{}}}\n", filters.concat());
+    format!("/// Rules.\npolicy home {{\n{}}}\n", filters.concat())
+}
+
+fn policies(text: String) -> PolicySet {
     let mut sources = SourceMap::new();
     let id = sources.add("home.bay", text);
     let (typed, said) = bayplan::lang::compile(sources.get(id).unwrap());
@@ -59,6 +63,7 @@ fn framework(set: &PolicySet) -> Arc<Framework> {
 struct Decided {
     framework: Arc<Framework>,
     policies: PolicySet,
+    rules: Vec<&'static str>,
     snapshot: Snapshot,
     pod: Arc<PodInfo>,
     explanation: Explanation,
@@ -71,7 +76,7 @@ struct Bench(BTreeMap<Vec<&'static str>, (PolicySet, Arc<Framework>)>);
 impl Bench {
     fn with(&mut self, rules: &[&'static str]) -> (PolicySet, Arc<Framework>) {
         let made = self.0.entry(rules.to_vec()).or_insert_with(|| {
-            let set = policies(rules);
+            let set = policies(text_of(rules));
             let framework = framework(&set);
             (set, framework)
         });
@@ -92,7 +97,7 @@ impl Bench {
         let pod = report.pods[0].pod.clone();
         let snapshot = unplaced(&report.scheduler.fork(), &pod);
         let explanation = explain(&framework, &snapshot, &pod, Time(0));
-        Decided { framework, policies, snapshot, pod, explanation }
+        Decided { framework, policies, rules: cluster.rules.clone(), snapshot, pod, explanation }
     }
 
     fn fits(&mut self, cluster: &Cluster) -> BTreeSet<String> {
@@ -146,7 +151,7 @@ fn random_cluster(random: &mut Random) -> Cluster {
         }
     }
     let selector =
-        if random.below(2) == 0 { json!({"disk": pick(random, &["ssd", "nvme"])}) } else { json!({}) };
+        if random.below(2) == 0 { json!({"disk": pick(random, &["ssd", "nvme", "sdd"])}) } else { json!({}) };
     let affinity = if random.below(4) == 0 {
         let terms = json!([{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]);
         json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
@@ -173,12 +178,14 @@ enum Brute {
     Request(&'static str, String),
     Tolerate(String, String, String),
     NoSelector(String),
+    Selector(String, String),
+    PodLabel(String, Option<String>),
     NoAffinity,
     NoPorts,
     Label(String, Option<String>),
     Untaint(String),
     Uncordon,
-    Except(&'static str),
+    LeaveOut,
     Ends,
 }
 
@@ -193,12 +200,14 @@ impl Brute {
             Brute::Request(resource, _) => format!("request {resource}"),
             Brute::Tolerate(key, ..) => format!("tolerate {key}"),
             Brute::NoSelector(key) => format!("no selector {key}"),
+            Brute::Selector(key, _) => format!("selector {key}"),
+            Brute::PodLabel(key, _) => format!("pod label {key}"),
             Brute::NoAffinity => "no affinity".into(),
             Brute::NoPorts => "no ports".into(),
             Brute::Label(key, _) => format!("label {key}"),
             Brute::Untaint(key) => format!("untaint {key}"),
             Brute::Uncordon => "uncordon".into(),
-            Brute::Except(rule) => format!("except {rule}"),
+            Brute::LeaveOut => "leave out".into(),
             Brute::Ends => "ends".into(),
         }
     }
@@ -219,6 +228,14 @@ impl Brute {
             Brute::NoSelector(key) => {
                 spec["nodeSelector"].as_object_mut().unwrap().remove(key);
             }
+            Brute::Selector(key, value) => spec["nodeSelector"][key] = json!(value),
+            Brute::PodLabel(key, value) => {
+                let labels = cluster.pod["metadata"]["labels"].as_object_mut().unwrap();
+                match value {
+                    Some(value) => drop(labels.insert(key.clone(), json!(value))),
+                    None => drop(labels.remove(key)),
+                }
+            }
             Brute::NoAffinity => spec["affinity"] = json!({}),
             Brute::NoPorts => spec["containers"][0]["ports"] = json!([]),
             Brute::Label(key, value) => {
@@ -233,7 +250,7 @@ impl Brute {
                 taints.retain(|taint| taint["key"] != json!(key));
             }
             Brute::Uncordon => cluster.nodes[node]["spec"]["unschedulable"] = json!(false),
-            Brute::Except(rule) => cluster.rules.retain(|known| known != rule),
+            Brute::LeaveOut => cluster.rules.clear(),
             Brute::Ends => {
                 let name = cluster.nodes[node]["metadata"]["name"].clone();
                 cluster.running.retain(|pod| pod["spec"]["nodeName"] != name);
@@ -257,6 +274,15 @@ impl Brute {
             ["leave", term, "out", "of", "the", "node", "selector"] => {
                 Brute::NoSelector(pair(term).unwrap().0)
             }
+            ["use", to, "instead", "of", _, "in", "the", "node", "selector"] => {
+                let (key, value) = pair(to).unwrap();
+                Brute::Selector(key, value)
+            }
+            ["set", "the", "label", term] => {
+                let (key, value) = pair(term).unwrap();
+                Brute::PodLabel(key, Some(value))
+            }
+            ["remove", "the", "label", key] => Brute::PodLabel(key.to_owned(), None),
             ["leave", "out", "the", "required", "node", "affinity"] => Brute::NoAffinity,
             ["use", "no", "host", "port", "8080/TCP"] => Brute::NoPorts,
             ["label", .., term] => {
@@ -271,10 +297,7 @@ impl Brute {
                 Brute::Untaint(key)
             }
             ["uncordon", ..] => Brute::Uncordon,
-            ["except", "this", "pod", "from", rule] => {
-                let rule = rule.strip_prefix("home/").unwrap();
-                Brute::Except(RULES.iter().find(|(name, _)| *name == rule).unwrap().0)
-            }
+            ["leave", "this", "pod", "out", "of", "home"] => Brute::LeaveOut,
             ["until", ..] => Brute::Ends,
             _ => panic!("no proposal that can be tried: {text}"),
         }
@@ -308,6 +331,10 @@ fn all_changes(cluster: &Cluster, decided: &Decided) -> Vec<Brute> {
     }
     for (key, value) in cluster.pod["spec"]["nodeSelector"].as_object().unwrap() {
         found.insert(Brute::NoSelector(key.clone()));
+        // The misspelt value is near to both that nodes may have.
+        if value == "sdd" {
+            found.extend(["ssd", "hdd"].map(|value| Brute::Selector(key.clone(), value.into())));
+        }
         found.insert(Brute::Label(key.clone(), value.as_str().map(str::to_owned)));
     }
     found.extend([Brute::NoAffinity, Brute::NoPorts, Brute::Ends]);
@@ -315,7 +342,9 @@ fn all_changes(cluster: &Cluster, decided: &Decided) -> Vec<Brute> {
         found.insert(Brute::Label(key.into(), None));
         found.extend(values.into_iter().map(|value| Brute::Label(key.into(), Some(value.into()))));
     }
-    found.extend(RULES.map(|(name, _)| Brute::Except(name)));
+    let teams = [None, Some("shop"), Some("vision"), Some("audio"), Some("1"), Some("true")];
+    found.extend(teams.map(|team| Brute::PodLabel("team".into(), team.map(str::to_owned))));
+    found.insert(Brute::LeaveOut);
     found.into_iter().collect()
 }
 
@@ -340,8 +369,8 @@ fn opens(bench: &mut Bench, cluster: &Cluster, set: &[Brute]) -> BTreeSet<String
 
 type Kinds = BTreeSet<String>;
 
-/// The smallest sets of changes that help, by their kinds, with the nodes they open; amounts of requests are the
-/// largest that open a node.
+/// The smallest sets of changes that help, by their kinds, with the nodes they open; amounts of
+/// requests are the largest that open a node.
 fn smallest(
     bench: &mut Bench,
     cluster: &Cluster,
@@ -375,33 +404,18 @@ fn smallest(
     (2, found)
 }
 
-fn ask(bench: &mut Bench, decided: &Decided) -> Found {
-    let without: BTreeMap<Vec<&'static str>, Arc<Framework>> = [vec!["team"], vec!["calm"], vec![]]
-        .into_iter()
-        .map(|rules| {
-            let framework = bench.with(&rules).1;
-            (rules, framework)
-        })
-        .collect();
-    let without = |rules: Rules| {
-        let left: Vec<&'static str> = RULES
-            .iter()
-            .map(|(name, _)| *name)
-            .filter(|name| !rules.iter().any(|(_, rule)| rule == name))
-            .collect();
-        without.get(&left).cloned()
+fn ask(decided: &Decided) -> Suggestions {
+    let leaving_out = |names: &[Symbol]| {
+        assert_eq!(names, [Symbol::new("home")]);
+        let text = text_of(&decided.rules);
+        let policy = &decided.policies.get("home").unwrap().policy;
+        let (text, _) = leave_out::with_line(&text, policy, &leave_out::line(&decided.pod)).unwrap();
+        Some(framework(&policies(text)))
     };
-    that_help(
-        &decided.explanation,
-        &Question {
-            framework: &decided.framework,
-            snapshot: &decided.snapshot,
-            pod: &decided.pod,
-            policies: &decided.policies,
-            now: Time(0),
-            without: &without,
-        },
-    )
+    let Decided { framework, snapshot, pod, .. } = decided;
+    let question =
+        Question { framework, snapshot, pod, now: Time(0), trials: TRIALS, leaving_out: &leaving_out };
+    that_help(&decided.explanation, &question)
 }
 
 /// How many of a resource a quantity is, in its base unit.
@@ -420,7 +434,7 @@ fn what_helps_is_what_brute_force_finds() {
         if !decided.explanation.fits.is_empty() {
             continue;
         }
-        let found = ask(&mut bench, &decided);
+        let found = ask(&decided);
         assert!(!found.cut_short, "seed {seed}");
         conflicts_are_minimal(&mut bench, &cluster, &decided, seed);
         let all = all_changes(&cluster, &decided);
@@ -438,14 +452,15 @@ fn what_helps_is_what_brute_force_finds() {
             assert_eq!(help.steps.len(), size, "seed {seed}: {}", help.what);
             let set: Vec<Brute> = help.steps.iter().map(|step| Brute::read(&step.what, &effects)).collect();
             let nodes: BTreeSet<String> = help.nodes.iter().cloned().collect();
-            // As it is printed it opens these nodes, and no others. Labels have other values on other nodes.
+            // As it is printed it opens these nodes, and no others. Labels have other values on
+            // other nodes.
             let opened = opens(&mut bench, &cluster, &set);
             let labels = set.iter().any(|change| matches!(change, Brute::Label(..)));
             assert!(
                 nodes.is_subset(&opened) && (labels || opened == nodes),
                 "seed {seed}: {help:?} {opened:?}"
             );
-            // Nobody has to ask for less than that: a larger amount opens nothing.
+            // The amount is the largest that helps: a larger one opens no node.
             if let [Brute::Request(resource, amount)] = &set[..] {
                 let largest = all.iter().filter(|change| {
                     let Brute::Request(other, larger) = change else { return false };
@@ -463,7 +478,10 @@ fn what_helps_is_what_brute_force_finds() {
         let kinds = |of: &BTreeMap<Kinds, BTreeSet<String>>| of.keys().cloned().collect::<Vec<_>>();
         assert_eq!(kinds(&told), kinds(&expected), "seed {seed}: {:#?}", found.helps);
         for (kinds, nodes) in &told {
-            let request = kinds.iter().any(|kind| kind.starts_with("request"));
+            // Of amounts the largest is printed, of a pod's labels those that open nodes of their
+            // own.
+            let request =
+                kinds.iter().any(|kind| kind.starts_with("request") || kind.starts_with("pod label"));
             let all = &expected[kinds];
             assert!(if request { nodes.is_subset(all) } else { nodes == all }, "seed {seed}: {kinds:?}");
         }
@@ -471,7 +489,8 @@ fn what_helps_is_what_brute_force_finds() {
     assert!(seen.iter().all(|count| *count > 1), "none, one, two: {seen:?}");
 }
 
-/// The nodes that meet a requirement: all other rules are left out, and all other resources of the request.
+/// The nodes that meet a requirement: all other rules are left out, and all other resources of the
+/// request.
 fn meet(bench: &mut Bench, cluster: &Cluster, rule: &str, what: &str) -> BTreeSet<String> {
     let mut alone = cluster.clone();
     if !what.is_empty() {

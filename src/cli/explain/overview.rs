@@ -1,0 +1,390 @@
+//! `bayplan explain` without a pod: everything that waits, by cause, with what would help each
+//! group.
+
+use super::pod::state_word;
+use super::{Args, ExitStatus, Output, Setup, Style};
+use crate::cli::dry_run::{standing, why};
+use crate::cli::output::{Column, Table, count};
+use crate::diag::suggest::nearest;
+use crate::dry_run::{Options, PodReport, Standing, Watcher, run_watched};
+use crate::explain::overview::{Cause, GroupHelp, Template, Trial, by_cause, template, template_key};
+use crate::explain::unplaced;
+use crate::framework::Framework;
+use crate::model::{PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// How many causes are shown before the rest is folded.
+const LINES: usize = 7;
+
+/// How many templates of one cause are shown.
+const TEMPLATES: usize = 20;
+
+/// Runs the command without a pod.
+pub(super) fn run(args: &Args, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let options = Options { records: RecordLevel::Outcome, ..args.how.options() };
+    let found = Waiting::of(args, setup, &options);
+    let chosen = match args.cause {
+        None => None,
+        Some(number) => match number.checked_sub(1).and_then(|at| found.causes.get(at)) {
+            Some(cause) => Some((number, cause)),
+            None => anyhow::bail!("there is no cause {number}: there are {}", found.causes.len()),
+        },
+    };
+    if args.is_json() {
+        let helps = found.helps(setup, &options, found.causes.len());
+        out.json(&found.json(&helps))?;
+        return Ok(ExitStatus::Success);
+    }
+    let text = match chosen {
+        Some((number, cause)) => found.one_cause(args, number, cause, out),
+        None => {
+            let shown = found.shown(args.all);
+            let helps = if out.quiet { Vec::new() } else { found.helps(setup, &options, shown) };
+            found.text(args, &helps, shown, out)
+        }
+    };
+    write!(out.stdout(), "{text}")?;
+    Ok(ExitStatus::Success)
+}
+
+/// Remembers the cluster at the turn of the first refused pod of each template.
+struct Turns {
+    /// The template of each pending pod.
+    templates: FxHashMap<PodKey, usize>,
+    states: FxHashMap<usize, (PodKey, Snapshot)>,
+}
+
+impl Watcher for Turns {
+    fn wants(&self, next: Option<&PodKey>) -> bool {
+        let template = next.and_then(|pod| Some((pod, self.templates.get(pod)?)));
+        // Of a pod that is tried again the last attempt counts.
+        template.is_some_and(|(pod, at)| self.states.get(at).is_none_or(|(known, _)| known == pod))
+    }
+
+    fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
+        let Some(at) = self.templates.get(&record.key) else { return };
+        if matches!(record.decision, Decision::Unschedulable { .. }) {
+            self.states.insert(*at, (record.key.clone(), before));
+        } else if self.states.get(at).is_some_and(|(known, _)| *known == record.key) {
+            self.states.remove(at);
+        }
+    }
+
+    fn handled(&mut self, _: &Scheduler, _: Time) {}
+}
+
+/// Everything that waits.
+struct Waiting {
+    causes: Vec<Cause>,
+    /// Pods that are kept out of the queue, by what keeps them out.
+    gated: BTreeMap<String, usize>,
+    /// Pods of other schedulers, by the scheduler, with the nearest profile.
+    foreign: BTreeMap<String, (usize, Option<String>)>,
+    /// All pods with their state, for JSON.
+    states: Vec<(String, &'static str)>,
+    now: Time,
+}
+
+impl Waiting {
+    fn of(args: &Args, setup: &Setup, options: &Options) -> Self {
+        let mut keys: FxHashMap<String, usize> = FxHashMap::default();
+        let mut templates = FxHashMap::default();
+        for pod in &setup.world.pending {
+            let next = keys.len();
+            templates.insert(pod.key.clone(), *keys.entry(template_key(pod)).or_insert(next));
+        }
+        let mut turns = Turns { templates, states: FxHashMap::default() };
+        let report = run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut turns));
+        let now = Time(options.start.0 + report.elapsed.0);
+        let in_vain = report.pods.iter().filter(|pod| standing(pod) != pod.standing);
+        let settled = in_vain.fold(report.scheduler.fork(), |world, pod| unplaced(&world, &pod.pod));
+        let mut found = Self {
+            causes: Vec::new(),
+            gated: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            states: Vec::new(),
+            now,
+        };
+        let names = || setup.profiles.frameworks.iter().map(|framework| framework.scheduler_name.as_str());
+        let mut groups: BTreeMap<(usize, String), Vec<&PodReport>> = BTreeMap::new();
+        let of_namespace =
+            |pod: &&PodReport| args.namespace.as_ref().is_none_or(|name| *pod.pod.namespace == **name);
+        for pod in report.pods.iter().filter(of_namespace) {
+            let standing = standing(pod);
+            match &standing {
+                Standing::Bound(_) | Standing::Terminating => continue,
+                Standing::Gated { by } => {
+                    *found.gated.entry(gate_name(&pod.pod, by)).or_default() += 1;
+                }
+                Standing::NotOurs => {
+                    let scheduler = pod.pod.scheduler_name.to_string();
+                    let near = nearest(&scheduler, names()).map(str::to_owned);
+                    found.foreign.entry(scheduler).or_insert((0, near)).0 += 1;
+                }
+                Standing::Waiting { .. } | Standing::Failing { .. } | Standing::AtPermit { .. } => {
+                    let at = turns.templates.get(&pod.pod.key).copied().unwrap_or_default();
+                    groups.entry((at, late_cause(&standing))).or_default().push(pod);
+                }
+            }
+            found.states.push((pod.pod.full_name(), state_word(&standing)));
+        }
+        let templates = groups.into_iter().filter_map(|((at, late), pods)| {
+            let framework = setup.profiles.get(&pods.first()?.pod.scheduler_name)?;
+            Some(one_template(framework, &turns, &settled, at, &late, &pods, now))
+        });
+        found.causes = by_cause(templates.collect());
+        found
+    }
+
+    /// How many causes are shown.
+    fn shown(&self, all: bool) -> usize {
+        if all || self.causes.len() <= LINES { self.causes.len() } else { LINES - 1 }
+    }
+
+    /// What would help the first causes.
+    fn helps(&self, setup: &Setup, options: &Options, count: usize) -> Vec<Option<GroupHelp>> {
+        let leaving_out = |pod: &PodInfo, policies: &[Symbol]| setup.leaving_out(pod, policies);
+        let trial =
+            Trial { world: &setup.world, profiles: &setup.profiles, options, leaving_out: &leaving_out };
+        self.causes.iter().take(count).map(|cause| trial.help(cause, self.now)).collect()
+    }
+
+    fn pods(&self) -> usize {
+        self.causes.iter().map(|cause| cause.pods().count()).sum()
+    }
+
+    fn text(&self, args: &Args, helps: &[Option<GroupHelp>], shown: usize, out: &Output) -> String {
+        let mut text = self.verdict(shown, out);
+        if out.quiet {
+            return text;
+        }
+        if !self.causes.is_empty() {
+            let _ = write!(text, "\n{}", self.table(helps, shown, out));
+        }
+        text.push_str(&self.not_ours(out));
+        let command = format!("{} explain{}", out.program, args.flags());
+        let namespace = namespace(args);
+        if !self.causes.is_empty() {
+            let next = [
+                (format!("{command}{namespace} --cause 1"), "its pods"),
+                (
+                    format!("{} explain POD{}", out.program, args.flags()),
+                    "one of them, and what would help it",
+                ),
+            ];
+            text.push_str(&args.next(&next, out));
+        }
+        text
+    }
+
+    /// `41 pods wait; 3 causes account for 37 of them.`
+    fn verdict(&self, shown: usize, out: &Output) -> String {
+        let wait = |pods: usize| match pods {
+            1 => format!("1 pod {}", out.paint(Style::Warn, "waits")),
+            many => format!("{} pods {}", count(many), out.paint(Style::Warn, "wait")),
+        };
+        let pods = self.pods();
+        let covered: usize = self.causes.iter().take(shown).map(|cause| cause.pods().count()).sum();
+        match (pods, self.causes.len()) {
+            (0, _) => "No pod waits for a node.\n".to_owned(),
+            (_, 1) => format!("{}, for one cause.\n", wait(pods)),
+            (_, causes) if covered == pods => format!("{}, for {causes} causes.\n", wait(pods)),
+            _ => format!("{}; {shown} causes account for {} of them.\n", wait(pods), count(covered)),
+        }
+    }
+
+    fn table(&self, helps: &[Option<GroupHelp>], shown: usize, out: &Output) -> String {
+        let mut table = Table::new(&[
+            Column::numbers("PODS"),
+            Column::words("OLDEST"),
+            Column::words("CAUSE"),
+            Column::words("WHAT WOULD HELP THEM ALL"),
+        ]);
+        table.indent = 2;
+        for (at, cause) in self.causes.iter().enumerate().take(shown) {
+            let pods = cause.pods().count();
+            let help = match helps.get(at).and_then(Option::as_ref) {
+                None => "-".to_owned(),
+                Some(help) if help.places >= pods => help.what.clone(),
+                Some(help) => format!("{}: places {} of {}", help.what, count(help.places), count(pods)),
+            };
+            table.row([
+                (Style::Plain, count(pods)),
+                (Style::Plain, self.age(cause)),
+                (Style::Name, cause.text.clone()),
+                (Style::Plain, help),
+            ]);
+        }
+        let rest = self.causes.get(shown..).unwrap_or_default();
+        if !rest.is_empty() {
+            let pods: usize = rest.iter().map(|cause| cause.pods().count()).sum();
+            let others = format!("{} other causes (--all)", rest.len());
+            table.row([(Style::Plain, count(pods)), (Style::Plain, String::new()), (Style::Dim, others)]);
+        }
+        if self.causes.len() > 1 {
+            table.row([(Style::Strong, count(self.pods()))]);
+        }
+        table.draw(out)
+    }
+
+    /// How long the oldest pod of a cause has waited.
+    fn age(&self, cause: &Cause) -> String {
+        let age = |created: Time| super::text::age(self.now.0.saturating_sub(created.0));
+        cause.oldest().map_or_else(|| "-".to_owned(), age)
+    }
+
+    /// Pods that no change of ours would place.
+    fn not_ours(&self, out: &Output) -> String {
+        let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
+        let gated = self.gated.iter().map(|(by, number)| format!("{} kept back by {by}", pods(*number)));
+        let foreign = self.foreign.iter().map(|(scheduler, (number, near))| {
+            let names = if *number == 1 { "names" } else { "name" };
+            let hint = near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            format!("{} {names} a scheduler that no profile serves, `{scheduler}`{hint}", pods(*number))
+        });
+        let all: Vec<String> = gated.chain(foreign).collect();
+        if all.is_empty() {
+            return String::new();
+        }
+        let line = format!("Not ours to place: {}.", all.join("; "));
+        format!("\n{}\n", out.part(&line))
+    }
+
+    /// `--cause N`: the pods, those of one template in one row.
+    fn one_cause(&self, args: &Args, number: usize, cause: &Cause, out: &Output) -> String {
+        let pods = cause.pods().count();
+        let wait = if pods == 1 { "pod waits" } else { "pods wait" };
+        let line = format!("{} {wait} for cause {number}: {}", count(pods), cause.text);
+        let mut text = format!("{}\n", out.part(&line));
+        if out.quiet {
+            return text;
+        }
+        let mut table = Table::new(&[Column::numbers("PODS"), Column::words("OLDEST"), Column::words("POD")]);
+        table.indent = 2;
+        let mut templates: Vec<&Template> = cause.templates.iter().collect();
+        let oldest = |template: &Template| template.pods.iter().filter_map(|pod| pod.created).min();
+        templates.sort_by_key(|template| oldest(template).map_or(i64::MAX, |time| time.0));
+        let shown = if args.all { templates.len() } else { templates.len().min(TEMPLATES) };
+        for template in &templates[..shown] {
+            let age = oldest(template)
+                .map_or_else(|| "-".to_owned(), |time| super::text::age(self.now.0.saturating_sub(time.0)));
+            table.row([
+                (Style::Plain, count(template.pods.len())),
+                (Style::Plain, age),
+                (Style::Plain, template.name()),
+            ]);
+        }
+        let rest: usize = templates[shown..].iter().map(|template| template.pods.len()).sum();
+        if rest > 0 {
+            let others = format!("{} other templates (--all)", templates.len() - shown);
+            table.row([(Style::Plain, count(rest)), (Style::Plain, String::new()), (Style::Dim, others)]);
+        }
+        if templates.len() > 1 {
+            table.row([(Style::Strong, count(pods))]);
+        }
+        let _ = write!(text, "\n{}", table.draw(out));
+        if let Some(pod) = templates.first().and_then(|template| template.pods.first()) {
+            let command = format!("{} explain {}{}", out.program, pod.full_name(), args.flags());
+            text.push_str(&args.next(&[(command, "")], out));
+        }
+        text
+    }
+
+    fn json(&self, helps: &[Option<GroupHelp>]) -> Value {
+        let causes: Vec<Value> = self
+            .causes
+            .iter()
+            .zip(helps)
+            .map(|(cause, help)| {
+                let templates: Vec<Value> = cause
+                    .templates
+                    .iter()
+                    .map(|template| {
+                        let pods: Vec<String> = template.pods.iter().map(|pod| pod.full_name()).collect();
+                        json!({"name": template.name(), "pods": pods})
+                    })
+                    .collect();
+                json!({
+                    "cause": cause.text, "pods": cause.pods().count(), "templates": templates,
+                    "oldest": cause.oldest().and_then(|time| jiff::Timestamp::from_microsecond(time.0).ok())
+                        .map(|time| time.to_string()),
+                    "wouldHelp": help.as_ref().map(|help| json!({"what": help.what, "places": help.places})),
+                })
+            })
+            .collect();
+        let gated: Vec<Value> = self.gated.iter().map(|(by, pods)| json!({"by": by, "pods": pods})).collect();
+        let foreign: Vec<Value> = self
+            .foreign
+            .iter()
+            .map(|(scheduler, (pods, near))| json!({"schedulerName": scheduler, "pods": pods, "nearest": near}))
+            .collect();
+        let states: Vec<Value> =
+            self.states.iter().map(|(pod, state)| json!({"pod": pod, "state": state})).collect();
+        json!({
+            "apiVersion": "bayplan.dev/v1", "kind": "Waiting", "waiting": self.pods(), "causes": causes,
+            "gated": gated, "foreign": foreign, "pods": states,
+        })
+    }
+}
+
+fn namespace(args: &Args) -> String {
+    let quoted = |name: &String| format!(" -n {}", super::quoted(name));
+    args.namespace.as_ref().map(quoted).unwrap_or_default()
+}
+
+/// What keeps a pod out of the queue: its scheduling gates, or the policy.
+fn gate_name(pod: &PodInfo, by: &Symbol) -> String {
+    let gates: Vec<&str> = pod.scheduling_gates.iter().map(|gate| gate.as_str()).collect();
+    if gates.is_empty() { by.to_string() } else { gates.join(", ") }
+}
+
+/// The cause of a pod that is not refused by nodes; empty for others.
+fn late_cause(standing: &Standing) -> String {
+    match standing {
+        Standing::Failing { message } => format!("error: {message}"),
+        Standing::AtPermit { plugins, .. } => {
+            let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
+            format!("has a node and waits there for {}", plugins.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+/// One template, explained on the cluster at its turn.
+fn one_template(
+    framework: &Arc<Framework>,
+    turns: &Turns,
+    settled: &Snapshot,
+    at: usize,
+    late: &str,
+    reports: &[&PodReport],
+    now: Time,
+) -> Template {
+    let mut pods: Vec<Arc<PodInfo>> = reports.iter().map(|report| report.pod.clone()).collect();
+    pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
+    let message = reports.first().map(|report| match standing(report) {
+        Standing::Waiting { message } => why::reasons(&message),
+        _ => String::new(),
+    });
+    if !late.is_empty() {
+        return Template { pods, cause: late.to_owned(), explanation: None, snapshot: settled.clone() };
+    }
+    let snapshot = match turns.states.get(&at) {
+        Some((key, snapshot)) => {
+            // The pod that was refused in this state represents the others.
+            if let Some(first) = pods.iter().position(|pod| pod.key == *key) {
+                pods[..=first].rotate_right(1);
+            }
+            snapshot.clone()
+        }
+        None => settled.clone(),
+    };
+    let mut made = template(framework, pods, snapshot, now, &message.unwrap_or_default());
+    made.pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
+    made
+}

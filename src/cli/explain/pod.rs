@@ -1,0 +1,389 @@
+//! `bayplan explain POD`: one pod, in the order verdict, tables, what would help, next command.
+
+use super::fix::Fix;
+use super::gate::{self, Gated};
+use super::node::Subject;
+use super::state::{self, State};
+use super::*;
+use crate::cli::dry_run::{standing, why};
+use crate::cli::output::count;
+use crate::diag::{escape, suggest::nearest};
+use crate::dry_run::{Options, PodReport, Standing};
+use crate::explain::changes::{Question, TRIALS, that_help};
+use crate::explain::{Explanation, NodeExplanation, Suggestions, explain, unplaced};
+use crate::framework::Framework;
+use crate::model::{Object, PodInfo, Symbol};
+use crate::plugins::policy::{ExemptPods, why_exempt};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How many of the nearest nodes are named.
+const NEAREST: usize = 3;
+
+/// How many of the pods that were placed before are named.
+const PLACED_BEFORE: usize = 3;
+
+/// Explains one pod.
+pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let (pod, pending) = find(args, name, setup)?;
+    let Some(framework) = setup.profiles.get(&pod.scheduler_name) else {
+        return not_ours(args, &pod, setup, out);
+    };
+    let options = Options { recorded_pod: Some(pod.key.clone()), ..args.how.options() };
+    let (report, state) = match pending {
+        Some(_) => state::at_turn(setup, &pod, &options),
+        None => state::running(setup, &options),
+    };
+    let explanation = explain(framework, &state.snapshot, &pod, state.now);
+    let snapshot = unplaced(&state.snapshot, &pod);
+    let now = state.now;
+    let subject =
+        Subject { setup, framework, explanation: &explanation, snapshot: &snapshot, pod: &pod, now };
+    let report = pending.and_then(|at| report.pods.get(at));
+    let gated = report.and_then(|report| match standing(report) {
+        Standing::Gated { by } => Some(gate::gated(&subject, framework, &by)),
+        _ => None,
+    });
+    let helps = match &gated {
+        Some(gated) => gated.helps.clone(),
+        None => helps(&subject, framework, &pod, report),
+    };
+    let view = PodView { args, name, pod: &pod, report, state: &state, subject: &subject, gated, helps };
+    if let Some(number) = args.fix {
+        let fix = view.fix(number)?;
+        if args.is_json() {
+            out.json(&fix.to_json())?;
+        } else {
+            write!(out.stdout(), "{}", fix.to_text())?;
+        }
+    } else if args.is_json() {
+        let json = view.json()?;
+        out.json(&json)?;
+    } else {
+        let text = view.text(out)?;
+        write!(out.stdout(), "{text}")?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The pod that was named, with its place among the pending pods.
+fn find(args: &Args, name: &str, setup: &Setup) -> anyhow::Result<(Arc<PodInfo>, Option<usize>)> {
+    let running = setup.world.objects.iter().filter_map(|object| match object {
+        Object::Pod(pod) => Some(pod),
+        _ => None,
+    });
+    let all: Vec<&Arc<PodInfo>> = setup.world.pending.iter().chain(running).collect();
+    let at = setup::named(all.iter().copied(), name, args.namespace.as_deref(), &setup.namespace)?;
+    let pod = all.get(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{name}`"))?;
+    Ok(((*pod).clone(), (at < setup.world.pending.len()).then_some(at)))
+}
+
+/// A pod that no profile serves.
+fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let names: Vec<&str> =
+        setup.profiles.frameworks.iter().map(|framework| framework.scheduler_name.as_str()).collect();
+    let near = nearest(&pod.scheduler_name, names.iter().copied());
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    if args.is_json() {
+        let json = json!({
+            "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "pod": pod.full_name(),
+            "state": "notOurs", "profile": "", "schedulerName": pod.scheduler_name.as_str(), "profiles": names,
+        });
+        out.json(&json)?;
+    } else {
+        let (name, scheduler) = (pod.full_name(), &pod.scheduler_name);
+        let line = format!("{name} is not ours to place: no profile is called `{scheduler}`{hint}");
+        let line = out.part(&line);
+        writeln!(out.stdout(), "{line}")?;
+        let profiles = names.join(", ");
+        writeln!(out.stdout(), "Profiles: {profiles}   (those of another scheduler: --config FILE)")?;
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The changes that would help a pod that waits because no node fits.
+fn helps(
+    subject: &Subject,
+    framework: &Arc<Framework>,
+    pod: &Arc<PodInfo>,
+    report: Option<&PodReport>,
+) -> Suggestions {
+    if !report.is_some_and(state::waits) || !subject.explanation.fits.is_empty() {
+        return Suggestions::default();
+    }
+    let leaving_out = |policies: &[Symbol]| subject.setup.leaving_out(pod, policies);
+    let (snapshot, now) = (subject.snapshot, subject.now);
+    let question = Question { framework, snapshot, pod, now, trials: TRIALS, leaving_out: &leaving_out };
+    that_help(subject.explanation, &question)
+}
+
+/// One pod with everything that is printed about it.
+struct PodView<'a> {
+    args: &'a Args,
+    /// The pod as it was typed.
+    name: &'a str,
+    pod: &'a PodInfo,
+    /// What the dry run made of it; `None` when it runs already.
+    report: Option<&'a PodReport>,
+    state: &'a State,
+    subject: &'a Subject<'a>,
+    /// Why it is kept out of the queue, if it is.
+    gated: Option<Gated>,
+    helps: Suggestions,
+}
+
+impl PodView<'_> {
+    fn explanation(&self) -> &Explanation {
+        self.subject.explanation
+    }
+
+    fn text(&self, out: &Output) -> anyhow::Result<String> {
+        let args = self.args;
+        if let Some(node) = &args.node {
+            return match node::text(self.subject, node, args.all, out) {
+                Some(text) if out.quiet => Ok(first_line(&text)),
+                Some(text) => Ok(text),
+                None => Err(self.no_such_node(node)),
+            };
+        }
+        let mut text = out.part(&self.verdict(out));
+        text.push('\n');
+        if out.quiet {
+            return Ok(text);
+        }
+        let placed = self.report.is_some_and(|report| matches!(standing(report), Standing::Bound(_)));
+        match (&self.gated, self.report.and_then(|report| report.decisions.last())) {
+            (Some(gated), _) => text.push_str(&gated.text(&self.subject.setup.policies.sources, out)),
+            (None, Some(record)) if placed => text.push_str(&placed::body(record, args.all, out)),
+            _ => {
+                text.push_str(&self.turn(out));
+                text.push_str(&text::body(self.explanation(), args.all, out));
+            }
+        }
+        text.push_str(&self.left_alone(out));
+        text.push_str(&self.what_helps(out));
+        text.push_str(&self.next(out));
+        Ok(text)
+    }
+
+    fn no_such_node(&self, node: &str) -> anyhow::Error {
+        let names = self.explanation().per_node.iter().map(|node| node.name.as_str());
+        if self.explanation().per_node.is_empty() && self.explanation().nodes > 0 {
+            return anyhow::anyhow!("this pod is refused before nodes are evaluated");
+        }
+        let near = nearest(node, names);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let message = format!("no node of the cluster is called `{node}`{hint}");
+        anyhow::anyhow!("{}", escape::line(&message))
+    }
+
+    /// The first line: what became of the pod, and what nothing checks of it.
+    fn verdict(&self, out: &Output) -> String {
+        let standing = self.standing(out);
+        match &self.explanation().not_checked[..] {
+            [] => standing,
+            names => {
+                let end = if standing.ends_with('.') { "" } else { "." };
+                let names = out.paint(Style::Warn, &names.join(", "));
+                format!("{standing}{end} Not checked: {names}.")
+            }
+        }
+    }
+
+    /// What became of the pod.
+    fn standing(&self, out: &Output) -> String {
+        let pod = out.part(&self.pod.full_name());
+        let Some(report) = self.report else { return text::verdict(self.explanation(), out) };
+        match &standing(report) {
+            Standing::Bound(node) => {
+                let last = report.decisions.last();
+                let why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
+                format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
+            }
+            Standing::Gated { by } => {
+                let kept = out.paint(Style::Warn, "kept out of the queue");
+                let why = self.gated.as_ref().map_or("", |gated| &gated.reason);
+                format!("{pod} is {kept} by {by}: {why}")
+            }
+            Standing::AtPermit { node, plugins } => {
+                let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
+                let waits = out.paint(Style::Warn, "waits");
+                format!("{pod} has {node} and {waits} there for {}.", plugins.join(", "))
+            }
+            Standing::Failing { message } => {
+                format!("{pod} cannot be tried: {} {message}", out.paint(Style::Bad, "error:"))
+            }
+            Standing::Waiting { message } if !self.explanation().fits.is_empty() => {
+                let waits = out.paint(Style::Warn, "waits");
+                let (fits, all) = (count(self.explanation().fits.len()), count(self.explanation().nodes));
+                let had = report.waited.as_ref().map_or_else(String::new, |waited| {
+                    let plugins: Vec<&str> =
+                        waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
+                    format!("; it had {} and waited there for {}", waited.node, plugins.join(", "))
+                });
+                format!(
+                    "{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}",
+                    out.part(&why::reasons(message))
+                )
+            }
+            _ => text::verdict(self.explanation(), out),
+        }
+    }
+
+    /// Which pending pods were placed before this one.
+    fn turn(&self, out: &Output) -> String {
+        let placed = &self.state.placed_before;
+        let named = |shown: &[String]| shown.join(", ");
+        let names = match placed.len() {
+            0 => return String::new(),
+            few if few <= PLACED_BEFORE => named(placed),
+            many => {
+                let others = many - (PLACED_BEFORE - 1);
+                format!("{} and {} others", named(&placed[..PLACED_BEFORE - 1]), count(others))
+            }
+        };
+        let pods = match placed.len() {
+            1 => "1 pending pod was".to_owned(),
+            many => format!("{} pending pods were", count(many)),
+        };
+        let line = format!("At its turn in the queue, after {pods} placed: {names}.");
+        format!("{}\n", out.paint(Style::Dim, &line))
+    }
+
+    /// Which policies do not apply to the pod because of what it is.
+    fn left_alone_by(&self) -> Option<(String, Vec<&str>)> {
+        let why = why_exempt(self.pod, &ExemptPods::default())?;
+        let policies = self.subject.setup.policies.set.iter().filter(|policy| !policy.policy.to_all_pods);
+        let names: Vec<&str> = policies.map(|policy| policy.name()).collect();
+        (!names.is_empty()).then_some((why, names))
+    }
+
+    fn left_alone(&self, out: &Output) -> String {
+        match self.left_alone_by() {
+            Some((why, policies)) => {
+                let head = out.paint(Style::Dim, "left alone:");
+                format!("\n  {head} {}   by {}\n", out.part(&why), policies.join(", "))
+            }
+            None => String::new(),
+        }
+    }
+
+    fn what_helps(&self, out: &Output) -> String {
+        if self.gated.is_some() && self.helps.tried == 0 {
+            return String::new();
+        }
+        if self.gated.is_some() {
+            return text::helps(&self.helps, self.args.all, out);
+        }
+        let explanation = self.explanation();
+        let waits = self.report.is_some_and(state::waits);
+        if !waits || !explanation.fits.is_empty() || explanation.nodes == 0 {
+            return String::new();
+        }
+        text::helps(&self.helps, self.args.all, out)
+    }
+
+    /// The patch for a suggestion.
+    fn fix(&self, number: usize) -> anyhow::Result<Fix> {
+        let helps = &self.helps.helps;
+        let Some(chosen) = number.checked_sub(1).and_then(|at| helps.get(at)) else {
+            match helps.len() {
+                0 => anyhow::bail!("nothing is suggested for {}", escape::line(&self.pod.full_name())),
+                1 => anyhow::bail!("there is one suggestion: --fix 1"),
+                many => anyhow::bail!("there is no suggestion {number}: there are {many}"),
+            }
+        };
+        Fix::of(self.subject.setup, self.pod, number, chosen, self.gated.is_some())
+    }
+
+    /// The next commands: the patch for the first suggestion, and one node with the values of a
+    /// rule.
+    fn next(&self, out: &Output) -> String {
+        let pod = if self.name.contains('/') || self.args.namespace.is_none() {
+            quoted(self.name)
+        } else {
+            quoted(&self.pod.full_name())
+        };
+        let command = format!("{} explain {pod}{}", out.program, self.args.flags());
+        let mut commands = Vec::new();
+        let patched = self.helps.helps.iter().position(|help| fix::has_patch(&help.edits));
+        if let Some(at) = patched {
+            commands.push((format!("{command} --fix {}", at + 1), "the patch"));
+        }
+        if self.gated.is_none()
+            && let Some(node) = self.telling_node()
+        {
+            commands.push((format!("{command} --node {}", quoted(&node.name)), "one node, with values"));
+        }
+        if let (Some(gated), true) = (&self.gated, commands.is_empty()) {
+            commands.extend(gated.next(self.pod, out));
+        }
+        if let [(_, prints)] = &mut commands[..] {
+            *prints = "";
+        }
+        self.args.next(&commands, out)
+    }
+
+    /// The nearest node. Where a rule of a policy alone keeps nodes away, one of those: its values
+    /// have most to show.
+    fn telling_node(&self) -> Option<&NodeExplanation> {
+        let explanation = self.explanation();
+        let Some(rule) = explanation.rules.iter().find(|rule| rule.alone > 0 && !rule.place.is_empty())
+        else {
+            return explanation.nearest(1).first().copied();
+        };
+        let refused = |node: &&NodeExplanation| node.refusals.iter().any(|refusal| refusal.rule == rule.rule);
+        explanation.per_node.iter().filter(refused).min_by_key(|node| node.distance())
+    }
+
+    fn json(&self) -> anyhow::Result<Value> {
+        let mut json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Explanation"});
+        let told = serde_json::to_value(self.explanation())?;
+        if let (Some(json), Value::Object(told)) = (json.as_object_mut(), told) {
+            json.extend(told);
+            let state = self.report.map_or("running", |report| state_word(&standing(report)));
+            json.insert("state".to_owned(), json!(state));
+            json.insert("verdict".to_owned(), json!(self.verdict(&plain())));
+            json.insert("placedBefore".to_owned(), json!(self.state.placed_before));
+            if let Some(report) = self.report {
+                json.insert("decision".to_owned(), dry_run::json::of_pod(report, true));
+            }
+            if let Some(gated) = &self.gated {
+                json.insert("gate".to_owned(), gated.json(&self.subject.setup.policies.sources));
+            }
+            if let Some((why, policies)) = self.left_alone_by() {
+                json.insert("leftAlone".to_owned(), json!({"because": why, "by": policies}));
+            }
+            json.insert("wouldHelp".to_owned(), serde_json::to_value(&self.helps.helps)?);
+            json.insert("searchCutShort".to_owned(), json!(self.helps.cut_short));
+            json.insert("nearest".to_owned(), serde_json::to_value(self.explanation().nearest(NEAREST))?);
+            if let Some(node) = &self.args.node {
+                let told = node::json(self.subject, node).ok_or_else(|| self.no_such_node(node))?;
+                json.insert("onNode".to_owned(), told);
+            }
+        }
+        Ok(json)
+    }
+}
+
+/// The state of a pending pod in JSON.
+pub(super) fn state_word(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Bound(_) => "placed",
+        Standing::Waiting { .. } => "waits",
+        Standing::Failing { .. } => "failed",
+        Standing::Gated { .. } => "gated",
+        Standing::AtPermit { .. } => "atPermit",
+        Standing::NotOurs => "notOurs",
+        Standing::Terminating => "terminating",
+    }
+}
+
+/// Texts inside JSON have no colours.
+fn plain() -> Output {
+    Output::to_sinks(Box::new(std::io::sink()), Box::new(std::io::sink()))
+}
+
+fn first_line(text: &str) -> String {
+    format!("{}\n", text.lines().next().unwrap_or_default())
+}

@@ -1,0 +1,199 @@
+//! [`Edit`]: one change of a pod, a node or a policy that may help a refused pod.
+//!
+//! A plugin states which edits may help against its refusals
+//! ([`Plugin::remedies`](super::Plugin::remedies)).
+//! `explain` tries each edit on a fork of the snapshot and reports those after which the pod fits.
+//! What an edit does is in `apply.rs`, how it is described in `words.rs`, the patch that makes it
+//! in `patch.rs`. The search is not here.
+
+mod apply;
+mod patch;
+mod words;
+
+pub use patch::Patch;
+
+use crate::model::{HostPort, Symbol, Taint};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The taint that `kubectl cordon` leads to.
+pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+/// The prefix of taints that Kubernetes itself adds and removes with a condition of the node.
+pub const CONDITION_TAINTS: &str = "node.kubernetes.io/";
+
+/// Who can make an edit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EditOwner {
+    /// The owner of the pod.
+    Pod,
+    /// The operator of the nodes.
+    Node,
+    /// The author of the policies.
+    Policy,
+    /// No person: it happens while the pod waits.
+    Wait,
+}
+
+impl EditOwner {
+    /// The word in texts.
+    pub fn word(self) -> &'static str {
+        match self {
+            EditOwner::Pod => "pod",
+            EditOwner::Node => "node",
+            EditOwner::Policy => "policy",
+            EditOwner::Wait => "wait",
+        }
+    }
+}
+
+/// One change. Edits of a node change the node under evaluation and no other.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Edit {
+    /// The pod requests this amount of a resource, in base units.
+    Request {
+        /// The resource.
+        resource: Symbol,
+        /// The amount.
+        amount: i64,
+    },
+    /// The pod tolerates a taint.
+    Tolerate(Taint),
+    /// The pod's node selector has another value under a key.
+    SelectorValue {
+        /// The key.
+        key: Symbol,
+        /// The value that the selector has.
+        from: Symbol,
+        /// A value that a node has.
+        to: Symbol,
+    },
+    /// The pod's node selector has another key for a value.
+    SelectorKey {
+        /// The key that the selector has.
+        from: Symbol,
+        /// A key that a node has with the same value.
+        to: Symbol,
+        /// The value.
+        value: Symbol,
+    },
+    /// The pod's node selector has no such term.
+    DropSelector {
+        /// The key.
+        key: Symbol,
+        /// Its value.
+        value: Symbol,
+    },
+    /// The pod has no required node affinity.
+    DropRequiredAffinity,
+    /// The pod has no such host port.
+    DropHostPort(HostPort),
+    /// The pod has this value under a label key, or no such label.
+    PodLabel {
+        /// The key.
+        key: Symbol,
+        /// The value.
+        value: Option<Symbol>,
+    },
+    /// The pod has this value under an annotation key, or no such annotation.
+    PodAnnotation {
+        /// The key.
+        key: Symbol,
+        /// The value.
+        value: Option<Arc<str>>,
+    },
+    /// The node has this value under a label key, or no such label.
+    NodeLabel {
+        /// The key.
+        key: Symbol,
+        /// The value.
+        value: Option<Symbol>,
+    },
+    /// The node has no such taint.
+    RemoveTaint(Taint),
+    /// The node is schedulable, and the taint that cordoning added is gone.
+    Uncordon {
+        /// Whether the node has that taint.
+        tainted: bool,
+    },
+    /// A policy leaves the pod out, by a further `applies when`.
+    LeaveOut {
+        /// The policy.
+        policy: Symbol,
+        /// Its filter, where the policy has no other rule.
+        only_rule: Option<Symbol>,
+    },
+    /// The pods of the node end, except those of DaemonSets.
+    PodsEnd,
+}
+
+impl Edit {
+    /// Who can make it.
+    pub fn owner(&self) -> EditOwner {
+        match self {
+            Edit::Request { .. }
+            | Edit::Tolerate(_)
+            | Edit::SelectorValue { .. }
+            | Edit::SelectorKey { .. }
+            | Edit::DropSelector { .. }
+            | Edit::DropRequiredAffinity
+            | Edit::DropHostPort(_)
+            | Edit::PodLabel { .. }
+            | Edit::PodAnnotation { .. } => EditOwner::Pod,
+            Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => EditOwner::Node,
+            Edit::LeaveOut { .. } => EditOwner::Policy,
+            Edit::PodsEnd => EditOwner::Wait,
+        }
+    }
+
+    /// Whether it changes the node under evaluation.
+    pub fn changes_node(&self) -> bool {
+        matches!(self.owner(), EditOwner::Node | EditOwner::Wait)
+    }
+
+    /// The edit without the amount or value that differs from node to node: edits of one kind are
+    /// one suggestion.
+    pub fn kind(&self) -> Edit {
+        match self {
+            Edit::Request { resource, .. } => Edit::Request { resource: resource.clone(), amount: 0 },
+            Edit::NodeLabel { key, .. } => Edit::NodeLabel { key: key.clone(), value: None },
+            Edit::Uncordon { .. } => Edit::Uncordon { tainted: false },
+            other => other.clone(),
+        }
+    }
+
+    /// What the edit replaces and what it puts there, where it corrects the spelling of a name.
+    pub fn respelling(&self) -> Option<(&Symbol, &Symbol)> {
+        match self {
+            Edit::SelectorValue { from, to, .. } | Edit::SelectorKey { from, to, .. } => Some((from, to)),
+            _ => None,
+        }
+    }
+
+    /// Whether both edits address the same requirement, so that they make no sensible pair.
+    pub fn overlaps(&self, other: &Edit) -> bool {
+        let (a, b) = (self.subject(), other.subject());
+        a.is_some() && a == b
+    }
+
+    /// The requirement that the edit addresses, where several kinds of edits may address the same
+    /// one.
+    fn subject(&self) -> Option<(&'static str, String)> {
+        Some(match self {
+            Edit::SelectorValue { key, .. }
+            | Edit::SelectorKey { from: key, .. }
+            | Edit::DropSelector { key, .. }
+            | Edit::NodeLabel { key, .. } => ("label", key.to_string()),
+            Edit::PodLabel { key, .. } => ("pod label", key.to_string()),
+            Edit::PodAnnotation { key, .. } => ("annotation", key.to_string()),
+            Edit::Tolerate(taint) | Edit::RemoveTaint(taint) if taint.key != *CORDONED => {
+                ("taint", words::taint(taint))
+            }
+            Edit::Tolerate(_) | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => {
+                ("taint", CORDONED.to_owned())
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! The [`Patch`] that makes edits: a strategic merge patch of the pod, and kubectl commands.
+
+use super::{CORDONED, Edit, words};
+use crate::model::{Container, PodInfo, Symbol, TolerationOperator, amount};
+use serde_json::{Map, Value, json};
+
+/// How edits are made with kubectl.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Patch {
+    /// A strategic merge patch of the pod's manifest; `None` when no edit changes the manifest.
+    pub manifest: Option<Value>,
+    /// Whether the API server accepts this patch of a pod that exists.
+    pub in_place: bool,
+    /// Commands that change metadata of the pod, or a node.
+    pub commands: Vec<String>,
+    /// What no patch can say: changes of fields that must be found in the manifest.
+    pub by_hand: Vec<String>,
+}
+
+impl Patch {
+    /// The patch for some edits of a pod, and of a node where edits change one.
+    pub fn of(pod: &PodInfo, edits: &[Edit], node: Option<&str>) -> Self {
+        let mut patch = Patch { in_place: true, ..Patch::default() };
+        let mut spec = Map::new();
+        let mut tolerations = Vec::new();
+        for edit in edits {
+            match edit {
+                Edit::Request { resource, amount } => patch.request(pod, resource, *amount, &mut spec),
+                Edit::Tolerate(taint) => tolerations.push(json!({
+                    "key": taint.key.as_str(), "operator": "Equal", "value": taint.value.as_str(),
+                    "effect": taint.effect.name(),
+                })),
+                Edit::DropSelector { key, .. } => patch.select(&mut spec, key, Value::Null),
+                Edit::SelectorValue { key, to, .. } => patch.select(&mut spec, key, json!(to.as_str())),
+                Edit::SelectorKey { from, to, value } => {
+                    patch.select(&mut spec, from, Value::Null);
+                    patch.select(&mut spec, to, json!(value.as_str()));
+                }
+                Edit::DropRequiredAffinity => {
+                    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": null});
+                    spec.insert("affinity".to_owned(), json!({"nodeAffinity": required}));
+                    patch.in_place = false;
+                }
+                Edit::DropHostPort(port) => {
+                    let port =
+                        format!("remove `hostPort: {}` ({}) from its container", port.port, port.protocol);
+                    patch.by_hand.push(port);
+                    patch.in_place = false;
+                }
+                Edit::PodLabel { key, value } => {
+                    patch.commands.push(of_pod("label", pod, key, value.as_deref()));
+                }
+                Edit::PodAnnotation { key, value } => {
+                    patch.commands.push(of_pod("annotate", pod, key, value.as_deref()));
+                }
+                Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => {
+                    patch.commands.extend(of_node(edit, node.unwrap_or("NODE")));
+                }
+                Edit::LeaveOut { .. } | Edit::PodsEnd => {}
+            }
+        }
+        if !tolerations.is_empty() {
+            // A strategic merge patch replaces the whole list.
+            let known = pod.tolerations.iter().map(toleration);
+            spec.insert("tolerations".to_owned(), known.chain(tolerations).collect());
+        }
+        patch.manifest = (!spec.is_empty()).then(|| json!({"spec": spec}));
+        patch
+    }
+
+    fn select(&mut self, spec: &mut Map<String, Value>, key: &Symbol, value: Value) {
+        let selector = spec.entry("nodeSelector").or_insert_with(|| json!({}));
+        if let Some(selector) = selector.as_object_mut() {
+            selector.insert(key.to_string(), value);
+        }
+        self.in_place = false;
+    }
+
+    /// Lowers the requests of the containers until the pod requests `target`.
+    fn request(&mut self, pod: &PodInfo, resource: &Symbol, target: i64, spec: &mut Map<String, Value>) {
+        self.in_place = false;
+        let overhead = pod.overhead.get(resource);
+        if effective(pod, resource) != pod.requests.get(resource) {
+            // The pod as a whole names the amount.
+            let of_pod = resources(resource, target - overhead);
+            spec.insert("resources".to_owned(), of_pod);
+            return;
+        }
+        let sidecars: i64 =
+            pod.containers.iter().filter(|of| of.sidecar).map(|of| of.requests.get(resource)).sum();
+        let steady = |of: &&Container| !of.init || of.sidecar;
+        let total: i64 = pod.containers.iter().filter(steady).map(|of| of.requests.get(resource)).sum();
+        let mut excess = total + overhead - target;
+        let mut containers: Vec<&Container> = pod.containers.iter().collect();
+        containers.sort_by_key(|of| std::cmp::Reverse(of.requests.get(resource)));
+        for container in containers {
+            let requested = container.requests.get(resource);
+            let less = if steady(&container) {
+                let less = requested - excess.clamp(0, requested);
+                excess -= requested - less;
+                less
+            } else {
+                requested.min((target - overhead - sidecars).max(0))
+            };
+            if less < requested {
+                let field = if container.init { "initContainers" } else { "containers" };
+                let list = spec.entry(field).or_insert_with(|| json!([]));
+                let of = json!({"name": container.name.as_str(), "resources": resources(resource, less)});
+                merge_container(list, of);
+            }
+        }
+    }
+}
+
+/// Adds a container's patch to a list, into the entry of the same name if there is one.
+fn merge_container(list: &mut Value, of: Value) {
+    let Some(list) = list.as_array_mut() else { return };
+    let Some(known) = list.iter_mut().find(|known| known["name"] == of["name"]) else {
+        list.push(of);
+        return;
+    };
+    for part in ["requests", "limits"] {
+        let more = of["resources"][part].as_object().cloned().unwrap_or_default();
+        for (resource, amount) in more {
+            known["resources"][part][resource] = amount;
+        }
+    }
+}
+
+/// `resources` of a container. Extended resources and huge pages have limits that equal the
+/// requests.
+fn resources(resource: &Symbol, value: i64) -> Value {
+    let amounts = json!({resource.as_str(): amount(resource, value)});
+    match resource.as_str() {
+        "cpu" | "memory" | "ephemeral-storage" => json!({"requests": amounts}),
+        _ => json!({"requests": amounts, "limits": amounts}),
+    }
+}
+
+/// What the containers of a pod request in effect, with the overhead.
+fn effective(pod: &PodInfo, resource: &Symbol) -> i64 {
+    let (mut sidecars, mut largest, mut regular) = (0i64, 0i64, 0i64);
+    for container in &pod.containers {
+        let requested = container.requests.get(resource);
+        match (container.init, container.sidecar) {
+            (_, true) => {
+                sidecars += requested;
+                largest = largest.max(sidecars);
+            }
+            (true, false) => largest = largest.max(sidecars + requested),
+            (false, false) => regular += requested,
+        }
+    }
+    (sidecars + regular).max(largest) + pod.overhead.get(resource)
+}
+
+fn toleration(of: &crate::model::Toleration) -> Value {
+    let mut toleration = Map::new();
+    let operator = match of.operator {
+        TolerationOperator::Equal => "Equal",
+        TolerationOperator::Exists => "Exists",
+        TolerationOperator::Lt => "Lt",
+        TolerationOperator::Gt => "Gt",
+    };
+    for (field, text) in [("key", of.key.as_str()), ("operator", operator), ("value", of.value.as_str())] {
+        if !text.is_empty() {
+            toleration.insert(field.to_owned(), json!(text));
+        }
+    }
+    if let Some(effect) = of.effect {
+        toleration.insert("effect".to_owned(), json!(effect.name()));
+    }
+    Value::Object(toleration)
+}
+
+/// `kubectl label pod train-7 -n shop team=vision --overwrite`
+fn of_pod(verb: &str, pod: &PodInfo, key: &str, value: Option<&str>) -> String {
+    let (name, namespace) = (&pod.name, &pod.namespace);
+    let term = value.map_or_else(|| format!("{key}-"), |value| format!("{key}={value}"));
+    let overwrite = if value.is_some() { " --overwrite" } else { "" };
+    format!("kubectl {verb} pod {} -n {namespace} {}{overwrite}", shell(name), shell(&term))
+}
+
+fn of_node(edit: &Edit, node: &str) -> Option<String> {
+    let node = shell(node);
+    Some(match edit {
+        Edit::NodeLabel { key, value: Some(value) } => {
+            format!("kubectl label node {node} {} --overwrite", shell(&format!("{key}={value}")))
+        }
+        Edit::NodeLabel { key, value: None } => {
+            format!("kubectl label node {node} {}", shell(&format!("{key}-")))
+        }
+        Edit::RemoveTaint(taint) => {
+            format!("kubectl taint node {node} {}", shell(&format!("{}-", words::taint(taint))))
+        }
+        Edit::Uncordon { .. } => format!("kubectl uncordon {node}   # the taint {CORDONED} goes with it"),
+        _ => return None,
+    })
+}
+
+/// A word as a shell takes it.
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

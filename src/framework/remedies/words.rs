@@ -1,0 +1,48 @@
+//! An [`Edit`] as people say it.
+
+use super::{CORDONED, Edit};
+use crate::model::{PodInfo, Taint, amount_beside};
+
+impl Edit {
+    /// What to do. `which` names the node: `n1`, `one of 3 nodes`.
+    pub fn describe(&self, pod: &PodInfo, which: &str) -> String {
+        match self {
+            Edit::Request { resource, amount } => {
+                let requested = pod.requests.get(resource);
+                let less = amount_beside(resource, *amount, requested);
+                let requested = amount_beside(resource, requested, *amount);
+                format!("request {less} {resource} instead of {requested}")
+            }
+            Edit::Tolerate(of) => format!("tolerate {}", taint(of)),
+            Edit::SelectorValue { key, from, to } => {
+                format!("use {key}={to} instead of {key}={from} in the node selector")
+            }
+            Edit::SelectorKey { from, to, value } => {
+                format!("use {to}={value} instead of {from}={value} in the node selector")
+            }
+            Edit::DropSelector { key, value } => format!("leave {key}={value} out of the node selector"),
+            Edit::DropRequiredAffinity => "leave out the required node affinity".to_owned(),
+            Edit::DropHostPort(port) => format!("use no host port {}/{}", port.port, port.protocol),
+            Edit::PodLabel { key, value: Some(value) } => format!("set the label {key}={value}"),
+            Edit::PodLabel { key, value: None } => format!("remove the label {key}"),
+            Edit::PodAnnotation { key, value: Some(value) } => format!("set the annotation {key}={value}"),
+            Edit::PodAnnotation { key, value: None } => format!("remove the annotation {key}"),
+            Edit::NodeLabel { key, value: Some(value) } => format!("label {which} {key}={value}"),
+            Edit::NodeLabel { key, value: None } => format!("remove the label {key} from {which}"),
+            Edit::RemoveTaint(of) => format!("remove the taint {} from {which}", taint(of)),
+            Edit::Uncordon { tainted: true } => format!("uncordon {which} and remove its taint {CORDONED}"),
+            Edit::Uncordon { tainted: false } => format!("uncordon {which}"),
+            Edit::LeaveOut { policy, only_rule: Some(rule) } => {
+                format!("leave this pod out of {policy}/{rule}")
+            }
+            Edit::LeaveOut { policy, only_rule: None } => format!("leave this pod out of {policy}"),
+            Edit::PodsEnd => format!("until pods end on {which}"),
+        }
+    }
+}
+
+/// `dedicated=batch:NoSchedule`
+pub(super) fn taint(taint: &Taint) -> String {
+    let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
+    format!("{}{value}:{}", taint.key, taint.effect.name())
+}
