@@ -1,4 +1,4 @@
-//! Totals and the choice among the best: what both deciders do after the scorers have answered.
+//! Adds up the scores of all plugins and chooses among the best nodes, for both deciders.
 
 use super::{Selected, TieBreak};
 use crate::framework::{

@@ -1,4 +1,4 @@
-//! Calls to the API server, as data: what goes out and what may come back.
+//! Calls to the API server and their answers, as data.
 
 use crate::model::{ObjectKey, PodKey, Symbol, Time};
 

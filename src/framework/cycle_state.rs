@@ -1,4 +1,4 @@
-//! [`CycleState`]: what plugins remember for one attempt, a slot per plugin instance.
+//! [`CycleState`]: the state of plugins during one attempt, a slot for each plugin instance.
 
 use super::plugin::{PluginId, PluginSet};
 use super::runtime::ScorePlugin;
@@ -44,14 +44,14 @@ impl StateSlot {
     }
 }
 
-/// What plugins remember for one attempt. A fork costs a reference count per slot.
+/// The state of plugins during one attempt. A fork costs a reference count per slot.
 #[derive(Clone, Default)]
 pub struct CycleState {
-    /// In the order of the plugins. Only of those that were asked: a profile may have a thousand policies.
+    /// In the order of the plugins; only plugins that ran have a slot, since a profile may have a thousand policies.
     slots: Vec<(PluginId, StateSlot)>,
-    /// Plugins whose Filter is skipped, as their PreFilter said.
+    /// Plugins whose PreFilter returned Skip.
     pub skip_filter: PluginSet,
-    /// Plugins whose Score is skipped, as their PreScore said.
+    /// Plugins whose PreScore returned Skip.
     pub skip_score: PluginSet,
     /// The plugins that may say something about the pod; set when the attempt begins.
     pub(super) concerned: Option<Arc<Concerned>>,

@@ -112,20 +112,20 @@ impl NodeToStatus {
     }
 }
 
-/// What an attempt found out.
+/// Why an attempt refused nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
     /// The first refusal of each node.
     pub nodes: NodeToStatus,
-    /// The plugins that refused, or narrowed the nodes; they say which events may help.
+    /// Plugins that refused or narrowed the nodes; their events may help the pod.
     pub unschedulable_plugins: PluginSet,
-    /// Those of them that said `Pending`.
+    /// Plugins among them that returned `Pending`.
     pub pending_plugins: PluginSet,
     /// The message of a PreFilter that refused the pod.
     pub pre_filter_message: Option<String>,
     /// The messages of PostFilter plugins, joined.
     pub post_filter_message: Option<String>,
-    /// How many nodes were asked.
+    /// The number of nodes that filters ran on.
     pub evaluated: usize,
     /// What nothing checks of the pod, because plugins of its profile are not built.
     pub not_checked: Vec<NotChecked>,

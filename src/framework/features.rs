@@ -1,5 +1,5 @@
-//! Kubernetes' feature gates that change what a plugin decides and that may be turned. Read from the command line by
-//! `cli::run`, handed to plugins by the registry. Gates with one possible value here are refused there.
+//! Feature gates of Kubernetes that change what a plugin decides and that users may set. `cli::run` reads them from
+//! the command line and refuses gates that have only one value here; the registry passes them to plugins.
 
 /// The gates, off unless said, as upstream has them in 1.36.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

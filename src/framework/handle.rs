@@ -1,4 +1,4 @@
-//! [`Handle`]: the frozen view of one call. [`Actor`]: the same where a plugin may act.
+//! [`Handle`]: the read-only view that a plugin gets in a call. [`Actor`]: the view of plugins that may act.
 
 use super::calls::{ApiCall, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
@@ -8,7 +8,7 @@ use crate::model::{Index, IndexKey, PodInfo, PodKey, Snapshot, Time};
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a plugin may reach in one call.
+/// What a plugin may read in one call.
 #[derive(Clone, Copy)]
 pub struct Handle<'a> {
     /// The pod being scheduled.
@@ -41,20 +41,20 @@ impl<'a> Handle<'a> {
     }
 }
 
-/// What a plugin did in a call where it may act; carried out by the scheduler after the call.
+/// An action of a plugin; the scheduler carries it out after the call.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// A call that is answered.
+    /// An API call; its answer comes back under the ticket.
     Call(Ticket, ApiCall),
-    /// A pod that waits at this plugin's Permit may go on; the plugin that says so.
+    /// Allows a pod that waits at the Permit of this plugin.
     Allow(PodKey, PluginId),
-    /// A pod that waits at Permit is refused.
+    /// Refuses a pod that waits at Permit.
     Reject(PodKey, Status),
-    /// A pending pod goes to the active queue.
+    /// Moves a pending pod to the active queue.
     Activate(PodKey),
 }
 
-/// What a plugin may reach where it may act: Reserve, Unreserve, Permit, PreBind, PostBind.
+/// What a plugin may read and do in Reserve, Unreserve, Permit, PreBind and PostBind.
 pub struct Actor<'a> {
     /// The pod being bound.
     pub pod: &'a Arc<PodInfo>,
@@ -115,7 +115,7 @@ impl<'a> Actor<'a> {
         ticket
     }
 
-    /// Lets a pod that waits at this plugin's Permit go on.
+    /// Allows a pod that waits at this plugin's Permit.
     pub fn allow(&mut self, pod: PodKey) {
         self.acts.push(Act::Allow(pod, self.plugin));
     }

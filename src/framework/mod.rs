@@ -1,5 +1,5 @@
-//! The scheduling framework: the terms of the field, as types. Plugins implement the traits of `points`, a
-//! [`Framework`] runs them in the order of a profile, and neither knows of policies, queues or clusters.
+//! The scheduling framework of Kubernetes as types. Plugins implement the traits of `points`; a [`Framework`] runs
+//! them in the order of a profile. This room knows nothing about policies, queues or clusters.
 //!
 //! ```text
 //! scheduling cycle:  PreFilter ► Filter ► (PostFilter) ► PreScore ► Score ► NormalizeScore ► Reserve ► Permit

@@ -1,4 +1,4 @@
-//! [`Plugin`]: which extension points it serves, and what it reads.
+//! [`Plugin`]: which extension points a plugin serves, and what it reads.
 
 use super::handle::Handle;
 use super::points::*;
@@ -7,7 +7,7 @@ use super::remedies::Edit;
 use super::unchecked::Impact;
 use crate::model::{BitSet, NodeInfo, PodPrecondition, Row, Symbol, Time};
 
-/// How often plugins that read the clock are asked again, unless they know better.
+/// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
 
 /// A plugin instance of a framework, by its place in the framework's list.
@@ -37,12 +37,12 @@ impl Row for PluginId {
 /// A set of plugin instances of one framework, in the framework's order.
 pub type PluginSet = BitSet<PluginId>;
 
-/// A plugin. Immutable: what lasts one attempt is in its slot of the `CycleState`, what lasts longer in an `Index`.
-/// Answering for a point (overriding its getter) is the registration for it.
+/// A plugin. It is immutable: state of one attempt lives in its slot of the `CycleState`, longer-lived state in an
+/// `Index`. A plugin registers for an extension point by overriding its getter.
 pub trait Plugin: Send + Sync {
     /// The name, as in a profile.
     fn name(&self) -> &str;
-    /// All it may ever read.
+    /// Everything it may read.
     fn reads(&self) -> Reads;
     /// What a pod must have before the plugin says anything about it at PreEnqueue, PreFilter, Filter, PreScore or
     /// Score; `None`: the plugin may say something about any pod. For other pods the framework behaves as if
@@ -59,16 +59,16 @@ pub trait Plugin: Send + Sync {
         let _ = h;
         Vec::new()
     }
-    /// A hash of what it was made of beyond its name and the arguments of its profile: the text of a policy.
+    /// A hash of what it was made from besides its name and arguments: the text of a policy.
     fn digest(&self) -> u64 {
         0
     }
-    /// When time alone may change what it says of a pod that it refused or lets wait, everything else as it is; the node
-    /// is the one the pod is placed on, else any. `None`: never. Asked when the pod begins to wait and at that instant.
+    /// The next instant at which the plugin's answer about a refused or waiting pod may change because time passed.
+    /// `None`: never. Called when the pod begins to wait and at that instant.
     fn next_change(&self, h: &Handle) -> Option<Time> {
         self.reads().clock.then(|| Time((h.now.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE)))
     }
-    /// Indexes it keeps in the snapshot; added when the plugin's profile is taken into service.
+    /// Indexes that it keeps in the snapshot, added when its profile comes into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()
     }
@@ -80,11 +80,11 @@ pub trait Plugin: Send + Sync {
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
         None
     }
-    /// Which events may help a pod it refused.
+    /// Which events may help a pod that it refused.
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         None
     }
-    /// Once per attempt, before the nodes are asked.
+    /// Once per attempt, before Filter.
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
         None
     }
@@ -96,7 +96,7 @@ pub trait Plugin: Send + Sync {
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         None
     }
-    /// Once per attempt, before nodes are scored.
+    /// Once per attempt, before Score.
     fn pre_score(&self) -> Option<&dyn PreScore> {
         None
     }
@@ -115,7 +115,7 @@ pub trait Plugin: Send + Sync {
     fn reserve(&self) -> Option<&dyn Reserve> {
         None
     }
-    /// Last word before binding; may let the pod wait.
+    /// Last before the binding cycle; may hold the pod back.
     fn permit(&self) -> Option<&dyn Permit> {
         None
     }

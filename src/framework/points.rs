@@ -1,5 +1,5 @@
-//! The extension points as traits. Only legal outcomes can be expressed: `Skip` cannot come out of Filter, `Wait`
-//! cannot come out of Score.
+//! The extension points as traits. Their result types allow only legal outcomes: Filter cannot return
+//! `Skip`, Score cannot return `Wait`.
 
 use super::calls::{Answer, ApiCall, CallError, Ticket};
 use super::cycle_state::StateSlot;
@@ -35,20 +35,20 @@ pub trait EnqueueExtensions: Sync {
     }
 }
 
-/// What PreFilter says of the nodes.
+/// The result of PreFilter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PreFilterOutcome {
-    /// All nodes are to be asked.
+    /// Filter runs on all nodes.
     AllNodes,
-    /// Only these can fit; the others are not asked.
+    /// Only these nodes can fit; Filter does not run on the others.
     Only(NodeSet),
-    /// The plugin has nothing to say of this pod: its Filter and extensions are skipped.
+    /// The plugin ignores this pod: its Filter and extensions are skipped.
     Skip,
 }
 
-/// Once per attempt, before the nodes are asked.
+/// Runs once per attempt, before Filter.
 pub trait PreFilter: Sync {
-    /// Computes what Filter needs, and may refuse the pod or narrow the nodes.
+    /// Computes what Filter needs. May refuse the pod or narrow the nodes.
     fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status>;
     /// How the state follows pods that are added to and removed from a node in a simulation.
     fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
@@ -56,9 +56,9 @@ pub trait PreFilter: Sync {
     }
 }
 
-/// Keeps the state of PreFilter up to date in simulations.
+/// Updates the state of PreFilter when a simulation adds or removes a pod.
 pub trait PreFilterExtensions: Sync {
-    /// `added` is on `node` now.
+    /// `added` was put onto `node`.
     fn add_pod(
         &self,
         h: &Handle,
@@ -66,7 +66,7 @@ pub trait PreFilterExtensions: Sync {
         added: &PodInfo,
         node: NodeInfo,
     ) -> Result<(), Status>;
-    /// `removed` is off `node` now.
+    /// `removed` was taken off `node`.
     fn remove_pod(
         &self,
         h: &Handle,
@@ -87,7 +87,7 @@ pub struct RefusedRows {
     pub rows: u64,
 }
 
-/// What a plugin that answered a range of nodes says: who passes, and why the others do not.
+/// The refusals of a filter that ran on many nodes at once. Nodes that it does not refuse pass.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     refused: Vec<RefusedRows>,
@@ -95,7 +95,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Forgets everything, keeps the room.
+    /// Removes all refusals, keeps the memory.
     pub fn clear(&mut self) {
         self.refused.clear();
         self.statuses.clear();
@@ -125,7 +125,7 @@ impl Verdicts {
         }
     }
 
-    /// Who is refused, by words of rows.
+    /// The refused nodes, by words of 64 rows.
     pub fn by_word(&self) -> &[RefusedRows] {
         &self.refused
     }
@@ -176,9 +176,9 @@ pub struct Shortage {
     pub allocatable: i64,
 }
 
-/// For each node.
+/// Runs for each node.
 pub trait Filter: Sync {
-    /// The definition: whether the node lets the pod in.
+    /// The definition: whether the pod fits on the node.
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status>;
     /// The same for many nodes at once, over columns; writes only refusals. An `Error` status ends the attempt.
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
@@ -191,7 +191,7 @@ pub trait Filter: Sync {
             }
         }
     }
-    /// All that keeps the node from fitting, with values; empty exactly when [`Filter::filter`] lets it in.
+    /// Everything that keeps the pod off the node, with values; empty exactly when [`Filter::filter`] succeeds.
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         if let Err(status) = self.filter(h, node) {
             out.extend(
@@ -210,14 +210,14 @@ pub struct Feasible {
     pub nodes: NodeSet,
 }
 
-/// What PostFilter did.
+/// The result of PostFilter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PostFilterOutcome {
-    /// The pod is promised to a node; an empty name takes the promise back.
+    /// Nominates a node for the pod; an empty name removes the nomination.
     Nominate(Symbol),
 }
 
-/// When no node fits.
+/// Runs when no node fits.
 pub trait PostFilter: Sync {
     /// May make the pod schedulable.
     fn post_filter(
@@ -228,22 +228,22 @@ pub trait PostFilter: Sync {
     ) -> Result<PostFilterOutcome, Status>;
 }
 
-/// Runs filters for plugins that simulate.
+/// Lets plugins run filters on a changed copy of a node.
 pub trait PluginsRunner {
-    /// One node to try changes on. `None` when there is no such row.
+    /// A copy of one node to try changes on. `None` when there is no such row.
     fn simulate(&self, node: NodeId) -> Option<Simulation<'_>>;
 }
 
-/// What PreScore says.
+/// The result of PreScore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PreScoreOutcome {
-    /// The nodes are to be scored.
+    /// Score runs.
     Score,
-    /// The plugin has nothing to say of this pod: its Score is skipped.
+    /// The plugin ignores this pod: its Score is skipped.
     Skip,
 }
 
-/// Once per attempt, before nodes are scored.
+/// Runs once per attempt, before Score.
 pub trait PreScore: Sync {
     /// Computes what Score needs.
     fn pre_score(
@@ -278,9 +278,9 @@ pub struct PartialScore {
     pub weight: i64,
 }
 
-/// For each feasible node.
+/// Runs for each feasible node.
 pub trait Score: Sync {
-    /// The definition: the raw score of a node. Asked only for nodes that passed all filters.
+    /// The definition: the raw score of a node that passed all filters.
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status>;
     /// The same for many nodes at once, over columns; `out` is by row, with room for all rows of every word of
     /// `nodes`. Rows beside `nodes` may be written too: nobody reads them.
@@ -307,18 +307,18 @@ pub trait Score: Sync {
     }
 }
 
-/// When a node was chosen.
+/// Runs when a node was chosen.
 pub trait Reserve: Sync {
-    /// Takes what the pod needs. A refusal undoes all reservations.
+    /// Reserves what the pod needs. A refusal undoes all reservations.
     fn reserve(&self, a: &mut Actor, node: NodeId) -> Result<(), Status>;
-    /// Gives it back; also called when `reserve` was never reached. Called in reverse order of the plugins.
+    /// Releases the reservation, also when `reserve` was never called. Runs in reverse order of the plugins.
     fn unreserve(&self, a: &mut Actor, node: NodeId);
 }
 
-/// What Permit says.
+/// The result of Permit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PermitOutcome {
-    /// The pod goes on.
+    /// The binding continues.
     Allow,
     /// The pod waits, at most until then.
     Wait {
@@ -327,11 +327,11 @@ pub enum PermitOutcome {
     },
 }
 
-/// Last word before binding.
+/// Runs last before the binding cycle; may hold the pod back.
 pub trait Permit: Sync {
-    /// Lets the pod go on, wait, or refuses it.
+    /// Allows the pod, makes it wait, or refuses it.
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
-    /// A pod that waits here is asked again after an event that the plugin reads, and when its deadline passes.
+    /// Re-evaluates a waiting pod after a change that the plugin reads, and at its deadline.
     fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status>;
     /// Waiting pods with the same key get the same answer at the same moment, unless namespaces changed: when one of
     /// them goes on waiting, so do the others. `None`: the pod shares its answer with no other. Called whenever a pod
@@ -345,13 +345,13 @@ pub trait Permit: Sync {
         let _ = h;
         None
     }
-    /// A pod that waited here left otherwise than by going on.
+    /// A waiting pod left without being allowed.
     fn left(&self, a: &mut Actor) {
         let _ = a;
     }
 }
 
-/// What PreBind's pre-flight says.
+/// The result of PreBind's pre-flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PreFlight {
     /// There is nothing to do for this pod.
@@ -363,18 +363,18 @@ pub enum PreFlight {
     },
 }
 
-/// Work before the binding.
+/// Prepares the binding.
 pub trait PreBind: Sync {
-    /// Whether there is work; no side effects.
+    /// Whether there is work to do; without side effects.
     fn pre_flight(&self, h: &Handle, node: NodeId) -> Result<PreFlight, Status>;
-    /// Begins the work.
+    /// Starts the work.
     fn start(&self, a: &mut Actor, node: NodeId) -> Result<Box<dyn BindTask>, Status>;
 }
 
-/// A plugin's part of a binding, as data: polled at its start, at each answer, when a watched object changed, and at
-/// its deadline.
+/// The work of a plugin before a binding, as a state machine. It is polled at its start, at each answer, when a
+/// watched object changes, and at its deadline.
 pub trait BindTask: Send + Sync {
-    /// Goes as far as it can.
+    /// Continues as far as possible.
     fn poll(&mut self, a: &mut Actor, wake: &Wake) -> Result<TaskPoll, Status>;
     /// A copy, for forks of the scheduler.
     fn fork(&self) -> Box<dyn BindTask>;
@@ -393,7 +393,7 @@ pub enum Wake {
     Deadline,
 }
 
-/// How far a task has come.
+/// The state of a task after a poll.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TaskPoll {
     /// It is done.
@@ -407,10 +407,10 @@ pub enum TaskPoll {
     },
 }
 
-/// What Bind says.
+/// The result of Bind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BindOutcome {
-    /// The next Bind plugin is asked.
+    /// The next Bind plugin runs.
     Skip,
     /// This call binds the pod.
     Send(ApiCall),

@@ -1,6 +1,6 @@
-//! [`Probe`]: told how long extension points and plugins took, for metrics. The cluster room hands one in with its clock;
-//! a framework without one is not timed. It gives nothing back that a decision could depend on: a [`Mark`] is only handed
-//! to it again.
+//! [`Probe`]: receives how long extension points and plugins take, for metrics. The room `cluster` provides one with
+//! its clock; a framework without a probe is not timed. Decisions cannot depend on it: the framework only passes a
+//! [`Mark`] back to it.
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`, `pkg/scheduler/metrics/metrics.go`.
 

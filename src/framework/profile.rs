@@ -1,5 +1,5 @@
-//! [`Profile`]: which plugins a scheduler name has, at which points, with which weights and arguments; and how a
-//! [`Framework`] is made of it. `config` reads profiles from a file; nothing here knows of files.
+//! [`Profile`]: the plugins of a scheduler name, with their extension points, weights and arguments, and how a
+//! [`Framework`] is built from it. `config` reads profiles from files.
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` (`mergePlugins`),
 //! `pkg/scheduler/framework/runtime/framework.go` (`NewFramework`, `expandMultiPointPlugins`).

@@ -1,4 +1,4 @@
-//! [`QueuedPodInfo`]: a pod with what the queue knows of it.
+//! [`QueuedPodInfo`]: a pod with its queueing state.
 
 use super::plugin::{PluginId, PluginSet};
 use crate::model::{PodInfo, Time};

@@ -1,5 +1,5 @@
-//! [`Reads`]: what of pod, node and cluster a plugin looks at. From it follow staleness, queueing hints, label
-//! columns, and what an explanation shows.
+//! [`Reads`]: which data of pod, node and cluster a plugin uses. Queueing hints, label columns, re-evaluation of
+//! waiting pods and explanations derive from it.
 
 use crate::model::{Kinds, Symbol};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! [`Recorder`]: the one place from which plugins are observed. The hot path hands in [`Silent`].
+//! [`Recorder`]: observes what plugins answer. Ordinary attempts use [`Silent`], which records nothing.
 
 use super::diagnosis::NodeToStatus;
 use super::plugin::PluginId;
@@ -7,17 +7,17 @@ use super::scale::Scale;
 use super::status::Status;
 use crate::model::{NodeId, NodeSet};
 
-/// Sees what plugins answer.
+/// Observes what plugins answer.
 pub trait Recorder {
-    /// Whether scores are wanted even where they decide nothing (one feasible node).
+    /// Whether to score even a single feasible node.
     fn wants_scores(&self) -> bool {
         false
     }
-    /// A PreFilter answered.
+    /// A PreFilter plugin returned.
     fn pre_filter(&mut self, plugin: PluginId, outcome: &Result<PreFilterOutcome, Status>) {
         let _ = (plugin, outcome);
     }
-    /// The filters are through.
+    /// All filters have run.
     fn filtered(&mut self, feasible: &NodeSet, refused: &NodeToStatus) {
         let _ = (feasible, refused);
     }
@@ -36,7 +36,7 @@ pub trait Recorder {
     }
 }
 
-/// Sees nothing.
+/// Records nothing.
 pub struct Silent;
 
 impl Recorder for Silent {}

@@ -1,5 +1,5 @@
 //! [`Registry`]: every plugin a profile may name, in the order of the default profile. The in-tree plugins come from
-//! `plugins::IN_TREE`, policies are added behind them; `profile` makes frameworks of it.
+//! `plugins::IN_TREE`, policies are added after them; `profile` makes frameworks of it.
 
 use super::Features;
 use super::plugin::Plugin;

@@ -1,5 +1,5 @@
-//! [`Framework`]: the plugins of a profile in their order, and the loops that run them. What a code means at each
-//! point is in one place, here. The nodes are walked by the engine; this file asks one node or one plugin.
+//! [`Framework`]: the plugins of a profile in their order, and the loops that run them. This file defines what a
+//! status code means at each extension point. It works on one node or one plugin; `engine` walks the nodes.
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
@@ -103,22 +103,22 @@ impl std::fmt::Debug for Framework {
     }
 }
 
-/// What one attempt carries.
+/// The data of one scheduling attempt.
 #[derive(Clone)]
 pub struct Cycle {
     /// The pod.
     pub pod: Arc<PodInfo>,
-    /// The plugins it is judged by, to the end of its binding.
+    /// The plugins of the attempt, kept to the end of its binding.
     pub framework: Arc<Framework>,
-    /// What plugins remember.
+    /// State of the plugins.
     pub state: CycleState,
-    /// What was found out.
+    /// The refusals so far.
     pub diagnosis: Diagnosis,
     /// The instant of the cycle.
     pub now: Time,
     /// When the pod first entered the queue.
     pub queued_at: Option<Time>,
-    /// How often it was tried before.
+    /// The number of earlier attempts.
     pub attempts: u32,
     /// Whether its plugins are timed one by one.
     pub sampled: bool,
@@ -266,8 +266,8 @@ impl Framework {
         sort.map(|sort| sort.key(pod, snapshot)).unwrap_or_default()
     }
 
-    /// PreFilter plugins. The nodes that are left, `None` for all of them. A refusal and who narrowed the nodes are
-    /// noted in the diagnosis.
+    /// Runs PreFilter plugins. Returns the nodes that are left, `None` for all. The diagnosis records a refusal and
+    /// the plugins that narrowed the nodes.
     pub fn run_pre_filter(
         &self,
         cycle: &mut Cycle,
@@ -356,7 +356,7 @@ impl Framework {
         Ok(left)
     }
 
-    /// The plugins whose Filter is asked in this cycle, in order.
+    /// The plugins whose Filter runs in this cycle, in order.
     pub fn filters<'a>(&'a self, state: &'a CycleState) -> impl Iterator<Item = PluginId> + 'a {
         let point = state.concerned.as_ref().map_or(&self.points.filter, |some| &some.filter);
         point.iter().copied().filter(|id| !state.skip_filter.contains(*id))
@@ -394,8 +394,8 @@ impl Framework {
         Status::error(text).by(status.plugin)
     }
 
-    /// The same with pods that are promised to the node: it must fit with those of at least the pod's priority, and
-    /// without them.
+    /// Filter plugins on one node with nominated pods: the pod must fit together with nominated pods of at least its
+    /// own priority, and without them.
     pub fn filter_with_nominated(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         let promised = h.snapshot.nominated(node.id());
         let matters = |other: &&Arc<PodInfo>| other.priority >= h.pod.priority && other.key != h.pod.key;
@@ -442,7 +442,7 @@ impl Framework {
         Ok(())
     }
 
-    /// PreScore plugins; those that say Skip are not asked for scores.
+    /// Runs PreScore plugins; Score is skipped for those that return Skip.
     pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
         self.timed(TimedPoint::PreScore, || self.ask_pre_scores(cycle, snapshot, on))
     }
@@ -468,7 +468,7 @@ impl Framework {
         Ok(())
     }
 
-    /// The scorers that are asked in this cycle.
+    /// The scorers that run in this cycle.
     pub fn scorers<'a>(
         &'a self,
         state: &'a CycleState,
@@ -509,7 +509,8 @@ impl Framework {
         self.point_ended(TimedPoint::Unreserve, "Success", since);
     }
 
-    /// Permit plugins in order: those that let the pod wait, with their deadlines; empty when it goes on.
+    /// Runs Permit plugins in order. Returns those that make the pod wait, with their deadlines; empty when the pod
+    /// may be bound.
     pub fn run_permit(
         &self,
         cycle: &mut Cycle,
@@ -598,7 +599,7 @@ fn pick<T: Copy>(point: &[T], places: &Places, plugins: &PluginSet) -> Vec<T> {
 /// Source: `pkg/scheduler/framework/runtime/framework.go`, `maxTimeout`.
 pub const MAX_PERMIT_WAIT: crate::model::Duration = crate::model::Duration::from_seconds(15 * 60);
 
-/// What the scheduler lends to plugins that may act.
+/// What plugins that may act can write to.
 pub struct Acting<'a> {
     /// The cluster.
     pub snapshot: &'a mut Snapshot,

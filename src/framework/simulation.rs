@@ -1,4 +1,4 @@
-//! [`Simulation`]: one node with pods added and removed on top and a fork of the cycle state; nobody else sees them.
+//! [`Simulation`]: a copy of one node with pods added and removed, and a fork of the cycle state.
 
 use super::cycle_state::CycleState;
 use super::handle::Handle;

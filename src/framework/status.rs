@@ -1,4 +1,4 @@
-//! [`Status`]: why not. The error side of every answer of a plugin; success is `Ok`.
+//! [`Status`]: why a plugin refused. It is the error side of every result of a plugin; success is `Ok`.
 
 use super::plugin::PluginId;
 use crate::model::Symbol;
@@ -38,7 +38,7 @@ const SEPARATOR: char = '\u{1f}';
 pub struct Status {
     /// What it means.
     pub code: Code,
-    /// Who refuses. Set by the framework, not by the plugin.
+    /// The plugin that refuses. Set by the framework, not by the plugin.
     pub plugin: PluginId,
     reasons: Symbol,
 }
@@ -81,7 +81,7 @@ impl Status {
         Self::new(Code::Error, reason)
     }
 
-    /// The same, said by `plugin`.
+    /// The same status, attributed to `plugin`.
     pub fn by(mut self, plugin: PluginId) -> Self {
         self.plugin = plugin;
         self

@@ -1,4 +1,4 @@
-//! [`Change`], the one way into a snapshot, and the log of what moved.
+//! [`Change`]: the only way to modify a snapshot, and the log of changes.
 
 use super::node::Node;
 use super::node_set::NodeId;
@@ -21,7 +21,7 @@ pub enum Placement {
 /// Something that happened to the cluster.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// A pod is on a node now, assumed or bound; also when an assumed pod is confirmed or a placed one was updated.
+    /// A pod was placed on a node, assumed or bound; also when an assumed pod is confirmed or a placed pod is updated.
     PodPlaced {
         /// The pod as it is now.
         pod: Arc<PodInfo>,
@@ -52,18 +52,18 @@ pub enum Change {
         /// Which.
         pod: PodKey,
     },
-    /// A pod begins or ends to wait at Permit.
+    /// A pod begins or stops waiting at Permit.
     PodWaiting {
         /// Which.
         pod: PodKey,
         /// Whether it waits now.
         waiting: bool,
     },
-    /// A pod is promised to a node, or no longer.
+    /// A pod was nominated to a node, or its nomination was removed.
     Nominated {
         /// The pod.
         pod: Arc<PodInfo>,
-        /// The node; `None` takes the promise back.
+        /// The node; `None` removes the nomination.
         node: Option<NodeId>,
     },
     /// A node was added or changed.
@@ -127,7 +127,7 @@ impl Kinds {
     pub const CONDITIONS: Self = Self(1 << 7);
     /// Declared features of a node.
     pub const FEATURES: Self = Self(1 << 8);
-    /// Pods promised to a node.
+    /// Pods nominated to a node.
     pub const NOMINATED: Self = Self(1 << 9);
     /// Requests of the pods on a node.
     pub const PODS_REQUESTS: Self = Self(1 << 10);
@@ -199,7 +199,7 @@ pub struct ChangeRecord {
     pub label: Option<Symbol>,
 }
 
-/// What an index reports of its own movements.
+/// The changes of its own that an index reports.
 #[derive(Default, Debug)]
 pub struct Moves(pub Vec<(Moved, Kinds)>);
 

@@ -1,5 +1,5 @@
-//! [`Columns`]: node data by column in row order, for passes over all nodes. Kept by [`Snapshot::apply`] alone and
-//! derived from the rows; a row and its column entries always agree.
+//! [`Columns`]: node data by column in row order, for passes over all nodes. Only [`Snapshot::apply`] writes them; a
+//! row and its column entries always agree.
 //!
 //! [`Snapshot::apply`]: super::Snapshot::apply
 

@@ -1,5 +1,5 @@
-//! A snapshot as canonical text, and rebuilt from its objects: what tests compare to know that changes taken in one
-//! by one come to the same as starting anew. Rows are named by node, so that their order does not matter.
+//! A snapshot as canonical text, and a snapshot rebuilt from its objects. Tests compare both, so that applying changes
+//! one by one equals a fresh start. Rows are named by node; their order does not matter.
 
 use super::changes::Change;
 use super::snapshot::Snapshot;

@@ -1,7 +1,7 @@
-//! GPUs by number: how many a pod asks for and which share of each, and what is free of every GPU of a node.
+//! GPUs by number: how many GPUs a pod requests, which share of each, and what is free on each GPU of a node.
 //!
-//! Read by the fields `pod.gpu` and `node.gpus` of the language. Kubernetes counts devices and does not say which; who
-//! shares GPUs says it with the names in [`KEYS`].
+//! Read by the fields `pod.gpu` and `node.gpus` of the language. Kubernetes counts devices without naming them;
+//! clusters that share GPUs use the labels and annotations of [`KEYS`].
 
 use super::node_info::NodeInfo;
 use super::pod::{PodInfo, PodKey};

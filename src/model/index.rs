@@ -1,4 +1,4 @@
-//! [`Index`]: what a plugin remembers between attempts, kept beside the columns and fed by every change.
+//! [`Index`]: the state of a plugin between attempts. The snapshot keeps it and feeds it every change.
 
 use super::changes::{Delta, Moves};
 use super::snapshot::Snapshot;
@@ -9,11 +9,12 @@ use std::any::Any;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct IndexKey(pub Symbol);
 
-/// State derived from the objects of a snapshot. [`Index::rebuild`] is its definition; [`Index::apply`] must agree.
+/// State derived from the objects of a snapshot. [`Index::rebuild`] defines it; [`Index::apply`] must agree.
 pub trait Index: Any + Send + Sync + std::fmt::Debug {
-    /// Takes in a change. `snapshot` has taken it in already. What moved goes to `moved`, and from there to the log.
+    /// Applies a change that `snapshot` has applied already. Changes of the index itself go to `moved` and from there
+    /// to the log.
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);
-    /// Forgets everything and derives itself from `snapshot`.
+    /// Clears the index and derives it from `snapshot`.
     fn rebuild(&mut self, snapshot: &Snapshot);
     /// A copy, made when a forked snapshot is written to.
     fn fork(&self) -> Box<dyn Index>;

@@ -1,7 +1,7 @@
-//! What a cluster is, in our own words: objects parsed once, strings interned, node data as columns, and the
-//! arithmetic on them. Everything here is data and pure functions; nothing here decides.
+//! The cluster as data: objects parsed once, interned strings, node data in columns, and the arithmetic on them. This
+//! room makes no decisions.
 //!
-//! [`Snapshot`] is the door: [`Change`] is the only way in, [`NodeInfo`] and [`Columns`] the ways to look.
+//! Start with [`Snapshot`]: a [`Change`] modifies it, [`NodeInfo`] and [`Columns`] read it.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -1,4 +1,4 @@
-//! [`Node`]: a node object parsed once. What is placed on it is in the snapshot, not here.
+//! [`Node`]: a node object, parsed once. The pods on it are in the snapshot.
 
 use super::labels::{Annotations, Labels};
 use super::requests::Amounts;

@@ -1,4 +1,4 @@
-//! [`PodInfo`]: a pod parsed once. Made from the slim object of `objects/pod.rs`; read by every plugin.
+//! [`PodInfo`]: a pod, parsed once from the slim object of `objects/pod.rs`. Every plugin reads it.
 
 use super::constraints::{ConstraintKinds, PodConstraints};
 use super::labels::{Annotations, Labels};

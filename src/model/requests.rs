@@ -1,4 +1,4 @@
-//! What a pod asks for: upstream's `PodRequests` and `PodLimits`, the non-zero amounts of scoring, and the quality of
+//! The resources that a pod requests: upstream's `PodRequests` and `PodLimits`, the non-zero amounts of scoring, and the quality of
 //! service. Amounts are added up exactly and rounded once, at the end. Called where objects become [`super::PodInfo`]
 //! and [`super::Node`]; a cycle reads only the results.
 //!

@@ -1,5 +1,5 @@
-//! [`Snapshot`]: the cluster as an attempt sees it. [`Snapshot::apply`] is the only way in. `Clone` is a fork: what
-//! is large sits behind `Arc` and is copied piece by piece when one side is written to.
+//! [`Snapshot`]: the cluster as an attempt sees it. [`Snapshot::apply`] is the only way to modify it. `Clone` makes a
+//! fork: large parts are shared by `Arc` and copied piece by piece when one side is modified.
 
 use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
 use super::columns::Columns;
@@ -139,7 +139,7 @@ impl Snapshot {
         self.pods.get(key)
     }
 
-    /// All known pods, in no order that may be relied on: whoever shows or decides by it sorts.
+    /// All known pods in no particular order: sort them before showing them or deciding by them.
     pub fn pods(&self) -> impl Iterator<Item = &PodEntry> {
         self.pods.0.iter().flat_map(|shard| shard.values())
     }
@@ -149,22 +149,22 @@ impl Snapshot {
         self.pod_count
     }
 
-    /// Pods promised to a node, in the order of the promises.
+    /// Pods nominated to a node, in the order of the nominations.
     pub fn nominated(&self, node: NodeId) -> &[Arc<PodInfo>] {
         self.nominated.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The node a pod is promised to.
+    /// The node that a pod is nominated to.
     pub fn nominated_node(&self, pod: &PodKey) -> Option<NodeId> {
         self.nominated_to.get(pod).copied()
     }
 
-    /// Whether any pod is promised to any node.
+    /// Whether any pod is nominated to any node.
     pub fn has_nominations(&self) -> bool {
         !self.nominated_to.is_empty()
     }
 
-    /// All promised pods with their nodes, ordered by pod key.
+    /// All nominated pods with their nodes, ordered by pod key.
     pub fn nominations(&self) -> Vec<(Arc<PodInfo>, NodeId)> {
         let mut all: Vec<_> = self
             .nominated
@@ -190,7 +190,7 @@ impl Snapshot {
         self.log.newest()
     }
 
-    /// What moved since `since`, oldest first. `None`: older than the log.
+    /// The changes since `since`, oldest first. `None` when the log does not reach back that far.
     pub fn changes_since(&self, since: Generation) -> Option<impl Iterator<Item = &ChangeRecord>> {
         self.log.since(since)
     }
@@ -245,7 +245,7 @@ impl Snapshot {
         self.columns.add_label(key.clone(), values);
     }
 
-    /// Takes in a change. Changes that name what is not known are ignored (a removed pod that never was).
+    /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod.
     pub fn apply(&mut self, change: Change) {
         let mut delta = Delta { change: &change, node_before: None, node: None, pod_before: None };
         let mut promised_before = None;
@@ -465,7 +465,7 @@ impl Snapshot {
         self.note(Moved::Global, Kinds::NODES, None);
     }
 
-    /// Gives a row away that is not alive and that no pod names any more, placed or promised.
+    /// Frees a row that is not alive and that no placed or nominated pod names any more.
     fn release(&mut self, id: NodeId) {
         let Some(row) = self.rows.get(id.row()) else { return };
         if row.alive || !row.pods.is_empty() || self.nominated.contains_key(&id) {

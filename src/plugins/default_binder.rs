@@ -40,3 +40,20 @@ impl Bind for DefaultBinder {
         Ok(BindOutcome::Send(ApiCall::Bind { pod, node: node.name().clone(), annotations: Vec::new() }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::Trial;
+    use crate::framework::ApiCall;
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn the_call_names_pod_uid_and_node() {
+        let trial = Trial::of("DefaultBinder", vec![node("n1").object()]);
+        let ApiCall::Bind { pod, node, annotations } = trial.bind(&pod("p").uid("u-1").build(), "n1") else {
+            panic!("another call")
+        };
+        assert_eq!((pod.name.as_str(), pod.uid.as_str(), node.as_str()), ("p", "u-1", "n1"));
+        assert!(annotations.is_empty());
+    }
+}

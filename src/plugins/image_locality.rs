@@ -206,3 +206,22 @@ impl Score for ImageLocality {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn a_node_that_has_the_image_scores_by_its_size_and_by_how_many_nodes_have_it() {
+        let mib = 1024 * 1024;
+        let has = |name: &str, size: i64| node(name).image("web:1", size * mib).object();
+        let trial = Trial::of("ImageLocality", vec![has("a", 500), node("b").object()]);
+        // 500 MiB on one node of two count as 250: (250 - 23) of (1000 - 23).
+        assert_eq!(trial.scores(&pod("p").image("web:1").build()), map([("a", 23), ("b", 0)]));
+        assert_eq!(trial.scores(&pod("p").image("db:1").build()), map([("a", 0), ("b", 0)]));
+        // Below 23 MiB an image does not matter.
+        let trial = Trial::of("ImageLocality", vec![has("a", 20), has("b", 20)]);
+        assert_eq!(trial.scores(&pod("p").image("web:1").build()), map([("a", 0), ("b", 0)]));
+    }
+}

@@ -1,5 +1,6 @@
-//! The in-tree plugins, named as in Kubernetes: a file each. [`IN_TREE`] is the one table of them, in the order of the
-//! default profile; [`registry`] makes the registry of it. Rules of policies become plugins in [`policy`].
+//! The in-tree plugins, named as in Kubernetes, one in each file. [`IN_TREE`] lists them in the order of the default
+//! profile, and [`registry`] builds the registry from it. `unchecked` has stand-ins for plugins that are not built;
+//! [`policy`] turns policies into plugins.
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` of Kubernetes 1.36.
 
@@ -18,6 +19,8 @@ mod resource_allocation;
 mod image_locality;
 mod default_binder;
 mod unchecked;
+#[cfg(test)]
+mod trial;
 pub mod policy;
 
 pub use image_locality::ImageHolders;

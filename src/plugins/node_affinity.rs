@@ -417,3 +417,52 @@ impl EnqueueExtensions for NodeAffinity {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+    use serde_json::json;
+
+    const TEXT: &str = "UnschedulableAndUnresolvable: node(s) didn't match Pod's node affinity/selector";
+
+    fn trial() -> Trial {
+        let disk = |name: &str, disk: &str| node(name).label("disk", disk).object();
+        Trial::of("NodeAffinity", vec![disk("a", "ssd"), disk("b", "hdd"), node("c").object()])
+    }
+
+    #[test]
+    fn selector_and_required_affinity_both_hold() {
+        let trial = trial();
+        assert_eq!(trial.refused(&pod("p").build()), map::<&str, _>([]));
+        let selects = pod("p").node_selector("disk", "ssd");
+        assert_eq!(trial.refused(&selects.clone().build()), map([("b", TEXT), ("c", TEXT)]));
+        let both = selects.require_node("disk", "NotIn", &["ssd"]).build();
+        assert_eq!(trial.refused(&both), map([("a", TEXT), ("b", TEXT), ("c", TEXT)]));
+        // A missing label satisfies NotIn and DoesNotExist.
+        let not_ssd = pod("p").require_node("disk", "NotIn", &["ssd"]).build();
+        assert_eq!(trial.refused(&not_ssd), map([("a", TEXT)]));
+    }
+
+    #[test]
+    fn terms_are_alternatives_and_names_narrow_the_nodes() {
+        let trial = trial();
+        let name = |names: &[&str]| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": names}]});
+        let left_out = "left out by PreFilter";
+        let either = pod("p").node_term(name(&["a"])).node_term(name(&["b"])).build();
+        assert_eq!(trial.refused(&either), map([("c", left_out)]));
+        let fields = |value| json!({"key": "metadata.name", "operator": "In", "values": [value]});
+        let term = json!({"matchFields": [fields("a"), fields("b")]});
+        let text = "UnschedulableAndUnresolvable: pod affinity terms conflict";
+        assert_eq!(trial.refused(&pod("p").node_term(term).build()), map([("*", text)]));
+    }
+
+    #[test]
+    fn preferred_terms_add_their_weights() {
+        let trial = trial();
+        assert_eq!(trial.scores(&pod("p").build()), map::<i64, i64>([]));
+        let prefers =
+            pod("p").prefer_node(10, "disk", "Exists", &[]).prefer_node(30, "disk", "In", &["ssd"]).build();
+        assert_eq!(trial.scores(&prefers), map([("a", 100), ("b", 25), ("c", 0)]));
+    }
+}

@@ -71,3 +71,18 @@ impl EnqueueExtensions for NodeName {
         vec![super::nodes(ActionType::ADD)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn only_the_named_node_fits() {
+        let trial = Trial::of("NodeName", vec![node("a").object(), node("b").object()]);
+        let text = "UnschedulableAndUnresolvable: node(s) didn't match the requested node name";
+        assert_eq!(trial.refused(&pod("p").build()), map::<&str, _>([]));
+        assert_eq!(trial.refused(&pod("p").on("a").build()), map([("b", text)]));
+        assert_eq!(trial.refused(&pod("p").on("gone").build()), map([("a", text), ("b", text)]));
+    }
+}

@@ -114,3 +114,27 @@ impl EnqueueExtensions for NodePorts {
         if held && gone.host_ports.iter().any(freed) { QueueingHint::Queue } else { QueueingHint::Skip }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn a_port_is_taken_by_protocol_and_address() {
+        let used = pod("used").host_port_of("TCP", "10.0.0.1", 80).on("a").object();
+        let trial = Trial::of("NodePorts", vec![node("a").object(), node("b").object(), used]);
+        let refused = |protocol, ip, port| {
+            !trial.refused(&pod("p").host_port_of(protocol, ip, port).build()).is_empty()
+        };
+        assert!(refused("TCP", "10.0.0.1", 80));
+        assert!(refused("TCP", "", 80), "no address means every address");
+        assert!(refused("", "0.0.0.0", 80), "the default protocol is TCP");
+        assert!(!refused("TCP", "10.0.0.2", 80));
+        assert!(!refused("UDP", "10.0.0.1", 80));
+        assert!(!refused("TCP", "10.0.0.1", 81));
+        let text = "Unschedulable: node(s) didn't have free ports for the requested pod ports";
+        assert_eq!(trial.refused(&pod("p").host_port(80).build()), map([("a", text)]));
+        assert_eq!(trial.refused(&pod("p").build()), map::<&str, _>([]));
+    }
+}

@@ -139,3 +139,20 @@ fn score_two(a: &allocation::Block<'_>, b: &allocation::Block<'_>, out: &mut [i6
         *out = allocation::whole(50.0 + allocation::floor((50.0 + with - without) / 2.0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn the_score_says_how_the_pod_changes_the_balance() {
+        let trial =
+            Trial::of("NodeResourcesBalancedAllocation", vec![node("a").cpu("4").memory("8Gi").object()]);
+        // Both at a quarter: the balance stays, 75. CPU alone at a half: the deviation goes from 0 to 0.25.
+        assert_eq!(trial.scores(&pod("p").cpu("1").memory("2Gi").build()), map([("a", 75)]));
+        assert_eq!(trial.scores(&pod("p").cpu("2").build()), map([("a", 62)]));
+        // A pod that requests neither is not scored.
+        assert_eq!(trial.scores(&pod("p").build()), map::<i64, i64>([]));
+    }
+}

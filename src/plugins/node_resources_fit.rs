@@ -523,3 +523,47 @@ fn shrank(pod: &PodInfo, old: &PodInfo, new: &PodInfo) -> bool {
                 .iter()
                 .any(|(name, amount)| *amount > 0 && before.scalar(name) > now.scalar(name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn a_node_refuses_what_is_not_free_and_says_whether_evicting_pods_could_help() {
+        let used = pod("used").cpu("3").memory("1Gi").on("busy").object();
+        let full = pod("other").on("full").object();
+        let trial = Trial::of(
+            "NodeResourcesFit",
+            vec![
+                node("busy").cpu("4").memory("8Gi").object(),
+                node("small").cpu("1").memory("1Gi").object(),
+                node("full").cpu("4").memory("8Gi").pods(1).object(),
+                used,
+                full,
+            ],
+        );
+        assert_eq!(
+            trial.refused(&pod("p").cpu("2").memory("2Gi").build()),
+            map([
+                ("busy", "Unschedulable: Insufficient cpu"),
+                ("small", "UnschedulableAndUnresolvable: Insufficient cpu, Insufficient memory"),
+                ("full", "Unschedulable: Too many pods"),
+            ])
+        );
+        // Without requests only the number of pods counts.
+        assert_eq!(trial.refused(&pod("p").build()), map([("full", "Unschedulable: Too many pods")]));
+        let gpu = pod("p").request("example.com/gpu", "1").build();
+        let text = "UnschedulableAndUnresolvable: Insufficient example.com/gpu";
+        assert_eq!(trial.refused(&gpu).get("busy").map(String::as_str), Some(text));
+    }
+
+    #[test]
+    fn nodes_with_more_left_score_higher() {
+        let used = pod("used").cpu("2").memory("4Gi").on("b").object();
+        let node = |name: &str| node(name).cpu("4").memory("8Gi").object();
+        let trial = Trial::of("NodeResourcesFit", vec![node("a"), node("b"), used]);
+        // (4-1)/4 and (8-2)/8 are free on `a`, (4-3)/4 and (8-6)/8 on `b`.
+        assert_eq!(trial.scores(&pod("p").cpu("1").memory("2Gi").build()), map([("a", 75), ("b", 25)]));
+    }
+}

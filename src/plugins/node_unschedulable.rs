@@ -95,3 +95,23 @@ impl EnqueueExtensions for NodeUnschedulable {
         if helps { QueueingHint::Queue } else { QueueingHint::Skip }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+    use serde_json::json;
+
+    #[test]
+    fn a_cordoned_node_takes_only_pods_that_tolerate_its_taint() {
+        let cordoned = node("cordoned").set("spec.unschedulable", json!(true)).object();
+        let trial = Trial::of("NodeUnschedulable", vec![node("open").object(), cordoned]);
+        let text = "UnschedulableAndUnresolvable: node(s) were unschedulable";
+        assert_eq!(trial.refused(&pod("p").build()), map([("cordoned", text)]));
+        let key = "node.kubernetes.io/unschedulable";
+        let tolerates = |effect| trial.refused(&pod("p").toleration(key, "Exists", "", effect).build());
+        assert_eq!(tolerates("NoSchedule"), map::<&str, _>([]));
+        assert_eq!(tolerates(""), map::<&str, _>([]));
+        assert_eq!(tolerates("NoExecute"), map([("cordoned", text)]));
+    }
+}

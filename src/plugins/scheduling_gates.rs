@@ -51,3 +51,17 @@ impl EnqueueExtensions for SchedulingGates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::Trial;
+    use crate::testing::pod;
+
+    #[test]
+    fn gates_keep_the_pod_out_and_are_named_in_the_order_of_the_pod() {
+        let trial = Trial::of("SchedulingGates", Vec::new());
+        assert_eq!(trial.gate(&pod("p").build()), None);
+        let gated = pod("p").gate("b").gate("a").build();
+        assert_eq!(trial.gate(&gated).as_deref(), Some("waiting for scheduling gates: [b a]"));
+    }
+}

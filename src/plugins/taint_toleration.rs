@@ -173,3 +173,45 @@ impl EnqueueExtensions for TaintToleration {
         if helps { QueueingHint::Queue } else { QueueingHint::Skip }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{Trial, map};
+    use crate::testing::{node, pod};
+
+    const TEXT: &str = "UnschedulableAndUnresolvable: node(s) had untolerated taint(s)";
+
+    #[test]
+    fn taints_of_effect_no_schedule_and_no_execute_refuse() {
+        let trial = Trial::of(
+            "TaintToleration",
+            vec![
+                node("plain").object(),
+                node("gpu").taint("dedicated", "gpu", "NoSchedule").object(),
+                node("bad").taint("broken", "", "NoExecute").object(),
+                node("soft").taint("spot", "", "PreferNoSchedule").object(),
+            ],
+        );
+        assert_eq!(trial.refused(&pod("p").build()), map([("gpu", TEXT), ("bad", TEXT)]));
+        let equal = pod("p").toleration("dedicated", "Equal", "gpu", "NoSchedule").build();
+        assert_eq!(trial.refused(&equal), map([("bad", TEXT)]));
+        let other = pod("p").toleration("dedicated", "Equal", "cpu", "").build();
+        assert_eq!(trial.refused(&other), map([("gpu", TEXT), ("bad", TEXT)]));
+        let all = pod("p").toleration("", "Exists", "", "").build();
+        assert_eq!(trial.refused(&all), map::<&str, _>([]));
+    }
+
+    #[test]
+    fn fewer_untolerated_prefer_no_schedule_taints_score_higher() {
+        let soft = |name: &str, keys: &[&str]| {
+            keys.iter().fold(node(name), |node, key| node.taint(key, "", "PreferNoSchedule")).object()
+        };
+        let objects = || vec![soft("none", &[]), soft("one", &["a"]), soft("two", &["a", "b"])];
+        let trial = Trial::of("TaintToleration", objects());
+        assert_eq!(trial.scores(&pod("p").build()), map([("none", 100), ("one", 50), ("two", 0)]));
+        let tolerates_a = pod("p").toleration("a", "Exists", "", "PreferNoSchedule").build();
+        assert_eq!(trial.scores(&tolerates_a), map([("none", 100), ("one", 100), ("two", 0)]));
+        let tolerates_all = pod("p").toleration("", "Exists", "", "").build();
+        assert_eq!(trial.scores(&tolerates_all), map([("none", 100), ("one", 100), ("two", 100)]));
+    }
+}

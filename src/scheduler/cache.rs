@@ -1,4 +1,4 @@
-//! The scheduler's picture of the cluster, and for each pod what is certain of its place.
+//! The scheduler's view of the cluster, and for each pod how certain its node is.
 //!
 //! ```text
 //!            assume                bind answered              seen bound

@@ -1,6 +1,6 @@
-//! Calls on their way out: those about one object go one after another, a newer status patch replaces an unsent older
-//! one, and a bind or delete drops it. Every answer finds its owner here. While this instance does not lead, nothing
-//! goes out.
+//! The queue of outgoing API calls. Calls about one object are sent one after another. A newer status patch replaces
+//! an unsent older one; a bind or delete drops it. Answers are assigned to the owner of their call. An instance that
+//! does not lead sends nothing.
 
 use super::io::Effect;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};

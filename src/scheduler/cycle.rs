@@ -1,5 +1,5 @@
-//! The scheduling cycle of one pod, top to bottom: what is undone stands beside what is done. Nothing here waits; a
-//! pod that has to goes on as a binding (`binding.rs`). What a refusal leads to is in `failure.rs`.
+//! The scheduling cycle of one pod, from top to bottom; each step is next to its undo. Nothing here blocks: a pod that
+//! has to wait continues as a binding (`binding.rs`). `failure.rs` handles refusals.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`.
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// What kube-scheduler says when there are no nodes at all.
 const NO_NODES: &str = "no nodes available to schedule pods";
 
-/// The node chosen, and what the record tells of the choice.
+/// The chosen node, and what the decision record says about the choice.
 pub(super) struct Chosen {
     node: NodeId,
     total: Option<i64>,
@@ -31,13 +31,13 @@ pub(super) struct Chosen {
 
 /// Why an attempt ended without a node.
 pub(super) struct Refusal {
-    /// What the pod gets.
+    /// The status of the pod.
     pub(super) status: Status,
     /// The text for event and condition.
     pub(super) message: String,
-    /// What PostFilter promised, or took back (an empty name).
+    /// The node that PostFilter nominated; an empty name removes the nomination.
     pub(super) nominated: Option<Symbol>,
-    /// The node had been chosen already.
+    /// Whether the node had been chosen already.
     pub(super) late: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Every node of a decision: who refused it, or what each scorer gave it. Written by a recorder that watches the
-//! plugins; only when decisions shall be recorded in full.
+//! Records for each node of a decision which plugin refused it, or how each plugin scored it. A recorder collects this
+//! only when decisions are recorded in full.
 
 use super::io::{DecisionDetail, NodeDetail, PluginScore, RecordLevel};
 use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
 use crate::model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
 
-/// What was seen of an attempt.
+/// What was recorded of an attempt.
 #[derive(Default)]
 pub(super) struct Detail {
     level: RecordLevel,
-    /// The nodes that are told of: all, or the chosen one and the best of the others.
+    /// The nodes in the record: all, or the chosen node and the best of the others.
     told: NodeSet,
     feasible: NodeSet,
     /// Raw scores of a plugin by row, how they are normalised, and its weight.
@@ -27,7 +27,7 @@ impl Detail {
         self.level != RecordLevel::Outcome
     }
 
-    /// Asks scorers that are made of statements for the score of each, for the nodes that are told of. `equal` are those that
+    /// Collects the scores of a policy's single statements for the nodes in the record. `equal` are the nodes that
     /// share the highest total.
     pub(super) fn read_parts(
         &mut self,
@@ -68,7 +68,7 @@ impl Detail {
         if !self.wanted() {
             return None;
         }
-        // Nobody is told of when no node fits and only the best ones are asked for.
+        // Record no node when none fits and only the best were requested.
         let told = match self.level {
             RecordLevel::Nodes => snapshot.columns().alive(),
             _ => &self.told,
@@ -103,13 +103,13 @@ impl Detail {
     }
 }
 
-/// The first node with the highest total, looked for by words of 64 rows.
+/// The first node with the highest total, searched in words of 64 rows.
 fn first_highest(nodes: &NodeSet, totals: &[i64]) -> Option<NodeId> {
     let mut highest: Option<(i64, NodeId)> = None;
     for (word, rows) in nodes.words().iter().enumerate().filter(|(_, rows)| **rows != 0) {
         let Some(totals) = block(totals, word) else { continue };
         let known = highest.map_or(i64::MIN, |(total, _)| total);
-        // Most words have no row that is higher, and say so without a look at which rows count.
+        // Most words have no higher row; find that out before looking at single rows.
         if highest.is_some() && totals.iter().fold(i64::MIN, |most, total| most.max(*total)) <= known {
             continue;
         }

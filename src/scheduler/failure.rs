@@ -1,4 +1,4 @@
-//! What a failed attempt leads to: back into the queue, an event, a condition, a nomination.
+//! Handles a failed attempt: requeues the pod, and reports the failure by event, condition and nomination.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `handleSchedulingFailure`.
 
@@ -15,7 +15,7 @@ use crate::model::{Symbol, Time};
 const NOTE_LENGTH: usize = 1_024;
 
 impl Scheduler {
-    /// The pod goes back to the queue, unless it is gone or bound; event and condition say why.
+    /// Requeues the pod, unless it is gone or bound; event and condition say why.
     pub(super) fn attempt_failed(
         &mut self,
         mut queued: Queued,
@@ -72,7 +72,7 @@ impl Scheduler {
         }
     }
 
-    /// Puts a pod back; plugins that were replaced meanwhile do not judge it any more.
+    /// Requeues a pod. If its profile was replaced meanwhile, the new plugins apply.
     fn requeue(&mut self, queued: Queued, now: Time) {
         let key = queued.info.pod.key.clone();
         let hints = self.hints_of(&queued.info.pod);
@@ -86,7 +86,7 @@ impl Scheduler {
     }
 }
 
-/// A text as an event carries it: at most 1,024 bytes, ` ...` at the end when it was cut.
+/// The note of an event: at most 1,024 bytes, with ` ...` at the end when it was cut.
 fn note(message: &str) -> String {
     if message.len() <= NOTE_LENGTH {
         return message.to_owned();
@@ -95,7 +95,7 @@ fn note(message: &str) -> String {
     format!("{} ...", &message[..end])
 }
 
-/// A nomination that is taken back.
+/// Removes a nomination.
 pub(super) fn no_nomination() -> Option<Symbol> {
     Some(Symbol::default())
 }

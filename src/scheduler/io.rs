@@ -1,4 +1,4 @@
-//! Everything that can come in and go out: the contract of the driver (cluster, dry run, simulation).
+//! Inputs and effects of the scheduler: the contract with its drivers (cluster, dry run, simulation).
 //!
 //! - Objects of one kind come in watch order, kinds in any order. A broken watch ends in `Relisted`, and the core
 //!   finds out what is gone.

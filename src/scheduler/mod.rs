@@ -1,5 +1,6 @@
-//! Queue, cache and the cycles: `Scheduler::step(input, now, &mut effects)`. No clock, no network, no tasks: the
-//! drivers (`cluster`, `dry_run`, the simulation of the tests) hand in what happened and carry out what comes out.
+//! The scheduler as a state machine: `Scheduler::step(input, now, &mut effects)`, with queue, cache, scheduling and
+//! binding cycles. It has no clock, network or tasks: drivers (`cluster`, `dry_run`, the simulation of the tests)
+//! deliver inputs and carry out effects.
 //!
 //! ```text
 //! watch ─► Input::Upserted ─► cache ► Change ► columns, indexes, log
@@ -58,16 +59,15 @@ pub struct Scheduler {
     next_ticket: u64,
     synced: bool,
     leading: bool,
-    /// Up to where waiting pods know the cluster.
+    /// The generation of the cluster at which waiting pods were last re-evaluated.
     reconsidered: Generation,
-    /// What is still to be done before the step ends.
+    /// Work that remains before the step ends.
     deferred: VecDeque<Deferred>,
     now: Time,
 }
 
 impl Clone for Scheduler {
-    /// A fork: both go on independently. What a decider keeps is scratch memory, and is made anew, but for the place
-    /// where sampling goes on.
+    /// A fork that continues independently. The decider's scratch memory is made anew; the position of sampling is kept.
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
@@ -111,7 +111,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes one input in; what is to be done is pushed to `out`.
+    /// Handles one input and pushes the effects to `out`.
     pub fn step(&mut self, input: Input, now: Time, out: &mut Vec<Effect>) {
         let now = now.max(self.now);
         self.now = now;
@@ -138,7 +138,7 @@ impl Scheduler {
         self.send(now, out);
     }
 
-    /// What one input leads to, until nothing moves any more.
+    /// Carries out the consequences of an input until nothing changes any more.
     fn finish_step(&mut self, now: Time, out: &mut Vec<Effect>) {
         loop {
             while let Some(deferred) = self.deferred.pop_front() {
@@ -156,7 +156,7 @@ impl Scheduler {
         }
     }
 
-    /// When a `Tick` is needed at the latest.
+    /// The instant by which the next `Tick` is needed.
     pub fn next_wakeup(&self) -> Option<Time> {
         [self.queue.next_wakeup(), self.bindings.next_alarm(), self.outbox.next_wakeup()]
             .into_iter()
@@ -172,12 +172,12 @@ impl Scheduler {
             && self.queue.has_work()
     }
 
-    /// The cluster as it is known now. A clone of it is a fork.
+    /// The cluster as the scheduler knows it. A clone of it is a fork.
     pub fn snapshot(&self) -> &Snapshot {
         &self.cache.snapshot
     }
 
-    /// A fork of the cluster as it is known now, to be tried things on.
+    /// A fork of the cluster, to try changes on.
     pub fn fork(&self) -> Snapshot {
         self.cache.snapshot.clone()
     }
@@ -187,7 +187,7 @@ impl Scheduler {
         &self.profiles
     }
 
-    /// A decider without the other's scratch memory, that samples nodes where the other would go on.
+    /// A new decider without scratch memory that continues sampling at the same node.
     fn fresh_decider(&self) -> Box<dyn Decider> {
         let mut decider = self.options.decider.make();
         decider.set_next_start(self.decider.next_start());
@@ -198,7 +198,7 @@ impl Scheduler {
         self.hints.iter().find(|hints| hints.framework.scheduler_name == pod.scheduler_name).cloned()
     }
 
-    /// Sends what can be sent; nothing while this instance does not lead.
+    /// Sends waiting calls; nothing while this instance does not lead.
     fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.leading {
             out.retain(|effect| matches!(effect, Effect::Decided(_)));
@@ -212,8 +212,8 @@ impl Scheduler {
         self.outbox.flush(now, &mut self.next_ticket, pod, out);
     }
 
-    /// Lends the cluster to plugins that may act. What they did to other pods is done before the step ends; calls they
-    /// made are `owner`'s, and their tickets come back.
+    /// Runs plugins that may act. Their actions on other pods are carried out before the step ends. Their calls belong
+    /// to `owner`; returns the tickets of these calls.
     fn acting<T>(
         &mut self,
         now: Time,
@@ -258,12 +258,12 @@ impl Scheduler {
     }
 }
 
-/// What is still to be done before a step ends.
+/// Work that remains before a step ends.
 #[derive(Clone, Debug)]
 enum Deferred {
-    /// A pod that waits at this plugin may go on.
+    /// This plugin allows a waiting pod.
     Allow(PodKey, Symbol),
-    /// A waiting pod is refused by this plugin.
+    /// This plugin refuses a waiting pod.
     Reject(PodKey, Symbol, Status),
     /// The pod of a binding is gone, or was seen on a node.
     Settled(PodKey),

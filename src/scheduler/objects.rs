@@ -1,5 +1,5 @@
-//! Objects that came, changed and went: first the cache, then the queue and the events for who waits. What a pod of
-//! ours needs next (queue, binding) is decided here by its state before and after.
+//! Handles added, changed and deleted objects: first the cache, then the queue and the events that may help waiting
+//! pods. A pod of our profiles goes to the queue or to its binding, by its state before and after.
 
 use super::Scheduler;
 use super::cache::{PodState, Seen};

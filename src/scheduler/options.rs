@@ -1,4 +1,4 @@
-//! How a scheduler is set up.
+//! Options of a scheduler.
 
 use super::io::RecordLevel;
 use crate::engine::{Decider, Plain, Scan, TieBreak};

@@ -1,5 +1,5 @@
-//! Pods that wait at Permit: each plugin that makes a pod wait has a deadline, is asked again when something it reads
-//! changed, and may be replaced by another of the same name while the pod waits.
+//! Pods that wait at Permit. Each plugin that makes a pod wait has a deadline and is re-evaluated when something that
+//! it reads changes. A reload may replace it by a plugin of the same name while the pod waits.
 
 use super::Scheduler;
 use super::binding::{BindingCycle, BindingStage};
@@ -17,9 +17,9 @@ pub(super) struct Wait {
     pub(super) plugin: PluginId,
     pub(super) name: Symbol,
     pub(super) until: Time,
-    /// How long it asked for.
+    /// The wait that it requested.
     asked: Duration,
-    /// When to ask again because time passed.
+    /// The next instant at which time may change its answer.
     again: Option<Time>,
     /// The plugin gives pods with the same key the same answer.
     key: Option<u64>,
@@ -49,7 +49,7 @@ impl Wait {
 }
 
 impl Scheduler {
-    /// Asks a plugin again about a pod that waits for it.
+    /// Re-evaluates a plugin for a pod that waits for it.
     fn ask_again(
         &mut self,
         binding: &mut BindingCycle,
@@ -78,7 +78,7 @@ impl Scheduler {
         })
     }
 
-    /// Something moved: plugins that read it are asked again about the pods that wait for them. Whether any pod went.
+    /// Re-evaluates waiting pods at plugins that read what changed. Returns whether anything changed.
     pub(super) fn reconsider_waiting(&mut self, now: Time, out: &mut Vec<Effect>) -> bool {
         let newest = self.cache.snapshot.generation();
         if newest == self.reconsidered {
@@ -108,7 +108,7 @@ impl Scheduler {
         true
     }
 
-    /// Time passed: plugins that read the clock are asked again, and deadlines end.
+    /// Re-evaluates plugins that read the clock, and ends waits at their deadlines.
     pub(super) fn permit_alarm(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
     }
@@ -189,7 +189,7 @@ impl Scheduler {
         self.permitted(binding, now, out);
     }
 
-    /// A plugin lets a pod go on that waits for it.
+    /// A plugin allows a pod that waits for it.
     pub(super) fn allow_waiting(&mut self, pod: &PodKey, by: &Symbol, now: Time, out: &mut Vec<Effect>) {
         let Some(mut binding) = self.bindings.take(pod) else { return };
         let BindingStage::Permit(waits) = &mut binding.stage else { return self.bindings.put(binding) };
@@ -220,7 +220,7 @@ impl Scheduler {
         self.binding_failed(binding, status, now, out);
     }
 
-    /// A pod that waited leaves otherwise than by going on: its plugins are told.
+    /// A waiting pod leaves without being allowed: notifies its plugins.
     pub(super) fn stop_waiting(&mut self, binding: &mut BindingCycle, now: Time) {
         let BindingStage::Permit(waits) = &mut binding.stage else { return };
         let waits = std::mem::take(waits);
@@ -245,7 +245,7 @@ impl Scheduler {
         }
     }
 
-    /// Other profiles: waiting pods are judged by the plugin of the same name, and go on where it is gone.
+    /// After a reload: waiting pods continue with the plugin of the same name, and are allowed where it is gone.
     pub(super) fn replace_waits(&mut self, profiles: &Profiles, now: Time, out: &mut Vec<Effect>) {
         let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
         for pod in waiting {
@@ -255,13 +255,13 @@ impl Scheduler {
                 let snapshot = &self.cache.snapshot;
                 waits.retain_mut(|wait| succeed(wait, &binding.cycle, successor.as_ref(), snapshot, now));
             }
-            // All that is left is asked at once.
+            // Re-evaluate every remaining wait at once.
             self.ask_waits(binding, |_, _| true, now, out);
         }
     }
 }
 
-/// When time alone may change what a plugin says of a pod that waits.
+/// The next instant at which time may change a plugin's answer about a waiting pod.
 fn next_change(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<Time> {
     let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
     let asked = guard(&cycle.framework, || {
@@ -277,7 +277,7 @@ fn equivalence_key(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Ti
     guard(&cycle.framework, || Ok(point.equivalence_key(&handle))).ok().flatten()
 }
 
-/// Gives a wait to the plugin of the same name; `false` when there is none.
+/// Hands a wait over to the plugin of the same name; `false` when there is none.
 fn succeed(
     wait: &mut Wait,
     cycle: &Cycle,

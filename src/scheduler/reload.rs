@@ -1,5 +1,5 @@
-//! Other profiles or policies, between attempts: indexes come and go with their plugins, queued pods are judged by the
-//! plugins of their profile from then on, bindings keep the framework they began with.
+//! Replaces profiles and policies between attempts. Indexes are added and removed with their plugins, queued pods
+//! continue with the new plugins of their profile, bindings keep the framework that they began with.
 
 use super::Scheduler;
 use super::cache::PodState;

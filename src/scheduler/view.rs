@@ -1,5 +1,5 @@
-//! What can be seen of a scheduler from outside: where pods stand, what bindings wait for, how much is open. For
-//! reports, metrics and the checks of the simulation; nothing here changes anything.
+//! Read-only views of a scheduler: the queue a pod is in, what bindings wait for, the number of open calls. For
+//! reports, metrics and the checks of the simulation.
 
 use super::Scheduler;
 use super::binding::BindingStage;

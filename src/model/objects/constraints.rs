@@ -1,5 +1,5 @@
-//! Volumes, resource claims, topology spread and pod affinity of a pod, as far as they say what a pod
-//! asks of its placement, and how they become [`PodConstraints`].
+//! The fields of a pod that constrain its placement (volumes, resource claims, topology spread, pod
+//! affinity) as the API writes them, and how they become [`PodConstraints`].
 
 use super::super::constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
 use super::super::labels::{LabelSelector, Labels};

@@ -1,5 +1,5 @@
-//! The slim serde types, one kind a file, for files and watches alike: only the fields we read, so that a full
-//! `k8s_openapi` object never lives in a cache. Also [`Object`], what the outside hands to the core.
+//! Slim serde types with only the fields that are read, one kind in each file, for files and watches. The cache never
+//! holds a full `k8s_openapi` object. Also [`Object`], which drivers hand to the core.
 //!
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 

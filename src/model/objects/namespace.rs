@@ -1,4 +1,4 @@
-//! `v1/Namespace` as we read it, and how it becomes a [`super::Namespace`].
+//! `v1/Namespace` with the fields that are read, and its conversion to a [`super::Namespace`].
 
 use super::metadata::Metadata;
 use super::read::or_default;

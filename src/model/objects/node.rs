@@ -1,4 +1,4 @@
-//! `v1/Node` as we read it, and how it becomes a [`node::Node`].
+//! `v1/Node` with the fields that are read, and its conversion to a [`node::Node`].
 
 use super::super::node::{self, Image};
 use super::super::requests;

@@ -1,4 +1,4 @@
-//! `v1/Pod` as we read it, and how it becomes a [`PodInfo`].
+//! `v1/Pod` with the fields that are read, and its conversion to a [`PodInfo`].
 
 use super::super::node_selector::NodeAffinity;
 use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};

@@ -1,5 +1,4 @@
-//! How the slim types read what people and the API write: lists and maps may be `null`, amounts may be numbers.
-//! Used by the files of this folder only.
+//! Deserializers for the slim types of this folder: lists and maps may be `null`, amounts may be numbers.
 
 use super::super::labels::{Annotations, Labels};
 use super::super::quantity::{Quantity, QuantityError};

@@ -1,5 +1,5 @@
-//! Label selectors, node selectors and tolerations as objects write them. What they mean is in `labels.rs`,
-//! `node_selector.rs` and `taints.rs` of the room.
+//! Label selectors, node selectors and tolerations as objects write them. `labels.rs`, `node_selector.rs` and
+//! `taints.rs` implement them.
 
 use super::super::labels::Labels;
 use super::super::symbol::Symbol;

@@ -1,4 +1,4 @@
-//! Pods to try now, in the order of the profile's QueueSort, then of time, then of arrival.
+//! The active queue: ordered by the profile's QueueSort plugin, then by time, then by arrival.
 
 use crate::framework::SortKey;
 use crate::model::{PodKey, Time};

@@ -1,5 +1,5 @@
-//! Pods waiting out a penalty: 1, 2, 4, 8, 10, 10, … seconds after the last failure. Refused pods may be taken from
-//! here when nothing else is to do; pods that failed with an error may not.
+//! The back-off queue: pods wait 1, 2, 4, 8, 10, 10, … seconds after their last failure. When the active queue is
+//! empty, refused pods are popped from here; pods that failed with an error are not.
 //!
 //! Source: `pkg/scheduler/backend/queue/backoff_queue.go` with `SchedulerPopFromBackoffQ`.
 

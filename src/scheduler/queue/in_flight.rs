@@ -1,6 +1,6 @@
-//! Pods under way, and what happened since they were taken: when one comes back refused, the events are held against
-//! it, so that none which could help is missed. At most [`IN_FLIGHT_EVENTS`] are kept; beyond, the pod that is under
-//! way longest is marked and tried once more than needed.
+//! Pods in flight, and the events since they were popped. When a pod comes back refused, the queue replays these
+//! events for it, so that no event that could help is missed. At most [`IN_FLIGHT_EVENTS`] are kept; beyond that, the
+//! pod that is in flight longest is marked and retried once more than needed.
 
 use super::Scope;
 use crate::framework::ClusterEvent;

@@ -1,5 +1,5 @@
-//! How often pods came into which queue and why: plain numbers that whoever drives the scheduler reads for
-//! `scheduler_queue_incoming_pods_total`. Nothing is decided by them.
+//! Counts how often pods entered each queue and why. Drivers export the counts as
+//! `scheduler_queue_incoming_pods_total`; no decision depends on them.
 //!
 //! Source: `pkg/scheduler/backend/queue/scheduling_queue.go`, `SchedulerQueueIncomingPods`.
 

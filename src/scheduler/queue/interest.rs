@@ -1,5 +1,5 @@
-//! Whether an event may help a refused pod: the plugins that refused it are asked. Read by the queue when something
-//! happened. What happened, and who waits for it, is in `framework/events.rs`.
+//! Whether an event may help a refused pod, by the hints of the plugins that refused it. The queue calls this for each
+//! event. `framework/events.rs` defines events and registrations.
 //!
 //! Source: `pkg/scheduler/scheduler.go` (`buildQueueingHintMap`), `backend/queue/scheduling_queue.go`
 //! (`isPodWorthRequeuing`).
@@ -11,24 +11,24 @@ use crate::model::{Duration, PodKey, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A plugin that cannot say when the clock matters is asked again after this time.
+/// A plugin that panics when asked for its next change is re-evaluated after this time.
 const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
-/// A profile's framework, as the queue asks it.
+/// A profile's framework, as the queue uses it.
 #[derive(Debug)]
 pub(crate) struct ProfileHints {
     /// The plugins.
     pub(crate) framework: Arc<Framework>,
 }
 
-/// What an event means for a refused pod.
+/// What an event means for a refused pod: whether and how it is requeued.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum RequeueStrategy {
     /// It cannot help.
     Skip,
-    /// It may; the pod's back-off is kept.
+    /// It may help; the pod's back-off still applies.
     AfterBackoff,
-    /// It may, and the plugin that waited for it had said `Pending`: without back-off.
+    /// It may help, and the plugin that waited for it had returned `Pending`: requeue without back-off.
     Immediately,
 }
 
@@ -37,7 +37,7 @@ impl ProfileHints {
         Self { framework: framework.clone() }
     }
 
-    /// When time alone may change what those say who keep the pod.
+    /// The next instant at which a rejecting plugin's answer may change.
     pub(crate) fn next_change(&self, info: &QueuedPodInfo, snapshot: &Snapshot, now: Time) -> Option<Time> {
         let refused_by = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
         let keepers: Vec<PluginId> = match info.gating_plugin {
@@ -48,14 +48,14 @@ impl ProfileHints {
         let next = keepers.into_iter().filter_map(|id| {
             let plugin = self.framework.plugin(id)?;
             let handle = handle(info, snapshot, now, &state).for_plugin(id);
-            // One that panics is asked again at the next full minute.
+            // A plugin that panics is re-evaluated a minute later.
             let next = catch_unwind(AssertUnwindSafe(|| plugin.next_change(&handle)));
             next.unwrap_or(Some(now + CLOCK_EVERY)).map(|next| next.max(now + Duration(1)))
         });
         next.min()
     }
 
-    /// Whether a plugin waits for an event of this sort.
+    /// Whether a plugin registered for this event.
     pub(crate) fn waits_for(&self, plugin: PluginId, event: &ClusterEvent) -> bool {
         self.framework.waits().interested(event).any(|id| id == plugin)
     }
@@ -93,7 +93,7 @@ impl ProfileHints {
         strategy
     }
 
-    /// A plugin's hint. One that panics may not keep the pod waiting.
+    /// A plugin's hint. A panic counts as `Queue`, so that the pod is not kept waiting.
     fn hint(
         &self,
         id: PluginId,
@@ -109,7 +109,7 @@ impl ProfileHints {
     }
 }
 
-/// The view of a queued pod for plugins that are asked outside an attempt.
+/// The view of a queued pod for plugins that run outside an attempt.
 pub(crate) fn handle<'a>(
     info: &'a QueuedPodInfo,
     snapshot: &'a Snapshot,

@@ -1,5 +1,5 @@
-//! The scheduling queue: pods to try now, pods waiting out a penalty, pods waiting for an event that may help, and
-//! what happened to pods under way. Used by the scheduler alone; it decides nothing about nodes.
+//! The scheduling queue: active pods, pods in back-off, unschedulable pods that wait for an event, and the events since
+//! pods in flight were popped. It decides nothing about nodes.
 //!
 //! ```text
 //!  add ──► PreEnqueue ─┬─ ok ──► active ──► pop ──► under way ──► done
@@ -181,12 +181,12 @@ impl SchedulingQueue {
         Some(entry.queued)
     }
 
-    /// Whether there is a pod to try: an active one, or a refused one that waits out its penalty.
+    /// Whether there is a pod to try: an active one, or a refused one in back-off.
     pub(super) fn has_work(&self) -> bool {
         !self.active.is_empty() || self.backoff.first_refused().is_some()
     }
 
-    /// Takes the next pod. It is under way until [`SchedulingQueue::done`].
+    /// Pops the next pod. It is in flight until [`SchedulingQueue::done`].
     pub(super) fn pop(&mut self, snapshot: &Snapshot, now: Time) -> Option<Queued> {
         self.rank_anew(snapshot);
         let early = self.active.is_empty();
@@ -201,12 +201,12 @@ impl SchedulingQueue {
         Some(queued)
     }
 
-    /// The pod is decided: what happens from here on is not kept for it any more.
+    /// The attempt is over: later events are not kept for the pod.
     pub(super) fn done(&mut self, pod: &PodKey) {
         self.in_flight.end(pod);
     }
 
-    /// A pod under way comes back. Whether it was refused or failed is in its sets of plugins: none means failed.
+    /// Requeues a pod in flight. A pod without plugins that refused it failed with an error.
     pub(super) fn requeue(&mut self, mut queued: Queued, snapshot: &Snapshot, now: Time) {
         note_failure(&mut queued.info, now);
         let strategy = self.helped_meanwhile(&queued, snapshot, now);
@@ -215,7 +215,7 @@ impl SchedulingQueue {
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
-    /// The same for a pod whose plugins were replaced while it was under way: what they would say is not known.
+    /// Requeues a pod whose plugins were replaced while it was in flight: their hints do not apply to it.
     pub(super) fn requeue_to(
         &mut self,
         mut queued: Queued,
@@ -252,7 +252,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Puts a pod where it belongs: the queue it is in now, by upstream's name.
+    /// Puts a pod into a queue, and returns upstream's name of that queue.
     fn put(
         &mut self,
         mut queued: Queued,
@@ -561,7 +561,7 @@ fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
     Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
 }
 
-/// Names the plugins that refused a pod as the new framework does. Whether all of them are there unchanged.
+/// Translates the plugins that refused a pod to those of the new framework. Returns whether all of them are unchanged.
 fn rename(queued: &mut Queued, hints: Arc<ProfileHints>) -> bool {
     let old = queued.hints.framework.clone();
     let mut same = true;

@@ -1,5 +1,5 @@
-//! Pods promised to a node, by the node's name: a promise waits for a node that is not known yet, and is kept out of
-//! the snapshot while the node is gone.
+//! Nominated pods by the name of their node. A nomination to an unknown or deleted node is kept here, and is not in the
+//! snapshot until the node exists.
 
 use crate::model::{Change, PodInfo, PodKey, Snapshot, Symbol};
 use std::collections::BTreeMap;

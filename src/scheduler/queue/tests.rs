@@ -1,5 +1,5 @@
-//! The queue against a model of upstream's that is small enough to be obvious: one list of pods, one list of events
-//! that is never cut, hints asked pod by pod.
+//! Compares the queue with a model of upstream's queue that is small enough to be obvious: one list of pods, one list
+//! of all events, hints evaluated for each pod.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::*;

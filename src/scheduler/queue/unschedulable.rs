@@ -1,5 +1,5 @@
-//! Pods waiting for an event that may help them, in groups of (profile, plugins that refused, gate), so that an event
-//! nobody waits for costs one look per group and not per pod.
+//! Unschedulable pods, grouped by profile, rejecting plugins and gate. An event that no plugin of a group registered
+//! for costs one check per group, not per pod.
 
 use super::interest::ProfileHints;
 use crate::framework::{ClusterEvent, PluginId, PluginSet, QueuedPodInfo};
@@ -17,7 +17,7 @@ struct Group {
 }
 
 impl Group {
-    /// Whether anyone who keeps these pods waits for such an event. A gated pod is let through by its gate alone.
+    /// Whether a rejecting plugin registered for this event. Only its gate can release a gated pod.
     fn waits_for(&self, event: &ClusterEvent) -> bool {
         if let Some(gate) = self.gated_by {
             return !event.is_wildcard() && self.hints.waits_for(gate, event);
@@ -30,7 +30,7 @@ impl Group {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unschedulable {
     groups: Vec<Group>,
-    /// When time alone may help, with the number of arrival.
+    /// The instants at which time may help a pod, with its number of arrival.
     alarms: BTreeMap<(Time, u64), PodKey>,
     alarm_of: BTreeMap<u64, Time>,
 }
@@ -70,7 +70,7 @@ impl Unschedulable {
         }
     }
 
-    /// The pods that are to be asked about an event, by number of arrival.
+    /// The pods that an event may help, by number of arrival.
     pub(super) fn concerned(&self, event: &ClusterEvent) -> Vec<PodKey> {
         let mut pods: Vec<(&u64, &PodKey)> =
             self.groups.iter().filter(|group| group.waits_for(event)).flat_map(|g| &g.pods).collect();
@@ -78,7 +78,7 @@ impl Unschedulable {
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
     }
 
-    /// Time alone may help the pod of that number then; `None`: never.
+    /// Sets the instant at which time may help the pod of that number; `None`: never.
     pub(super) fn set_alarm(&mut self, number: u64, pod: &PodKey, at: Option<Time>) {
         if let Some(before) = self.alarm_of.remove(&number) {
             self.alarms.remove(&(before, number));
@@ -89,17 +89,17 @@ impl Unschedulable {
         }
     }
 
-    /// Whether time alone may help the pod of that number.
+    /// Whether time may help the pod of that number.
     pub(super) fn has_alarm(&self, number: u64) -> bool {
         self.alarm_of.contains_key(&number)
     }
 
-    /// A pod that time may have helped by now.
+    /// A pod whose instant has come.
     pub(super) fn first_alarm(&self, now: Time) -> Option<&PodKey> {
         self.alarms.first_key_value().filter(|((at, _), _)| *at <= now).map(|(_, pod)| pod)
     }
 
-    /// When that is next.
+    /// The next instant.
     pub(super) fn next_alarm(&self) -> Option<Time> {
         self.alarms.keys().next().map(|(at, _)| *at)
     }
@@ -111,7 +111,7 @@ impl Unschedulable {
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
     }
 
-    /// How many wait, and how many are kept out by a gate.
+    /// The number of unschedulable pods and of gated pods.
     pub(super) fn counts(&self) -> (usize, usize) {
         let count = |gated: bool| {
             let groups = self.groups.iter().filter(|group| group.gated_by.is_some() == gated);

@@ -1,0 +1,130 @@
+//! [`Trial`]: one plugin on a small cluster, for the tests in the files of the plugins.
+
+use super::IN_TREE;
+use crate::framework::{
+    ApiCall, Cycle, Feasible, Features, Framework, Make, PluginId, Points, Scale, ScorePlugin, Silent,
+    Status, Tree, Verdicts,
+};
+use crate::model::{Change, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One plugin with its default arguments, at every extension point, on a cluster.
+pub(super) struct Trial {
+    framework: Arc<Framework>,
+    snapshot: Snapshot,
+}
+
+impl Trial {
+    /// The in-tree plugin of this name. Pods among the objects are on the nodes that they name.
+    pub(super) fn of(name: &str, objects: Vec<Object>) -> Self {
+        let row = IN_TREE.iter().find(|row| row.name == name).unwrap();
+        let Make::Built(new) = row.make else { panic!("{name} is not built") };
+        let Ok(plugin) = new(&Tree::default(), Features::default()) else { panic!("{name} needs arguments") };
+        let id = PluginId(0);
+        let points = Points {
+            pre_enqueue: vec![id],
+            pre_filter: vec![id],
+            filter: vec![id],
+            pre_score: vec![id],
+            score: vec![ScorePlugin { plugin: id, weight: 1 }],
+            bind: vec![id],
+            ..Points::default()
+        };
+        let mut snapshot = Snapshot::default();
+        for (key, index) in plugin.indexes() {
+            snapshot.add_index(key, index);
+        }
+        for object in objects {
+            match object {
+                Object::Node(node) => snapshot.apply(Change::NodeUpserted { node }),
+                Object::Pod(pod) => {
+                    let node = snapshot.row_by_name(pod.node_name.as_ref().unwrap()).unwrap();
+                    snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+                }
+                Object::Namespace(namespace) => snapshot.apply(Change::NamespaceUpserted { namespace }),
+            }
+        }
+        let framework = Framework::new(Symbol::new("default-scheduler"), vec![plugin], points);
+        Self { framework: Arc::new(framework), snapshot }
+    }
+
+    fn cycle(&self, pod: &Arc<PodInfo>) -> Cycle {
+        Cycle::new(pod.clone(), self.framework.clone(), Time(0))
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        self.snapshot.node(node).unwrap().name().to_string()
+    }
+
+    /// PreFilter and Filter: code and message for each node that is refused; `*` for all of them. The form for ranges
+    /// must agree.
+    pub(super) fn refused(&self, pod: &Arc<PodInfo>) -> BTreeMap<String, String> {
+        let text = |status: &Status| format!("{}: {}", status.code.name(), status.message());
+        let mut cycle = self.cycle(pod);
+        let left = match self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent) {
+            Ok(left) => left,
+            Err(status) => return BTreeMap::from([(String::from("*"), text(&status))]),
+        };
+        let mut nodes = self.snapshot.columns().alive().clone();
+        let mut refused = BTreeMap::new();
+        if let Some(left) = left {
+            let mut others = nodes.clone();
+            others.subtract(&left);
+            refused
+                .extend(others.iter().map(|node| (self.name(node), String::from("left out by PreFilter"))));
+            nodes.intersect(&left);
+        }
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        let by_node = nodes.iter().filter_map(|node| {
+            let status = self.framework.filter_node(handle, self.snapshot.node(node).unwrap()).err()?;
+            Some((self.name(node), text(&status)))
+        });
+        let by_node: BTreeMap<String, String> = by_node.collect();
+        let filters = self.framework.filters(&cycle.state).collect::<Vec<_>>();
+        if let Some(filter) = filters.first().and_then(|id| self.framework.plugin(*id)?.filter()) {
+            let mut verdicts = Verdicts::default();
+            filter.filter_range(&handle, &nodes, &mut verdicts);
+            let by_range = verdicts
+                .refused()
+                .map(|(node, status)| (self.name(node), text(&verdicts.statuses()[status as usize])));
+            assert_eq!(by_range.collect::<BTreeMap<_, _>>(), by_node);
+        }
+        refused.extend(by_node);
+        refused
+    }
+
+    /// PreScore, Score and NormalizeScore on all nodes; empty when PreScore skips.
+    pub(super) fn scores(&self, pod: &Arc<PodInfo>) -> BTreeMap<String, i64> {
+        let mut cycle = self.cycle(pod);
+        let _ = self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent);
+        let nodes: NodeSet = self.snapshot.columns().alive().clone();
+        let feasible = Feasible { nodes };
+        self.framework.run_pre_score(&mut cycle, &self.snapshot, &feasible).unwrap();
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        let Some((_, scorer)) = self.framework.scorers(&cycle.state).next() else { return BTreeMap::new() };
+        let raw = self.snapshot.nodes().map(|node| (node.id(), scorer.score(&handle, node).unwrap()));
+        let raw: Vec<(NodeId, i64)> = raw.collect();
+        let (low, high) =
+            (raw.iter().map(|of| of.1).min().unwrap(), raw.iter().map(|of| of.1).max().unwrap());
+        let scale = Scale::of(scorer.normalize(), low, high);
+        raw.into_iter().map(|(node, raw)| (self.name(node), scale.apply(raw))).collect()
+    }
+
+    /// PreEnqueue: the message of a refusal.
+    pub(super) fn gate(&self, pod: &Arc<PodInfo>) -> Option<String> {
+        let cycle = self.cycle(pod);
+        self.framework.run_pre_enqueue(cycle.handle(&self.snapshot)).err().map(|status| status.message())
+    }
+
+    /// Bind: the call for this node.
+    pub(super) fn bind(&self, pod: &Arc<PodInfo>, node: &str) -> ApiCall {
+        let node = self.snapshot.node_by_name(&Symbol::new(node)).unwrap();
+        self.framework.run_bind(&self.cycle(pod), &self.snapshot, node).unwrap()
+    }
+}
+
+/// What [`Trial::refused`] and [`Trial::scores`] return, written shortly.
+pub(super) fn map<V, W: From<V>>(of: impl IntoIterator<Item = (&'static str, V)>) -> BTreeMap<String, W> {
+    of.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
