@@ -379,3 +379,14 @@ cases:
     let refused = "- {name: x, pod: {requests: {cpu: 7}}, expect: {refused: {n1: p/prefilter, n2: p}}}\n";
     assert_eq!(with_policy(policy, &format!("{head}{refused}")), [[""; 0]]);
 }
+
+#[test]
+fn the_example_names_every_expectation() {
+    let readme = std::fs::read_to_string(crate::support::repository("examples/hours/README.md")).unwrap();
+    for field in cases::FIELDS.iter().filter(|field| field.section == cases::Section::Expect) {
+        assert!(readme.contains(&format!("| `{}: ", field.name)), "{}", field.name);
+    }
+    for section in cases::Section::ALL {
+        assert!(cases::FIELDS.iter().any(|field| field.section == section), "{}", section.title());
+    }
+}

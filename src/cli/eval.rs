@@ -30,10 +30,10 @@ pub struct Args {
     /// The expression.
     #[arg(required_unless_present = "batch")]
     expression: Option<String>,
-    /// Files of the cluster; `-` is stdin.
+    /// Cluster files; `-` is stdin.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     cluster: Vec<PathBuf>,
-    /// The live cluster, when a pod or a node is named and there are no files.
+    /// The live cluster, if a pod or a node is named and no files are given.
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     connection: super::live::Connection,
@@ -46,7 +46,7 @@ pub struct Args {
     /// The node.
     #[arg(long)]
     node: Option<String>,
-    /// A file of expressions, one JSON object a line; the first line holds variables.
+    /// A file of expressions, one JSON object per line; the first line holds variables.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["expression", "pod", "node", "cluster"], requires = "dsl")]
     batch: Option<PathBuf>,
     /// The expressions of `--batch` are in the policy language; CEL is not built yet.
@@ -57,7 +57,7 @@ pub struct Args {
     output: String,
 }
 
-/// The name of the `let` that the expression is put into.
+/// The name of the `let` that holds the expression.
 const NAME: &str = "value_of_the_expression";
 
 /// Runs the command.
@@ -93,7 +93,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         anyhow::bail!("the expression reads `pod` or `ns`: say which pod with `--pod NAME`");
     }
     let now = Time(jiff::Timestamp::now().as_microsecond());
-    // A pod that nobody named stands in for one, and is among no pods.
+    // Without `--pod` a placeholder is evaluated, which `pods` must not count.
     let nobody = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
     let mut context = EvalContext::new(&pod, &snapshot, now);
     context.node = node;
@@ -119,14 +119,14 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// Whether a variable is read somewhere in an expression.
+/// Whether an expression reads a variable.
 fn reads(expr: &Expr, root: Root) -> bool {
     let mut found = matches!(&expr.kind, ExprKind::Root(known) if *known == root);
     each_part(expr, &mut |part| found |= reads(part, root));
     found
 }
 
-/// The cluster that is asked about; an empty one when nothing of it is named.
+/// The cluster to evaluate on; empty when neither files, pod nor node are given.
 fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
     {
@@ -143,7 +143,7 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
 }
 
-/// An expression inside the policy that was made for it.
+/// An expression in a policy made for it.
 struct Compiled {
     policy: Policy,
     at: usize,
@@ -155,7 +155,8 @@ impl Compiled {
     }
 }
 
-/// Checks an expression; `names` are lets of the policy around it. Places of mistakes are those of the expression.
+/// Checks an expression; `names` are lets of the policy around it. Places are those of the
+/// expression.
 fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec<Diagnostic>> {
     let before = format!("policy expression {{ applies to all pods\n{names}\nfilter value {{ let {NAME} =\n");
     let whole = format!("{before}{text}\nrequire true else \"r\" }} }}\n");
@@ -184,7 +185,7 @@ fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec
     }
 }
 
-/// A diagnostic of the policy as one of the expression.
+/// Moves a diagnostic of the policy to the expression.
 fn moved(mut said: Diagnostic, from: SourceId, to: SourceId, before: usize, length: usize) -> Diagnostic {
     let shift = |span: Span| {
         if span.source != from {
@@ -203,7 +204,7 @@ fn moved(mut said: Diagnostic, from: SourceId, to: SourceId, before: usize, leng
     said
 }
 
-/// The cluster as it stands in the files: nothing is scheduled.
+/// The cluster of the files; pending pods stay pending.
 pub(super) fn snapshot(world: &dry_run::World) -> Snapshot {
     let mut snapshot = Snapshot::default();
     for object in &world.objects {
@@ -255,7 +256,7 @@ fn node<'s>(snapshot: &'s Snapshot, name: &str) -> anyhow::Result<NodeInfo<'s>> 
     })
 }
 
-/// Many expressions, an answer on a line for each.
+/// Evaluates many expressions: one line of answer for each.
 fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut read = Policies::default();
     let id = read.add(file)?;
@@ -287,7 +288,7 @@ fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus>
     for (at, text) in lines {
         let asked = line(at, text)?;
         let expression = asked.get("expr").and_then(Json::as_str).context("a line without `expr`")?;
-        // Each expression has texts of its own, so that the answers do not pile up.
+        // Each expression has its own source map, so that memory does not grow.
         let mut read = Policies::default();
         let answer = match compile(&mut read, &names, expression) {
             Err(errors) => {

@@ -64,23 +64,23 @@ struct Rule {
     cost: RuleCost,
     reads: Vec<String>,
     place: String,
-    /// Of rules that refuse: what may help a pod that was.
+    /// For rules that refuse nodes: what may help a refused pod.
     refuses: Option<Refusing>,
 }
 
-/// What may help a pod that a rule refuses; all of it follows from what the rule reads.
+/// What may help a refused pod, derived from what the rule reads.
 struct Refusing {
-    /// Whether evicting pods from the node may.
+    /// Whether evicting pods from the node may help.
     eviction: bool,
-    /// Whether a node may that does not exist yet.
+    /// Whether a new node may help.
     new_node: NewNode,
-    /// Whether a node autoscaler can tell, which replays in-tree plugins and never policies.
+    /// Whether a node autoscaler knows the rule: autoscalers simulate in-tree plugins, not policies.
     autoscaler_knows: bool,
     /// What wakes the pod.
     wakes: Vec<String>,
 }
 
-/// Whether a node that does not exist yet may help.
+/// Whether a new node may help.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NewNode {
     /// The rule does not look at the node.

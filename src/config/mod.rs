@@ -1,9 +1,10 @@
-//! [`SchedulerConfig`]: a `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, read strictly, with
-//! upstream's defaults, and how it becomes frameworks. Files are read by the callers (`dry_run`, `cli`, `cluster`).
+//! [`SchedulerConfig`]: a `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, read
+//! strictly, with upstream's defaults, and how it becomes frameworks. The callers (`dry_run`, `cli`,
+//! `cluster`) read the files; `yaml` reads the text.
 //!
 //! - `read.rs`: the fields, strictly
-//! - `validate.rs`: what must hold between fields
-//! - `write.rs`: the way back
+//! - `validate.rs`: conditions between fields
+//! - `write.rs`: a configuration as YAML
 //!
 //! Source: `staging/src/k8s.io/kube-scheduler/config/v1/types.go`, `pkg/scheduler/apis/config/v1/defaults.go`.
 
@@ -21,53 +22,53 @@ use std::sync::Arc;
 pub use read::read;
 pub use write::{value, yaml};
 
-/// The name of the profile that pods without `schedulerName` belong to.
+/// The profile of pods without `schedulerName`.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
-/// How one of several instances is chosen to lead.
+/// How several instances elect a leader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaderElection {
-    /// Whether there is an election at all.
+    /// Whether instances elect a leader.
     pub leader_elect: bool,
-    /// How long a lease is good for without renewal.
+    /// How long a lease is valid without renewal.
     pub lease_duration: Duration,
     /// How long the leader tries to renew before it gives up.
     pub renew_deadline: Duration,
     /// How long to wait between tries.
     pub retry_period: Duration,
-    /// The name of the lease; empty: by the names of the profiles.
+    /// The name of the lease; if empty, it is derived from the names of the profiles.
     pub resource_name: String,
-    /// Its namespace; empty: by the names of the profiles.
+    /// Its namespace; if empty, it is derived from the names of the profiles.
     pub resource_namespace: String,
 }
 
-/// How the API server is spoken to.
+/// The connection to the API server.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClientConnection {
-    /// A kubeconfig file; empty: in-cluster.
+    /// A kubeconfig file; if empty, the in-cluster configuration.
     pub kubeconfig: String,
-    /// Requests a second.
+    /// Requests per second.
     pub qps: f64,
-    /// How many may go out at once.
+    /// Requests that may be sent in a burst.
     pub burst: i64,
 }
 
 /// A scheduler's configuration.
 #[derive(Clone, Debug)]
 pub struct SchedulerConfig {
-    /// Kept for files written for kube-scheduler; decisions use one thread.
+    /// Accepted for kube-scheduler's files; decisions use one thread.
     pub parallelism: i64,
     /// Leader election.
     pub leader_election: LeaderElection,
     /// The API server.
     pub client_connection: ClientConnection,
-    /// Share of the nodes that are asked, for profiles that say nothing; `None`: all nodes.
+    /// Percentage of nodes to score, for profiles that do not set it; `None` means all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
-    /// The first back-off of a refused pod.
+    /// The initial back-off of an unschedulable pod.
     pub pod_initial_backoff: Duration,
     /// The longest back-off.
     pub pod_max_backoff: Duration,
-    /// Whether watches begin only once this instance leads.
+    /// Whether watches start only when this instance leads.
     pub delay_cache_until_active: bool,
     /// The profiles, at least one.
     pub profiles: Vec<Profile>,
@@ -95,7 +96,7 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// The frameworks of a configuration, and what is worth saying about it.
+/// The frameworks of a configuration, with warnings.
 pub struct Frameworks {
     /// One for each profile, in the order of the configuration.
     pub frameworks: Vec<Arc<Framework>>,
@@ -104,9 +105,8 @@ pub struct Frameworks {
 }
 
 impl SchedulerConfig {
-    /// The framework of each profile, with the plugins of `registry` (in-tree plugins and the policies that are
-    /// loaded now). `source` is the text that the configuration was read from, for places. All complaints, when there
-    /// is an error.
+    /// The framework of each profile, with the plugins of `registry` (in-tree plugins and loaded
+    /// policies). `source` is the text of the configuration, for places. `Err` has every mistake.
     pub fn frameworks(&self, registry: &Registry, source: SourceId) -> Result<Frameworks, Vec<Diagnostic>> {
         let mut instances = Instances::default();
         let mut complaints = Vec::new();
@@ -134,7 +134,7 @@ impl SchedulerConfig {
         Ok(Frameworks { frameworks, warnings: unchecked_args(&instances, source) })
     }
 
-    /// The queue is one: every profile sorts it with the same plugin and the same arguments.
+    /// All profiles share one queue, so they need the same QueueSort plugin with the same arguments.
     fn different_queue_sort(&self, frameworks: &[Arc<Framework>], source: SourceId) -> Option<Diagnostic> {
         let sorter = |framework: &Arc<Framework>| {
             let id = framework.points().queue_sort.first()?;

@@ -1,5 +1,5 @@
-//! The fields of a configuration, strictly: unknown and repeated fields are complaints, and every complaint has a
-//! place. What must hold between fields is in `validate`.
+//! Reads the fields of a configuration strictly: unknown and repeated fields are errors, each with
+//! its place. `validate` checks conditions between fields.
 
 use super::{SchedulerConfig, diagnostic, span, validate};
 use crate::diag::{Diagnostic, Source, codes};
@@ -10,8 +10,8 @@ use crate::yaml::{self, Booleans};
 const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 const KIND: &str = "KubeSchedulerConfiguration";
 
-/// Reads a configuration. What could be read, with defaults for the rest, and every complaint; with an error among
-/// them the configuration is not to be used.
+/// Reads a configuration: the fields that could be read, defaults for the rest, and every mistake.
+/// Do not use the configuration when one of them is an error.
 pub fn read(source: &Source) -> (SchedulerConfig, Vec<Diagnostic>) {
     let root = match yaml::document(source.text(), Booleans::Yaml11) {
         Ok(root) => root,
@@ -102,7 +102,7 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
     config
 }
 
-/// Reads a field into its place, which keeps its default where the field is not given or wrong.
+/// Reads a field; `place` keeps its default when the field is missing or wrong.
 fn set<'t, T>(
     place: &mut T,
     field: Option<Field<'t>>,
@@ -181,7 +181,7 @@ fn profile(field: &Field, only: bool, errors: &mut Errors, not_built: &mut NotBu
         known.extend(unbuilt);
         let lists = plugins.object(&known, errors);
         for name in unbuilt {
-            // An empty list, as kube-scheduler writes its own configuration, asks for nothing.
+            // kube-scheduler writes empty lists: they enable nothing.
             let asked = lists.get(name).map(|list| selection(&list, errors)).unwrap_or_default();
             for plugin in asked.enabled {
                 let message = format!("extension point `{name}` is not built in this release");

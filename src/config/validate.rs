@@ -1,4 +1,4 @@
-//! What must hold between fields, in upstream's words.
+//! Conditions between fields, with upstream's messages.
 //!
 //! Source: `pkg/scheduler/apis/config/validation/validation.go`.
 
@@ -6,7 +6,7 @@ use super::SchedulerConfig;
 use crate::framework::{ArgsError, Field, Fields};
 use crate::model::Duration;
 
-/// Checks a configuration that was read from `fields`.
+/// Checks a configuration read from `fields`.
 pub(super) fn check(config: &SchedulerConfig, fields: &Fields, errors: &mut Vec<ArgsError>) {
     if config.parallelism <= 0 {
         errors.push(fields.place("parallelism").error("should be an integer value greater than zero"));
@@ -56,7 +56,7 @@ fn check_election(config: &SchedulerConfig, fields: &Fields, errors: &mut Vec<Ar
     }
 }
 
-/// `apiVersion` and `kind` of a plugin's arguments, where they are given.
+/// Checks `apiVersion` and `kind` of a plugin's arguments, if given.
 pub(super) fn args_header(plugin: &str, args: &Field, errors: &mut Vec<ArgsError>) {
     let text = |name: &str| {
         let tree = args.tree.get(name)?;

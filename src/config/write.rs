@@ -1,5 +1,5 @@
-//! A configuration as it would be written: every scalar with the value in force, plugins and their arguments as they
-//! were given. For `--write-config-to` and `/configz`; what is written reads back as the same configuration.
+//! A configuration as a file: every scalar with its value in force, plugins and arguments as given.
+//! For `--write-config-to` and `/configz`; reading the file gives the same configuration.
 
 use super::SchedulerConfig;
 use crate::framework::{Named, Profile, Selection, Tree, TreeValue};
@@ -40,7 +40,7 @@ pub fn value(config: &SchedulerConfig) -> Value {
     all
 }
 
-/// The same as YAML; an error of the writer as text.
+/// The configuration as YAML; `Err` is the writer's message.
 pub fn yaml(config: &SchedulerConfig) -> Result<String, String> {
     serde_saphyr::to_string(&value(config)).map_err(|error| error.to_string())
 }

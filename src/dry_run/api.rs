@@ -1,5 +1,5 @@
-//! An API server in memory: objects with versions, watches by kind, and answers to the scheduler's calls. The dry run
-//! and the simulation of the tests share it; what goes wrong on the way is a [`Fault`] of the caller's choice.
+//! An API server in memory: objects with versions, watches by kind, and answers to the scheduler's
+//! calls. The dry run and the tests' simulation use it; the caller chooses each [`Fault`].
 //!
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
@@ -8,23 +8,23 @@ use crate::model::{Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol,
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a watch shows.
+/// An event of a watch.
 #[derive(Clone, Debug)]
 pub enum WatchEvent {
     /// An object was added or changed.
     Upserted(Object),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(ObjectKey),
 }
 
-/// What goes wrong with a call.
+/// How a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It is refused with this HTTP status, and did not happen.
+    /// Refused with this HTTP status; it had no effect.
     Refuse(u16),
-    /// It happened, and the answer is lost.
+    /// It took effect and its answer is lost.
     LoseAnswer,
-    /// It did not happen, and the answer is lost.
+    /// It had no effect and its answer is lost.
     LoseCall,
 }
 
@@ -35,7 +35,7 @@ pub struct Accepted {
     pub pod: ObjectKey,
     /// The node.
     pub node: Symbol,
-    /// The version that it made.
+    /// The resource version that it created.
     pub version: u64,
 }
 

@@ -13,12 +13,12 @@ use crate::model::{PodInfo, Symbol};
 use crate::scheduler::NodeDetail;
 use std::sync::Arc;
 
-/// One thing that made a result so.
+/// One cause of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Because {
     /// One sentence, with the rule and its place.
     pub text: String,
-    /// The condition or value with its parts; places are those of the policies' texts.
+    /// The condition or value with its parts; places are in the policies' texts.
     pub tree: Option<ValueTrace>,
 }
 
@@ -29,16 +29,16 @@ impl Because {
 }
 
 /// The pod to explain, at one moment.
-pub(super) struct Asked<'a> {
+pub(super) struct DecisionView<'a> {
     pub(super) policies: &'a PolicySet,
     pub(super) moment: &'a Moment,
     pub(super) pod: &'a PodInfo,
-    /// The nodes of the decision that was made then.
+    /// The nodes of the decision.
     pub(super) nodes: &'a [NodeDetail],
 }
 
-impl<'a> Asked<'a> {
-    /// The first decision on a pod, or the last, at its moment.
+impl<'a> DecisionView<'a> {
+    /// The first or last decision on a pod.
     pub(super) fn of(
         report: &'a PodReport,
         policies: &'a PolicySet,
@@ -73,7 +73,7 @@ impl<'a> Asked<'a> {
         None
     }
 
-    /// Why a node refuses the pod; nothing when it does not.
+    /// Why a node refuses the pod; empty when it does not.
     pub(super) fn refused(&self, node: &str) -> Vec<Because> {
         let Some((plugin, status)) = self.detail(node).and_then(|of| of.refused.as_ref()) else {
             return Vec::new();
@@ -116,7 +116,7 @@ impl<'a> Asked<'a> {
             .collect()
     }
 
-    /// What the rules of policies found on a node that they let the pod onto; the first three.
+    /// The values of the first three rules that let the pod onto a node.
     pub(super) fn let_in(&self, node: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         let applying = self.policies.iter().filter(|policy| self.applies(policy));
@@ -167,7 +167,7 @@ impl<'a> Asked<'a> {
         vec![Because::of(text)]
     }
 
-    /// How a single score of a policy came about.
+    /// How a policy came to a score.
     pub(super) fn score(&self, node: &str, name: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         if self.detail(node).is_some_and(|of| of.refused.is_some()) {
@@ -192,7 +192,7 @@ impl<'a> Asked<'a> {
         Vec::new()
     }
 
-    /// What waits at permit wait for, and whether it is so.
+    /// The conditions that waits at permit wait for, with their values.
     pub(super) fn waits(&self, node: Option<&str>) -> Vec<Because> {
         let info = node.and_then(|node| named(&self.moment.snapshot, &Symbol::new(node)));
         let mut found = Vec::new();
@@ -208,7 +208,7 @@ impl<'a> Asked<'a> {
         found
     }
 
-    /// What gates say.
+    /// The gates with their values.
     pub(super) fn gates(&self) -> Vec<Because> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
@@ -291,6 +291,6 @@ pub fn decisive(ahead: &NodeDetail, behind: &NodeDetail) -> Option<(String, i64,
         let other = other(&name);
         (name, score, other)
     });
-    // The first of those that separate them equally.
+    // Of equal differences the first.
     both.reduce(|most, next| if next.1 - next.2 > most.1 - most.2 { next } else { most })
 }

@@ -1,6 +1,6 @@
-//! A cluster in a file: the same `Scheduler` as in a real cluster, before an API server in memory and on a clock that
-//! jumps. Pods are placed, wait at Permit and time out as they would; nothing is written anywhere. Called by `cli`
-//! (dry-run, test, explain); what is read from files is in `load`, what tests of policies expect in `cases`.
+//! A cluster from files: the same `Scheduler` as in a real cluster runs against an API server in
+//! memory, on a clock that jumps. Pods are placed, wait at Permit and time out as in a cluster, and
+//! nothing is written. Called by `cli` (dry-run, test, explain). `load` reads files, `cases` tests.
 
 pub mod api;
 pub mod because;
@@ -25,34 +25,34 @@ use crate::scheduler::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// In which order pending pods are tried.
+/// The order in which pending pods are tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
     /// As the profile's QueueSort says.
     #[default]
     Queue,
-    /// As they stand in the files.
+    /// The order of the files.
     Given,
 }
 
-/// How a dry run is made.
+/// How to run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// In which order pending pods are tried.
+    /// The order in which pending pods are tried.
     pub order: Order,
-    /// How ties are broken.
+    /// How to choose among equal nodes.
     pub tie_break: TieBreak,
-    /// Draws among equal nodes.
+    /// Seeds the choice among equal nodes.
     pub seed: u64,
-    /// How much decisions record.
+    /// How much each decision records.
     pub records: RecordLevel,
-    /// The one pod whose decisions record that much; `None`: all pods.
+    /// The only pod whose decisions record that much; `None` means all pods.
     pub recorded_pod: Option<PodKey>,
-    /// Which decider asks the nodes.
+    /// Which decider evaluates the nodes.
     pub decider: DeciderKind,
-    /// The instant at which it begins; pods enter the queue then.
+    /// The instant at which the run begins and pods enter the queue.
     pub start: Time,
-    /// The clock goes no further than this beyond the start.
+    /// How far the clock may advance.
     pub longest: Duration,
 }
 
@@ -71,14 +71,14 @@ impl Default for Options {
     }
 }
 
-/// Where a pod stands at the end.
+/// The state of a pod at the end.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Standing {
     /// Bound to this node.
     Bound(Symbol),
-    /// It waits for an event that may help.
+    /// Unschedulable: waits for an event that may help.
     Waiting {
-        /// kube-scheduler's text of the last refusal.
+        /// kube-scheduler's message of the last attempt.
         message: String,
     },
     /// A plugin keeps it out of the queue.
@@ -91,7 +91,7 @@ pub enum Standing {
         /// The error.
         message: String,
     },
-    /// It has a node and is not bound: the clock went no further.
+    /// It has a node and is not bound yet: the clock stopped.
     AtPermit {
         /// The node.
         node: Symbol,
@@ -100,31 +100,31 @@ pub enum Standing {
     },
     /// No profile serves its `schedulerName`.
     NotOurs,
-    /// It is being deleted, and is not tried.
+    /// It is being deleted, so it is not scheduled.
     Terminating,
 }
 
 /// A pod that waited at Permit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waited {
-    /// The node it was meant for.
+    /// The node it was assigned.
     pub node: Symbol,
     /// The plugins it waited for, each with its deadline.
     pub plugins: Vec<(Symbol, Time)>,
 }
 
-/// What became of a pod.
+/// The result for a pod.
 #[derive(Clone, Debug)]
 pub struct PodReport {
-    /// The pod as it was given.
+    /// The pod as given.
     pub pod: Arc<PodInfo>,
-    /// Where it stands at the end.
+    /// Its state at the end.
     pub standing: Standing,
     /// Its decisions, oldest first.
     pub decisions: Vec<DecisionRecord>,
     /// Its events, oldest first.
     pub events: Vec<EventRecord>,
-    /// How it waited at Permit when everything that needs no time was done.
+    /// How it waited at Permit before the clock advanced.
     pub waited: Option<Waited>,
 }
 
@@ -135,39 +135,39 @@ impl PodReport {
     }
 }
 
-/// What a dry run found.
+/// The result of a dry run.
 pub struct Report {
     /// Pending pods, in the order they were given.
     pub pods: Vec<PodReport>,
-    /// The order in which pods were first tried, as places in `pods`.
+    /// The order of first attempts, as indexes into `pods`.
     pub tried: Vec<usize>,
-    /// How far the clock went.
+    /// How far the clock advanced.
     pub elapsed: Duration,
-    /// Whether it was stopped while pods still moved.
+    /// Whether the run stopped while pods were still retried.
     pub stopped: bool,
-    /// The scheduler as it is at the end.
+    /// The scheduler at the end.
     pub scheduler: Scheduler,
 }
 
-/// Watches a dry run: what the plugins were asked, and on which state of the cluster.
+/// Observes a dry run: each decision, with the cluster before it.
 pub trait Watcher {
     /// Whether it wants to see the attempt on the pod that is tried next; each one costs a fork of the cluster.
     fn wants(&self, next: Option<&PodKey>) -> bool {
         let _ = next;
         true
     }
-    /// An attempt ended with this decision; `before` is the cluster as it was when it began.
+    /// An attempt ended with this decision; `before` is the cluster when it began.
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord);
-    /// An input was handled, and what followed from it.
+    /// An input and its effects were handled.
     fn handled(&mut self, scheduler: &Scheduler, now: Time);
 }
 
-/// Schedules the pending pods of a world.
+/// Schedules the pending pods of a cluster.
 pub fn run(world: &World, profiles: Arc<Profiles>, options: &Options) -> Report {
     run_watched(world, profiles, options, None)
 }
 
-/// The same before someone's eyes.
+/// The same with an observer.
 pub fn run_watched(
     world: &World,
     profiles: Arc<Profiles>,
@@ -201,7 +201,7 @@ struct Run<'w> {
     watcher: Option<&'w mut dyn Watcher>,
     scheduler: Scheduler,
     server: Api,
-    /// How much of the server's log was shown.
+    /// How much of the server's log the scheduler has received.
     seen: usize,
     now: Time,
     options: Options,
@@ -209,7 +209,7 @@ struct Run<'w> {
     events: FxHashMap<PodKey, Vec<EventRecord>>,
     waited: FxHashMap<PodKey, Waited>,
     tried: Vec<PodKey>,
-    /// How many attempts are left: pods that push each other out would go on for ever.
+    /// Attempts left: pods could evict each other for ever.
     attempts_left: usize,
     stopped: bool,
 }
@@ -255,7 +255,7 @@ impl<'w> Run<'w> {
         run
     }
 
-    /// One input, and everything that the server answers to it.
+    /// Handles one input and everything that the server answers.
     fn step(&mut self, input: Input) {
         let mut inputs = std::collections::VecDeque::from([input]);
         let mut effects = Vec::new();
@@ -301,14 +301,14 @@ impl<'w> Run<'w> {
         inputs
     }
 
-    /// Shows the scheduler what changed at the server.
+    /// Delivers the server's changes to the scheduler.
     fn watch(&mut self) {
         for input in self.unseen() {
             self.step(input);
         }
     }
 
-    /// Attempts until nothing is left to try without time passing.
+    /// Runs attempts until only time can change anything.
     fn settle(&mut self) {
         while self.scheduler.wants_cycle() {
             if self.attempts_left == 0 {
@@ -328,7 +328,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Lets waits elapse for as long as pods have a node and are not bound.
+    /// Advances the clock while pods have a node and are not bound.
     fn let_time_pass(&mut self) {
         while !self.stopped && !self.scheduler.bindings().is_empty() {
             let Some(next) = self.scheduler.next_wakeup() else { return };
@@ -388,7 +388,7 @@ impl<'w> Run<'w> {
         if !self.scheduler.is_ours(&pod.key) {
             return Standing::NotOurs;
         }
-        // The condition has the whole text, the event what fits into it.
+        // The condition has the whole message; an event may cut it.
         let at_server = self.server.pod(&pod.namespace, &pod.name);
         let condition = at_server.and_then(|pod| pod.scheduled_condition.as_ref());
         let message = match condition {

@@ -22,7 +22,7 @@ pub(super) struct Moment {
     pub(super) now: Time,
 }
 
-/// Watches the pods of a test.
+/// Observes the pods of a test.
 pub(super) struct CoverageRecorder<'a> {
     policies: &'a PolicySet,
     profiles: &'a Profiles,

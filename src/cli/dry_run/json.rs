@@ -1,4 +1,4 @@
-//! The JSON of `dry-run`, kind `DryRun`: an interface for other programs; fields are only added.
+//! The JSON report of `dry-run`, kind `DryRun`, for programs; fields are only added.
 
 use super::{in_order, standing};
 use crate::dry_run::{PodReport, Report, Standing};
@@ -6,15 +6,15 @@ use crate::framework::{Impact, NotChecked};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use serde_json::{Map, Value, json};
 
-/// The last decision of each pod, in the order in which pods were first tried. `all_nodes` adds every node with its
-/// refusal or scores.
+/// The last decision of each pod, in the order of first attempts. `all_nodes` adds every node with
+/// its refusal or scores.
 pub fn report(report: &Report, all_nodes: bool) -> Value {
     let pods = in_order(report).into_iter().filter_map(|at| report.pods.get(at));
     let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes)).collect();
     json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions})
 }
 
-/// A pod's last decision, corrected by what became of it afterwards.
+/// A pod's last decision, with its final state.
 pub fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
     let mut one = match pod.decisions.last() {
         Some(record) => decision(record, all_nodes),

@@ -1,5 +1,5 @@
-//! `bayplan dry-run`: schedules the pending pods of a cluster, live or given as files, and says why each is where it is.
-//! Nothing is written anywhere. How the pods are placed is `crate::dry_run`'s; here are arguments and the report.
+//! `bayplan dry-run`: schedules the pending pods of a cluster, live or from files, and says why each
+//! is where it is. Nothing is written. `crate::dry_run` schedules; here are arguments and reports.
 
 pub mod json;
 pub mod text;
@@ -12,7 +12,7 @@ use crate::framework::EventRecord;
 use crate::model::Time;
 use crate::scheduler::{Decision, RecordLevel};
 
-/// Schedules the pending pods of a cluster, live or given as files, and binds nothing.
+/// Schedules the pending pods of a cluster, live or from files, without binding them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan dry-run --cluster cluster.yaml --policies gpu.bay
@@ -25,10 +25,10 @@ pub struct Args {
     from: setup::From,
     #[command(flatten)]
     how: How,
-    /// Every node with its refusal or scores, in JSON and YAML.
+    /// In JSON and YAML, print every node with its refusal or scores.
     #[arg(long)]
     all_nodes: bool,
-    /// All pods; without it long lists are cut, and the rest is counted.
+    /// Print all pods; otherwise long lists are cut and the rest is counted.
     #[arg(long)]
     all: bool,
     /// How to print: `text`, `json` or `yaml`.
@@ -39,16 +39,16 @@ pub struct Args {
     fail_on: Option<String>,
 }
 
-/// How pods are tried; `explain` takes the same, to come to the same decisions.
+/// How pods are tried. `explain` has the same flags, to come to the same decisions.
 #[derive(clap::Args, Clone, Debug)]
 pub struct How {
-    /// The order of the pending pods: `queue` (the profile's) or `given` (that of the files).
+    /// The order of the pending pods: `queue` (the profile's QueueSort) or `given` (the files').
     #[arg(long, value_parser = ["queue", "given"], default_value = "queue", hide_possible_values = true)]
     pub order: String,
-    /// Among equal nodes: `random` (drawn with the seed) or `name` (the first).
+    /// How to choose among equal nodes: `random` (by the seed) or `name` (the first).
     #[arg(long, value_parser = ["random", "name"], default_value = "random", hide_possible_values = true)]
     pub tie_break: String,
-    /// Draws among equal nodes.
+    /// The seed of the choice among equal nodes.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
@@ -118,8 +118,8 @@ fn waits(standing: &Standing) -> bool {
     !matches!(standing, Standing::Bound(_) | Standing::NotOurs | Standing::Terminating)
 }
 
-/// Where a pod stands. One that was refused at Permit is tried again for ever, as in a cluster: it waits, wherever the
-/// clock stopped, and for what it waited in vain when it had a node.
+/// The state of a pod. A pod that is rejected at Permit is retried for ever, as in a cluster:
+/// wherever the clock stopped, it waits, and the reason is that of its last rejection.
 pub fn standing(pod: &PodReport) -> Standing {
     let refused = pod.events.iter().rev().find(|event| event.reason == "FailedScheduling");
     match (&pod.standing, refused_late(pod), refused) {
@@ -129,7 +129,8 @@ pub fn standing(pod: &PodReport) -> Standing {
     }
 }
 
-/// How the last attempt ended that gave the pod a node, if it waited there: each attempt ends in one event.
+/// The event of the last attempt that gave the pod a node, if the pod waited at Permit and was
+/// rejected. Each attempt ends with one event.
 fn refused_late(pod: &PodReport) -> Option<&EventRecord> {
     pod.waited.as_ref()?;
     let ends = pod.events.iter().filter(|event| ["FailedScheduling", "Scheduled"].contains(&event.reason));
@@ -138,8 +139,7 @@ fn refused_late(pod: &PodReport) -> Option<&EventRecord> {
     placed.map(|(_, end)| end).last().filter(|end| end.reason == "FailedScheduling")
 }
 
-/// The decisions of a report in the order in which pods were first tried; every attempt of a pod stands behind its
-/// first.
+/// The pods of a report in the order of their first attempts; pods without attempts come last.
 pub fn in_order(report: &Report) -> Vec<usize> {
     let mut order = report.tried.clone();
     let mut tried = vec![false; report.pods.len()];

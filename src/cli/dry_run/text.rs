@@ -1,4 +1,4 @@
-//! The text of `dry-run`: a line for each pod with the one thing that made it so, then the counts.
+//! The text report of `dry-run`: a line for each pod with the decisive reason, then the counts.
 
 use super::why::{reasons, why_within};
 use super::{How, in_order, standing};
@@ -52,7 +52,7 @@ pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str,
     if report.stopped {
         let _ = writeln!(
             text,
-            "Pods that were refused after waiting are tried again for ever; the dry run ends there."
+            "Pods that are rejected after waiting are retried for ever; the dry run stops there."
         );
     }
     let next = order.iter().filter_map(|at| report.pods.get(*at)).min_by_key(|pod| match standing(pod) {

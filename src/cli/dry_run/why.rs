@@ -1,4 +1,4 @@
-//! The one thing that made a decision so, in a few words: the last column of `dry-run`.
+//! The decisive reason of a decision in a few words: the last column of `dry-run`.
 
 use super::How;
 use crate::cli::output::count;

@@ -30,10 +30,10 @@ use std::sync::Arc;
 /// Where the cluster and its rules come from.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct From {
-    /// Files of the cluster: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
+    /// Cluster files: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
     #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"), num_args = 1..)]
     pub cluster: Vec<PathBuf>,
-    /// The live cluster, when there are no files.
+    /// The live cluster, if no files are given.
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     pub connection: live::Connection,
@@ -44,11 +44,12 @@ pub struct From {
     /// A KubeSchedulerConfiguration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Policy files, files with ConfigMaps, folders of both. Beside a live cluster: one takes the place of the
-    /// cluster's policy of the same name, as if it had been applied.
+    /// Policy files, files with ConfigMaps, folders of both. With a live cluster, a policy replaces
+    /// the cluster's policy of the same name, as if it had been applied.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub policies: Vec<PathBuf>,
-    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read; without it all.
+    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read;
+    /// by default all.
     #[cfg(feature = "cluster")]
     #[arg(
         long,
@@ -62,10 +63,10 @@ pub struct From {
     pub declared: Declared,
 }
 
-/// The size of cluster that policies are compiled for.
+/// The cluster size that policies are compiled for.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Declared {
-    /// The largest cluster that rules must be cheap enough for; 5,000 nodes and 100,000 pods unless said.
+    /// The largest cluster in which rules must be cheap enough; by default 5,000 nodes, 100,000 pods.
     #[arg(long, value_name = "nodes=N,pods=N")]
     size: Option<Size>,
 }
@@ -113,7 +114,7 @@ impl From {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -122,13 +123,13 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A cluster, ready to be decided on.
+/// A cluster with its policies and profiles.
 pub struct Setup {
     /// Policies with their texts; the files of the cluster are among the sources.
     pub policies: Policies,
     /// The objects.
     pub world: World,
-    /// Where a pod is looked for first when only its name is given.
+    /// The namespace in which a pod is looked up first by its name alone.
     pub namespace: String,
     /// The profiles with the policies in them.
     pub profiles: Arc<Profiles>,
@@ -140,7 +141,7 @@ pub struct Setup {
     config_source: SourceId,
 }
 
-/// Prints diagnostics on stderr; whether one of them is an error.
+/// Prints diagnostics on stderr. Returns whether one of them is an error.
 pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
     let failed = policies.has_errors();
     let worth: Vec<Diagnostic> =

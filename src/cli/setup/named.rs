@@ -4,7 +4,8 @@ use crate::diag::{escape, suggest};
 use crate::model::PodInfo;
 use std::sync::Arc;
 
-/// Which of the pods is meant by `NAME` or `NAMESPACE/NAME`: of several of one name that in the namespace `preferred`.
+/// The pod called `NAME` or `NAMESPACE/NAME`. Among several of one name, the one in the namespace
+/// `preferred`.
 pub fn named<'a>(
     pods: impl Iterator<Item = &'a Arc<PodInfo>>,
     asked: &str,

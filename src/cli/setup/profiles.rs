@@ -107,7 +107,7 @@ pub fn with_arguments(
     Ok(Arc::new(PolicyPlugin::new(compiled, exempt.clone())))
 }
 
-/// A policy with the arguments of a profile: it is checked again with them.
+/// A policy compiled again with the arguments of a profile.
 fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,

@@ -1,5 +1,5 @@
-//! Conditions of policies over all files of tests: a policy may be tested by several files, each of which reads its
-//! text anew, so conditions are known by file and place.
+//! Conditions of policies over all test files. Several files may test one policy, and each reads its
+//! text again, so a condition is identified by file and place.
 
 use crate::cli::explain::tree::one_line;
 use crate::diag::SourceMap;
@@ -37,7 +37,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Adds what one file of tests has seen.
+    /// Adds the coverage of one test file.
     pub(super) fn add(&mut self, sources: &SourceMap, coverage: &Coverage) {
         for condition in coverage.conditions() {
             let Some(file) = sources.file(condition.span) else { continue };

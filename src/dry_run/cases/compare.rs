@@ -1,7 +1,7 @@
 //! What was expected of a pod against what happened to it, with the rules that made the difference.
 
 use super::read::{Case, Expectation, What, YesOr};
-use super::{Asked, Because, Mismatch, PodReport, Report, Seen, Standing, stands};
+use super::{Because, DecisionView, Mismatch, PodReport, Report, Seen, Standing, stands};
 use crate::framework::{Cycle, Silent};
 use crate::model::Symbol;
 use crate::scheduler::{NodeDetail, PluginScore};
@@ -38,17 +38,17 @@ fn on(nodes: &[String], seen: &Seen) -> Difference {
         return None;
     }
     let gated = matches!(pod.standing, Standing::Gated { .. });
-    let of_node = |asked: &Asked, node: &str| {
-        let refused = asked.refused(node);
+    let of_node = |view: &DecisionView, node: &str| {
+        let refused = view.refused(node);
         match chosen {
-            Some(chosen) if refused.is_empty() => asked.outscored(node, chosen),
+            Some(chosen) if refused.is_empty() => view.outscored(node, chosen),
             _ => refused,
         }
     };
     let because = match gated {
-        true => seen.at_last().or(seen.at_end()).map(|asked| asked.gates()),
+        true => seen.at_last().or(seen.at_end()).map(|view| view.gates()),
         false => {
-            seen.at_last().map(|asked| nodes.iter().take(3).flat_map(|node| of_node(&asked, node)).collect())
+            seen.at_last().map(|view| nodes.iter().take(3).flat_map(|node| of_node(&view, node)).collect())
         }
     };
     let expected = match nodes {
@@ -63,7 +63,7 @@ fn not_on(nodes: &[String], seen: &Seen) -> Difference {
     if !nodes.iter().any(|node| **node == **chosen) {
         return None;
     }
-    let because = seen.at_last().map(|asked| asked.let_in(chosen)).unwrap_or_default();
+    let because = seen.at_last().map(|view| view.let_in(chosen)).unwrap_or_default();
     Some((format!("not {}", nodes.join(", ")), chosen.to_string(), because))
 }
 
@@ -72,11 +72,11 @@ fn refused_on(node: &str, by: Option<&str>, seen: &Seen) -> Difference {
         Some(by) => format!("{node} refused by {by}"),
         None => format!("{node} refused"),
     };
-    let Some(asked) = seen.at_first() else {
-        let because = seen.at_end().map(|asked| asked.gates()).unwrap_or_default();
+    let Some(view) = seen.at_first() else {
+        let because = seen.at_end().map(|view| view.gates()).unwrap_or_default();
         return Some((expected, stands(seen.pod), because));
     };
-    let rules = refusers(&asked, node, seen);
+    let rules = refusers(&view, node, seen);
     // A policy is meant with all its rules.
     let of_policy = |rule: &str, by: &str| rule.strip_prefix(by).is_some_and(|rest| rest.starts_with('/'));
     let named = |by: &str| rules.iter().any(|rule| rule == by || of_policy(rule, by));
@@ -84,18 +84,18 @@ fn refused_on(node: &str, by: Option<&str>, seen: &Seen) -> Difference {
         return None;
     }
     let (got, because) = if rules.is_empty() {
-        (format!("{node} fits"), asked.let_in(node))
+        (format!("{node} fits"), view.let_in(node))
     } else {
-        (format!("{node} refused by {}", rules.join(", ")), asked.refused(node))
+        (format!("{node} refused by {}", rules.join(", ")), view.refused(node))
     };
     Some((expected, got, because))
 }
 
 /// The rules that refuse a node, each for itself: `POLICY/RULE`, or the name of a plugin.
-fn refusers(asked: &Asked, node: &str, seen: &Seen) -> Vec<String> {
-    let snapshot = &asked.moment.snapshot;
+fn refusers(view: &DecisionView, node: &str, seen: &Seen) -> Vec<String> {
+    let snapshot = &view.moment.snapshot;
     let Some(framework) = seen.profiles.get(&seen.pod.pod.scheduler_name) else { return Vec::new() };
-    let mut cycle = Cycle::new(seen.pod.pod.clone(), framework.clone(), asked.moment.now);
+    let mut cycle = Cycle::new(seen.pod.pod.clone(), framework.clone(), view.moment.now);
     let before_nodes = framework.run_pre_filter(&mut cycle, snapshot, &mut Silent);
     let Some(info) = super::super::recorder::named(snapshot, &Symbol::new(node)) else { return Vec::new() };
     let left = match before_nodes {
@@ -130,16 +130,16 @@ fn unschedulable(expected: bool, seen: &Seen) -> Difference {
         return None;
     }
     let word = if expected { "waits" } else { "does not wait" };
-    let because = seen.at_last().map(|asked| match bound(seen.pod) {
-        Some(node) => asked.let_in(node),
-        None => refusals(&asked),
+    let because = seen.at_last().map(|view| match bound(seen.pod) {
+        Some(node) => view.let_in(node),
+        None => refusals(&view),
     });
     Some((word.to_owned(), stands(seen.pod), because.unwrap_or_default()))
 }
 
 /// Why each node refuses the pod; of many nodes the first three.
-fn refusals(asked: &Asked) -> Vec<Because> {
-    asked.nodes.iter().flat_map(|node| asked.refused(&node.name)).take(3).collect()
+fn refusals(view: &DecisionView) -> Vec<Because> {
+    view.nodes.iter().flat_map(|node| view.refused(&node.name)).take(3).collect()
 }
 
 /// Whether the pod was refused for a reason, by as many nodes as expected.
@@ -160,7 +160,7 @@ fn refused(reason: &str, expected: Option<usize>, seen: &Seen) -> Difference {
         None => format!("waits: {reason}"),
     };
     if let Some(node) = bound(pod) {
-        let because = seen.at_last().map(|asked| asked.passed(node, reason)).unwrap_or_default();
+        let because = seen.at_last().map(|view| view.passed(node, reason)).unwrap_or_default();
         return Some((words, stands(pod), because));
     }
     let as_expected = match expected {
@@ -170,7 +170,7 @@ fn refused(reason: &str, expected: Option<usize>, seen: &Seen) -> Difference {
     if as_expected {
         return None;
     }
-    let because = seen.at_first().map(|asked| asked.one_without(reason)).unwrap_or_default();
+    let because = seen.at_first().map(|view| view.one_without(reason)).unwrap_or_default();
     let got = match (&pod.standing, expected) {
         (Standing::Waiting { message }, Some(_)) => format!("waits, {}: {message}", on(count)),
         _ => stands(pod),
@@ -185,7 +185,7 @@ fn score_of(node: &str, name: &str, expected: i64, seen: &Seen) -> Difference {
     if came == Some(expected) {
         return None;
     }
-    let because = seen.at_first().map(|asked| asked.score(node, name)).unwrap_or_default();
+    let because = seen.at_first().map(|view| view.score(node, name)).unwrap_or_default();
     let got = came.map_or_else(|| String::from("none"), |came| came.to_string());
     Some((format!("{name} {expected} on {node}"), got, because))
 }
@@ -235,7 +235,7 @@ fn gated(expected: &YesOr, seen: &Seen) -> Difference {
         YesOr::Yes(false) => (by.is_none(), "is let into the queue".to_owned()),
         YesOr::By(name) => (by == Some(name.as_str()), format!("is kept out of the queue by {name}")),
     };
-    let because = || seen.at_end().map(|asked| asked.gates()).unwrap_or_default();
+    let because = || seen.at_end().map(|view| view.gates()).unwrap_or_default();
     (!holds).then(|| (word, stands(seen.pod), because()))
 }
 

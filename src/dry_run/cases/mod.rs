@@ -35,7 +35,7 @@ mod read;
 pub use fields::{FIELDS, FieldDoc, Section};
 pub use read::{Case, CaseFile, read};
 
-use super::because::{Asked, Because};
+use super::because::{Because, DecisionView};
 use super::recorder::CoverageRecorder;
 use super::{Options, PodReport, Report, Standing, World, run_watched};
 use crate::diag::{Diagnostic, SourceMap, Span, codes};
@@ -115,10 +115,10 @@ impl CaseFile {
     ) -> Result<Ended, Box<Diagnostic>> {
         let Some(case) = self.cases.get(at) else { return Ok(Ended::default()) };
         let world = self.world(case, bench)?;
-        let mut witness = CoverageRecorder::new(bench.policies, bench.profiles, coverage);
+        let mut recorder = CoverageRecorder::new(bench.policies, bench.profiles, coverage);
         let options = Options { start: self.start(case), ..Options::default() };
-        let report = run_watched(&world, bench.profiles.clone(), &options, Some(&mut witness));
-        witness.ended(report.scheduler.fork(), options.start + report.elapsed, &world.pending);
+        let report = run_watched(&world, bench.profiles.clone(), &options, Some(&mut recorder));
+        recorder.ended(report.scheduler.fork(), options.start + report.elapsed, &world.pending);
         let mut ended = Ended::default();
         for of in &case.expect {
             let named = |pod: &&PodReport| of.pod.as_ref().is_none_or(|name| *pod.pod.name == **name);
@@ -131,12 +131,12 @@ impl CaseFile {
             if let Some(wrong) = names::unknown(&of.all, pod, &world, bench) {
                 return Err(wrong);
             }
-            let seen = Seen { pod, witness: &witness, policies: bench.policies, profiles: bench.profiles };
+            let seen = Seen { pod, recorder: &recorder, policies: bench.policies, profiles: bench.profiles };
             ended.mismatches.extend(of.all.iter().filter_map(|one| compare::mismatch(one, &seen)));
         }
         ended.mismatches.extend(compare::order(case, &report));
         if account {
-            ended.account = accounts(&report, bench, &witness);
+            ended.account = accounts(&report, bench, &recorder);
         }
         Ok(ended)
     }
@@ -162,10 +162,10 @@ fn no_such_pod(of: &read::Expect, world: &World) -> Box<Diagnostic> {
 }
 
 /// Every pod of the report with what every rule says of every node.
-fn accounts(report: &Report, bench: &Bench, witness: &CoverageRecorder) -> Vec<(String, Vec<Because>)> {
+fn accounts(report: &Report, bench: &Bench, recorder: &CoverageRecorder) -> Vec<(String, Vec<Because>)> {
     let told = report.pods.iter().map(|pod| {
-        let seen = Seen { pod, witness, policies: bench.policies, profiles: bench.profiles };
-        let all = seen.at_first().or(seen.at_end()).map(|asked| asked.all()).unwrap_or_default();
+        let seen = Seen { pod, recorder, policies: bench.policies, profiles: bench.profiles };
+        let all = seen.at_first().or(seen.at_end()).map(|view| view.all()).unwrap_or_default();
         (format!("{}: {}", pod.pod.name, stands(pod)), all)
     });
     told.collect()
@@ -189,22 +189,22 @@ fn stands(pod: &PodReport) -> String {
 /// One pod of a case with what was observed of it.
 struct Seen<'a> {
     pod: &'a PodReport,
-    witness: &'a CoverageRecorder<'a>,
+    recorder: &'a CoverageRecorder<'a>,
     policies: &'a PolicySet,
     profiles: &'a Profiles,
 }
 
 impl<'a> Seen<'a> {
-    fn at_first(&self) -> Option<Asked<'a>> {
-        Asked::of(self.pod, self.policies, self.witness.first.get(&self.pod.pod.key), false)
+    fn at_first(&self) -> Option<DecisionView<'a>> {
+        DecisionView::of(self.pod, self.policies, self.recorder.first.get(&self.pod.pod.key), false)
     }
 
-    fn at_last(&self) -> Option<Asked<'a>> {
-        Asked::of(self.pod, self.policies, self.witness.last.get(&self.pod.pod.key), true)
+    fn at_last(&self) -> Option<DecisionView<'a>> {
+        DecisionView::of(self.pod, self.policies, self.recorder.last.get(&self.pod.pod.key), true)
     }
 
-    fn at_end(&self) -> Option<Asked<'a>> {
-        Asked::of(self.pod, self.policies, self.witness.end.as_ref(), true)
+    fn at_end(&self) -> Option<DecisionView<'a>> {
+        DecisionView::of(self.pod, self.policies, self.recorder.end.as_ref(), true)
     }
 }
 
