@@ -3,7 +3,7 @@
 //!
 //! Decided on the objects of the cluster file alone. What a wrong name does there is counted by `effect`.
 
-use crate::diag::{Code, Diagnostic, SourceMap, codes, suggest};
+use crate::diag::{Code, Diagnostic, SourceMap, Span, codes, suggest};
 use crate::dry_run::World;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::typed::{Expr, ExprKind, Policy, walk};
@@ -162,6 +162,13 @@ impl Found<'_> {
             }
             ExprKind::In(item, list) => match &list.kind {
                 ExprKind::List(values) => values.iter().for_each(|(value, _)| self.value(item, value)),
+                ExprKind::Constant(Value::List(values)) => {
+                    for value in values.iter() {
+                        if let Value::String(wanted) = value {
+                            self.compare(item, wanted.as_str(), self.literal(list.span, wanted.as_str()));
+                        }
+                    }
+                }
                 _ => {}
             },
             ExprKind::Resource(_, name) => self.resource(name),
@@ -180,11 +187,27 @@ impl Found<'_> {
         let (what, kind) = (place.field.trim_end_matches('s'), place.kind);
         let message = format!("no {kind} has the {what} `{wanted}`");
         let label = have(known.with(near), known.objects, kind, near);
-        self.say(&codes::NO_SUCH_LABEL, key, message, label, near);
+        self.say(&codes::NO_SUCH_LABEL, key.span, message, label, near);
+    }
+
+    /// The place of a string literal in a constant list, whose elements have no places of their own.
+    fn literal(&self, list: Span, wanted: &str) -> Span {
+        let literal = format!("\"{wanted}\"");
+        let found = self.sources.text(list).find(&literal);
+        found.map_or(list, |at| {
+            let start = list.start as usize + at;
+            Span::new(list.source, start, start + literal.len())
+        })
     }
 
     fn value(&mut self, read: &Expr, value: &Expr) {
-        let Some(wanted) = text(value) else { return };
+        if let Some(wanted) = text(value) {
+            self.compare(read, wanted, value.span);
+        }
+    }
+
+    /// Compares a constant with the values that `read` can have.
+    fn compare(&mut self, read: &Expr, wanted: &str, value: Span) {
         if is_namespace(read) {
             return self.namespace(value, wanted);
         }
@@ -200,7 +223,7 @@ impl Found<'_> {
         self.say(&codes::NO_SUCH_VALUE, value, message, label, near);
     }
 
-    fn namespace(&mut self, value: &Expr, wanted: &str) {
+    fn namespace(&mut self, value: Span, wanted: &str) {
         let known = &self.names.namespaces;
         if known.contains_key(wanted) {
             return;
@@ -228,16 +251,16 @@ impl Found<'_> {
         let nodes = self.names.resources.get(near).copied().unwrap_or(0);
         let label = have(nodes, self.names.nodes, "node", near);
         let message = format!("no node has the resource `{wanted}`");
-        self.say(&codes::NO_SUCH_RESOURCE, name, message, label, near);
+        self.say(&codes::NO_SUCH_RESOURCE, name.span, message, label, near);
     }
 
-    fn say(&mut self, code: &'static Code, at: &Expr, message: String, label: String, near: &str) {
-        let written = self.sources.text(at.span);
+    fn say(&mut self, code: &'static Code, at: Span, message: String, label: String, near: &str) {
+        let written = self.sources.text(at);
         let quoted = written.len() >= 2 && written.starts_with('"') && written.ends_with('"');
-        let said = Diagnostic::new(code, at.span, message).with_label(label);
+        let said = Diagnostic::new(code, at, message).with_label(label);
         let plain = !near.contains(['"', '\\', '{']) && !near.contains(crate::diag::escape::is_unsafe);
         self.said.push(match quoted && plain {
-            true => said.with_fix(format!("write `{near}`"), at.span, format!("\"{near}\"")),
+            true => said.with_fix(format!("write `{near}`"), at, format!("\"{near}\"")),
             false => said.with_help(format!("did you mean `{near}`?")),
         });
     }

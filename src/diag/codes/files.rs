@@ -130,22 +130,9 @@ percentageOfNodesToScore: 50
          needs the plugin (volumes, topology spread, pod affinity, resource claims) waits where the plugin \
          could refuse it, and says what is not checked. Where the plugin could only score, the pod is \
          placed. A profile that disables the plugin places all pods."
-        in "config.yaml"
-        bad r#"
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: bayplan
-  pluginConfig:
-  - name: InterPodAffinity
-    args: {hardPodAffinityWeight: 5}
-"#
-        good r#"
-apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: bayplan
-"#
+        in ""
+        bad "`pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]` in a profile"
+        good "`plugins: {multiPoint: {disabled: [{name: InterPodAffinity}]}}` in the profile"
 
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"
