@@ -139,7 +139,17 @@ impl<'r> Programs<'r> {
                 1 => format!("({} + {})", self.expr(Ty::Text, d), self.expr(Ty::Text, d)),
                 _ => self.leaf(ty),
             },
-            Ty::MaybeText => match self.random.below(6) {
+            Ty::MaybeText => match self.random.below(8) {
+                6 => {
+                    let pods = self.expr(Ty::Pods, d);
+                    let (name, key) = self.with_pod(|this| this.expr(Ty::Text, d));
+                    format!("{pods}.sort_by({name}, {key}).first().name")
+                }
+                7 => {
+                    let pods = self.expr(Ty::Pods, d);
+                    let (name, text) = self.with_pod(|this| this.expr(Ty::Text, d));
+                    format!("{pods}.{}({name}, {text})", self.random.of(&["min", "max"]))
+                }
                 2 => format!("{}.or({}).value()", self.held(), self.held()),
                 3 => {
                     self.fresh += 1;
@@ -158,7 +168,12 @@ impl<'r> Programs<'r> {
                 }
                 _ => self.leaf(ty),
             },
-            Ty::Texts => match self.random.below(6) {
+            Ty::Texts => match self.random.below(7) {
+                6 => {
+                    self.fresh += 1;
+                    let (at, text) = (format!("i{}", self.fresh), format!("t{}", self.fresh));
+                    format!("{}.transformList({at}, {text}, {text} + string({at}))", self.expr(Ty::Texts, d))
+                }
                 3 => format!(
                     "[?{}, {}, ?{}]",
                     self.held(),

@@ -336,3 +336,94 @@ impl<'a> Extreme<'a> {
         Value::optional(self.best)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::eval::interpret;
+    use crate::lang::types::Type;
+
+    /// Values of a type, the ends of its range among them.
+    fn values(ty: &Type) -> Vec<Value<'static>> {
+        let whole = [0, 1, -1, 7, -7, 1000, i64::MAX, i64::MIN];
+        let mut values: Vec<Value<'static>> = match ty {
+            Type::Float => [0.0, -0.0, 1.0, -7.0, 0.3, 1e300, f64::MAX, f64::MIN].map(Value::Float).into(),
+            Type::Uint => [0, 1, 7, u64::MAX].map(Value::Uint).into(),
+            Type::Time => [0, 1, i64::MAX, i64::MIN].map(|at| Value::Time(Time(at))).into(),
+            Type::String => ["", "a", "b", "ab"].map(Value::text).into(),
+            Type::Blob => [&b""[..], b"a", b"ab"].map(|bytes| Value::Blob(bytes.into())).into(),
+            Type::Bool => [false, true].map(Value::Bool).into(),
+            Type::List(_) => [&[][..], &[1], &[1, 2]]
+                .map(|items: &[i64]| Value::list(items.iter().copied().map(Value::Int)))
+                .into(),
+            Type::Resources => [(0, 0), (1, 2), (i64::MAX, 1)]
+                .map(|(milli_cpu, memory)| {
+                    Value::resources(Resource { milli_cpu, memory, ..Resource::default() })
+                })
+                .into(),
+            _ => whole.map(Value::Int).into(),
+        };
+        values.push(Value::Absent);
+        values
+    }
+
+    fn types() -> [Type; 13] {
+        [
+            Type::Int,
+            Type::Count,
+            Type::Cpu,
+            Type::Bytes,
+            Type::Duration,
+            Type::Uint,
+            Type::Float,
+            Type::Time,
+            Type::String,
+            Type::Blob,
+            Type::Bool,
+            Type::Resources,
+            Type::Int.list(),
+        ]
+    }
+
+    #[test]
+    fn operators_agree_with_the_reference_evaluator_for_all_types() {
+        const OPERATORS: [ArithmeticOp; 5] = [
+            ArithmeticOp::Add,
+            ArithmeticOp::Subtract,
+            ArithmeticOp::Multiply,
+            ArithmeticOp::Divide,
+            ArithmeticOp::Remainder,
+        ];
+        for (left, right) in types().iter().flat_map(|left| types().map(|right| (left.clone(), right))) {
+            for (a, b) in values(&left).iter().flat_map(|a| values(&right).into_iter().map(move |b| (a, b))) {
+                for op in OPERATORS {
+                    let got = arithmetic(op, &left, &right)(a.clone(), b.clone());
+                    let wanted = interpret::arithmetic(op, &left, &right, a.clone(), b.clone());
+                    assert_eq!(got, wanted, "{op:?} of {left} {a} and {right} {b}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_and_signs_agree_with_the_reference_evaluator() {
+        let all = [CompareOp::Less, CompareOp::LessEqual, CompareOp::Greater, CompareOp::GreaterEqual];
+        for ty in types() {
+            for a in values(&ty) {
+                for b in values(&ty) {
+                    for op in all {
+                        assert_eq!(
+                            holds(op, &a, &b),
+                            interpret::compare(op, &a, &b),
+                            "{op:?} of {a} and {b}"
+                        );
+                    }
+                }
+                assert_eq!(widen(a.clone()), interpret::widen(a.clone()), "{a} as a float");
+                if ty.is_numeric() && ty != Type::Uint {
+                    assert_eq!(negate(&ty)(a.clone()), interpret::negate(a.clone()), "minus {a}");
+                }
+            }
+        }
+    }
+}
