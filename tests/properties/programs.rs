@@ -44,7 +44,10 @@ impl<'r> Programs<'r> {
     /// A policy with lets, filters and scores.
     pub fn policy(&mut self) -> String {
         let mut text = String::from("policy random {\n  param limit = 3\n  param key = \"team\"\n");
-        text.push_str("  group mates = m in pods where m.namespace == pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]\n");
+        let rest = self.random.of(&["", " && m.priority >= 0", " && m.requests.cpu > 500m"]);
+        text.push_str(&format!(
+            "  group mates = m in pods where m.namespace == pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]{rest}\n"
+        ));
         let nodes = std::mem::take(&mut self.nodes);
         for at in 0..self.random.below(3) {
             let ty = self.random.of(&[Ty::Bool, Ty::Int, Ty::MaybeText, Ty::Cpu, Ty::Texts]);

@@ -289,7 +289,7 @@ pub(super) enum Name {
 
 impl Name {
     /// By its name.
-    pub fn of(name: Symbol) -> Self {
+    pub(crate) fn of(name: Symbol) -> Self {
         match name.as_str() {
             "cpu" => Name::Cpu,
             "memory" => Name::Memory,
@@ -300,7 +300,7 @@ impl Name {
     }
 
     /// The amount in base units.
-    pub fn amount(&self, of: &Resource) -> i64 {
+    pub(crate) fn amount(&self, of: &Resource) -> i64 {
         match self {
             Name::Cpu => of.milli_cpu,
             Name::Memory => of.memory,

@@ -104,7 +104,7 @@ pub(super) struct ByValue {
 
 impl ByValue {
     /// The elements that may have the wanted values, in their order, and how many there are in all.
-    pub fn candidates<'a>(&self, env: &mut Env<'a, '_>) -> (Vec<(Value<'a>, Value<'a>)>, usize) {
+    pub(crate) fn candidates<'a>(&self, env: &mut Env<'a, '_>) -> (Vec<(Value<'a>, Value<'a>)>, usize) {
         let table = match env.tables.get(self.at, 0) {
             Some(table) => table,
             None => self.build(env),

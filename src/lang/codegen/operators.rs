@@ -278,7 +278,7 @@ pub(super) enum Sum {
 
 impl Sum {
     /// The sum of nothing.
-    pub fn of(ty: &Type) -> Self {
+    pub(crate) fn of(ty: &Type) -> Self {
         match ty.present() {
             Type::Float => Sum::Float(0.0),
             Type::Uint => Sum::Uint(0),
@@ -288,7 +288,7 @@ impl Sum {
     }
 
     /// Adds one value; absent ones count as nothing.
-    pub fn add(&mut self, value: &Value<'_>) {
+    pub(crate) fn add(&mut self, value: &Value<'_>) {
         match (self, value) {
             (Sum::Whole(sum), value) => *sum = sum.saturating_add(value.as_int().unwrap_or(0)),
             (Sum::Uint(sum), Value::Uint(number)) => *sum = sum.saturating_add(*number),
@@ -301,7 +301,7 @@ impl Sum {
     }
 
     /// What was added up.
-    pub fn value<'a>(self) -> Value<'a> {
+    pub(crate) fn value<'a>(self) -> Value<'a> {
         match self {
             Sum::Whole(sum) => Value::Int(sum),
             Sum::Uint(sum) => Value::Uint(sum),
@@ -319,12 +319,12 @@ pub(super) struct Extreme<'a> {
 
 impl<'a> Extreme<'a> {
     /// Of nothing yet.
-    pub fn new(which: Ordering) -> Self {
+    pub(crate) fn new(which: Ordering) -> Self {
         Self { which, best: None }
     }
 
     /// Looks at one more value.
-    pub fn look(&mut self, value: Value<'a>) {
+    pub(crate) fn look(&mut self, value: Value<'a>) {
         match &self.best {
             Some(best) if value.order(best) != self.which => {}
             _ => self.best = Some(value),
@@ -332,7 +332,7 @@ impl<'a> Extreme<'a> {
     }
 
     /// The best value; absent if there was none.
-    pub fn value(self) -> Value<'a> {
+    pub(crate) fn value(self) -> Value<'a> {
         Value::optional(self.best)
     }
 }

@@ -11,7 +11,7 @@ const NARROW: f64 = 1e-4;
 /// Total: a mean outside of 0 to 1 is the nearer end, a spread below [`NARROW`] is none, and one
 /// that no beta distribution of the mean has is cut to 99% of the largest variance, as Trimaran's
 /// LowRiskOverCommitment does.
-pub fn beta_cdf(x: f64, mean: f64, std: f64) -> f64 {
+pub(crate) fn beta_cdf(x: f64, mean: f64, std: f64) -> f64 {
     let step = |at: f64| if x >= at { 1.0 } else { 0.0 };
     if mean <= 0.0 {
         return step(0.0);

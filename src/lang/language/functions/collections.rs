@@ -39,7 +39,7 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
 }
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
     FunctionDef { examples: &[("{\"a\": 1}.size()", "1")], ..sized("size", true, &[M]) },
     FunctionDef {

@@ -43,7 +43,7 @@ const fn number(
 }
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         range: Some(same),
         ..number(

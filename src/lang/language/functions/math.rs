@@ -12,7 +12,7 @@ const N: Ty = Ty::Number('n');
 const T: Ty = Ty::Ordered('t');
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "min",
         influence: &[Influence::Raises],

@@ -14,7 +14,7 @@ const O: Ty = Ty::CelOptional(&T);
 pub const WRAP: &str = ".?";
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: WRAP,
         params: &[Ty::Optional(&T)],

@@ -12,7 +12,7 @@ const S: Ty = Ty::String;
 const PATTERN: Option<Prepare> = Some(Prepare { constants: &[1], make: pattern });
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "matches",
         work: Work::Matches,

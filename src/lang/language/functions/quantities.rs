@@ -21,7 +21,7 @@ const fn combined(name: &'static str, params: &'static [Ty], body: super::Body) 
 }
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "quantity",
         method: false,

@@ -9,7 +9,7 @@ const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const R: Ty = Ty::Resources;
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "fits",
         influence: &[Influence::Lowers, Influence::Raises],

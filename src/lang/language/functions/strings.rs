@@ -10,7 +10,7 @@ const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
 
 /// The family's rows.
-pub static FUNCTIONS: &[FunctionDef] = &[
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "size",
         influence: &[Influence::Raises],

@@ -20,7 +20,7 @@ macro_rules! rows {
     ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal
         $local:literal $utc:literal;)* } $($row:expr;)*) => {
         /// The family's rows.
-        pub static FUNCTIONS: &[FunctionDef] = &[
+        pub(crate) static FUNCTIONS: &[FunctionDef] = &[
             $(
                 FunctionDef {
                     name: $name,
