@@ -267,26 +267,9 @@ fn rooms_are_declared_in_the_order_of_dependency() {
 const STAGES: &[&str] =
     &["types", "language", "syntax", "typed", "eval", "check", "analysis", "lint", "codegen", "policy_set"];
 
-/// Uses of a later stage that stay, each with its reason.
-const BACKWARDS: &[(&str, &str, &str)] = &[
-    (
-        "lang/language/functions/collections.rs",
-        "eval",
-        "bodies of functions share the operations of the evaluator",
-    ),
-    (
-        "lang/language/functions/format.rs",
-        "eval",
-        "bodies of functions share the conversions of the evaluator",
-    ),
-    ("lang/types/mod.rs", "language", "the type of an object names its kind in the table of fields"),
-    ("lang/types/range.rs", "syntax", "the range of a literal"),
-];
-
 #[test]
 fn no_stage_of_the_language_uses_a_later_one() {
     let mut wrong = Vec::new();
-    let mut needed = vec![false; BACKWARDS.len()];
     for (path, text) in sources() {
         let place = path.to_string_lossy().replace('\\', "/");
         let Some(stage) = place.strip_prefix("lang/").and_then(|rest| rest.split(['/', '.']).next()) else {
@@ -295,19 +278,12 @@ fn no_stage_of_the_language_uses_a_later_one() {
         let Some(own) = STAGES.iter().position(|name| *name == stage) else { continue };
         for (line, code) in code(&text) {
             for used in words_after(code, "lang::") {
-                if let Some(at) = BACKWARDS.iter().position(|(file, to, _)| place == *file && *to == used) {
-                    needed[at] = true;
-                }
                 let later = STAGES.iter().position(|name| *name == used).is_some_and(|at| at > own);
-                let excepted = BACKWARDS.iter().any(|(file, to, _)| place == *file && *to == used);
-                if later && !excepted {
+                if later {
                     wrong.push(format!("src/{place}:{line}: `{stage}` must not use `{used}`"));
                 }
             }
         }
-    }
-    for ((file, to, why), needed) in BACKWARDS.iter().zip(needed) {
-        assert!(needed, "{file} does not use `{to}` any more ({why}): remove the exception");
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

@@ -202,15 +202,19 @@ impl<'r> Programs<'r> {
                 1 => format!("{}.sum(q, q.requests)", self.expr(Ty::Pods, d)),
                 _ => self.leaf(ty),
             },
-            Ty::Pods => {
-                if self.random.one_in(2) {
+            Ty::Pods => match self.random.below(5) {
+                0 | 1 => {
                     let pods = self.leaf(Ty::Pods);
                     let (name, condition) = self.with_pod(|this| this.expr(Ty::Bool, d.min(1)));
                     format!("{pods}.filter({name}, {condition})")
-                } else {
-                    self.leaf(ty)
                 }
-            }
+                2 => {
+                    let pods = self.leaf(Ty::Pods);
+                    let (name, key) = self.with_pod(|this| this.expr(Ty::Int, d.min(1)));
+                    format!("{pods}.sort_by({name}, {key})")
+                }
+                _ => self.leaf(ty),
+            },
             Ty::Nodes => match self.random.below(3) {
                 0 => {
                     let condition = self.same_node(d.min(1));
