@@ -192,7 +192,7 @@ fn the_language_differs_from_cel_as_its_table_says() {
         ("1 == '1'", "refused: BP0103 cannot compare `int` with `string`"),
         ("null == 0", "refused: BP0113 `null` is a value of JSON"),
         ("t == f == t", "false"),
-        ("i < j < 3", "refused: BP0115 a truth is compared with a number; write `i < j && j < 3`"),
+        ("i < j < 3", "refused: BP0115 a bool cannot be compared with a number; write `i < j && j < 3`"),
         // What CEL lets fail is `T?`, and plain where it is known to work.
         ("L.map(k, 1).min() == none", "true"),
         (
@@ -229,7 +229,7 @@ fn the_language_differs_from_cel_as_its_table_says() {
         ("l.all(when, when > 0)", "true"),
         ("L.`a-b` == none", "true"),
         ("1 /* x */ + 2", "3"),
-        ("TestAllTypes{a: 1}", "refused: BP0008 there are no message literals"),
+        ("TestAllTypes{a: 1}", "refused: BP0008 the language has no message literals"),
     ];
     let mut wrong = String::new();
     for (expr, wanted) in rows {

@@ -380,8 +380,8 @@ fn the_tree_says_what_was_written() {
         other => panic!("{text}: {other:?}"),
     };
     assert_eq!(literal("5m"), ast::Literal::Cpu(5));
-    assert_eq!(literal("5ms"), ast::Literal::Duration(5_000_000));
-    assert_eq!(literal("5min"), ast::Literal::Duration(300_000_000_000));
+    assert_eq!(literal("5ms"), ast::Literal::Duration(5_000));
+    assert_eq!(literal("5min"), ast::Literal::Duration(300_000_000));
     assert_eq!(literal("5M"), ast::Literal::Bytes(5_000_000));
     assert_eq!(literal("5Mi"), ast::Literal::Bytes(5 << 20));
     assert_eq!(literal("1E5"), ast::Literal::Float(1e5));

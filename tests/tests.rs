@@ -30,3 +30,5 @@ mod docs;
 mod explain;
 mod explain_changes;
 mod explanations;
+mod fixes;
+mod words;

@@ -1,7 +1,7 @@
 //! Params: their defaults, their ranges, and the arguments that a profile gives.
 
 use super::Checker;
-use super::scope::{DeclKind, Frame, Place, State, World};
+use super::scope::{DeclKind, FactScope, Frame, Place, State};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{self, ParamId};
@@ -44,7 +44,7 @@ impl<'a> Checker<'a> {
         for at in 0..self.decls.len() {
             let DeclKind::Param(of) = self.decls[at].kind else { continue };
             let doc = self.decls[at].doc.clone();
-            self.frame = Frame::new(Place::Constant, World::Raw);
+            self.frame = Frame::new(Place::Constant, FactScope::Raw);
             let state = match self.param(of, doc) {
                 Some(id) => State::Param(id),
                 None => State::Failed,
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                 Literal::Float(value) | Literal::Share(value) => (Type::Float, *value),
                 Literal::Cpu(value) => (Type::Cpu, *value as f64),
                 Literal::Bytes(value) => (Type::Bytes, *value as f64),
-                Literal::Duration(value) => (Type::Duration, (*value / 1000) as f64),
+                Literal::Duration(value) => (Type::Duration, *value as f64),
                 _ => (Type::Unknown, 0.0),
             };
             if !ty.accepts(&own.0) || own.0 == Type::Unknown {
@@ -188,20 +188,20 @@ fn inside(value: &Constant, allowed: Range) -> bool {
 /// A value of YAML as a value of a type; the text says why it is none.
 fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
     use serde_json::Value as Json;
-    let number = |given: &Json| given.as_i64().ok_or_else(|| format!("`{given}` is no whole number"));
+    let number = |given: &Json| given.as_i64().ok_or_else(|| format!("`{given}` is not a whole number"));
     match (ty, given) {
         (Type::Optional(_), Json::Null) => Ok(Value::Absent),
         (Type::Optional(inner), given) => convert(given, inner),
         (Type::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
         (Type::Int | Type::Count, given @ Json::Number(_)) => Ok(Value::Int(number(given)?)),
         (Type::Uint, Json::Number(n)) => {
-            n.as_u64().map(Value::Uint).ok_or_else(|| format!("`{n}` is no whole number"))
+            n.as_u64().map(Value::Uint).ok_or_else(|| format!("`{n}` is not a whole number"))
         }
         (Type::Float, Json::Number(n)) => n
             .as_f64()
             .filter(|n| n.is_finite())
             .map(Value::Float)
-            .ok_or_else(|| format!("`{n}` is no number")),
+            .ok_or_else(|| format!("`{n}` is not a number")),
         (Type::String, Json::String(text)) => Ok(Value::text(text.as_str())),
         (unit, Json::Number(n)) if unit.is_unit() && n.as_i64() == Some(0) => Ok(Value::Int(0)),
         (Type::Cpu | Type::Bytes | Type::Duration | Type::Float | Type::Time, Json::String(text)) => {
@@ -218,10 +218,10 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
                 let key = match **key {
                     Type::String => Value::text(name.as_str()),
                     Type::Int => {
-                        Value::Int(name.parse().map_err(|_| format!("the key `{name}` is no `int`"))?)
+                        Value::Int(name.parse().map_err(|_| format!("the key `{name}` is not an `int`"))?)
                     }
                     Type::Bool => {
-                        Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is no `bool`"))?)
+                        Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is not a `bool`"))?)
                     }
                     _ => return Err(format!("the key `{name}` does not fit")),
                 };
@@ -249,10 +249,10 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
                 let text = match item {
                     Json::String(text) => text.clone(),
                     Json::Number(n) => n.to_string(),
-                    other => return Err(format!("`{other}` is no amount")),
+                    other => return Err(format!("`{other}` is not an amount")),
                 };
                 crate::lang::language::functions::set_amount(&mut resource, name, &text)
-                    .ok_or_else(|| format!("`{text}` is no amount"))?;
+                    .ok_or_else(|| format!("`{text}` is not an amount"))?;
             }
             Ok(Value::resources(resource))
         }

@@ -136,7 +136,7 @@ impl Checker<'_> {
             Literal::Float(value) | Literal::Share(value) => (Value::Float(*value), Type::Float),
             Literal::Cpu(value) => (Value::Int(*value), Type::Cpu),
             Literal::Bytes(value) => (Value::Int(*value), Type::Bytes),
-            Literal::Duration(nanoseconds) => (Value::Int(nanoseconds / 1000), Type::Duration),
+            Literal::Duration(microseconds) => (Value::Int(*microseconds), Type::Duration),
             Literal::String(text) => (Value::text(text.clone()), Type::String),
             Literal::Blob(bytes) => (Value::Blob(bytes.clone()), Type::Blob),
             Literal::Null => (Value::Null, Type::Null),
@@ -312,7 +312,7 @@ impl Checker<'_> {
             self.mistake(
                 &codes::ABSENT_VALUE,
                 expr.span,
-                "`none` is no value here",
+                "`none` cannot be used as a value here",
                 "compare with `== none`",
             );
             return self.unknown(expr.span);
@@ -330,7 +330,9 @@ impl Checker<'_> {
                 format!("`{example}`")
             }
             (None, Some(look)) if self.is_of_policy(&expr) => {
-                format!("`{look}` first, or `missing skip` behind the `let`: the policy does not apply then")
+                format!(
+                    "`{look}` first, or write `missing skip` after the `let`: then the policy does not apply"
+                )
             }
             (None, Some(look)) => format!("`{look}` first"),
             (None, None) => "give a default with `??`".to_owned(),
@@ -413,7 +415,7 @@ impl Checker<'_> {
                 };
                 (message, None)
             }
-            ExprKind::Macro(_) => (format!("`{text}` has no value where there is no element"), None),
+            ExprKind::Macro(_) => (format!("`{text}` has no value for an empty collection"), None),
             ExprKind::Root(Root::Pod) => (format!("`{text}` may be absent"), None),
             _ if self.key(expr).is_some() => (format!("`{text}` may be absent"), look(text)),
             _ => (format!("`{text}` may be absent"), None),

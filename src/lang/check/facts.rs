@@ -1,7 +1,7 @@
-//! Narrowing: what is known where an expression stands, because a condition was looked at before.
+//! Narrowing: what earlier conditions show about a path at the place of an expression.
 //!
-//! A fact is about a path: a name, its fields, and its indices that are constants, names or paths. Facts are
-//! a stack: what was learnt inside a part of an expression or block is forgotten at its end.
+//! A path is a name, its fields, and its indices that are constants, names or paths. Facts are a stack: what
+//! was learnt inside a part of an expression or block is forgotten at its end.
 
 use super::Checker;
 use crate::lang::language::functions::Absence;

@@ -23,6 +23,32 @@ fn is_resource_name(name: &str) -> bool {
         || name.starts_with("attachable-volumes-")
 }
 
+/// What was meant by a field that an object does not have: names of Kubernetes, and short ones that say too little.
+fn field_meant(what: &str, name: &str) -> Option<String> {
+    Some(match (what, name) {
+        ("node", "cpu" | "memory") => format!(
+            "write `node.free.{name}` for what is left, `node.requested.{name}` for what its pods request, or \
+             `node.allocatable.{name}` for all of it"
+        ),
+        ("pod", "cpu" | "memory") => format!("write `pod.requests.{name}` or `pod.limits.{name}`"),
+        ("pod" | "node", "creationTimestamp") => format!("write `{what}.created`"),
+        ("pod" | "node", "age") => format!("write `now() - {what}.created`"),
+        ("pod", "owner" | "ownerReferences") => {
+            "write `(pod.metadata.ownerReferences ?? []).exists(o, o.kind == \"Job\")`".to_owned()
+        }
+        ("pod", "serviceAccount" | "service_account") => "write `pod.spec.serviceAccountName`".to_owned(),
+        (
+            "pod",
+            "nodeSelector" | "affinity" | "volumes" | "tolerations" | "hostNetwork" | "serviceAccountName",
+        ) => format!("write `pod.spec.{name}`"),
+        ("node", "conditions" | "nodeInfo" | "addresses") => format!("write `node.status.{name}`"),
+        ("pod" | "node", "object") => {
+            format!("write `{what}.spec`, `{what}.status` or `{what}.metadata`")
+        }
+        _ => return None,
+    })
+}
+
 impl Checker<'_> {
     pub(super) fn field(&mut self, access: &ast::FieldAccess, span: Span) -> Expr {
         if let ast::ExprKind::Field(inner) = &access.object.kind
@@ -180,25 +206,14 @@ impl Checker<'_> {
     fn unknown_field(&mut self, what: &str, name: &ast::Name, known: Vec<String>) {
         let message = format!("`{what}` has no field `{}`", name.text);
         let mut diagnostic = Diagnostic::new(&codes::UNKNOWN_FIELD, name.span, message);
-        if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
+        if let Some(meant) = field_meant(what, &name.text) {
+            diagnostic = diagnostic.with_help(meant);
+        } else if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
                 format!("write `{near}`"),
                 name.span,
                 near,
             );
-        } else if matches!(what, "pod" | "node") {
-            let meant = match &*name.text {
-                "nodeSelector" | "affinity" | "volumes" | "tolerations" | "hostNetwork"
-                | "serviceAccountName" => Some(format!("`{what}.spec.{}`", name.text)),
-                "cpu" | "memory" => Some(format!("`{what}.requests.{}`", name.text)),
-                "creationTimestamp" => Some(format!("`{what}.created`")),
-                "conditions" | "nodeInfo" | "addresses" => Some(format!("`{what}.status.{}`", name.text)),
-                "object" => Some(format!("`{what}.spec`, `{what}.status`, `{what}.metadata`")),
-                _ => None,
-            };
-            if let Some(meant) = meant {
-                diagnostic = diagnostic.with_help(meant);
-            }
         }
         self.report(diagnostic);
     }
@@ -220,16 +235,8 @@ impl Checker<'_> {
             return false;
         }
         let Some(field) = field else { return false };
-        // The rest of the key as it was written: dots, dashes and slashes up to the next other mark.
         let from = field.span.start as usize;
-        let rest: String = self
-            .text
-            .get(from..)
-            .unwrap_or("")
-            .chars()
-            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/'))
-            .collect();
-        let rest = rest.trim_end_matches(['.', '-', '_', '/']);
+        let rest = self.key_at(from);
         let key = format!("{first}.{rest}");
         let end = from + rest.len();
         let whole = Span::new(span.source, typed.span.start as usize, end);
@@ -240,6 +247,35 @@ impl Checker<'_> {
                 &codes::LABEL_KEY_BRACKETS,
                 whole,
                 "a label key with `.` or `/` goes in brackets",
+            )
+            .with_help(format!("write `{fixed}`"))
+            .with_fix(format!("write `{fixed}`"), whole, fixed),
+        );
+        true
+    }
+
+    /// A key as it was written without quotes: letters, dots, dashes and slashes up to the next other mark.
+    fn key_at(&self, from: usize) -> &str {
+        let rest = self.text.get(from..).unwrap_or("");
+        let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+        let end = rest.find(|c: char| !is_key(c)).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or("").trim_end_matches(['.', '-', '_', '/'])
+    }
+
+    /// `pod.requests.nvidia.com/gpu`: the name of a resource has a `/`, so it goes in brackets. Reports it.
+    fn resource_key_meant(&mut self, object: &Expr, name: &Expr) -> bool {
+        let from = name.span.start as usize;
+        let key = self.key_at(from);
+        if !key.contains('/') || !key.contains('.') {
+            return false;
+        }
+        let whole = Span::new(object.span.source, object.span.start as usize, from + key.len());
+        let fixed = format!("{}[\"{key}\"]", self.excerpt(object.span));
+        self.report(
+            Diagnostic::new(
+                &codes::LABEL_KEY_BRACKETS,
+                whole,
+                "the name of a resource with `.` or `/` goes in brackets",
             )
             .with_help(format!("write `{fixed}`"))
             .with_fix(format!("write `{fixed}`"), whole, fixed),
@@ -290,7 +326,7 @@ impl Checker<'_> {
                     self.mistake(
                         &codes::NOT_CONSTANT,
                         index.span,
-                        "a field of a record is asked for by a constant",
+                        "the name of a record's field must be a constant",
                         "use a `map` where names are computed",
                     );
                     return self.unknown(span);
@@ -355,6 +391,9 @@ impl Checker<'_> {
         let ty = match self.constant_str(&name) {
             Some(constant) => {
                 if !is_resource_name(&constant) {
+                    if dotted && self.resource_key_meant(&object, &name) {
+                        return self.unknown(span);
+                    }
                     let path = self.excerpt(object.span);
                     let help = match &*constant {
                         "gpu" | "gpus" | "GPU" => format!("GPUs are `{path}[\"nvidia.com/gpu\"]`"),
@@ -368,7 +407,6 @@ impl Checker<'_> {
                                 format!("extended resources have a domain: `{path}[\"example.com/{other}\"]`")
                             }),
                     };
-                    let _ = dotted;
                     self.mistake(&codes::UNKNOWN_FIELD, name.span, format!("no resource `{constant}`"), help);
                     return self.unknown(span);
                 }

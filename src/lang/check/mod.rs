@@ -1,25 +1,34 @@
-//! Names and types: the untyped tree becomes the typed one, and every mistake is said.
+//! Names and types: turns the untyped tree into the typed one and reports every mistake.
 //!
-//! Checking never fails: a part with a mistake has the type `Unknown`, which is silent from then on, and a
-//! policy with a mistake is left out of the result. One file a task: `scope.rs` what names mean and what a
-//! statement sees, `unfold.rs` how large a policy is with everything written out, `statements.rs`, `scores.rs` and `waits.rs` what each statement wants, `expr.rs`, `fields.rs`, `operators.rs`, `calls.rs` and `macros.rs` the
-//! expressions, `facts.rs` narrowing, `reads.rs` what is looked at.
+//! Checking never fails. A part with a mistake has the type `Unknown`, about which nothing more is reported,
+//! and a policy with a mistake is left out of the result. `scope` resolves names and what a statement sees,
+//! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits` and
+//! `groups` check statements, the other files expressions; `facts` holds what conditions have shown.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
 #![allow(clippy::result_large_err)]
 
+mod applies;
 mod arguments;
+mod blocks;
 mod calls;
+mod comparisons;
+mod declarations;
 mod expr;
 mod facts;
 mod fields;
+mod groups;
 mod macros;
 mod operators;
+mod outcome;
+mod overloads;
+mod reasons;
 mod scope;
 mod scores;
 mod statements;
 mod types;
 mod unfold;
+mod unknown_calls;
 mod waits;
 
 pub use arguments::Argument;
@@ -35,7 +44,7 @@ use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
 use facts::Facts;
 use rustc_hash::FxHashMap;
-use scope::{Decl, DeclId, Frame, Place, World};
+use scope::{Decl, DeclId, FactScope, Frame, Place};
 
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
 /// name of the policy.
@@ -96,7 +105,7 @@ pub fn check(
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
     let mut checker = Checker::new(text, Vec::new());
-    checker.frame = Frame::new(Place::In(StatementId::Filter), World::Narrowed);
+    checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
     let checked = checker.expr(expr, None);
     let mut diagnostics = std::mem::take(&mut checker.diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
@@ -171,7 +180,7 @@ impl<'a> Checker<'a> {
             defs: Vec::new(),
             groups: Vec::new(),
             slots: Vec::new(),
-            frame: Frame::new(Place::Constant, World::Raw),
+            frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: Facts::default(),
             resolving: Vec::new(),
         }
@@ -188,7 +197,7 @@ impl<'a> Checker<'a> {
         result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
         self.check_params();
         self.applies(policy, &mut result);
-        self.frame = Frame::new(Place::In(StatementId::Let), World::Narrowed);
+        self.frame = Frame::new(Place::In(StatementId::Let), FactScope::Narrowed);
         self.statements(policy, &mut result);
         self.check_declarations();
         result.params = std::mem::take(&mut self.params);

@@ -1,5 +1,5 @@
-//! What names mean here: declarations of a policy and its file, locals of blocks and macros, and which names
-//! a statement sees.
+//! What names mean: declarations of a policy and its file, locals of blocks and macros, and which names a
+//! statement sees.
 
 use super::Checker;
 use super::facts::Facts;
@@ -54,7 +54,7 @@ pub(super) enum State {
 
 /// Whether what `applies when` and `missing` say is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum World {
+pub(super) enum FactScope {
     /// In `applies when`, `queue by` and the conditions of groups.
     Raw,
     /// Everywhere else.
@@ -115,15 +115,15 @@ pub(super) enum LocalKind {
 /// What is known while one expression, or one block, is checked.
 pub(super) struct Frame {
     pub place: Place,
-    pub world: World,
+    pub fact_scope: FactScope,
     pub locals: Vec<Local>,
     pub facts: Facts,
     pub uses: Names,
 }
 
 impl Frame {
-    pub fn new(place: Place, world: World) -> Self {
-        Frame { place, world, locals: Vec::new(), facts: Facts::default(), uses: Names::NONE }
+    pub fn new(place: Place, fact_scope: FactScope) -> Self {
+        Frame { place, fact_scope, locals: Vec::new(), facts: Facts::default(), uses: Names::NONE }
     }
 }
 
@@ -169,7 +169,7 @@ fn not_built(span: Span, statement: StatementId) -> Diagnostic {
         .with_help("this release refuses it rather than ignoring it; the rest of the file is checked")
 }
 
-fn twice(name: &ast::Name, first: Span) -> Diagnostic {
+pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {
     Diagnostic::new(&codes::DUPLICATE_NAME, name.span, format!("`{}` is declared twice", name.text))
         .with_place(first, "the first one")
 }
@@ -199,7 +199,7 @@ pub(super) fn check_unused_items(
 const TYPE_NAMES: [&str; 11] =
     ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
 
-fn root(name: &str) -> Option<(Root, Names, Type)> {
+pub(super) fn root(name: &str) -> Option<(Root, Names, Type)> {
     use crate::lang::language::fields::ObjectType::{Namespace, Node, Pod};
     Some(match name {
         "pod" => (Root::Pod, Names::POD, Type::Object(Pod)),
@@ -213,7 +213,7 @@ fn root(name: &str) -> Option<(Root, Names, Type)> {
 }
 
 /// Whether a name is ours: a variable or a function.
-fn is_ours(name: &str) -> bool {
+pub(super) fn is_ours(name: &str) -> bool {
     root(name).is_some()
         || matches!(name, "has" | "now")
         || !functions::named(name, false).is_empty()
@@ -221,61 +221,6 @@ fn is_ours(name: &str) -> bool {
 }
 
 impl<'a> Checker<'a> {
-    /// Declares everything that the policy and its file name.
-    pub(super) fn declare(&mut self, policy: &'a ast::Policy, file: &FileItems<'a>) {
-        for (name, kind, doc) in &file.items {
-            self.declare_one(name, *kind, doc.clone(), true);
-        }
-        for statement in &policy.statements {
-            let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
-            let (name, kind) = match &statement.kind {
-                ast::StatementKind::Param(of) => (&of.name, DeclKind::Param(of)),
-                ast::StatementKind::Let(of) => (&of.name, DeclKind::Let(of)),
-                ast::StatementKind::Def(of) => (&of.name, DeclKind::Def(of)),
-                ast::StatementKind::Group(of) => (&of.name, DeclKind::Group(of)),
-                ast::StatementKind::Type(of) => (&of.name, DeclKind::Type(of)),
-                ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Lost),
-                ast::StatementKind::Memo(of) => (&of.name, DeclKind::Lost),
-                ast::StatementKind::Source(of) => (&of.name, DeclKind::Lost),
-                ast::StatementKind::Broken(broken) => {
-                    self.incomplete = true;
-                    match &broken.declares {
-                        Some(name) => (name, DeclKind::Lost),
-                        None => continue,
-                    }
-                }
-                _ => continue,
-            };
-            self.declare_one(name, kind, doc, false);
-        }
-    }
-
-    fn declare_one(&mut self, name: &'a ast::Name, kind: DeclKind<'a>, doc: Option<Text>, of_file: bool) {
-        if is_ours(&name.text) {
-            self.hides(name, None);
-        } else if let Some(first) = self.names.get(&name.text) {
-            let first = self.decls[first.0 as usize].name.span;
-            self.report(twice(name, first));
-            return;
-        }
-        let id = DeclId(self.decls.len() as u32);
-        self.names.insert(name.text.clone(), id);
-        self.decls.push(Decl { name, kind, doc, of_file, used: false, state: [State::Unchecked; 2] });
-    }
-
-    fn hides(&mut self, name: &ast::Name, other: Option<Span>) {
-        let message = match other {
-            Some(_) => format!("`{}` is declared already", name.text),
-            None => format!("`{}` is a name of the language", name.text),
-        };
-        let mut diagnostic = Diagnostic::new(&codes::HIDDEN_NAME, name.span, message)
-            .with_help("only the variable of a macro may hide a name: choose another one");
-        if let Some(other) = other {
-            diagnostic = diagnostic.with_place(other, "declared here");
-        }
-        self.report(diagnostic);
-    }
-
     /// Adds a local that may hide nothing.
     pub(super) fn add_local(&mut self, name: &ast::Name, kind: LocalKind) {
         if let Some(local) = self.frame.locals.iter().find(|local| local.name == name.text) {
@@ -370,7 +315,7 @@ impl<'a> Checker<'a> {
             }
             (Place::In(StatementId::Applies), _) => "it sees the pod and its namespace only",
             (Place::In(StatementId::Prefilter), _) => {
-                "it runs once per pod; what is asked of each node goes into a `filter`"
+                "it runs once per pod; write conditions on nodes in a `filter`"
             }
             (Place::In(StatementId::Queue), _) => "it sees the pod, its namespace and groups only",
             (Place::In(StatementId::Gate), _) => "it sees the pod, its namespace and the clock only",
@@ -383,16 +328,26 @@ impl<'a> Checker<'a> {
         false
     }
 
-    fn unknown_name(&mut self, name: &str, span: Span) {
+    pub(super) fn unknown_name(&mut self, name: &str, span: Span) {
         let help = match name {
-            "container" => Some("`pod.containers.exists(c, c.image …)`".to_owned()),
-            "namespace" => Some("the pod's namespace is `ns`, its name `pod.namespace`".to_owned()),
-            "p" | "v" | "victim" => None,
-            "true" | "false" => None,
+            "container" => Some("write `pod.containers.exists(c, c.image …)`"),
+            "namespace" => Some("the pod's namespace is `ns`, its name `pod.namespace`"),
+            "now" | "time" | "today" => Some(
+                "the time is `now()`; hours of the week are \
+                 `within(now(), \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\")`",
+            ),
+            "hour" | "hours" => Some(
+                "write `within(now(), \"Mon-Sun 08:00-18:00\", \"Europe/Berlin\")`, or \
+                 `now().getHours(\"Europe/Berlin\")`",
+            ),
+            "weekday" | "day" | "dayOfWeek" | "day_of_week" | "weekend" => Some(
+                "write `within(now(), \"Mon-Fri 00:00-24:00\", \"Europe/Berlin\")`, or \
+                 `now().getDayOfWeek(\"Europe/Berlin\")`, where Sunday is 0",
+            ),
             _ => None,
         };
-        if let Some(help) = help {
-            let message = format!("no `{name}` here");
+        if let Some(help) = help.filter(|_| !self.names.contains_key(name)) {
+            let message = format!("nothing is called `{name}` here");
             return self.mistake(&codes::UNKNOWN_NAME, span, message, help);
         }
         let known: Vec<String> = self
@@ -417,208 +372,16 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// The meaning of a declared name, resolved when it is first used in this world.
-    fn declared(&mut self, id: DeclId, span: Span) -> Expr {
-        match self.resolve(id, span) {
-            State::Let(id, uses) => {
-                let name = self.lets[id.0 as usize].name.clone();
-                if !self.allow(uses, &name, span) {
-                    return self.unknown(span);
-                }
-                self.let_reference(id, span)
-            }
-            State::Param(id) => {
-                let param = &self.params[id.0 as usize];
-                let ty = param.ty.clone();
-                let range = super::expr::constant_range(&param.value, &ty);
-                self.with_range(ExprKind::Param(id), ty, range, span)
-            }
-            State::Group(id) => {
-                let name = self.groups[id.0 as usize].name.clone();
-                if !self.allow(Names::GROUPS, &name, span) {
-                    return self.unknown(span);
-                }
-                let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
-                self.make(ExprKind::Group(id), ty, span)
-            }
-            State::Def(..) => {
-                let name = self.decls[id.0 as usize].name.text.clone();
-                let help = format!("`{name}(…)`");
-                self.mistake(
-                    &codes::TYPE_MISMATCH,
-                    span,
-                    format!("`{name}` is a def and is called with its arguments"),
-                    help,
-                );
-                self.unknown(span)
-            }
-            State::Unchecked | State::InProgress | State::Failed => self.unknown(span),
-        }
-    }
-
-    fn let_reference(&mut self, id: LetId, span: Span) -> Expr {
-        let of = &self.lets[id.0 as usize];
-        let (ty, range, missing) = (of.value.ty.clone(), of.value.range, of.missing.is_some());
-        let expr = self.with_range(ExprKind::Let(id), ty, range, span);
-        if missing && self.frame.world == World::Narrowed {
-            return self.present(expr);
-        }
-        self.narrowed(expr)
-    }
-
-    /// Checks a declaration, once in each world.
-    pub(super) fn resolve(&mut self, id: DeclId, span: Span) -> State {
-        let world = self.frame.world;
-        let decl = &mut self.decls[id.0 as usize];
-        decl.used = true;
-        match decl.state[world as usize] {
-            State::Unchecked => {}
-            State::InProgress => {
-                self.circle(id, span);
-                return State::Failed;
-            }
-            done => return done,
-        }
-        let (kind, of_file) = (decl.kind, decl.of_file);
-        decl.state[world as usize] = State::InProgress;
-        self.resolving.push(id);
-        let state = match kind {
-            DeclKind::Let(of) => self.declare_let(of),
-            DeclKind::Def(of) => self.declare_def(of, of_file),
-            DeclKind::Group(of) => self.declare_group(of),
-            DeclKind::Param(_) => State::Failed,
-            DeclKind::Type(of) => {
-                self.mistake(
-                    &codes::UNKNOWN_NAME,
-                    span,
-                    format!("`{}` is a type and no value", of.name.text),
-                    "types stand after `:` and in `< >`",
-                );
-                State::Failed
-            }
-            DeclKind::Lost => {
-                self.incomplete = true;
-                State::Failed
-            }
-        };
-        self.resolving.pop();
-        let decl = &mut self.decls[id.0 as usize];
-        // A group is the same in both worlds.
-        if matches!(state, State::Group(_)) {
-            decl.state = [state; 2];
-        }
-        let slot = &mut decl.state[world as usize];
-        // A circle that was found below has marked it as failed.
-        if *slot == State::InProgress {
-            *slot = state;
-        }
-        *slot
-    }
-
-    fn circle(&mut self, id: DeclId, span: Span) {
-        let from = self.resolving.iter().position(|other| *other == id).unwrap_or(0);
-        let circle: Vec<DeclId> = self.resolving[from..].to_vec();
-        let mut path: Vec<String> =
-            circle.iter().map(|id| format!("`{}`", self.decls[id.0 as usize].name.text)).collect();
-        let first = path.first().cloned().unwrap_or_default();
-        path.push(first.clone());
-        let mut diagnostic =
-            Diagnostic::new(&codes::RECURSION, span, format!("{first} is defined by itself"));
-        if path.len() > 2 {
-            diagnostic = diagnostic.with_help(format!("{}: there is no recursion", path.join(" needs ")));
-        } else {
-            diagnostic = diagnostic.with_help("there is no recursion");
-        }
-        self.report(diagnostic);
-        for id in circle {
-            self.decls[id.0 as usize].state = [State::Failed; 2];
-        }
-    }
-
     /// Runs `f` in a frame of its own; gives what it made and what it looked at.
     pub(super) fn in_frame<R>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> R) -> (R, Names) {
-        let world = self.frame.world;
-        let mut frame = Frame::new(place, world);
-        if world == World::Narrowed && place != Place::FileDef {
+        let fact_scope = self.frame.fact_scope;
+        let mut frame = Frame::new(place, fact_scope);
+        if fact_scope == FactScope::Narrowed && place != Place::FileDef {
             frame.facts = self.policy_facts.clone();
         }
         let outer = std::mem::replace(&mut self.frame, frame);
         let result = f(self);
         let inner = std::mem::replace(&mut self.frame, outer);
         (result, inner.uses)
-    }
-
-    fn declare_let(&mut self, of: &'a ast::Let) -> State {
-        let (id, uses) = self.in_frame(Place::In(StatementId::Let), |this| this.make_let(of, true));
-        match id {
-            Some(id) => State::Let(id, uses),
-            None => State::Failed,
-        }
-    }
-
-    fn declare_def(&mut self, of: &'a ast::Def, of_file: bool) -> State {
-        let place = if of_file { Place::FileDef } else { Place::In(StatementId::Def) };
-        let (def, uses) = self.in_frame(place, |this| {
-            let mut parameters = Vec::with_capacity(of.parameters.len());
-            for parameter in &of.parameters {
-                let ty = this.type_expr(&parameter.declared);
-                let range = super::expr::type_range(&ty);
-                let slot = this.new_slot(parameter.name.text.clone(), ty, parameter.name.span);
-                this.add_local(&parameter.name, LocalKind::Slot(slot, range));
-                parameters.push(slot);
-            }
-            let wanted = of.result.as_ref().map(|result| this.type_expr(result));
-            let body = this.expr(&of.body, wanted.as_ref());
-            let body = match &wanted {
-                Some(wanted) => this.fit(body, wanted, "the def"),
-                None => body,
-            };
-            typed::Def { name: of.name.text.clone(), parameters, body, span: of.name.span }
-        });
-        if def.body.ty.is_unknown() {
-            return State::Failed;
-        }
-        let id = DefId(self.defs.len() as u32);
-        self.defs.push(def);
-        State::Def(id, uses)
-    }
-
-    /// Checks what nothing has used yet, so that its mistakes are said, and says that nothing uses it.
-    pub(super) fn check_declarations(&mut self) {
-        self.frame.world = World::Narrowed;
-        // Beside what could not be read nothing is known about what is used.
-        let whole = !self.decls.iter().any(|decl| matches!(decl.kind, DeclKind::Lost))
-            && !self.incomplete
-            && !self.diagnostics.iter().any(Diagnostic::is_error);
-        for at in 0..self.decls.len() {
-            let decl = &self.decls[at];
-            if matches!(decl.kind, DeclKind::Lost) {
-                continue;
-            }
-            let (used, of_file, name) = (decl.used, decl.of_file, decl.name);
-            let what = match decl.kind {
-                DeclKind::Param(_) => "param",
-                DeclKind::Let(_) => "let",
-                DeclKind::Def(_) => "def",
-                DeclKind::Group(_) => "group",
-                DeclKind::Type(_) => "type",
-                DeclKind::Lost => "",
-            };
-            if decl.state == [State::Unchecked; 2] && !matches!(decl.kind, DeclKind::Param(_)) {
-                if let DeclKind::Type(of) = decl.kind {
-                    self.type_expr(&of.value);
-                } else {
-                    self.resolve(DeclId(at as u32), name.span);
-                }
-            }
-            if !used && !of_file && whole {
-                self.mistake(
-                    &codes::UNUSED,
-                    name.span,
-                    format!("nothing uses the {what} `{}`", name.text),
-                    "remove it, or use it",
-                );
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
-//! `score` and `prefer`: what is given, and the proof that it lies in 0 to 100.
+//! `score` and `prefer`: the values they give, and the proof that these lie in 0 to 100.
 
 use super::Checker;
 use super::expr::strip;
-use super::scope::{Frame, Place, World};
+use super::scope::{FactScope, Frame, Place};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
@@ -13,7 +13,7 @@ use crate::lang::types::value::Value;
 
 impl<'a> Checker<'a> {
     pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {
-        self.frame = Frame::new(Place::Constant, World::Raw);
+        self.frame = Frame::new(Place::Constant, FactScope::Raw);
         let weight = self.expr(of, Some(&Type::Int));
         if weight.ty.is_unknown() {
             return 1;
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         let mark = self.frame.facts.mark();
         let when = give.when.as_ref().map(|when| {
             let condition = self.condition(when);
-            self.always(&condition, "the gives behind it are never reached", "it is never given");
+            self.always(&condition, "the gives after it are never reached", "it is never given");
             condition
         });
         if let Some(when) = &when {
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
             let help = match ty {
                 Type::Bool => format!("`give 100 when {text}`"),
                 Type::String => format!("convert it: `int({text}) ?? 0`"),
-                Type::Time => "a time is no number: `now() - …` is a duration".to_owned(),
+                Type::Time => "a time is not a number: `now() - …` is a duration".to_owned(),
                 Type::List(_) => format!("`{text}.size()`"),
                 Type::Resources => format!("one resource of it: `{text}.cpu`"),
                 _ => String::new(),

@@ -109,7 +109,7 @@ impl Checker<'_> {
                             &codes::RECURSION,
                             name.span,
                             format!("`{}` is defined by itself", name.text),
-                            "there is no recursion",
+                            "a type may not contain itself",
                         );
                         return Type::Unknown;
                     }

@@ -1,8 +1,8 @@
-//! How large and how deep expressions are with their lets, defs, groups and types written out: the analyses of a policy
-//! walk over them so, and the closures made of them are as deep.
+//! The size and depth of expressions with their lets, defs, groups and types written out, as the analyses and
+//! the generated closures see them.
 //!
-//! Called for a policy before anything else of it is checked. What is too large is said, and the policy is not looked at
-//! any further. Names are taken as they are written: a variable that hides a let counts as the let.
+//! Called for a policy before anything else of it is checked. A policy that is too large is reported and not
+//! checked further. Names are taken as they are written: a variable that hides a let counts as the let.
 
 use crate::diag::with_commas;
 use crate::diag::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! `permit`: what refuses, what waits, and for whom.
+//! `permit`: its rejections and waits.
 
 use super::Checker;
 use super::scope::{DeclKind, Place, State};

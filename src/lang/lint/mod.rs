@@ -1,95 +1,58 @@
-//! Lints: what is allowed and probably not meant.
+//! Lints: what compiles and is probably not meant.
 //!
-//! Those that look at the tree alone are run here; those that need types, ranges and what is known at a place
-//! are found by `lang::check` on its way, or in the typed tree (`shadow.rs`, `lang::analysis::cost`). All have a row in [`LINTS`] with an example of each kind, and all can
-//! be silenced by `// bayplan: allow(slug) because …`; what a comment silences for nothing is a finding too.
+//! Called by `lang::compile`. Lints that look at the tree or at whole policies are here, one file each; those
+//! that need types, ranges or narrowing are found by `lang::check` and `lang::analysis` on their way. [`LINTS`]
+//! has a row for each. A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
 
-mod rules;
+mod allow;
+mod contradiction;
+mod missing_doc;
 mod shadow;
+mod table;
+mod text_direction;
 
-pub use rules::LINTS;
+pub use table::{LINTS, Lint};
 
-use crate::diag::{Code, Diagnostic, Severity, Source, codes};
+use crate::diag::{Diagnostic, Source};
 use crate::lang::syntax::ast::File;
 use crate::lang::typed::Policy;
 
-/// A lint. What it means and why are in its row of the table of codes.
-pub struct Lint {
-    /// Its code, with slug, severity and explanation.
-    pub code: &'static Code,
-    /// What it looks for in the tree; none for those that `lang::check` finds.
-    pub check: Option<fn(&File, &mut Vec<Diagnostic>)>,
-}
-
 /// Runs the lints that look at the text, the tree or whole policies, and takes out what comments allow.
 pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut Vec<Diagnostic>) {
-    rules::text_direction::check(source, diagnostics);
+    text_direction::check(source, diagnostics);
+    missing_doc::check(file, diagnostics);
     for policy in policies {
         shadow::check(policy, diagnostics);
+        contradiction::check(policy, diagnostics);
     }
-    for lint in LINTS {
-        if let Some(check) = lint.check {
-            check(file, diagnostics);
-        }
-    }
-    allow(file, diagnostics);
+    allow::apply(file, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
-}
-
-/// Takes out what comments allow, and says which comments allow nothing.
-fn allow(file: &File, diagnostics: &mut Vec<Diagnostic>) {
-    let broken = diagnostics.iter().any(|said| said.is_error() && !can_be_allowed(said.code));
-    let mut unused = Vec::new();
-    for comment in &file.allows {
-        let Some(target) = comment.target else { continue };
-        for slug in &comment.slugs {
-            let Some(code) = codes::find(&slug.text) else { continue };
-            let before = diagnostics.len();
-            diagnostics.retain(|d| !(d.code == code && can_be_allowed(code) && target.contains(d.span)));
-            // Beside mistakes not everything has been looked at.
-            if diagnostics.len() == before && !broken && can_be_allowed(code) {
-                unused.push(
-                    Diagnostic::new(
-                        &codes::UNUSED_ALLOW,
-                        slug.span,
-                        format!("nothing here is `{}`", slug.text),
-                    )
-                    .with_help("remove the comment"),
-                );
-            }
-        }
-    }
-    diagnostics.append(&mut unused);
-}
-
-/// Whether a comment can allow it: everything but mistakes, and the limit of what a rule may cost.
-fn can_be_allowed(code: &'static Code) -> bool {
-    code.severity != Severity::Error || *code == codes::TOO_COSTLY
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::diag::SourceMap;
+    use crate::diag::{SourceMap, codes};
 
-    fn said(text: &str) -> Vec<Diagnostic> {
+    /// The slugs of what is reported about a text, each once.
+    fn reported(text: &str) -> Vec<&'static str> {
         let mut sources = SourceMap::new();
         let id = sources.add("lint.bay", text);
         // Small enough for a rule that grows with its square.
         let size = crate::lang::analysis::cost::Size { nodes: 100, pods: 1_000 };
-        crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1
+        let said = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1;
+        let mut slugs: Vec<&str> = said.iter().map(|said| said.code.slug).collect();
+        slugs.dedup();
+        slugs
     }
 
     #[test]
-    fn every_lint_speaks_for_its_bad_example_and_not_for_its_good_one() {
+    fn every_lint_speaks_alone_for_its_bad_example_and_none_for_its_good_one() {
         for lint in LINTS {
-            let bad = said(lint.code.bad);
-            assert!(bad.iter().any(|d| d.code == lint.code), "{} is silent: {bad:?}", lint.code.slug);
-            assert!(!bad.iter().any(Diagnostic::is_error), "{}: {bad:?}", lint.code.slug);
-            let good = said(lint.code.good);
-            assert!(!good.iter().any(|d| d.code == lint.code), "{} speaks: {good:?}", lint.code.slug);
-            assert!(!good.iter().any(Diagnostic::is_error), "{}: {good:?}", lint.code.slug);
+            let slug = lint.code.slug;
+            assert_eq!(reported(lint.code.bad), [slug], "the bad example of {slug}");
+            assert_eq!(reported(lint.code.good), [""; 0], "the good example of {slug}");
         }
     }
 
@@ -97,6 +60,61 @@ mod tests {
     fn every_code_of_a_lint_has_a_row() {
         for code in codes::CODES.iter().filter(|code| code.id.starts_with("BP04")) {
             assert!(LINTS.iter().any(|lint| lint.code == *code), "{} has no row in LINTS", code.slug);
+        }
+    }
+
+    #[test]
+    fn a_lint_is_found_where_its_row_says() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lang");
+        for lint in LINTS {
+            let file = std::fs::read_to_string(root.join(lint.found_in)).unwrap();
+            let name = match lint.code.slug {
+                "reason-names-node" => "REASON_NAMES_OBJECT".to_owned(),
+                slug => slug.to_uppercase().replace('-', "_"),
+            };
+            assert!(file.contains(&format!("codes::{name}")), "{} does not report {name}", lint.found_in);
+        }
+    }
+
+    const RULE: &str = "filter f { require node.ready else \"node(s) not ready\" }";
+
+    #[test]
+    fn a_comment_that_allows_no_lint_is_reported() {
+        for (allowed, slug) in
+            [("not-a-lint", "bad-allow"), ("unknown-field", "bad-allow"), ("unused", "unused-allow")]
+        {
+            let text =
+                format!("/// A.\n// bayplan: allow({allowed}) because it is a test\npolicy a {{ {RULE} }}");
+            assert_eq!(reported(&text), [slug], "allow({allowed})");
+        }
+    }
+
+    #[test]
+    fn conditions_that_exclude_each_other_are_reported() {
+        let excluded = [
+            "applies when pod.namespace == \"a\" applies when pod.namespace == \"b\"",
+            "applies when pod.namespace in [\"a\", \"c\"] && pod.namespace in [\"b\"]",
+            "applies when has(pod.labels[\"a\"]) applies when !has(pod.labels[\"a\"])",
+            "applies when pod.namespace == \"a\" gate \"x\" when pod.namespace == \"b\"",
+            "filter g { reject \"x\" when node.name == \"a\" && node.name == \"b\" }",
+        ];
+        for statements in excluded {
+            let text = format!("/// A.\npolicy a {{ {statements} {RULE} }}");
+            let reported = reported(&text);
+            assert!(
+                reported.contains(&"contradiction") || reported.contains(&"always"),
+                "{statements}: {reported:?}"
+            );
+        }
+        let possible = [
+            "applies when pod.namespace in [\"a\", \"c\"] applies when pod.namespace == \"c\"",
+            "applies when pod.labels[\"a\"] == \"x\" && pod.labels[\"b\"] == \"y\"",
+            "applies when pod.namespace == \"a\" || pod.namespace == \"b\"",
+            "applies when pod.namespace != \"a\" && pod.namespace != \"b\"",
+        ];
+        for statements in possible {
+            let text = format!("/// A.\npolicy a {{ {statements} {RULE} }}");
+            assert!(!reported(&text).contains(&"contradiction"), "{statements}");
         }
     }
 }

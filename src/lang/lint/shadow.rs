@@ -1,8 +1,8 @@
-//! The lints `shadowed-rule` and `duplicate-rule`: what refuses only what an earlier statement refuses, gives only where
-//! an earlier one gives, and what stands there twice.
+//! The lints `shadowed-rule` and `duplicate-rule`: statements that have no effect because an earlier one
+//! refuses, or gives, the same.
 //!
-//! Called by `lang::compile` for every policy without a mistake. A condition is taken as a set of parts that must all
-//! hold; one that has all the parts of an earlier one, or narrower ones, holds only where that one does.
+//! Called by `lint` for every policy without a mistake. A condition is a set of parts that must all hold; one
+//! that has all the parts of an earlier one, or narrower ones, holds only where that one does.
 
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::analysis::same::same;
@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 const NEAR: usize = 200;
 
 /// Parts that must all hold, or (`false`) not hold.
-type Parts<'p> = Vec<(&'p Expr, bool)>;
+pub(super) type Parts<'p> = Vec<(&'p Expr, bool)>;
 
 /// Says what can never matter because of what stands above it.
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
@@ -137,7 +137,7 @@ fn same_score(policy: &Policy, left: &Score, right: &Score) -> bool {
 }
 
 /// The parts of a condition that holds (`truth`), or does not.
-fn split<'p>(policy: &'p Policy, expr: &'p Expr, truth: bool, parts: &mut Parts<'p>) {
+pub(super) fn split<'p>(policy: &'p Policy, expr: &'p Expr, truth: bool, parts: &mut Parts<'p>) {
     let peeled = if expr.ty == Type::Bool { resolve_alias(policy, expr) } else { expr };
     match (&peeled.kind, truth) {
         (ExprKind::And(left, right), true) | (ExprKind::Or(left, right), false) => {

@@ -1,10 +1,10 @@
-//! The untyped tree that both front ends produce: what was written, with the place of every part.
+//! The untyped tree: what was written, with the place of every part.
 //!
-//! Made by `lang::syntax` and read by `lang::check` and the lints. Nothing is resolved here: a name is a
-//! word, a number with a unit is its value in base units. What did not parse is present as `Broken`, so that
-//! a checker can tell "unknown" from "could not be read".
+//! Built by `lang::syntax`, read by `lang::check` and the lints. Nothing is resolved here: a name is a word, and
+//! a number with a unit is its value in base units. What did not parse is present as `Broken`, so that the
+//! checker can tell "unknown" from "could not be read".
 //!
-//! Why so long: one type a kind of statement and expression, in the order of the grammar; there is no code in it.
+//! Why so long: one type per kind of statement and expression, in the order of the grammar, and no logic.
 
 use crate::diag::{SourceId, Span};
 use crate::lang::language::statements::StatementId;
@@ -1056,7 +1056,7 @@ pub enum Literal {
     Cpu(i64),
     /// `4Gi`, `100B`: bytes.
     Bytes(i64),
-    /// `1h30min`: nanoseconds.
+    /// `1h30min`: microseconds.
     Duration(i64),
     /// `50%`: 0.5.
     Share(f64),

@@ -1,8 +1,8 @@
 //! The grammar's pairs to the tree: one function per rule of a statement, in the order of the grammar.
 //!
-//! Called by `dsl::parse` for a whole file and by `recover` for single statements. Expressions are in `expr`.
-//! A part that the grammar takes and we refuse (an escape, a number out of range) is reported here, and its
-//! statement becomes `Broken`.
+//! Called by `syntax::parse` for a whole file and by `recovery` for single statements. Expressions are in
+//! `expr`. Parts that the grammar accepts and the language does not (an unknown escape, a number out of range)
+//! are reported here, and their statement becomes `Broken`.
 
 use super::Rule;
 pub(super) use super::nodes::Node;
@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
             Rule::except_ => StatementKind::Except(self.except(pair)?),
             _ => {
                 let span = self.place(&pair);
-                return self.refuse(&codes::SYNTAX, span, "this is no statement of a policy", None);
+                return self.refuse(&codes::SYNTAX, span, "a policy has no such statement", None);
             }
         })
     }
@@ -531,7 +531,7 @@ impl<'a> Builder<'a> {
                 when,
             }),
             Rule::activate => BlockKind::Activate(Activate { group: self.need(names.next(), span)?, when }),
-            _ => return self.refuse(&codes::SYNTAX, span, "this is no statement of a block", None),
+            _ => return self.refuse(&codes::SYNTAX, span, "a block has no such statement", None),
         })
     }
 

@@ -1,6 +1,6 @@
-//! Comments to the tree: `///` to what stands below it, `// bayplan: allow(…)` to what it stands on.
+//! Comments to the tree: `///` to the item or statement below it, `// bayplan: allow(…)` to its target.
 //!
-//! Called once by `dsl::parse`, after the tree is built.
+//! Called once by `syntax::parse`, after the tree is built.
 
 use crate::diag::{Diagnostic, Source, Span, codes};
 use crate::lang::syntax::ast::*;

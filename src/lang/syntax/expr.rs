@@ -1,6 +1,6 @@
 //! Expressions: the grammar's flat chains folded by precedence, paths, calls, literals and templates.
 //!
-//! Called by `build`. The grammar does not know precedence; the table is `BinaryOp::precedence`.
+//! Called by `build`. The grammar has no precedence; the table is `BinaryOp::precedence`.
 
 use super::build::{Builder, Built, Node};
 use super::nodes::Nodes;
@@ -348,7 +348,7 @@ impl<'a> Builder<'a> {
             end += 1;
         }
         let text = body.get(start..end).unwrap_or("\\");
-        let message = format!("`{text}` is no escape");
+        let message = format!("`{text}` is not an escape");
         let help = "write `\\\\` for a backslash, or put `r` before the quote".to_owned();
         let span = self.span(base + start, base + end);
         self.refuse(&codes::BAD_ESCAPE, span, message, Some(help))
@@ -376,8 +376,8 @@ impl<'a> Builder<'a> {
                 }
                 (Some('{'), _) => {
                     if !plain.is_empty() {
-                        let piece = std::mem::take(&mut plain);
-                        parts.push(TemplatePart::Text(Text::from(piece)));
+                        let segment = std::mem::take(&mut plain);
+                        parts.push(TemplatePart::Text(Text::from(segment)));
                     }
                     let Some(close) = rest.find('}') else {
                         let span = self.span(base + at, base + at + 1);
@@ -391,10 +391,10 @@ impl<'a> Builder<'a> {
                 (Some('\\'), Some(_)) => {
                     let end = rest.find(['{', '}']).unwrap_or(rest.len());
                     let end = if end < 2 { rest.chars().take(2).map(char::len_utf8).sum() } else { end };
-                    let piece = rest.get(..end).unwrap_or("");
-                    match literal::unescape(piece) {
-                        Ok(piece) => plain.push_str(&piece),
-                        Err(escape) => return self.bad_escape(piece, base + at, escape),
+                    let segment = rest.get(..end).unwrap_or("");
+                    match literal::unescape(segment) {
+                        Ok(segment) => plain.push_str(&segment),
+                        Err(escape) => return self.bad_escape(segment, base + at, escape),
                     }
                     at += end;
                 }
@@ -417,7 +417,7 @@ impl<'a> Builder<'a> {
         let inside = self.text.get(start + 1..end.saturating_sub(1)).unwrap_or("");
         let help = || Some("`{node.name}` shows a value; write `{{` for a brace".to_owned());
         let Ok(pairs) = Grammar::parse(Rule::hole, inside) else {
-            let message = format!("`{{{inside}}}` is no path");
+            let message = format!("`{{{inside}}}` is not a path");
             return self.refuse(&codes::SYNTAX, whole, message, help());
         };
         let kept = (self.base, self.limit);
@@ -427,9 +427,10 @@ impl<'a> Builder<'a> {
         match expr {
             Some(expr) if is_path(&expr) => Ok(expr),
             Some(_) => {
-                let message = format!("`{{{inside}}}` is no path");
+                let message = format!("`{{{inside}}}` is not a path");
                 let help = Some(
-                    "only names, fields and indices stand in a text; values go to `with { … }`".to_owned(),
+                    "a text may hold names, fields and indices only; other values go to `with { … }`"
+                        .to_owned(),
                 );
                 self.refuse(&codes::SYNTAX, whole, message, help)
             }

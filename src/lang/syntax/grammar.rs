@@ -1,4 +1,4 @@
-//! The parser that pest makes of `grammar/bay.pest`; its rules are named as there, and described there.
+//! The parser that pest generates from `grammar/bay.pest`. Its rules are described there.
 
 #![allow(missing_docs)]
 

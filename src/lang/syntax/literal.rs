@@ -1,6 +1,6 @@
 //! Literals: numbers with and without units to base units, strings and their escapes.
 //!
-//! Called by `build`. Errors are said as the message and help of a diagnostic; the place is the literal.
+//! Called by `build`. An error is the message and help of a diagnostic; its place is the literal.
 
 use crate::lang::syntax::ast::Literal;
 
@@ -68,7 +68,7 @@ pub(super) fn quantity(text: &str, negative: bool) -> Result<Literal, Wrong> {
     Ok(if of == "bytes" { Literal::Bytes(value) } else { Literal::Cpu(value) })
 }
 
-/// `10ms`, `1h30min`: nanoseconds.
+/// `10ms`, `1h30min`: microseconds, as durations are kept everywhere. A shorter part of one is refused.
 pub(super) fn duration(text: &str, negative: bool) -> Result<Literal, Wrong> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -78,16 +78,16 @@ pub(super) fn duration(text: &str, negative: bool) -> Result<Literal, Wrong> {
         let end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
         let (unit, next) = tail.split_at(end);
         let factor: i128 = match unit {
-            "ms" => 1_000_000,
-            "s" => 1_000_000_000,
-            "min" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => 86_400_000_000_000,
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            "min" => 60_000_000,
+            "h" => 3_600_000_000,
+            _ => 86_400_000_000,
         };
         parts.push((number, factor));
         rest = next;
     }
-    amount(text, &parts, "nanoseconds", negative).map(Literal::Duration)
+    amount(text, &parts, "microseconds", negative).map(Literal::Duration)
 }
 
 fn byte_factor(unit: &str) -> i128 {
@@ -145,7 +145,7 @@ pub(super) fn unknown_unit(text: &str) -> Wrong {
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     if text.starts_with("0x") || text.starts_with("0X") || text.starts_with("0b") {
-        return Wrong::new(format!("`{text}` is no number"));
+        return Wrong::new(format!("`{text}` is not a number"));
     }
     let message = format!("`{text}` is not a unit");
     let help = match unit {
@@ -296,9 +296,13 @@ mod tests {
         assert_eq!(value(quantity("1.5Ki", false)), Ok(Literal::Bytes(1536)));
         assert_eq!(value(quantity("0.3Ki", false)).unwrap_err(), "`0.3Ki` is not a whole number of bytes");
         assert!(value(quantity("0.5m", false)).is_err());
-        assert_eq!(value(duration("1h30min", false)), Ok(Literal::Duration(5_400_000_000_000)));
-        assert_eq!(value(duration("1.5s", true)), Ok(Literal::Duration(-1_500_000_000)));
-        assert!(value(duration("300000d", false)).is_err());
+        assert_eq!(value(duration("1h30min", false)), Ok(Literal::Duration(5_400_000_000)));
+        assert_eq!(value(duration("1.5s", true)), Ok(Literal::Duration(-1_500_000)));
+        assert_eq!(value(duration("0.001ms", false)), Ok(Literal::Duration(1)));
+        let short = "`0.0001ms` is not a whole number of microseconds";
+        assert_eq!(value(duration("0.0001ms", false)).unwrap_err(), short);
+        assert!(value(duration("1s0.0005ms", false)).is_err());
+        assert!(value(duration("300000000d", false)).is_err());
         assert_eq!(value(percent("12.5%", false)), Ok(Literal::Share(0.125)));
     }
 

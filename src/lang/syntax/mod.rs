@@ -1,8 +1,8 @@
-//! The policy language: text to tree. Never fails and never panics: it gives a tree and what is wrong.
+//! Text to tree. Never fails and never panics: the result is a tree and the mistakes of the text.
 //!
-//! Called by `lang::compile`, `fmt` and the tools. A text that is right is read in one go by the grammar; a
-//! text that is not is cut into statements by `recovery`, and each is read alone. Types and names
-//! are the business of `lang::check`.
+//! Called by `lang::compile_for` and `bayplan eval`. The grammar reads a correct text in one pass; a text with
+//! mistakes is cut into statements by `recovery`, and each is read alone. `lang::check` resolves types and
+//! names.
 
 pub mod ast;
 mod build;
@@ -81,8 +81,8 @@ pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
     let expr = match Grammar::parse(Rule::hole, text).map(|pairs| Nodes::of(text, pairs)) {
         Ok(nodes) => builder.whole_expression(&nodes),
         Err(error) => {
-            let piece = recovery::segments::Piece::whole(&builder, "expression");
-            recovery::explain(&mut builder, &piece, &error);
+            let segment = recovery::segments::Segment::whole(&builder, "expression");
+            recovery::explain(&mut builder, &segment, &error);
             None
         }
     };

@@ -1,6 +1,6 @@
-//! What stands in a text, as the grammar names it: rules with their places, in the order of the text.
+//! The grammar's rules with their places, in the order of the text.
 //!
-//! Made from pest's pairs, read by `build` and `expr`.
+//! Built from pest's pairs, read by `build` and `expr`.
 
 use super::grammar::Rule;
 use pest::Token;

@@ -1,7 +1,7 @@
-//! One run over a text before the grammar sees it: brackets counted, comments kept, tokens of five kinds.
+//! One pass over a text before the grammar: counts brackets, keeps comments, and cuts tokens of four kinds.
 //!
-//! Called by `dsl::parse` for every file; `recover` cuts a broken file by these tokens. It knows no grammar,
-//! only where strings and comments end, and agrees with `bay.pest` about that.
+//! Called by `syntax::parse` for every file; `recovery` cuts a broken file by these tokens. It agrees with
+//! `bay.pest` on where strings and comments end, and knows nothing else of the grammar.
 
 use crate::lang::syntax::ast::CommentKind;
 

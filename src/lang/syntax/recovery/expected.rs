@@ -1,6 +1,6 @@
-//! What the grammar would have taken at a place, in words of the language.
+//! What the grammar would have accepted at a place, in words of the language.
 //!
-//! Called by `recover` with pest's error, which names the rules that were tried at the furthest place.
+//! Called by `recovery` with pest's error, which names the rules that were tried at the furthest place.
 
 use crate::lang::language::statements::{STATEMENTS, beginning_with};
 use crate::lang::syntax::Rule;

@@ -1,7 +1,7 @@
-//! Mistakes that come from other languages, and from what people expect: each with its own words.
+//! Mistakes that come from other languages, each with a message of its own.
 //!
-//! Called by `recover` for a statement that the grammar refuses, before its general message. One check each;
-//! the first that knows the mistake reports it.
+//! Called by `recovery` for a statement that the grammar refuses, before its general message. One function per
+//! mistake; the first one that recognizes it reports it.
 
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::statements::{CLAUSES, Naming, RESERVED, beginning_with};
@@ -24,11 +24,13 @@ pub(in crate::lang::syntax) fn explain(
         unit,
         equals,
         marks,
+        nested_quote,
         reason_quotes,
         message_literal,
         remainder,
         doubled,
         otherwise,
+        nameless,
         named,
         reserved,
     ]
@@ -109,7 +111,7 @@ fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected)
     let number = text(builder, token);
     if expected.name && !expected.expression {
         let diagnostic =
-            Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{number}` is no name"));
+            Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{number}` is not a name"));
         return Some(diagnostic.with_help("a name begins with a letter"));
     }
     let lettered = number.chars().any(|c| c.is_ascii_alphabetic() || c == '_');
@@ -176,15 +178,15 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         "~" if next == Some("=") => ("`~=` is written `matches` here", None),
         "#" => ("a comment begins with `//`", None),
         "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => {
-            ("a curved quote is no quote here", Some("\""))
+            ("a curved quote begins no string", Some("\""))
         }
-        "\u{2018}" | "\u{2019}" | "\u{b4}" => ("a curved quote is no quote here", Some("'")),
+        "\u{2018}" | "\u{2019}" | "\u{b4}" => ("a curved quote begins no string", Some("'")),
         "\u{2264}" => ("`≤` is written `<=` here", Some("<=")),
         "\u{2265}" => ("`≥` is written `>=` here", Some(">=")),
         "\u{2260}" => ("`≠` is written `!=` here", Some("!=")),
-        "\u{a0}" => ("a no-break space is no white space here", Some(" ")),
-        "->" => ("`->` does not occur in the language", None),
-        "\\" => ("`\\` does not occur outside of strings", None),
+        "\u{a0}" => ("a no-break space does not count as white space", Some(" ")),
+        "->" => ("the language has no `->`", None),
+        "\\" => ("a `\\` is allowed in strings only", None),
         "^" => ("a power is written `pow(a, b)`", None),
         _ => return None,
     };
@@ -192,6 +194,33 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     if let Some(fix) = fix {
         diagnostic = diagnostic.with_fix(format!("write `{fix}`"), span, fix);
     }
+    Some(diagnostic)
+}
+
+/// `reject "node is "bad" now"`: a quote in a reason ends it.
+fn nested_quote(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at))?;
+    let token = tokens.get(at)?;
+    let double = |token: &Token| token.kind == Kind::String && text(builder, token).ends_with('"');
+    if !double(before) || token.kind == Kind::Mark || before.end != token.start {
+        return None;
+    }
+    // the string that goes on after the quoted words touches the last of them
+    let next = tokens.iter().enumerate().skip(at).find(|(_, token)| double(token))?;
+    let last = next.0.checked_sub(1).and_then(|at| tokens.get(at))?;
+    if next.0 > at && last.end != next.1.start {
+        return None;
+    }
+    let escaped =
+        |start: usize| crate::diag::Edit { span: builder.span(start, start + 1), text: "\\\"".to_owned() };
+    let message = "a quote inside a text ends it";
+    let span = builder.span(before.end - 1, next.1.start + 1);
+    let mut diagnostic =
+        Diagnostic::new(&codes::SYNTAX, span, message).with_help("write `\\\"` for a quote inside a text");
+    diagnostic.fixes.push(crate::diag::Fix {
+        message: "escape the quotes".to_owned(),
+        edits: vec![escaped(before.end - 1), escaped(next.1.start)],
+    });
     Some(diagnostic)
 }
 
@@ -207,7 +236,8 @@ fn reason_quotes(
     let (_, start, end) = literal::content(string);
     let body = string.get(start..end).unwrap_or("");
     let span = place(builder, token);
-    let diagnostic = Diagnostic::new(&codes::SYNTAX, span, "a reason stands in double quotes, on one line");
+    let diagnostic =
+        Diagnostic::new(&codes::SYNTAX, span, "a reason is written in double quotes, on one line");
     let plain = !body.contains(['"', '\\', '\n', '{']);
     Some(if plain {
         diagnostic.with_fix("use double quotes", span, format!("\"{body}\""))
@@ -229,7 +259,7 @@ fn message_literal(
     let colon = tokens.get(at + 2).is_some_and(|token| text(builder, token) == ":");
     let braces = expected.sentence().is_some_and(|text| text.contains('{'));
     (field && colon && !braces).then(|| {
-        foreign(place(builder, brace), "there are no message literals")
+        foreign(place(builder, brace), "the language has no message literals")
             .with_help(format!("a map is written `{{\"key\": value}}`, without `{}`", text(builder, before)))
     })
 }
@@ -261,6 +291,16 @@ fn otherwise(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -
     })
 }
 
+/// A statement that wants a name and has none: `filter {`
+fn nameless(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
+    let word = at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before))?;
+    let token = tokens.get(at).filter(|token| text(builder, token) == "{" && expected.name)?;
+    beginning_with(word).any(|id| id.def().naming == Naming::Rule).then(|| {
+        Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("this `{word}` has no name"))
+            .with_help(format!("write `{word} NAME {{ … }}`; explanations and tests use the name"))
+    })
+}
+
 /// A name where a statement has none: `permit whole {`
 fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
     let statement =
@@ -287,7 +327,7 @@ fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> 
             "(" | "[" | "{" if depth == 0 => return None,
             "(" | "[" | "{" => depth -= 1,
             known if depth == 0 && known == word => {
-                let message = format!("`{word}` stands twice in this statement");
+                let message = format!("this statement has `{word}` twice");
                 return Some(
                     Diagnostic::new(&codes::DUPLICATE_CLAUSE, place(builder, token), message)
                         .with_place(place(builder, earlier), "here already")
@@ -325,7 +365,6 @@ fn reserved(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expec
 
 /// `if`, at the beginning of a statement or in one.
 pub(in crate::lang::syntax) fn no_if(span: Span) -> Diagnostic {
-    foreign(span, "there is no `if` here").with_help(
-        "a condition stands behind: `reject \"…\" when E`, `give E when C`; a choice is `C ? a : b`",
-    )
+    foreign(span, "the language has no `if`")
+        .with_help("put the condition last: `reject \"…\" when E`, `give E when C`; a choice is `C ? a : b`")
 }

@@ -1,9 +1,9 @@
-//! A file that does not parse, cut into pieces that are read alone, so that each mistake is reported once
+//! Cuts a file that does not parse into segments and reads each alone, so that each mistake is reported once
 //! and on its line.
 //!
-//! Called by `dsl::parse` after the grammar refused the whole. Items begin in the first column, statements
-//! at their words; the rules are in `grammar/README.md`. What is cut is only looked at for diagnostics and
-//! for the names it declares: a file with an error is never loaded.
+//! Called by `syntax::parse` after the grammar refused the whole file. Items begin in the first column,
+//! statements at their words; `grammar/README.md` has the rules. The result is used for diagnostics and for the
+//! names that it declares: a file with an error is never loaded.
 
 mod expected;
 mod familiar_mistakes;
@@ -17,7 +17,7 @@ use crate::lang::language::statements::{Home, Naming, STATEMENTS, StatementId};
 use crate::lang::syntax::ast::*;
 use crate::lang::syntax::recovery::expected::Expected;
 use crate::lang::syntax::recovery::segments::{
-    Body, Piece, block_of, block_statement_starts, body_of_policy, in_blocks, in_files, in_language,
+    Body, Segment, block_of, block_statement_starts, body_of_policy, in_blocks, in_files, in_language,
     in_policies, items, opening, words_in,
 };
 use crate::lang::syntax::tokens::Kind;
@@ -46,28 +46,31 @@ pub(in crate::lang::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, 
         diagnostic.help = help.map(str::to_owned);
         builder.diagnostics.push(diagnostic);
     }
-    for piece in items(builder) {
-        let item = item(builder, &piece);
+    for segment in items(builder) {
+        let item = item(builder, &segment);
         file.items.push(item);
     }
     if let Some(error) = error.filter(|_| builder.diagnostics.is_empty()) {
-        let whole = Piece::whole(builder, "file");
+        let whole = Segment::whole(builder, "file");
         explain(builder, &whole, error);
     }
 }
 
 // ---- reading pieces
 
-/// Reads a piece by the grammar, with `closing` behind it. Gives the diagnostics' count unchanged on success.
+/// Reads a segment by the grammar, with `closing` behind it. Gives the diagnostics' count unchanged on success.
 fn read<T>(
     builder: &mut Builder<'_>,
-    piece: &Piece,
+    segment: &Segment,
     closing: &str,
     build: impl FnOnce(&mut Builder<'_>, super::build::Node<'_>) -> T,
 ) -> Result<T, Box<Error<Rule>>> {
-    let start = builder.token(piece.start).map_or(builder.text.len(), |token| token.start);
-    let end =
-        piece.end.checked_sub(1).and_then(|at| builder.token(at)).map_or(start, |token| token.end.max(start));
+    let start = builder.token(segment.start).map_or(builder.text.len(), |token| token.start);
+    let end = segment
+        .end
+        .checked_sub(1)
+        .and_then(|at| builder.token(at))
+        .map_or(start, |token| token.end.max(start));
     let slice = builder.text.get(start..end).unwrap_or("");
     let completed;
     let text = match closing {
@@ -89,59 +92,59 @@ fn read<T>(
     })
 }
 
-fn piece_span(builder: &Builder<'_>, piece: &Piece) -> Span {
-    let start = builder.span_of(piece.start);
-    match piece.end.checked_sub(1).filter(|at| *at >= piece.start) {
+fn segment_span(builder: &Builder<'_>, segment: &Segment) -> Span {
+    let start = builder.span_of(segment.start);
+    match segment.end.checked_sub(1).filter(|at| *at >= segment.start) {
         Some(last) => start.to(builder.span_of(last)),
         None => start,
     }
 }
 
-fn broken(builder: &Builder<'_>, piece: &Piece) -> Broken {
-    let next = builder.word_at(piece.start + 1);
-    let word = builder.token_text(piece.start);
+fn broken(builder: &Builder<'_>, segment: &Segment) -> Broken {
+    let next = builder.word_at(segment.start + 1);
+    let word = builder.token_text(segment.start);
     let declaring = STATEMENTS.iter().map(|id| id.def()).filter(|def| def.naming == Naming::Declares);
     let known: Vec<&str> = declaring.map(|def| def.word()).collect();
     let meant = if known.contains(&word) { Some(word) } else { suggest::nearest(word, known) };
     let declares = next
         .filter(|_| meant.is_some())
-        .map(|name| Name { text: Text::from(name), span: builder.span_of(piece.start + 1) });
+        .map(|name| Name { text: Text::from(name), span: builder.span_of(segment.start + 1) });
     Broken { word: Text::from(word), declares }
 }
 
-fn item(builder: &mut Builder<'_>, piece: &Piece) -> Item {
-    let span = piece_span(builder, piece);
-    let word = builder.word_at(piece.start).unwrap_or("");
+fn item(builder: &mut Builder<'_>, segment: &Segment) -> Item {
+    let span = segment_span(builder, segment);
+    let word = builder.word_at(segment.start).unwrap_or("");
     let nearest = || suggest::nearest(word, words_in(Home::File));
     if word == "policy" || (!in_files(word) && nearest() == Some("policy")) {
-        return policy(builder, piece, span);
+        return policy(builder, segment, span);
     }
-    let result = read(builder, piece, "", |builder, pair| match pair.rule() {
+    let result = read(builder, segment, "", |builder, pair| match pair.rule() {
         Rule::use_ | Rule::typedef | Rule::def | Rule::except_item => Some(builder.item(pair)),
         _ => None,
     });
     match result {
         Ok(Some(item)) => return item,
-        Ok(None) => misplaced_item(builder, piece),
-        Err(error) if in_files(word) => explain(builder, piece, &error),
-        Err(_) => misplaced_item(builder, piece),
+        Ok(None) => misplaced_item(builder, segment),
+        Err(error) if in_files(word) => explain(builder, segment, &error),
+        Err(_) => misplaced_item(builder, segment),
     }
-    Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span }
+    Item { doc: None, kind: ItemKind::Broken(broken(builder, segment)), span }
 }
 
-/// Something that is no item stands where items stand.
-fn misplaced_item(builder: &mut Builder<'_>, piece: &Piece) {
-    let span = builder.span_of(piece.start);
-    let text = builder.token_text(piece.start);
-    let diagnostic = if builder.word_at(piece.start).is_none() {
+/// A statement or mark at the top level of a file that is not an item.
+fn misplaced_item(builder: &mut Builder<'_>, segment: &Segment) {
+    let span = builder.span_of(segment.start);
+    let text = builder.token_text(segment.start);
+    let diagnostic = if builder.word_at(segment.start).is_none() {
         stray(span, text)
     } else if in_language(text) {
-        Diagnostic::new(&codes::MISPLACED_STATEMENT, span, format!("`{text}` stands outside of a policy"))
+        Diagnostic::new(&codes::MISPLACED_STATEMENT, span, format!("`{text}` is outside of a policy"))
             .with_help("write `policy NAME { … }` around it")
     } else {
         unknown(span, text, "a file", &words_in(Home::File))
     };
-    report(builder, piece, diagnostic);
+    report(builder, segment, diagnostic);
 }
 
 /// A mark that nothing before it asks for.
@@ -151,6 +154,41 @@ fn stray(span: Span, text: &str) -> Diagnostic {
         _ => Diagnostic::new(&codes::SYNTAX, span, format!("`{text}` is not expected here"))
             .with_label("expected `policy`, `def`, `type` or `use`"),
     }
+}
+
+/// Words of other policy languages, and the statements that say the same.
+const FOREIGN_STATEMENTS: [(&str, &str); 12] = [
+    ("deny", "reject"),
+    ("forbid", "reject"),
+    ("refuse", "reject"),
+    ("disallow", "reject"),
+    ("block", "reject"),
+    ("fail", "reject"),
+    ("allow", "require"),
+    ("assert", "require"),
+    ("must", "require"),
+    ("ensure", "require"),
+    ("return", "give"),
+    ("rank", "score"),
+];
+
+/// `deny "…" if E`: a word of another language, with the condition that follows it.
+fn foreign_statement(builder: &Builder<'_>, segment: &Segment, allowed: &[&str]) -> Option<Diagnostic> {
+    let word = builder.word_at(segment.start)?;
+    let (_, ours) = FOREIGN_STATEMENTS.iter().find(|(foreign, _)| *foreign == word)?;
+    let span = builder.span_of(segment.start);
+    let message = format!("`{word}` is written `{ours}` here");
+    let diagnostic = Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, message);
+    let syntax = STATEMENTS.iter().map(|id| id.def()).find(|def| def.words == *ours)?.syntax;
+    if !allowed.contains(ours) {
+        return Some(diagnostic.with_help(format!("write `{syntax}` in {}", quoted(&homes_of(ours), "or"))));
+    }
+    let mut diagnostic = diagnostic.with_help(format!("write `{syntax}`"));
+    let when = (segment.start + 1..segment.end).filter(|at| builder.word_at(*at) == Some("if"));
+    let edits = std::iter::once((span, *ours)).chain(when.map(|at| (builder.span_of(at), "when")));
+    let edits = edits.map(|(span, text)| crate::diag::Edit { span, text: text.to_owned() }).collect();
+    diagnostic.fixes.push(crate::diag::Fix { message: format!("write `{ours}`"), edits });
+    Some(diagnostic)
 }
 
 fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic {
@@ -178,10 +216,10 @@ fn quoted(words: &[&str], joint: &str) -> String {
     expected::joined(&words, joint)
 }
 
-/// Reports unless a quote or comment without an end in the piece explains it already.
-fn report(builder: &mut Builder<'_>, piece: &Piece, diagnostic: Diagnostic) {
-    let start = builder.token(piece.start).map_or(builder.text.len(), |token| token.start);
-    let end = builder.token(piece.end).map_or(builder.text.len(), |token| token.start);
+/// Reports unless a quote or comment without an end in the segment explains it already.
+fn report(builder: &mut Builder<'_>, segment: &Segment, diagnostic: Diagnostic) {
+    let start = builder.token(segment.start).map_or(builder.text.len(), |token| token.start);
+    let end = builder.token(segment.end).map_or(builder.text.len(), |token| token.start);
     if !builder.scan.open.iter().any(|open| (start..end.max(start + 1)).contains(&open.start)) {
         builder.diagnostics.push(diagnostic);
     }
@@ -189,13 +227,13 @@ fn report(builder: &mut Builder<'_>, piece: &Piece, diagnostic: Diagnostic) {
 
 // ---- policies
 
-fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
-    let body = body_of_policy(builder, piece);
-    let head = Piece { end: body.head, ..piece.clone() };
+fn policy(builder: &mut Builder<'_>, segment: &Segment, span: Span) -> Item {
+    let body = body_of_policy(builder, segment);
+    let head = Segment { end: body.head, ..segment.clone() };
     let mut policy = None;
-    if builder.word_at(piece.start) != Some("policy") {
-        let word = builder.token_text(piece.start);
-        let diagnostic = unknown(builder.span_of(piece.start), word, "a file", &words_in(Home::File));
+    if builder.word_at(segment.start) != Some("policy") {
+        let word = builder.token_text(segment.start);
+        let diagnostic = unknown(builder.span_of(segment.start), word, "a file", &words_in(Home::File));
         report(builder, &head, diagnostic);
     } else {
         let result = if body.open {
@@ -209,40 +247,40 @@ fn policy(builder: &mut Builder<'_>, piece: &Piece, span: Span) -> Item {
         }
     }
     let failures = builder.diagnostics.len();
-    let statements = statements(builder, piece, &body);
+    let statements = statements(builder, segment, &body);
     if let Some(close) = body.stray.filter(|_| builder.diagnostics.len() == failures) {
         let diagnostic =
             Diagnostic::new(&codes::UNCLOSED, builder.span_of(close), "this `}` closes the policy too early")
                 .with_place(builder.span_of(body.head.saturating_sub(1)), "the policy begins here");
-        report(builder, piece, diagnostic);
+        report(builder, segment, diagnostic);
     }
     if body.open && body.close.is_none() {
-        missing_brace(builder, body.head - 1, piece.end, "policy");
+        missing_brace(builder, body.head - 1, segment.end, "policy");
     }
     // a block without its `}` has one left over behind the policy
     let lost = body.unclosed || body.starts.iter().any(|&(_, lost)| lost);
     let tail = body.tail.clone().take(1).filter(|&at| !lost || builder.token_text(at) != "}");
     for at in tail.collect::<Vec<_>>() {
         let diagnostic = stray(builder.span_of(at), builder.token_text(at));
-        report(builder, &Piece { start: at, end: piece.end, word: String::new() }, diagnostic);
+        report(builder, &Segment { start: at, end: segment.end, word: String::new() }, diagnostic);
     }
     match policy {
         Some(mut policy) => {
             policy.statements = statements;
             Item { doc: None, kind: ItemKind::Policy(policy), span }
         }
-        None => Item { doc: None, kind: ItemKind::Broken(broken(builder, piece)), span },
+        None => Item { doc: None, kind: ItemKind::Broken(broken(builder, segment)), span },
     }
 }
 
-fn statements(builder: &mut Builder<'_>, piece: &Piece, body: &Body) -> Vec<Statement> {
+fn statements(builder: &mut Builder<'_>, segment: &Segment, body: &Body) -> Vec<Statement> {
     let mut out = Vec::new();
     for (index, &(start, _)) in body.starts.iter().enumerate() {
         let next = body.starts.get(index + 1);
         let end = match (next, body.close) {
             (Some(&(next, _)), _) => next,
             (None, Some(close)) if close > start => close,
-            (None, _) => piece.end,
+            (None, _) => segment.end,
         };
         // a `}` too many between two statements belongs to neither
         let end = match body.stray {
@@ -250,64 +288,66 @@ fn statements(builder: &mut Builder<'_>, piece: &Piece, body: &Body) -> Vec<Stat
             _ => end,
         };
         let lost = next.map_or(body.unclosed, |&(_, lost)| lost);
-        let piece = Piece { start, end, word: builder.token_text(start).to_owned() };
-        let statement = statement(builder, &piece, lost);
+        let segment = Segment { start, end, word: builder.token_text(start).to_owned() };
+        let statement = statement(builder, &segment, lost);
         out.push(statement);
     }
     out
 }
 
-fn statement(builder: &mut Builder<'_>, piece: &Piece, lost: bool) -> Statement {
-    let span = piece_span(builder, piece);
-    let word = builder.token_text(piece.start);
+fn statement(builder: &mut Builder<'_>, segment: &Segment, lost: bool) -> Statement {
+    let span = segment_span(builder, segment);
+    let word = builder.token_text(segment.start);
     let fail = |builder: &Builder<'_>| {
-        let kind = StatementKind::Broken(broken(builder, piece));
+        let kind = StatementKind::Broken(broken(builder, segment));
         Statement { doc: None, kind, span }
     };
     if !in_policies(word) {
-        let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
-        let diagnostic = match builder.word_at(piece.start) {
+        let mark = builder.token(segment.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
+        let diagnostic = match builder.word_at(segment.start) {
             None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
             Some("policy") => {
-                let span = builder.span_of(piece.start);
-                Diagnostic::new(&codes::MISPLACED_STATEMENT, span, "a policy stands inside of another")
-                    .with_help("write it behind the `}` of the other one")
+                let span = builder.span_of(segment.start);
+                Diagnostic::new(&codes::MISPLACED_STATEMENT, span, "a policy cannot contain a policy")
+                    .with_help("write it after the `}` of the other one")
             }
             Some(word) if in_blocks(word) => {
-                let span = builder.span_of(piece.start);
-                Diagnostic::new(
-                    &codes::MISPLACED_STATEMENT,
-                    span,
-                    format!("`{word}` stands outside of a block"),
-                )
-                .with_help(format!("it belongs in {}", quoted(&homes_of(word), "or")))
+                let span = builder.span_of(segment.start);
+                Diagnostic::new(&codes::MISPLACED_STATEMENT, span, format!("`{word}` is outside of a block"))
+                    .with_help(format!("it belongs in {}", quoted(&homes_of(word), "or")))
             }
-            Some(word) => unknown(builder.span_of(piece.start), word, "a policy", &words_in(Home::Policy)),
+            Some(word) => {
+                let allowed = words_in(Home::Policy);
+                foreign_statement(builder, segment, &allowed)
+                    .unwrap_or_else(|| unknown(builder.span_of(segment.start), word, "a policy", &allowed))
+            }
             None => Diagnostic::new(
                 &codes::SYNTAX,
-                builder.span_of(piece.start),
+                builder.span_of(segment.start),
                 format!("`{word}` is not expected here"),
             )
             .with_label("expected a statement"),
         };
         if word == "if" {
-            lone_equals(builder, piece);
+            lone_equals(builder, segment);
         }
-        report(builder, piece, diagnostic);
+        report(builder, segment, diagnostic);
         return fail(builder);
     }
     let is_block = block_of(word).is_some();
     if !(is_block && lost) {
-        match read(builder, piece, "", |builder, pair| builder.statement(pair)) {
+        match read(builder, segment, "", |builder, pair| builder.statement(pair)) {
             Ok(statement) => return statement,
             Err(error) if !is_block => {
-                explain(builder, piece, &error);
+                explain(builder, segment, &error);
                 return fail(builder);
             }
-            Err(error) => return block(builder, piece, false, Some(&error)).unwrap_or_else(|| fail(builder)),
+            Err(error) => {
+                return block(builder, segment, false, Some(&error)).unwrap_or_else(|| fail(builder));
+            }
         }
     }
-    block(builder, piece, true, None).unwrap_or_else(|| fail(builder))
+    block(builder, segment, true, None).unwrap_or_else(|| fail(builder))
 }
 
 /// The statements in whose blocks a word may stand.
@@ -317,8 +357,8 @@ fn homes_of(word: &str) -> Vec<&'static str> {
 }
 
 /// The `=` of `if x = "a"`, reported beside the `if`.
-fn lone_equals(builder: &mut Builder<'_>, piece: &Piece) {
-    for at in piece.start..piece.end {
+fn lone_equals(builder: &mut Builder<'_>, segment: &Segment) {
+    for at in segment.start..segment.end {
         if builder.token_text(at) == "=" {
             let span = builder.span_of(at);
             let diagnostic = Diagnostic::new(&codes::FOREIGN_WORD, span, "`=` sets, `==` compares").with_fix(
@@ -326,7 +366,7 @@ fn lone_equals(builder: &mut Builder<'_>, piece: &Piece) {
                 span,
                 "==",
             );
-            report(builder, piece, diagnostic);
+            report(builder, segment, diagnostic);
             return;
         }
     }
@@ -337,28 +377,28 @@ fn lone_equals(builder: &mut Builder<'_>, piece: &Piece) {
 /// A statement with a block that does not parse as a whole: its head, then its statements one by one.
 fn block(
     builder: &mut Builder<'_>,
-    piece: &Piece,
+    segment: &Segment,
     lost: bool,
     error: Option<&Error<Rule>>,
 ) -> Option<Statement> {
-    let word = builder.token_text(piece.start);
+    let word = builder.token_text(segment.start);
     let allowed = block_of(word).map(|block| words_in(Home::Block(block))).unwrap_or_default();
-    let Some(open) = opening(builder, piece, &allowed) else {
+    let Some(open) = opening(builder, segment, &allowed) else {
         match error {
-            Some(error) => explain(builder, piece, error),
+            Some(error) => explain(builder, segment, error),
             None => {
                 let diagnostic = Diagnostic::new(
                     &codes::SYNTAX,
-                    builder.span_of(piece.start),
+                    builder.span_of(segment.start),
                     format!("`{word}` has no block"),
                 );
-                report(builder, piece, diagnostic);
+                report(builder, segment, diagnostic);
             }
         }
         return None;
     };
     let before = builder.diagnostics.len();
-    let head = Piece { end: open + 1, ..piece.clone() };
+    let head = Segment { end: open + 1, ..segment.clone() };
     let mut built = match read(builder, &head, "}", |builder, pair| builder.statement(pair)) {
         Ok(statement) => Some(statement),
         Err(error) => {
@@ -370,7 +410,7 @@ fn block(
     let mut starts: Vec<usize> = Vec::new();
     let mut braces = 0usize;
     let mut close = None;
-    for at in open + 1..piece.end {
+    for at in open + 1..segment.end {
         if block_statement_starts(builder, at, braces) {
             starts.push(at);
             braces = 0;
@@ -385,29 +425,29 @@ fn block(
             _ => {}
         }
     }
-    let last = close.unwrap_or(piece.end);
+    let last = close.unwrap_or(segment.end);
     for (index, &start) in starts.iter().enumerate() {
         let end = starts.get(index + 1).copied().unwrap_or(last).max(start);
-        let part = Piece { start, end, word: builder.token_text(start).to_owned() };
+        let part = Segment { start, end, word: builder.token_text(start).to_owned() };
         let statement = block_statement(builder, &part, word, &allowed);
         inner.push(statement);
     }
     match close {
-        None => missing_brace(builder, open, piece.end, word),
+        None => missing_brace(builder, open, segment.end, word),
         Some(_) if lost && builder.diagnostics.len() == before => {
-            missing_brace(builder, open, piece.end, word)
+            missing_brace(builder, open, segment.end, word)
         }
-        Some(close) if close + 1 < piece.end && builder.diagnostics.len() == before => {
+        Some(close) if close + 1 < segment.end && builder.diagnostics.len() == before => {
             let diagnostic = stray(builder.span_of(close + 1), builder.token_text(close + 1));
             let diagnostic = Diagnostic { label: None, ..diagnostic };
-            report(builder, piece, diagnostic);
+            report(builder, segment, diagnostic);
         }
         Some(_) => {}
     }
     if let Some(error) = error.filter(|_| builder.diagnostics.len() == before) {
-        explain(builder, piece, error);
+        explain(builder, segment, error);
     }
-    let span = piece_span(builder, piece);
+    let span = segment_span(builder, segment);
     if let Some(statement) = &mut built {
         statement.span = span;
         if let Some(block) = statement.kind.block_mut() {
@@ -420,21 +460,21 @@ fn block(
 
 fn block_statement(
     builder: &mut Builder<'_>,
-    piece: &Piece,
+    segment: &Segment,
     block: &str,
     allowed: &[&str],
 ) -> BlockStatement {
-    let span = piece_span(builder, piece);
-    let word = builder.token_text(piece.start);
+    let span = segment_span(builder, segment);
+    let word = builder.token_text(segment.start);
     if allowed.contains(&word) {
-        match read(builder, piece, "", |builder, pair| builder.block_statement(pair)) {
+        match read(builder, segment, "", |builder, pair| builder.block_statement(pair)) {
             Ok(statement) => return statement,
-            Err(error) => explain(builder, piece, &error),
+            Err(error) => explain(builder, segment, &error),
         }
     } else {
-        let span = builder.span_of(piece.start);
-        let mark = builder.token(piece.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
-        let diagnostic = match builder.word_at(piece.start) {
+        let span = builder.span_of(segment.start);
+        let mark = builder.token(segment.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
+        let diagnostic = match builder.word_at(segment.start) {
             None if mark.is_some() => mark.unwrap_or_else(|| stray(span, word)),
             Some(word) if in_language(word) => Diagnostic::new(
                 &codes::MISPLACED_STATEMENT,
@@ -442,16 +482,17 @@ fn block_statement(
                 format!("`{word}` has no meaning in `{block}`"),
             )
             .with_help(format!("`{block}` has {}", quoted(allowed, "and"))),
-            Some(word) => unknown(span, word, &format!("`{block}`"), allowed),
+            Some(word) => foreign_statement(builder, segment, allowed)
+                .unwrap_or_else(|| unknown(span, word, &format!("`{block}`"), allowed)),
             None => Diagnostic::new(&codes::SYNTAX, span, format!("`{word}` is not expected here"))
                 .with_label(format!("expected {}", quoted(allowed, "or"))),
         };
         if word == "if" {
-            lone_equals(builder, piece);
+            lone_equals(builder, segment);
         }
-        report(builder, piece, diagnostic);
+        report(builder, segment, diagnostic);
     }
-    BlockStatement { doc: None, kind: BlockKind::Broken(broken(builder, piece)), span }
+    BlockStatement { doc: None, kind: BlockKind::Broken(broken(builder, segment)), span }
 }
 
 /// A `}` that is missing before token `end`: said where it would stand, with the `{` beside it.
@@ -472,24 +513,24 @@ fn missing_brace(builder: &mut Builder<'_>, open: usize, end: usize, word: &str)
         Diagnostic::new(&codes::UNCLOSED, builder.span(at, at), format!("the block of `{word}` has no `}}`"))
             .with_label("a `}` is missing here")
             .with_place(builder.span_of(open), "opened here");
-    let piece = Piece { start: open, end, word: String::new() };
-    report(builder, &piece, diagnostic);
+    let segment = Segment { start: open, end, word: String::new() };
+    report(builder, &segment, diagnostic);
 }
 
 // ---- saying what the grammar said
 
-/// Reports what the grammar said of a piece.
-pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, piece: &Piece, error: &Error<Rule>) {
+/// Reports what the grammar said of a segment.
+pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segment, error: &Error<Rule>) {
     builder.failed = true;
     let expected = Expected::of(error);
-    let start = builder.token(piece.start).map_or(0, |token| token.start);
+    let start = builder.token(segment.start).map_or(0, |token| token.start);
     let at = start + expected.at;
-    let last = piece.end.min(builder.scan.tokens.len());
-    let tokens = builder.scan.tokens.get(piece.start.min(last)..last).unwrap_or(&[]);
+    let last = segment.end.min(builder.scan.tokens.len());
+    let tokens = builder.scan.tokens.get(segment.start.min(last)..last).unwrap_or(&[]);
     let index = tokens.partition_point(|token| token.end <= at);
     let known = builder.diagnostics.len();
-    let piece_end = tokens.last().map_or(start, |token| token.end);
-    let in_open = builder.scan.open.iter().any(|open| (start..piece_end).contains(&open.start));
+    let segment_end = tokens.last().map_or(start, |token| token.end);
+    let in_open = builder.scan.open.iter().any(|open| (start..segment_end).contains(&open.start));
     let swallowed = index >= tokens.len() && builder.scan.open.iter().any(|open| open.comment);
     if in_open || swallowed {
         return;
@@ -501,7 +542,7 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, piece: &Piece,
     {
         let span = builder.span(before.end, before.end);
         let mut diagnostic =
-            Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", piece.word));
+            Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", segment.word));
         diagnostic.label = expected.sentence();
         builder.diagnostics.push(diagnostic);
         return;
@@ -525,7 +566,7 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, piece: &Piece,
             diagnostic.label = expected.sentence();
             if expected.only("`{`") && matches!(text, "weight" | "normalize" | "reversed") {
                 diagnostic.help =
-                    Some("the parts stand in the order `weight`, `normalize`, `reversed`".to_owned());
+                    Some("write them in the order `weight`, `normalize`, `reversed`".to_owned());
             }
             let near =
                 (token.kind == Kind::Word).then(|| suggest::nearest(text, expected.all_words())).flatten();
@@ -542,7 +583,7 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, piece: &Piece,
             let end = tokens.last().map_or(at, |token| token.end);
             let span = builder.span(end, end);
             let mut diagnostic =
-                Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", piece.word));
+                Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", segment.word));
             diagnostic.label = expected.sentence();
             diagnostic
         }

@@ -1,7 +1,7 @@
-//! Where the pieces of a broken file begin and end, by its tokens alone. Nothing is reported here.
+//! Where the segments of a broken file begin and end, by its tokens alone. Nothing is reported here.
 //!
-//! Called by `recover`. Two things make it work: words of statements begin lines, and two operands never
-//! stand side by side, so a word behind an operand begins something.
+//! Called by `recovery`. Two facts make it work: words of statements begin lines, and two operands never
+//! follow each other, so a word after an operand begins something.
 
 use crate::diag::Span;
 use crate::lang::language::statements::{CLAUSES, Home, StatementId, beginning_with, statements_in};
@@ -67,21 +67,21 @@ pub(in crate::lang::syntax) fn is_number(text: &str) -> bool {
 
 /// A stretch of tokens that is read alone: `tokens[start..end]`.
 #[derive(Clone, Debug)]
-pub(in crate::lang::syntax) struct Piece {
+pub(in crate::lang::syntax) struct Segment {
     pub(in crate::lang::syntax) start: usize,
     pub(in crate::lang::syntax) end: usize,
     /// What it is, for messages: the word of a statement.
     pub(in crate::lang::syntax) word: String,
 }
 
-impl Piece {
-    /// The whole text as one piece.
+impl Segment {
+    /// The whole text as one segment.
     pub(in crate::lang::syntax) fn whole(builder: &Builder<'_>, word: &str) -> Self {
-        Piece { start: 0, end: builder.scan.tokens.len(), word: word.to_owned() }
+        Segment { start: 0, end: builder.scan.tokens.len(), word: word.to_owned() }
     }
 }
 
-// ---- where pieces begin
+// ---- where segments begin
 
 impl<'a> Builder<'a> {
     pub(in crate::lang::syntax) fn token(&self, at: usize) -> Option<&'a Token> {
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Where the items of a file begin: in the first column whatever is open, elsewhere when all is closed.
-pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Piece> {
+pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Segment> {
     let mut starts = Vec::new();
     let mut braces = 0usize;
     let count = builder.scan.tokens.len();
@@ -204,8 +204,8 @@ pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Piece> {
         }
     }
     let ends = starts.iter().skip(1).copied().chain([count]);
-    let pieces = starts.iter().copied().zip(ends);
-    pieces.map(|(start, end)| Piece { start, end, word: builder.token_text(start).to_owned() }).collect()
+    let segments = starts.iter().copied().zip(ends);
+    segments.map(|(start, end)| Segment { start, end, word: builder.token_text(start).to_owned() }).collect()
 }
 
 /// A policy's body: where its statements begin and end.
@@ -226,10 +226,10 @@ pub(in crate::lang::syntax) struct Body {
     pub(in crate::lang::syntax) unclosed: bool,
 }
 
-pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Piece) -> Body {
-    let mut at = piece.start + 1;
+pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &Segment) -> Body {
+    let mut at = segment.start + 1;
     let mut open = false;
-    while at < piece.end {
+    while at < segment.end {
         if builder.token_text(at) == "{" {
             open = true;
             at += 1;
@@ -247,17 +247,17 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
         close: None,
         stray: None,
         starts: Vec::new(),
-        tail: piece.end..piece.end,
+        tail: segment.end..segment.end,
         unclosed: false,
     };
     let mut braces = 0usize;
-    let indent = builder.column(piece.start);
+    let indent = builder.column(segment.start);
     let mut begun = false;
     // the `}` of a block without `{` has been passed
     let mut closed_headless = false;
     // the statement that was begun last has had a `{`
     let mut opened = false;
-    while at < piece.end {
+    while at < segment.end {
         // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
         // with their block
         let head = body.starts.last().map(|&(start, _)| start);
@@ -286,7 +286,7 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
             braces = 0;
             begun = true;
         } else if !begun || body.close.is_some() && !matches!(builder.token_text(at), "}" | ";") {
-            // what begins no statement is a piece of its own, up to the next one
+            // what begins no statement is a segment of its own, up to the next one
             if body.close.is_none() && builder.token_text(at) != "}" && builder.token_text(at) != ";" {
                 body.starts.push((at, false));
                 begun = true;
@@ -299,8 +299,8 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
             }
             "}" => {
                 let outdented =
-                    builder.is_first(at) && builder.column(at) <= indent && builder.is_first(piece.start);
-                let ends = outdented && braces > 0 && at + 1 >= piece.end;
+                    builder.is_first(at) && builder.column(at) <= indent && builder.is_first(segment.start);
+                let ends = outdented && braces > 0 && at + 1 >= segment.end;
                 if braces == 0 && headless && !outdented && !closed_headless {
                     closed_headless = true;
                     at += 1;
@@ -322,7 +322,7 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, piece: &Pie
         at += 1;
     }
     if let Some(close) = body.close {
-        body.tail = close + 1..piece.end;
+        body.tail = close + 1..segment.end;
     }
     body
 }
@@ -344,15 +344,15 @@ pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize
 /// The `{` that opens the body; the head of a ledger may hold others.
 pub(in crate::lang::syntax) fn opening(
     builder: &Builder<'_>,
-    piece: &Piece,
+    segment: &Segment,
     allowed: &[&str],
 ) -> Option<usize> {
-    let mut braces = (piece.start..piece.end).filter(|&at| builder.token_text(at) == "{");
+    let mut braces = (segment.start..segment.end).filter(|&at| builder.token_text(at) == "{");
     let first = braces.next()?;
-    let record_before = block_of(builder.token_text(piece.start)) == Some(StatementId::Ledger);
+    let record_before = block_of(builder.token_text(segment.start)) == Some(StatementId::Ledger);
     if !record_before {
         // a word of the block before the brace: the brace is one of an expression
-        let early = (piece.start + 1..first).any(|at| {
+        let early = (segment.start + 1..first).any(|at| {
             builder.is_first(at) && builder.word_at(at).is_some_and(|word| allowed.contains(&word))
         });
         return (!early).then_some(first);

@@ -1,13 +1,9 @@
 //! The lint `text-direction`: invisible characters that change the direction of the text.
 
 use crate::diag::{Diagnostic, Source, Span, codes, escape};
-use crate::lang::lint::Lint;
-
-/// The row of the table.
-pub static LINT: Lint = Lint { code: &codes::TEXT_DIRECTION, check: None };
 
 /// One warning for each line that holds such characters, in strings, comments or between them.
-pub(in crate::lang) fn check(source: &Source, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let mut line = 0;
     let turns = source.text().char_indices().filter(|(_, c)| escape::is_bidi(*c));
     for (at, c) in turns {

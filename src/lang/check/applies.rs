@@ -1,0 +1,25 @@
+//! `applies when`: the conditions that narrow the whole policy.
+
+use super::Checker;
+use super::scope::{FactScope, Frame, Place};
+use super::statements::split;
+use crate::lang::language::statements::StatementId;
+use crate::lang::syntax::ast::{self, StatementKind};
+use crate::lang::typed::Policy;
+
+impl<'a> Checker<'a> {
+    /// `applies when`, first, because what it says narrows everything else.
+    pub(super) fn applies(&mut self, policy: &'a ast::Policy, result: &mut Policy) {
+        self.frame = Frame::new(Place::In(StatementId::Applies), FactScope::Raw);
+        for statement in &policy.statements {
+            let StatementKind::Applies(applies) = &statement.kind else { continue };
+            result.to_all_pods |= applies.to_all_pods.is_some();
+            let Some(when) = &applies.when else { continue };
+            let condition = self.condition(when);
+            self.always(&condition, "the policy applies to every pod", "the policy applies to no pod");
+            self.assume(&condition, true);
+            split(condition, &mut result.applies);
+        }
+        self.policy_facts = std::mem::take(&mut self.frame.facts);
+    }
+}

@@ -1,0 +1,265 @@
+//! Declarations of a policy: registered first, checked when they are first used, at the latest at the end.
+
+use super::Checker;
+use super::scope::{Decl, DeclId, DeclKind, FactScope, FileItems, LocalKind, Place, State, is_ours, twice};
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::statements::{Names, StatementId};
+use crate::lang::syntax::ast::{self, Text};
+use crate::lang::typed::{self, DefId, Expr, ExprKind, LetId};
+use crate::lang::types::Type;
+
+impl<'a> Checker<'a> {
+    /// Declares everything that the policy and its file name.
+    pub(super) fn declare(&mut self, policy: &'a ast::Policy, file: &FileItems<'a>) {
+        for (name, kind, doc) in &file.items {
+            self.declare_one(name, *kind, doc.clone(), true);
+        }
+        for statement in &policy.statements {
+            let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
+            let (name, kind) = match &statement.kind {
+                ast::StatementKind::Param(of) => (&of.name, DeclKind::Param(of)),
+                ast::StatementKind::Let(of) => (&of.name, DeclKind::Let(of)),
+                ast::StatementKind::Def(of) => (&of.name, DeclKind::Def(of)),
+                ast::StatementKind::Group(of) => (&of.name, DeclKind::Group(of)),
+                ast::StatementKind::Type(of) => (&of.name, DeclKind::Type(of)),
+                ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Memo(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Source(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Broken(broken) => {
+                    self.incomplete = true;
+                    match &broken.declares {
+                        Some(name) => (name, DeclKind::Lost),
+                        None => continue,
+                    }
+                }
+                _ => continue,
+            };
+            self.declare_one(name, kind, doc, false);
+        }
+    }
+
+    pub(super) fn declare_one(
+        &mut self,
+        name: &'a ast::Name,
+        kind: DeclKind<'a>,
+        doc: Option<Text>,
+        of_file: bool,
+    ) {
+        if is_ours(&name.text) {
+            self.hides(name, None);
+        } else if let Some(first) = self.names.get(&name.text) {
+            let first = self.decls[first.0 as usize].name.span;
+            self.report(twice(name, first));
+            return;
+        }
+        let id = DeclId(self.decls.len() as u32);
+        self.names.insert(name.text.clone(), id);
+        self.decls.push(Decl { name, kind, doc, of_file, used: false, state: [State::Unchecked; 2] });
+    }
+
+    pub(super) fn hides(&mut self, name: &ast::Name, other: Option<Span>) {
+        let message = match other {
+            Some(_) => format!("`{}` is declared already", name.text),
+            None => format!("`{}` is a name of the language", name.text),
+        };
+        let mut diagnostic = Diagnostic::new(&codes::HIDDEN_NAME, name.span, message)
+            .with_help("only the variable of a macro may hide a name: choose another one");
+        if let Some(other) = other {
+            diagnostic = diagnostic.with_place(other, "declared here");
+        }
+        self.report(diagnostic);
+    }
+
+    /// The meaning of a declared name, resolved when it is first used in this fact scope.
+    pub(super) fn declared(&mut self, id: DeclId, span: Span) -> Expr {
+        match self.resolve(id, span) {
+            State::Let(id, uses) => {
+                let name = self.lets[id.0 as usize].name.clone();
+                if !self.allow(uses, &name, span) {
+                    return self.unknown(span);
+                }
+                self.let_reference(id, span)
+            }
+            State::Param(id) => {
+                let param = &self.params[id.0 as usize];
+                let ty = param.ty.clone();
+                let range = super::expr::constant_range(&param.value, &ty);
+                self.with_range(ExprKind::Param(id), ty, range, span)
+            }
+            State::Group(id) => {
+                let name = self.groups[id.0 as usize].name.clone();
+                if !self.allow(Names::GROUPS, &name, span) {
+                    return self.unknown(span);
+                }
+                let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
+                self.make(ExprKind::Group(id), ty, span)
+            }
+            State::Def(..) => {
+                let name = self.decls[id.0 as usize].name.text.clone();
+                let help = format!("`{name}(…)`");
+                self.mistake(
+                    &codes::TYPE_MISMATCH,
+                    span,
+                    format!("`{name}` is a def and is called with its arguments"),
+                    help,
+                );
+                self.unknown(span)
+            }
+            State::Unchecked | State::InProgress | State::Failed => self.unknown(span),
+        }
+    }
+
+    pub(super) fn let_reference(&mut self, id: LetId, span: Span) -> Expr {
+        let of = &self.lets[id.0 as usize];
+        let (ty, range, missing) = (of.value.ty.clone(), of.value.range, of.missing.is_some());
+        let expr = self.with_range(ExprKind::Let(id), ty, range, span);
+        if missing && self.frame.fact_scope == FactScope::Narrowed {
+            return self.present(expr);
+        }
+        self.narrowed(expr)
+    }
+
+    /// Checks a declaration, once in each fact scope.
+    pub(super) fn resolve(&mut self, id: DeclId, span: Span) -> State {
+        let fact_scope = self.frame.fact_scope;
+        let decl = &mut self.decls[id.0 as usize];
+        decl.used = true;
+        match decl.state[fact_scope as usize] {
+            State::Unchecked => {}
+            State::InProgress => {
+                self.circle(id, span);
+                return State::Failed;
+            }
+            done => return done,
+        }
+        let (kind, of_file) = (decl.kind, decl.of_file);
+        decl.state[fact_scope as usize] = State::InProgress;
+        self.resolving.push(id);
+        let state = match kind {
+            DeclKind::Let(of) => self.declare_let(of),
+            DeclKind::Def(of) => self.declare_def(of, of_file),
+            DeclKind::Group(of) => self.declare_group(of),
+            DeclKind::Param(_) => State::Failed,
+            DeclKind::Type(of) => {
+                self.mistake(
+                    &codes::UNKNOWN_NAME,
+                    span,
+                    format!("`{}` is a type, not a value", of.name.text),
+                    "write types after `:` and in `< >`",
+                );
+                State::Failed
+            }
+            DeclKind::Lost => {
+                self.incomplete = true;
+                State::Failed
+            }
+        };
+        self.resolving.pop();
+        let decl = &mut self.decls[id.0 as usize];
+        // A group is the same in both scopes.
+        if matches!(state, State::Group(_)) {
+            decl.state = [state; 2];
+        }
+        let slot = &mut decl.state[fact_scope as usize];
+        // A circle that was found below has marked it as failed.
+        if *slot == State::InProgress {
+            *slot = state;
+        }
+        *slot
+    }
+
+    pub(super) fn circle(&mut self, id: DeclId, span: Span) {
+        let from = self.resolving.iter().position(|other| *other == id).unwrap_or(0);
+        let circle: Vec<DeclId> = self.resolving[from..].to_vec();
+        let mut path: Vec<String> =
+            circle.iter().map(|id| format!("`{}`", self.decls[id.0 as usize].name.text)).collect();
+        let first = path.first().cloned().unwrap_or_default();
+        path.push(first.clone());
+        let mut diagnostic =
+            Diagnostic::new(&codes::RECURSION, span, format!("{first} is defined by itself"));
+        if path.len() > 2 {
+            diagnostic =
+                diagnostic.with_help(format!("{}: a definition may not use itself", path.join(" needs ")));
+        } else {
+            diagnostic = diagnostic.with_help("a definition may not use itself");
+        }
+        self.report(diagnostic);
+        for id in circle {
+            self.decls[id.0 as usize].state = [State::Failed; 2];
+        }
+    }
+
+    pub(super) fn declare_let(&mut self, of: &'a ast::Let) -> State {
+        let (id, uses) = self.in_frame(Place::In(StatementId::Let), |this| this.make_let(of, true));
+        match id {
+            Some(id) => State::Let(id, uses),
+            None => State::Failed,
+        }
+    }
+
+    pub(super) fn declare_def(&mut self, of: &'a ast::Def, of_file: bool) -> State {
+        let place = if of_file { Place::FileDef } else { Place::In(StatementId::Def) };
+        let (def, uses) = self.in_frame(place, |this| {
+            let mut parameters = Vec::with_capacity(of.parameters.len());
+            for parameter in &of.parameters {
+                let ty = this.type_expr(&parameter.declared);
+                let range = super::expr::type_range(&ty);
+                let slot = this.new_slot(parameter.name.text.clone(), ty, parameter.name.span);
+                this.add_local(&parameter.name, LocalKind::Slot(slot, range));
+                parameters.push(slot);
+            }
+            let wanted = of.result.as_ref().map(|result| this.type_expr(result));
+            let body = this.expr(&of.body, wanted.as_ref());
+            let body = match &wanted {
+                Some(wanted) => this.fit(body, wanted, "the def"),
+                None => body,
+            };
+            typed::Def { name: of.name.text.clone(), parameters, body, span: of.name.span }
+        });
+        if def.body.ty.is_unknown() {
+            return State::Failed;
+        }
+        let id = DefId(self.defs.len() as u32);
+        self.defs.push(def);
+        State::Def(id, uses)
+    }
+
+    /// Checks what nothing has used yet, so that its mistakes are said, and says that nothing uses it.
+    pub(super) fn check_declarations(&mut self) {
+        self.frame.fact_scope = FactScope::Narrowed;
+        // Beside what could not be read nothing is known about what is used.
+        let whole = !self.decls.iter().any(|decl| matches!(decl.kind, DeclKind::Lost))
+            && !self.incomplete
+            && !self.diagnostics.iter().any(Diagnostic::is_error);
+        for at in 0..self.decls.len() {
+            let decl = &self.decls[at];
+            if matches!(decl.kind, DeclKind::Lost) {
+                continue;
+            }
+            let (used, of_file, name) = (decl.used, decl.of_file, decl.name);
+            let what = match decl.kind {
+                DeclKind::Param(_) => "param",
+                DeclKind::Let(_) => "let",
+                DeclKind::Def(_) => "def",
+                DeclKind::Group(_) => "group",
+                DeclKind::Type(_) => "type",
+                DeclKind::Lost => "",
+            };
+            if decl.state == [State::Unchecked; 2] && !matches!(decl.kind, DeclKind::Param(_)) {
+                if let DeclKind::Type(of) = decl.kind {
+                    self.type_expr(&of.value);
+                } else {
+                    self.resolve(DeclId(at as u32), name.span);
+                }
+            }
+            if !used && !of_file && whole {
+                self.mistake(
+                    &codes::UNUSED,
+                    name.span,
+                    format!("nothing uses the {what} `{}`", name.text),
+                    "remove it, or use it",
+                );
+            }
+        }
+    }
+}

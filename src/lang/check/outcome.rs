@@ -1,0 +1,63 @@
+//! Conditions with one outcome, by the ranges of their parts.
+
+use super::Checker;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::typed::{CompareOp, Expr, ExprKind};
+use crate::lang::types::value::Value;
+
+impl<'a> Checker<'a> {
+    /// A finding about a condition with one outcome. Conditions of params and constants are left alone: they
+    /// are switches.
+    pub(super) fn always(&mut self, condition: &Expr, when_true: &str, when_false: &str) {
+        let Some((truth, span)) = self.outcome(condition) else { return };
+        let said = |d: &Diagnostic| d.code == &codes::CONTRADICTION && condition.span.contains(d.span);
+        if self.diagnostics.iter().any(said) {
+            return;
+        }
+        let consequence = if truth { when_true } else { when_false };
+        let word = if truth { "true" } else { "false" };
+        self.mistake(&codes::ALWAYS, span, format!("this is always {word}"), consequence);
+    }
+
+    /// The only outcome of a condition, from the ranges of its parts.
+    pub(super) fn outcome(&self, condition: &Expr) -> Option<(bool, Span)> {
+        match &condition.kind {
+            ExprKind::Constant(Value::Bool(truth)) => Some((*truth, condition.span)),
+            ExprKind::Not(inner) => self.outcome(inner).map(|(truth, _)| (!truth, condition.span)),
+            ExprKind::And(left, right) => match (self.outcome(left), self.outcome(right)) {
+                (Some((false, span)), _) | (_, Some((false, span))) => Some((false, span)),
+                (Some((true, _)), Some((true, _))) => Some((true, condition.span)),
+                _ => None,
+            },
+            ExprKind::Or(left, right) => match (self.outcome(left), self.outcome(right)) {
+                (Some((true, span)), _) | (_, Some((true, span))) => Some((true, span)),
+                (Some((false, _)), Some((false, _))) => Some((false, condition.span)),
+                _ => None,
+            },
+            ExprKind::Compare(op, left, right) => {
+                if self.constant(left).is_some() && self.constant(right).is_some() {
+                    return None;
+                }
+                if left.range.is_empty() || right.range.is_empty() {
+                    return None;
+                }
+                let ((a, b), (c, d)) = (left.range.ends()?, right.range.ends()?);
+                let (yes, no) = match op {
+                    CompareOp::Less => (b < c, a >= d),
+                    CompareOp::LessEqual => (b <= c, a > d),
+                    CompareOp::Greater => (a > d, b <= c),
+                    CompareOp::GreaterEqual => (a >= d, b < c),
+                };
+                (yes || no).then_some((yes, condition.span))
+            }
+            ExprKind::Equal(left, right) => {
+                if self.constant(left).is_some() && self.constant(right).is_some() {
+                    return None;
+                }
+                let ((a, b), (c, d)) = (left.range.ends()?, right.range.ends()?);
+                (b < c || d < a).then_some((false, condition.span))
+            }
+            _ => None,
+        }
+    }
+}

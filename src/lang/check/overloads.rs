@@ -1,0 +1,293 @@
+//! Calls of functions of the table: the row that fits the arguments, its types, and its constants.
+
+use super::Checker;
+use super::expr::type_range;
+use super::types::is_zero;
+use crate::diag::{Span, codes};
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::syntax::ast::{self};
+use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::Value;
+use crate::lang::types::{Ty, Type};
+use std::sync::Arc;
+
+impl Checker<'_> {
+    /// Chooses the row that the arguments fit, and makes the call.
+    pub(super) fn call_function(
+        &mut self,
+        name: &ast::Name,
+        method: bool,
+        args: Vec<Expr>,
+        span: Span,
+        wanted: Option<&Type>,
+    ) -> Expr {
+        let rows = functions::named(&name.text, method);
+        let fits_count = |id: &FunctionId| {
+            let def = id.def();
+            args.len() == def.params.len() || def.repeats && args.len() > def.params.len()
+        };
+        if !rows.iter().any(fits_count) {
+            let form = rows.first().map(|id| id.def().signature()).unwrap_or_default();
+            self.wrong_count(name, &form, args.len() - usize::from(method));
+            return self.unknown(span);
+        }
+        // First without regard to absence, so that a missing value is said as such.
+        let mut fallback = None;
+        for id in rows.iter().filter(|id| fits_count(id)) {
+            if let Some(bound) = self.bind(*id, &args, false) {
+                return self.make_call(*id, args, bound, span);
+            }
+            if fallback.is_none()
+                && let Some(bound) = self.bind(*id, &args, true)
+            {
+                fallback = Some((*id, bound));
+            }
+        }
+        let _ = wanted;
+        if let Some((id, bound)) = fallback {
+            // Only absence stands in the way.
+            let texts: Vec<&str> = args.iter().map(|arg| self.excerpt(arg.span)).collect();
+            let mut fixed = Vec::with_capacity(args.len());
+            for (at, arg) in args.into_iter().enumerate() {
+                let optional_row = matches!(param_at(id, at), Ty::Optional(_));
+                if optional_row || !arg.ty.is_optional() {
+                    fixed.push(arg);
+                    continue;
+                }
+                let method_name = &name.text;
+                let example = |filled: &str| {
+                    let mut parts = texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+                    parts[at] = if method && at == 0 {
+                        filled.to_owned()
+                    } else {
+                        filled.trim_start_matches('(').trim_end_matches(')').to_owned()
+                    };
+                    if method {
+                        format!("{}.{method_name}({})", parts[0], parts[1..].join(", "))
+                    } else {
+                        format!("{method_name}({})", parts.join(", "))
+                    }
+                };
+                fixed.push(self.value_in(arg, Some(&example)));
+            }
+            if fixed.iter().any(|arg| arg.ty.is_unknown()) {
+                return self.unknown(span);
+            }
+            return self.make_call(id, fixed, bound, span);
+        }
+        self.no_row(name, method, &args, span);
+        self.unknown(span)
+    }
+
+    /// The types that the letters of a row stand for, when the arguments fit it.
+    pub(super) fn bind(&self, id: FunctionId, args: &[Expr], absent_too: bool) -> Option<Vec<(char, Type)>> {
+        let mut bound: Vec<(char, Type)> = Vec::new();
+        for (at, arg) in args.iter().enumerate() {
+            let ty = if absent_too { arg.ty.present() } else { &arg.ty };
+            let optional = matches!(id.def().params.first(), Some(Ty::CelOptional(_)));
+            if !self.bind_one(param_at(id, at), ty, is_zero(arg), optional, &mut bound) {
+                return None;
+            }
+        }
+        Some(bound)
+    }
+
+    pub(super) fn bind_one(
+        &self,
+        param: &Ty,
+        given: &Type,
+        zero: bool,
+        optional: bool,
+        bound: &mut Vec<(char, Type)>,
+    ) -> bool {
+        match param {
+            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, optional, bound),
+            _ if given.is_optional() => false,
+            Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
+                let fits = match param {
+                    Ty::Number(_) => given.is_numeric() || *given == Type::Never,
+                    Ty::Ordered(_) => given.is_ordered() || *given == Type::Never,
+                    _ => true,
+                };
+                if !fits {
+                    return false;
+                }
+                match bound.iter().position(|(known, _)| known == letter) {
+                    None => {
+                        // A zero takes the type of the others.
+                        let ty = if zero { Type::Never } else { given.clone() };
+                        bound.push((*letter, ty));
+                        true
+                    }
+                    Some(_) if zero => true,
+                    // What is held by an optional of an unknown type stays of an unknown type.
+                    Some(at) if optional && (bound[at].1 == Type::Dyn || *given == Type::Dyn) => {
+                        bound[at].1 = Type::Dyn;
+                        true
+                    }
+                    Some(at) => match self.join(&bound[at].1, given) {
+                        Some(joined) => {
+                            bound[at].1 = joined;
+                            true
+                        }
+                        None => false,
+                    },
+                }
+            }
+            Ty::List(inner) => match given {
+                Type::List(own) | Type::Set(own) => match inner {
+                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, optional, bound),
+                    _ => **own == Type::Never || self.bind_one(inner, own, false, optional, bound),
+                },
+                _ => false,
+            },
+            Ty::CelOptional(inner) => match given {
+                Type::CelOptional(own) => {
+                    **own == Type::Never || self.bind_one(inner, own, false, optional, bound)
+                }
+                _ => false,
+            },
+            Ty::Map(key, value) => match given {
+                Type::Map(k, v) => {
+                    (**k == Type::Never || self.bind_one(key, k, false, optional, bound))
+                        && (**v == Type::Never || self.bind_one(value, v, false, optional, bound))
+                }
+                _ => false,
+            },
+            Ty::Amount => matches!(given, Type::Amount(_)),
+            Ty::Int => *given == Type::Int || *given == Type::Count || *given == Type::Never,
+            Ty::Float => matches!(given, Type::Float | Type::Int | Type::Count | Type::Never),
+            Ty::Cpu | Ty::Bytes | Ty::Duration | Ty::Count if zero => true,
+            other => {
+                let wanted = super::expr::plain_type(other);
+                wanted == *given || *given == Type::Never
+            }
+        }
+    }
+
+    pub(super) fn make_call(
+        &mut self,
+        id: FunctionId,
+        args: Vec<Expr>,
+        mut bound: Vec<(char, Type)>,
+        span: Span,
+    ) -> Expr {
+        let def = id.def();
+        // A call of zeros only is of ints.
+        for (_, ty) in &mut bound {
+            if *ty == Type::Never && args.iter().any(is_zero) {
+                *ty = Type::Int;
+            }
+        }
+        let mut absent = false;
+        let args: Vec<Expr> = args
+            .into_iter()
+            .enumerate()
+            .map(|(at, arg)| {
+                let param = param_at(id, at);
+                let optional = matches!(param, Ty::Optional(_)) && arg.ty.is_optional();
+                absent |= optional && !matches!(def.absent, Absence::Taken);
+                let wanted = instantiate(param, &bound);
+                let wanted = if optional { wanted.optional() } else { wanted.present().clone() };
+                self.coerce(arg, &wanted).unwrap_or_else(|arg| arg)
+            })
+            .collect();
+        let prepared = match def.prepare {
+            None => Prepared::Nothing,
+            Some(prepare) => {
+                let constants: Vec<Option<_>> = args
+                    .iter()
+                    .enumerate()
+                    .map(|(at, arg)| if prepare.constants.contains(&at) { self.constant(arg) } else { None })
+                    .collect();
+                for at in prepare.constants {
+                    if let (Some(arg), Some(None)) = (args.get(*at), constants.get(*at)) {
+                        let what = def.names.get(*at).copied().unwrap_or("argument");
+                        self.mistake(
+                            &codes::NOT_CONSTANT,
+                            arg.span,
+                            format!("the {what} of `{}` is a constant", def.name),
+                            "write a literal, or a param or let made of literals",
+                        );
+                        return self.unknown(span);
+                    }
+                }
+                match (prepare.make)(&constants) {
+                    Ok(prepared) => prepared,
+                    Err((at, why)) => {
+                        let at = args.get(at).map_or(span, |arg| arg.span);
+                        self.mistake(&codes::BAD_CONSTANT, at, why, "");
+                        return self.unknown(span);
+                    }
+                }
+            }
+        };
+        let ranges: Vec<Range> = args.iter().map(|arg| arg.range).collect();
+        if let Some(Err((at, wanted))) = def.demand.map(|demand| demand(&ranges)) {
+            let arg = args.get(at).map_or(span, |arg| arg.span);
+            let text = self.excerpt(arg);
+            let help = format!("`clamp({text}, 0, 1000)`, or a comparison before it");
+            self.mistake(&codes::WRONG_ARGUMENTS, arg, wanted, help);
+            return self.unknown(span);
+        }
+        let mut ty = instantiate(&def.result, &bound);
+        let may_fail = match def.absent {
+            Absence::Never | Absence::Taken => false,
+            Absence::Maybe => true,
+            Absence::Unless(has_value) => !has_value(&ranges),
+        };
+        let base = type_range(&ty);
+        let range = match def.range {
+            Some(range) if base != Range::None => base.intersect(range(&ranges)),
+            _ => base,
+        };
+        let prepared = Arc::new(prepared);
+        let mut expr = Expr { kind: ExprKind::Call(id, args, prepared), ty: ty.clone(), range, span };
+        if may_fail || absent {
+            ty = ty.optional();
+            expr.ty = ty.clone();
+            // Of constants the value is known, and whether there is one.
+            match self.constant(&expr) {
+                Some(Value::Absent) if !absent => {
+                    let text = self.excerpt(span);
+                    self.mistake(
+                        &codes::BAD_CONSTANT,
+                        span,
+                        format!("`{text}` has no value"),
+                        format!("`{}` is {}", def.name, def.doc),
+                    );
+                    return self.unknown(span);
+                }
+                Some(value) if !absent => {
+                    let range = super::expr::constant_range(&value, ty.present());
+                    return Expr { kind: ExprKind::Constant(value), ty: ty.present().clone(), range, span };
+                }
+                _ => {}
+            }
+        }
+        self.narrowed(expr)
+    }
+}
+
+pub(super) fn param_at(id: FunctionId, at: usize) -> &'static Ty {
+    let params = id.def().params;
+    params.get(at).or(params.last()).unwrap_or(&Ty::Bool)
+}
+
+/// A type of a row with its letters filled in.
+pub(super) fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
+    match ty {
+        Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
+            bound.iter().find(|(known, _)| known == letter).map_or(Type::Never, |(_, ty)| ty.clone())
+        }
+        Ty::List(inner) => instantiate(inner, bound).list(),
+        Ty::Map(key, value) => {
+            Type::Map(Arc::new(instantiate(key, bound)), Arc::new(instantiate(value, bound)))
+        }
+        Ty::Optional(inner) => instantiate(inner, bound).optional(),
+        Ty::CelOptional(inner) => Type::CelOptional(Arc::new(instantiate(inner, bound))),
+        Ty::Amount => bound.first().map_or(Type::Amount(Arc::from("")), |(_, ty)| ty.clone()),
+        other => super::expr::plain_type(other),
+    }
+}

@@ -1,0 +1,134 @@
+//! Calls that no row fits: what was probably meant.
+
+use super::Checker;
+use super::types::nearest;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::functions::{self};
+use crate::lang::language::macros::{self};
+use crate::lang::syntax::ast::{self};
+use crate::lang::typed::Expr;
+use crate::lang::types::{Ty, Type};
+
+impl Checker<'_> {
+    pub(super) fn unknown_function(&mut self, name: &ast::Name, method: bool, args: &[Expr]) {
+        let text = &*name.text;
+        if functions::NOT_BUILT.contains(&text) {
+            let what = if method { format!("the method `{text}`") } else { format!("`{text}`") };
+            return self.not_built(name.span, what);
+        }
+        let what = if method { "method" } else { "function" };
+        let mut diagnostic =
+            Diagnostic::new(&codes::UNKNOWN_FUNCTION, name.span, format!("no {what} is called `{text}`"));
+        let instead = match text {
+            "any" => Some("`exists` is the word: `l.exists(x, …)`".to_owned()),
+            "len" | "length" => Some("`size`".to_owned()),
+            "lower" | "toLower" | "lowercase" => Some("`lowerAscii()`".to_owned()),
+            "upper" | "toUpper" | "uppercase" => Some("`upperAscii()`".to_owned()),
+            "regex" | "match" | "regexMatch" => Some("`x.matches(\"…\")`".to_owned()),
+            "average" | "mean" | "avg" => {
+                Some("`share(l.sum(), l.size())`, or `l.sum() / l.size() ?? 0`".to_owned())
+            }
+            "isNull" | "exists" | "defined" if !method => Some("`has(x)`, `x == none`".to_owned()),
+            "contains" if !method => Some("a method: `x.contains(y)`, or `y in x`".to_owned()),
+            _ if method && !functions::named(text, false).is_empty() => {
+                Some(format!("a function: `{text}({})`", args.first().map_or("…", |a| self.excerpt(a.span))))
+            }
+            _ if !method && !functions::named(text, true).is_empty() => {
+                Some(format!("a method: `{}.{text}(…)`", args.first().map_or("x", |a| self.excerpt(a.span))))
+            }
+            _ if !method && macros::named(text).next().is_some() => Some(format!(
+                "a method of lists: `{}.{text}(x, …)`",
+                args.first().map_or("l", |a| self.excerpt(a.span))
+            )),
+            _ => None,
+        };
+        if let Some(instead) = instead {
+            diagnostic = diagnostic.with_help(instead);
+        } else {
+            let known: Vec<String> = functions::names(method)
+                .map(str::to_owned)
+                .chain(macros::names().filter(|_| method).map(str::to_owned))
+                .chain((!method).then(|| "has".to_owned()))
+                .chain(
+                    self.decls
+                        .iter()
+                        .filter(|decl| matches!(decl.kind, super::scope::DeclKind::Def(_)))
+                        .map(|decl| decl.name.text.to_string()),
+                )
+                .collect();
+            if let Some(near) = nearest(text, known.iter().map(String::as_str)) {
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
+                    format!("write `{near}`"),
+                    name.span,
+                    near,
+                );
+            }
+        }
+        self.report(diagnostic);
+    }
+
+    /// `m.contains(k)` of a map, list or set: `k in m`. Reports it.
+    pub(super) fn membership_meant(&mut self, name: &ast::Name, args: &[Expr], span: Span) -> bool {
+        let names = ["contains", "containsKey", "has", "hasKey", "includes"];
+        let [object, key] = args else { return false };
+        let holds =
+            matches!(object.ty.present(), Type::Map(..) | Type::Resources | Type::List(_) | Type::Set(_));
+        if !holds || !names.contains(&&*name.text) {
+            return false;
+        }
+        let asked = format!("{} in {}", self.excerpt(key.span), self.excerpt(object.span));
+        // A prefix binds more strongly than `in`.
+        let before = self.text.get(..span.start as usize).unwrap_or("").trim_end();
+        let fixed = if before.ends_with('!') { format!("({asked})") } else { asked };
+        let message = format!("`{}` has no method `{}`", object.ty.present(), name.text);
+        self.report(
+            Diagnostic::new(&codes::WRONG_ARGUMENTS, name.span, message)
+                .with_help(format!("write `{fixed}`"))
+                .with_fix(format!("write `{fixed}`"), span, fixed),
+        );
+        true
+    }
+
+    pub(super) fn no_row(&mut self, name: &ast::Name, method: bool, args: &[Expr], span: Span) {
+        if method && self.membership_meant(name, args, span) {
+            return;
+        }
+        let rows = functions::named(&name.text, method);
+        let types: Vec<String> =
+            args.iter().skip(usize::from(method)).map(|arg| format!("`{}`", arg.ty)).collect();
+        let message = if method && types.is_empty() {
+            format!("`{}` has no method `{}`", args[0].ty.present(), name.text)
+        } else if method {
+            format!("`{}` has no method `{}` with {}", args[0].ty.present(), name.text, types.join(" and "))
+        } else {
+            format!("`{}` does not take {}", name.text, types.join(" and "))
+        };
+        // Numbers with and without a unit are the usual cause.
+        let units: Vec<&Type> = args.iter().map(|arg| arg.ty.present()).filter(|ty| ty.is_unit()).collect();
+        let numbers: Vec<&Expr> =
+            args.iter().filter(|arg| matches!(arg.ty.present(), Type::Int | Type::Float)).collect();
+        let mut code = &codes::WRONG_ARGUMENTS;
+        let mut help = match rows {
+            [one] => format!("write `{}`", one.def().signature()),
+            _ => {
+                let forms: Vec<String> =
+                    rows.iter().take(4).map(|id| format!("`{}`", id.def().signature())).collect();
+                forms.join(", ")
+            }
+        };
+        if let ([unit, ..], [number, ..]) = (units.as_slice(), numbers.as_slice())
+            && matches!(rows, [one] if one.def().params.iter().any(|p| matches!(p, Ty::Number(_) | Ty::Ordered(_))))
+        {
+            code = &codes::NUMBER_WITHOUT_UNIT;
+            help = super::types::unit_help(unit, self.constant(number).as_ref());
+        } else if let [a, b, ..] = units.as_slice()
+            && a != b
+        {
+            code = &codes::MIXED_UNITS;
+        } else if args.iter().any(|arg| *arg.ty.present() == Type::Dyn) {
+            code = &codes::DYNAMIC_VALUE;
+            help = "convert it first: `int(x) ?? 0`, `string(x) ?? \"\"`".to_owned();
+        }
+        self.mistake(code, name.span, message, help);
+    }
+}
