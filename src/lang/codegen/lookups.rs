@@ -64,7 +64,8 @@ impl<'a> Tables<'a> {
 
     fn answer(&self, at: usize, hash: u64, keys: &[Value<'a>]) -> Option<Value<'a>> {
         let known = self.answers.get(at)?.get(&hash)?;
-        let (_, answer) = known.iter().find(|(of, _)| of.iter().zip(keys).all(|(a, b)| a.order(b).is_eq()))?;
+        let (_, answer) =
+            known.iter().find(|(of, _)| of.iter().zip(keys).all(|(a, b)| a.order(b).is_eq()))?;
         Some(answer.clone())
     }
 

@@ -106,7 +106,9 @@ fn matches<'a>(args: &[Value<'a>], prepared: &Prepared) -> Value<'a> {
 }
 
 fn pattern(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
-    let Some(Some(source)) = args.get(1) else { return Err((1, "the pattern must be a constant".to_owned())) };
+    let Some(Some(source)) = args.get(1) else {
+        return Err((1, "the pattern must be a constant".to_owned()));
+    };
     let source = text(source).unwrap_or("");
     regex::RegexBuilder::new(source).size_limit(1 << 20).build().map(Prepared::Pattern).map_err(|error| {
         let why = match error {

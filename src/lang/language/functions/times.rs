@@ -233,8 +233,10 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
     for part in source.split(',') {
         let part = part.trim();
         let fault = |why: &str| (1, format!("`{part}` is not a window: {why}"));
-        let (days, hours) = part.split_once(' ').ok_or_else(|| fault("write days and hours, as in `Mon-Fri 08:00-18:00`"))?;
-        let (from, to) = hours.trim().split_once('-').ok_or_else(|| fault("write the hours as `08:00-18:00`"))?;
+        let (days, hours) =
+            part.split_once(' ').ok_or_else(|| fault("write days and hours, as in `Mon-Fri 08:00-18:00`"))?;
+        let (from, to) =
+            hours.trim().split_once('-').ok_or_else(|| fault("write the hours as `08:00-18:00`"))?;
         let (from, to) = match (minute(from), minute(to)) {
             (Some(from), Some(to)) if from < 1440 => (from, to),
             _ => return Err(fault("hours are from 00:00 to 24:00")),
