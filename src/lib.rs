@@ -22,6 +22,7 @@ pub mod scheduler;
 pub mod config;
 pub mod dry_run;
 pub mod explain;
+pub mod reference;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod cli;

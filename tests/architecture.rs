@@ -35,6 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "explain",
         &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "dry_run"],
     ),
+    ("reference", &["diag", "lang", "dry_run"]),
     (
         "cluster",
         &[
@@ -65,6 +66,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "config",
             "dry_run",
             "explain",
+            "reference",
             "cluster",
         ],
     ),

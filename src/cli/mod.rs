@@ -16,6 +16,7 @@ mod dry_run;
 mod explain;
 mod version;
 mod completions;
+mod help;
 mod not_built;
 #[cfg(feature = "cluster")]
 mod run;
@@ -47,6 +48,7 @@ pub enum ExitStatus {
     name = "bayplan",
     bin_name = "bayplan",
     disable_version_flag = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "Examples:
@@ -98,6 +100,8 @@ enum Command {
     Eval(eval::Args),
     /// Shows what policies compile to: stages, what they read, what wakes a pod.
     Plan(plan::Args),
+    /// Prints the help of a command, or a topic of the reference: the language, fields, codes, …
+    Help(help::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
     Version(version::Args),
     /// Prints a completion script for a shell.
@@ -151,6 +155,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),
         Command::Plan(args) => plan::run(&args, &mut out),
+        Command::Help(args) => help::run(&args, command(program), &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
     };

@@ -277,7 +277,7 @@ impl FunctionDef {
 }
 
 /// A type of a row, as it is written.
-fn ty_text(ty: &Ty) -> String {
+pub fn ty_text(ty: &Ty) -> String {
     match ty {
         Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => letter.to_uppercase().to_string(),
         Ty::List(t) => format!("list<{}>", ty_text(t)),

@@ -1,0 +1,71 @@
+//! Codes of diagnostics and the lints among them: all as one page, and one of them.
+
+use super::page::Page;
+use super::topics::Found;
+use crate::diag::codes::{CODES, find};
+use crate::diag::suggest::nearest;
+use crate::diag::{Code, Severity};
+
+/// Groups by the first two digits of a code.
+const GROUPS: [(&str, &str); 7] = [
+    ("BP00", "Reading a text"),
+    ("BP01", "Types and units"),
+    ("BP02", "Statements and names"),
+    ("BP03", "What a cluster tells"),
+    ("BP04", "Lints"),
+    ("BP05", "YAML, configuration, clusters and tests"),
+    ("BP09", "What is not built"),
+];
+
+/// Every code.
+pub(super) fn page() -> Page {
+    let mut page = Page::new("Codes");
+    page.text(
+        "Every diagnostic has a code and a name. An error keeps a policy from being loaded, a warning \
+         is probably a mistake, a note is worth knowing. `// bayplan: allow(NAME) because REASON` on \
+         the line above an item suppresses a warning or note there.",
+    );
+    for (prefix, title) in GROUPS {
+        let mut codes = CODES.iter().filter(|code| code.id.starts_with(prefix)).peekable();
+        if codes.peek().is_none() {
+            continue;
+        }
+        page.section(title);
+        page.table(
+            &["code", "name", "severity", "meaning"],
+            codes.map(|code| {
+                vec![
+                    format!("[{}](#{})", code.id, code.id.to_lowercase()),
+                    format!("`{}`", code.slug),
+                    code.severity.word().to_owned(),
+                    code.title.to_owned(),
+                ]
+            }),
+        );
+    }
+    for code in CODES {
+        page.section_at(format!("{} {}", code.id, code.slug), code.id.to_lowercase());
+        describe(&mut page, code);
+    }
+    page
+}
+
+fn describe(page: &mut Page, code: &Code) {
+    let weight = match code.severity {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+        Severity::Note => "Note",
+    };
+    page.text(format!("{weight}: {}.", code.title)).text(code.explanation);
+}
+
+/// The page of one code or name.
+pub(super) fn look_up(word: &str) -> Found {
+    let Some(code) = find(word) else {
+        let names = CODES.iter().flat_map(|code| [code.id, code.slug]);
+        return Found::Unknown { near: nearest(word, names).map(str::to_owned) };
+    };
+    let mut page = Page::new(format!("{} {}", code.id, code.slug));
+    describe(&mut page, code);
+    Found::Page(page)
+}

@@ -1,0 +1,98 @@
+//! The topics of `bayplan help`, one row each.
+
+use super::page::Page;
+use super::{codes, exit_status, fields, functions};
+use crate::diag::suggest::nearest;
+
+/// A topic.
+pub struct Topic {
+    /// The word after `bayplan help`.
+    pub name: &'static str,
+    /// One line for the list of topics.
+    pub summary: &'static str,
+    /// The file in `docs/`.
+    pub file: &'static str,
+    /// What the topic holds.
+    pub content: Content,
+}
+
+/// Where the text of a topic comes from.
+pub enum Content {
+    /// A Markdown file that people write, built into the binary.
+    Guide(&'static str),
+    /// A page made from a table, and how one word of it is looked up.
+    Table {
+        /// The whole page.
+        page: fn() -> Page,
+        /// One word, such as `node.free`.
+        look_up: fn(&str) -> Found,
+        /// What the word is, for the usage: `FIELD`.
+        word: &'static str,
+    },
+}
+
+/// What looking a word up gave.
+#[derive(Debug)]
+pub enum Found {
+    /// Its page.
+    Page(Page),
+    /// The table lacks the word; the nearest word that it has.
+    Unknown {
+        /// The nearest word.
+        near: Option<String>,
+    },
+}
+
+/// Every topic, in the order of the list.
+pub static TOPICS: &[Topic] = &[
+    Topic {
+        name: "language",
+        summary: "the guide: from the first rule to gangs",
+        file: "language.md",
+        content: Content::Guide(include_str!("../../docs/language.md")),
+    },
+    Topic {
+        name: "fields",
+        summary: "what a rule may read of pods, nodes and namespaces",
+        file: "fields.md",
+        content: Content::Table { page: fields::page, look_up: fields::look_up, word: "FIELD" },
+    },
+    Topic {
+        name: "functions",
+        summary: "functions and methods of expressions",
+        file: "functions.md",
+        content: Content::Table { page: functions::page, look_up: functions::look_up, word: "FUNCTION" },
+    },
+    Topic {
+        name: "codes",
+        summary: "every diagnostic and lint, with a bad and a good example",
+        file: "codes.md",
+        content: Content::Table { page: codes::page, look_up: codes::look_up, word: "CODE" },
+    },
+    Topic {
+        name: "ci",
+        summary: "recipes for CI",
+        file: "ci.md",
+        content: Content::Guide(include_str!("../../docs/ci.md")),
+    },
+    Topic {
+        name: "exit-status",
+        summary: "what 0, 1 and 2 mean for each command",
+        file: "exit-status.md",
+        content: Content::Table { page: exit_status::page, look_up: exit_status::look_up, word: "COMMAND" },
+    },
+    Topic {
+        name: "policies",
+        summary: "the policies that come with Bayplan",
+        file: "../policies/README.md",
+        content: Content::Guide(include_str!("../../policies/README.md")),
+    },
+];
+
+/// The topic of a name; else the nearest name.
+pub fn topic(name: &str) -> Result<&'static Topic, Option<&'static str>> {
+    TOPICS
+        .iter()
+        .find(|topic| topic.name == name)
+        .ok_or_else(|| nearest(name, TOPICS.iter().map(|topic| topic.name)))
+}
