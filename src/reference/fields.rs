@@ -1,6 +1,6 @@
 //! Fields: all of them as one page, and one path (`node.free.cpu`) in the manner of `kubectl explain`.
 
-use super::page::Page;
+use super::page::{Page, sentence};
 use super::topics::Found;
 use crate::diag::suggest::nearest;
 use crate::lang::language::fields::{
@@ -114,7 +114,7 @@ fn step(target: &Target, name: &str) -> Result<Target, Option<String>> {
         },
         Target::Api { of, .. } => match api::field(*of, name) {
             Some((ty, _)) => Ok(of_type(ty)),
-            None => near(api::fields(*of)),
+            None => near(api::fields(*of).iter().map(|field| field.name.to_owned()).collect()),
         },
         Target::Value(_) => Err(None),
     }
@@ -179,10 +179,9 @@ fn describe(path: &str, target: &Target) -> Page {
             page.text("A structure of the Kubernetes API, with the API's own field names.");
             page.table(
                 &["field", "type"],
-                api::fields(*of).into_iter().map(|name| {
-                    let ty = api::field(*of, &name).map(|(ty, _)| ty.to_string()).unwrap_or_default();
-                    vec![format!("`{name}`"), format!("`{ty}`")]
-                }),
+                api::fields(*of)
+                    .iter()
+                    .map(|field| vec![format!("`{}`", field.name), format!("`{}`", field.ty)]),
             );
             page
         }
@@ -207,13 +206,17 @@ fn of_field(path: &str, field: &'static FieldDef) -> Page {
     page.text(sentence(field.doc));
     let absent = matches!(field.ty, Ty::Optional(_));
     let mut rows = vec![
+        ("in the API", field.source.to_owned()),
         ("may be absent", if absent { "yes" } else { "no" }.to_owned()),
         ("changes with", changed_by(field.moves).to_owned()),
         ("evicting pods", eviction(field.eviction).to_owned()),
     ];
     if let Some((low, high)) = field.range {
         let high = if high == i64::MAX { "64 bits".to_owned() } else { high.to_string() };
-        rows.insert(1, ("range", format!("{low} to {high}")));
+        rows.insert(2, ("range", format!("{low} to {high}")));
+    }
+    if let Some(unit) = field.unit() {
+        rows.insert(2, ("unit", unit.to_owned()));
     }
     page.table(&["", ""], rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]));
     match inner(&field.ty) {
@@ -242,14 +245,6 @@ fn eviction(change: Eviction) -> &'static str {
         Eviction::Lowers => "lowers it",
         Eviction::Changes => "may change it",
     }
-}
-
-/// A row's words as a sentence.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    let end = if words.ends_with('.') { "" } else { "." };
-    format!("{first}{}{end}", letters.as_str())
 }
 
 #[cfg(test)]

@@ -163,6 +163,14 @@ impl Page {
     }
 }
 
+/// The words of a row as a sentence: a capital and a full stop.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    let end = if words.ends_with('.') { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
 /// Columns of prose in Markdown files.
 const MARKDOWN_WIDTH: usize = 100;
 
