@@ -13,6 +13,7 @@ mod exit_status;
 mod fields;
 mod functions;
 mod page;
+mod statements;
 mod topics;
 
 pub use exit_status::{EXIT_STATUSES, ExitRow};

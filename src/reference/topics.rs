@@ -1,7 +1,7 @@
 //! The topics of `bayplan help`, one row each.
 
 use super::page::Page;
-use super::{codes, exit_status, fields, functions};
+use super::{codes, exit_status, fields, functions, statements};
 use crate::diag::suggest::nearest;
 
 /// A topic.
@@ -50,6 +50,12 @@ pub static TOPICS: &[Topic] = &[
         summary: "the guide: from the first rule to gangs",
         file: "language.md",
         content: Content::Guide(include_str!("../../docs/language.md")),
+    },
+    Topic {
+        name: "statements",
+        summary: "statements and clauses, with their syntax and an example",
+        file: "statements.md",
+        content: Content::Table { page: statements::page, look_up: statements::look_up, word: "STATEMENT" },
     },
     Topic {
         name: "fields",
