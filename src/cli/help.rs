@@ -63,6 +63,23 @@ fn width(out: &Output) -> usize {
     out.width.unwrap_or(WIDTH).min(WIDTH)
 }
 
+/// Prints the page of one code, for `lint --explain`.
+pub fn code(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    match crate::reference::code(wanted) {
+        Found::Page(page) => {
+            write!(out.stdout(), "{}", page.plain(width(out)))?;
+            Ok(ExitStatus::Success)
+        }
+        Found::Unknown { near } => {
+            let near = near.map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+            bail!(
+                "no diagnostic has the code or name `{wanted}`.{near} `{} help codes` lists them",
+                out.program
+            )
+        }
+    }
+}
+
 /// The list of topics, below the commands.
 fn topics() -> String {
     let wide = TOPICS.iter().map(|topic| usage(topic).len()).max().unwrap_or(0);

@@ -2,8 +2,7 @@
 
 use super::page::Page;
 use super::topics::Found;
-use crate::diag::codes::{CODES, find};
-use crate::diag::suggest::nearest;
+use crate::diag::codes::{CODES, find, near};
 use crate::diag::{Code, Severity};
 
 /// Groups by the first two digits of a code.
@@ -23,7 +22,7 @@ pub(super) fn page() -> Page {
     page.text(
         "Every diagnostic has a code and a name. An error keeps a policy from being loaded, a warning \
          is probably a mistake, a note is worth knowing. `// bayplan: allow(NAME) because REASON` on \
-         the line above an item suppresses a warning or note there.",
+         the line above an item suppresses a finding there.",
     );
     for (prefix, title) in GROUPS {
         let mut codes = CODES.iter().filter(|code| code.id.starts_with(prefix)).peekable();
@@ -57,15 +56,24 @@ fn describe(page: &mut Page, code: &Code) {
         Severity::Note => "Note",
     };
     page.text(format!("{weight}: {}.", code.title)).text(code.explanation);
+    let language = match code.example_file.rsplit_once('.') {
+        Some((_, "bay")) => "bay",
+        Some(_) => "yaml",
+        None => "text",
+    };
+    page.labelled("wrong", language, code.bad).labelled("right", language, code.good);
+    if code.can_be_allowed() {
+        page.text(format!("To keep it, write above the item: `// bayplan: allow({}) because …`.", code.slug));
+    }
 }
 
 /// The page of one code or name.
-pub(super) fn look_up(word: &str) -> Found {
+pub fn look_up(word: &str) -> Found {
     let Some(code) = find(word) else {
-        let names = CODES.iter().flat_map(|code| [code.id, code.slug]);
-        return Found::Unknown { near: nearest(word, names).map(str::to_owned) };
+        return Found::Unknown { near: near(word).first().map(|near| (*near).to_owned()) };
     };
     let mut page = Page::new(format!("{} {}", code.id, code.slug));
     describe(&mut page, code);
+    page.text(format!("More: {}", code.url()));
     Found::Page(page)
 }

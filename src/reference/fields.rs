@@ -3,9 +3,7 @@
 use super::page::{Page, sentence};
 use super::topics::Found;
 use crate::diag::suggest::nearest;
-use crate::lang::language::fields::{
-    Eviction, FieldDef, Moves as ChangedBy, ObjectType, api, field, fields_of,
-};
+use crate::lang::language::fields::{ChangedBy, Eviction, FieldDef, ObjectType, api, field, fields_of};
 use crate::lang::language::functions::ty_text;
 use crate::lang::types::{ApiType, Ty, Type};
 
@@ -42,7 +40,7 @@ fn row(field: &FieldDef) -> Vec<String> {
     vec![
         format!("`{}`", field.name),
         format!("`{}`", ty_text(&field.ty)),
-        changed_by(field.moves).to_owned(),
+        changed_by(field.changed_by).to_owned(),
         field.doc.to_owned(),
     ]
 }
@@ -208,7 +206,7 @@ fn of_field(path: &str, field: &'static FieldDef) -> Page {
     let mut rows = vec![
         ("in the API", field.source.to_owned()),
         ("may be absent", if absent { "yes" } else { "no" }.to_owned()),
-        ("changes with", changed_by(field.moves).to_owned()),
+        ("changes with", changed_by(field.changed_by).to_owned()),
         ("evicting pods", eviction(field.eviction).to_owned()),
     ];
     if let Some((low, high)) = field.range {

@@ -14,8 +14,10 @@ mod fields;
 mod functions;
 mod page;
 mod statements;
+mod test_files;
 mod topics;
 
+pub use codes::look_up as code;
 pub use exit_status::{EXIT_STATUSES, ExitRow};
 pub use page::{Block, Page};
 pub use topics::{Content, Found, TOPICS, Topic, topic};

@@ -1,7 +1,7 @@
 //! The topics of `bayplan help`, one row each.
 
 use super::page::Page;
-use super::{codes, exit_status, fields, functions, statements};
+use super::{codes, exit_status, fields, functions, statements, test_files};
 use crate::diag::suggest::nearest;
 
 /// A topic.
@@ -74,6 +74,12 @@ pub static TOPICS: &[Topic] = &[
         summary: "every diagnostic and lint, with a bad and a good example",
         file: "codes.md",
         content: Content::Table { page: codes::page, look_up: codes::look_up, word: "CODE" },
+    },
+    Topic {
+        name: "tests",
+        summary: "the fields of test files",
+        file: "tests.md",
+        content: Content::Table { page: test_files::page, look_up: test_files::look_up, word: "FIELD" },
     },
     Topic {
         name: "ci",

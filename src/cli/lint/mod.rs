@@ -224,31 +224,7 @@ fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)
     }
 }
 
-/// Prints what a code means, with its examples.
+/// Prints what a code means, with its examples: the same page as `bayplan help codes CODE`.
 fn explain(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let Some(code) = codes::find(wanted) else {
-        let near = codes::near(wanted);
-        let hint = match near.as_slice() {
-            [] => "; the codes begin with BP0, as in BP0104".to_owned(),
-            near => format!("; did you mean {}?", near.join(" or ")),
-        };
-        anyhow::bail!("no diagnostic has the code or name `{wanted}`{hint}");
-    };
-    let head = out.paint(Style::Strong, &format!("{} {}", code.id, code.slug));
-    writeln!(out.stdout(), "{head} ({}): {}", code.severity.word(), code.title)?;
-    let explanation = out.wrap(code.explanation);
-    writeln!(out.stdout(), "\n{explanation}")?;
-    for (word, text) in [("Wrong", code.bad), ("Right", code.good)] {
-        let head = out.paint(Style::Dim, &format!("{word}:"));
-        writeln!(out.stdout(), "\n{head}")?;
-        for line in text.trim_end().lines() {
-            writeln!(out.stdout(), "{}", format!("  {line}").trim_end())?;
-        }
-    }
-    if code.can_be_allowed() {
-        let comment = format!("// bayplan: allow({}) because …", code.slug);
-        writeln!(out.stdout(), "\nTo keep it, write above the statement: {comment}")?;
-    }
-    writeln!(out.stdout(), "\nMore: {}", code.url())?;
-    Ok(ExitStatus::Success)
+    super::help::code(wanted, out)
 }
