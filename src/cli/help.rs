@@ -67,7 +67,8 @@ fn width(out: &Output) -> usize {
 pub fn code(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
     match crate::reference::code(wanted) {
         Found::Page(page) => {
-            write!(out.stdout(), "{}", page.plain(width(out)))?;
+            let text = page.plain(width(out));
+            write!(out.stdout(), "{text}")?;
             Ok(ExitStatus::Success)
         }
         Found::Unknown { near } => {

@@ -6,7 +6,7 @@ mod effect;
 use super::input::{Glob, Policies};
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, setup};
-use crate::diag::{Severity, Source, Tally, codes, draw, fix, formats, json};
+use crate::diag::{Severity, Source, Tally, draw, fix, formats, json};
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
