@@ -1,5 +1,6 @@
-//! `bayplan eval EXPR`: one expression of the policy language, for a pod and a node of a cluster, live or given as files: value,
-//! type, and the value of every part. The expression is checked as the value of a `let` in a filter.
+//! `bayplan eval EXPR`: evaluates an expression of the policy language for a pod and a node of a
+//! cluster, live or from files: its value, its type, and the value of every part. The expression is
+//! checked as the value of a `let` in a filter.
 
 use super::explain::tree;
 use super::input::Policies;
@@ -94,11 +95,11 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let now = Time(jiff::Timestamp::now().as_microsecond());
     // Without `--pod` a placeholder is evaluated, which `pods` must not count.
-    let nobody = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
+    let placeholder = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
     let mut context = EvalContext::new(&pod, &snapshot, now);
     context.node = node;
     if args.pod.is_none() {
-        context.moved = &nobody;
+        context.moved = &placeholder;
     }
     let shown = Evaluator::new(&compiled.policy, context).tree(compiled.expr());
     let ty = compiled.expr().ty.to_string();
@@ -232,9 +233,9 @@ pub(super) fn snapshot(world: &dry_run::World) -> Snapshot {
 
 fn pod(args: &Args, world: &dry_run::World, namespace: &str) -> anyhow::Result<Arc<PodInfo>> {
     let Some(wanted) = &args.pod else {
-        let nobody = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "none", "namespace": "default"},
+        let placeholder = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "none", "namespace": "default"},
             "spec": {"containers": [{"name": "none", "image": "none"}]}});
-        let pod = PodInfo::from_value(Arc::new(nobody));
+        let pod = PodInfo::from_value(Arc::new(placeholder));
         return pod.map(Arc::new).map_err(|error| anyhow::anyhow!("{error}"));
     };
     let running = world.objects.iter().filter_map(|object| match object {
@@ -280,10 +281,10 @@ fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus>
         let literal = literal(value).with_context(|| format!("the variable `{name}`"))?;
         names.push_str(&format!("let {name} = {literal}\n"));
     }
-    let nobody = PodInfo::from_value(Arc::new(json!({
+    let placeholder = PodInfo::from_value(Arc::new(json!({
         "metadata": {"name": "none", "namespace": "default"}, "spec": {"containers": [{"name": "none"}]}
     })));
-    let pod = nobody.map_err(|error| anyhow::anyhow!("{error}"))?;
+    let pod = placeholder.map_err(|error| anyhow::anyhow!("{error}"))?;
     let snapshot = Snapshot::default();
     for (at, text) in lines {
         let asked = line(at, text)?;
@@ -292,7 +293,7 @@ fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus>
         let mut read = Policies::default();
         let answer = match compile(&mut read, &names, expression) {
             Err(errors) => {
-                let first = errors.first().map_or("it is no expression", |said| said.message.as_str());
+                let first = errors.first().map_or("it is not an expression", |said| said.message.as_str());
                 json!({"expr": expression, "compileError": first})
             }
             Ok(compiled) => {

@@ -40,7 +40,7 @@ pub fn missing(policies: &PolicySet, world: &World, help: &str) -> Vec<Diagnosti
     reading.map(warning).collect()
 }
 
-/// The namespaces that pods name and nobody gave: those of pending pods, or of all when none is
+/// The namespaces that pods name and no file gave: those of pending pods, or of all when none is
 /// pending.
 fn lacking(world: &World) -> BTreeSet<Symbol> {
     let pending = world.pending.iter().map(|pod| &pod.namespace);

@@ -70,7 +70,7 @@ impl Tree {
         }
     }
 
-    /// The value of a key. `None` when this is no map, or the key is not there or `null`.
+    /// The value of a key. `None` when this is not a map, or the key is missing or `null`.
     pub fn get(&self, key: &str) -> Option<&Tree> {
         let TreeValue::Map(entries) = &self.value else { return None };
         let entry = entries.iter().find(|entry| entry.key == key)?;

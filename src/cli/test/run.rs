@@ -187,7 +187,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Prints the mistakes that keep the file or a case from running, and notes them for the reports.
+    /// Prints the mistakes that keep the file or a case from running, and keeps them for reports.
     fn refuse(&mut self, of: &Policies) -> anyhow::Result<()> {
         self.print(of)?;
         let own = self.path.display().to_string();
