@@ -1,7 +1,7 @@
 //! [`CycleState`]: the state of plugins during one attempt, a slot for each plugin instance.
 
-use super::plugin::{PluginId, PluginSet};
-use super::runtime::ScorePlugin;
+use super::order::ScorePlugin;
+use super::plugin_id::{PluginId, PluginSet};
 use std::any::Any;
 use std::sync::Arc;
 

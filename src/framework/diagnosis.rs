@@ -1,6 +1,6 @@
 //! [`Diagnosis`]: why no node fits, and [`FitError`]: the text that says it as kube-scheduler does.
 
-use super::plugin::{PluginId, PluginSet};
+use super::plugin_id::{PluginId, PluginSet};
 use super::status::{Code, Status};
 use super::unchecked::NotChecked;
 use crate::model::{NodeId, bits};

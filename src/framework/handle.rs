@@ -2,7 +2,7 @@
 
 use super::calls::{ApiCall, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
-use super::plugin::PluginId;
+use super::plugin_id::PluginId;
 use super::status::Status;
 use crate::model::{Index, IndexKey, PodInfo, PodKey, Snapshot, Time};
 use std::any::Any;

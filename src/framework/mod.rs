@@ -18,6 +18,9 @@ mod events;
 mod features;
 mod handle;
 mod points;
+mod plugin_id;
+mod order;
+mod waits;
 mod plugin;
 mod queued;
 mod remedies;
@@ -35,12 +38,12 @@ pub use crate::yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntr
 pub use calls::{Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Ticket};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
-pub use events::{
-    ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint, Waits,
-};
+pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
 pub use features::Features;
 pub use handle::{Act, Actor, Handle};
-pub use plugin::{Plugin, PluginId, PluginSet};
+pub use order::{Points, ScorePlugin};
+pub use plugin::Plugin;
+pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
 pub use preconditions::Preconditions;
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
@@ -52,8 +55,9 @@ pub use registry::{
     DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,
 };
 pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
-pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Points, Runner, ScorePlugin};
+pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Runner};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;
 pub use status::{Code, Status};
 pub use unchecked::{Impact, NotChecked, not_checked_text};
+pub use waits::Waits;

@@ -5,37 +5,10 @@ use super::points::*;
 use super::reads::Reads;
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{BitSet, NodeInfo, PodPrecondition, Row, Symbol, Time};
+use crate::model::{NodeInfo, PodPrecondition, Symbol, Time};
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
-
-/// A plugin instance of a framework, by its place in the framework's list.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct PluginId(pub u16);
-
-impl PluginId {
-    /// No plugin: the framework itself.
-    pub const NONE: Self = Self(u16::MAX);
-
-    /// Place in the framework's list.
-    pub fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
-
-impl Row for PluginId {
-    fn row(self) -> usize {
-        self.index()
-    }
-
-    fn from_row(row: usize) -> Self {
-        Self(row as u16)
-    }
-}
-
-/// A set of plugin instances of one framework, in the framework's order.
-pub type PluginSet = BitSet<PluginId>;
 
 /// A plugin. It is immutable: state of one attempt lives in its slot of the `CycleState`, longer-lived state in an
 /// `Index`. A plugin registers for an extension point by overriding its getter.

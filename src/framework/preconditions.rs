@@ -3,7 +3,8 @@
 //!
 //! [`Framework`](super::Framework) looks a pod up here when an attempt begins.
 
-use super::plugin::{Plugin, PluginId, PluginSet};
+use super::plugin::Plugin;
+use super::plugin_id::{PluginId, PluginSet};
 use crate::model::{ConstraintKinds, PodInfo, PodPrecondition, Symbol};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

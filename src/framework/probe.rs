@@ -4,7 +4,7 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`, `pkg/scheduler/metrics/metrics.go`.
 
-use super::plugin::PluginId;
+use super::plugin_id::PluginId;
 use super::points::{
     BindOutcome, PermitOutcome, PostFilterOutcome, PreFilterOutcome, PreFlight, PreScoreOutcome,
 };

@@ -4,9 +4,11 @@
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` (`mergePlugins`),
 //! `pkg/scheduler/framework/runtime/framework.go` (`NewFramework`, `expandMultiPointPlugins`).
 
-use super::plugin::{Plugin, PluginId};
+use super::order::{Points, ScorePlugin};
+use super::plugin::Plugin;
+use super::plugin_id::PluginId;
 use super::registry::{Entry, Registry};
-use super::runtime::{Framework, Points, ScorePlugin};
+use super::runtime::Framework;
 use super::{ArgsError, At, Tree};
 use crate::model::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};

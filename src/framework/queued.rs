@@ -1,6 +1,6 @@
 //! [`QueuedPodInfo`]: a pod with its queueing state.
 
-use super::plugin::{PluginId, PluginSet};
+use super::plugin_id::{PluginId, PluginSet};
 use crate::model::{PodInfo, Time};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! [`Recorder`]: observes what plugins answer. Ordinary attempts use [`Silent`], which records nothing.
 
 use super::diagnosis::NodeToStatus;
-use super::plugin::PluginId;
+use super::plugin_id::PluginId;
 use super::points::PreFilterOutcome;
 use super::scale::Scale;
 use super::status::Status;

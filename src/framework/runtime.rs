@@ -6,9 +6,10 @@
 use super::Tree;
 use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
-use super::events::Waits;
 use super::handle::{Act, Actor, Handle};
-use super::plugin::{Plugin, PluginId, PluginSet};
+use super::order::{Points, ScorePlugin};
+use super::plugin::Plugin;
+use super::plugin_id::{PluginId, PluginSet};
 use super::points::*;
 use super::preconditions::{Places, Preconditions};
 use super::probe::{TimedPoint, Watch};
@@ -16,43 +17,10 @@ use super::queued::{QueuedPodInfo, SortKey};
 use super::recorder::Recorder;
 use super::simulation::Simulation;
 use super::status::{Code, Status};
+use super::unchecked::{Impact, NotChecked};
+use super::waits::Waits;
 use crate::model::{NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time};
 use std::sync::Arc;
-
-/// A scorer with its weight in the profile.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ScorePlugin {
-    /// The plugin.
-    pub plugin: PluginId,
-    /// Its weight, at least 1.
-    pub weight: i64,
-}
-
-/// Which plugins run at which point, in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[allow(missing_docs)] // one list for each extension point, named like it
-pub struct Points {
-    pub pre_enqueue: Vec<PluginId>,
-    pub queue_sort: Vec<PluginId>,
-    pub pre_filter: Vec<PluginId>,
-    pub filter: Vec<PluginId>,
-    pub post_filter: Vec<PluginId>,
-    pub pre_score: Vec<PluginId>,
-    pub score: Vec<ScorePlugin>,
-    pub reserve: Vec<PluginId>,
-    pub permit: Vec<PluginId>,
-    pub pre_bind: Vec<PluginId>,
-    pub bind: Vec<PluginId>,
-    pub post_bind: Vec<PluginId>,
-}
-
-impl Points {
-    /// At which points a plugin may refuse a pod.
-    fn may_refuse(&self, plugin: PluginId) -> [bool; 5] {
-        [&self.pre_enqueue, &self.pre_filter, &self.filter, &self.reserve, &self.permit]
-            .map(|point| point.contains(&plugin))
-    }
-}
 
 /// The plugins of one profile.
 pub struct Framework {
@@ -586,6 +554,32 @@ impl Framework {
             }
         }
         self.point_ended(TimedPoint::PostBind, "Success", since);
+    }
+}
+
+impl Framework {
+    /// The constraints of a pod that plugins of this profile would look at which are not built, each
+    /// once, in the order of the plugins. A point that the profile disables says nothing.
+    pub fn not_checked(&self, h: Handle) -> Vec<NotChecked> {
+        let mut all: Vec<NotChecked> = Vec::new();
+        for (at, plugin) in self.plugins().iter().enumerate() {
+            let id = PluginId(at as u16);
+            for (impact, name) in plugin.not_checked(&h.for_plugin(id)) {
+                let runs = match impact {
+                    Impact::Refuse => self.points().filter.contains(&id),
+                    Impact::Score => self.points().score.iter().any(|scorer| scorer.plugin == id),
+                };
+                if runs && !all.iter().any(|known| known.name == name) {
+                    all.push(NotChecked { plugin: id, impact, name });
+                }
+            }
+        }
+        all
+    }
+
+    /// Names of the plugins of this profile that are not built.
+    pub fn unchecked_plugins(&self) -> impl Iterator<Item = &str> {
+        self.plugins().iter().filter(|plugin| plugin.is_unchecked()).map(|plugin| plugin.name())
     }
 }
 

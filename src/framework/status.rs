@@ -1,6 +1,6 @@
 //! [`Status`]: why a plugin refused. It is the error side of every result of a plugin; success is `Ok`.
 
-use super::plugin::PluginId;
+use super::plugin_id::PluginId;
 use crate::model::Symbol;
 
 /// What a refusal means for the queue and for preemption. Numbers are upstream's, for logs and metrics.

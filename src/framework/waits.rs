@@ -1,0 +1,115 @@
+//! [`Waits`]: the events that the plugins of a framework registered for.
+//!
+//! Source: `pkg/scheduler/scheduler.go`, `buildQueueingHintMap`.
+
+use super::events::{ActionType, ClusterEvent, EventRegistration, EventResource, QueueingHint};
+use super::handle::Handle;
+use super::order::Points;
+use super::plugin::Plugin;
+use super::plugin_id::PluginId;
+use std::sync::Arc;
+
+/// Which events the plugins of a framework wait for.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    rows: Vec<Wait>,
+}
+
+/// A plugin and one of its registrations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Wait {
+    plugin: PluginId,
+    registration: EventRegistration,
+    /// The plugin is not asked for a hint: the event always may help.
+    always: bool,
+}
+
+impl Waits {
+    /// The registrations of all plugins that can refuse a pod. A plugin without `EnqueueExtensions` waits for
+    /// everything. One that waits for nodes to be added and not for their taints is woken by taints all the same
+    /// (upstream's answer to a node that is added with a taint which is taken away later).
+    ///
+    /// Source: `pkg/scheduler/scheduler.go`, `buildQueueingHintMap`, `unionedGVKs`.
+    pub(super) fn of(plugins: &[Arc<dyn Plugin>], points: &Points) -> Self {
+        let mut rows = Vec::new();
+        for (at, plugin) in plugins.iter().enumerate() {
+            let id = PluginId(at as u16);
+            let refuses =
+                [&points.pre_enqueue, &points.pre_filter, &points.filter, &points.reserve, &points.permit];
+            let post = points.post_filter.contains(&id) && plugin.enqueue_extensions().is_some();
+            if !refuses.iter().any(|point| point.contains(&id)) && !post {
+                continue;
+            }
+            let Some(extensions) = plugin.enqueue_extensions() else {
+                let registration =
+                    EventRegistration { resource: EventResource::WildCard, actions: ActionType::ALL };
+                rows.push(Wait { plugin: id, registration, always: true });
+                continue;
+            };
+            let mut added = false;
+            let mut taints = false;
+            for registration in extensions.events() {
+                if registration.resource == EventResource::Node {
+                    added |= registration.actions.intersects(ActionType::ADD);
+                    taints |= registration.actions.intersects(ActionType::UPDATE_NODE_TAINT);
+                }
+                rows.push(Wait { plugin: id, registration, always: false });
+            }
+            if added && !taints {
+                let registration = EventRegistration {
+                    resource: EventResource::Node,
+                    actions: ActionType::UPDATE_NODE_TAINT,
+                };
+                rows.push(Wait { plugin: id, registration, always: true });
+            }
+        }
+        Self { rows }
+    }
+
+    /// The plugins that wait for an event, each once, in the framework's order.
+    pub fn interested(&self, event: &ClusterEvent) -> impl Iterator<Item = PluginId> {
+        let mut last = None;
+        self.rows.iter().filter(move |row| row.takes(event)).filter_map(move |row| {
+            let first = last != Some(row.plugin);
+            last = Some(row.plugin);
+            first.then_some(row.plugin)
+        })
+    }
+
+    /// Whether anyone waits for an event.
+    pub fn anyone(&self, event: &ClusterEvent) -> bool {
+        self.rows.iter().any(|row| row.takes(event))
+    }
+
+    /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
+    pub fn hint(
+        &self,
+        plugins: &[Arc<dyn Plugin>],
+        plugin: PluginId,
+        h: Handle,
+        event: &ClusterEvent,
+    ) -> Option<QueueingHint> {
+        let mut answer = None;
+        for row in self.rows.iter().filter(|row| row.plugin == plugin && row.takes(event)) {
+            let hint = match plugins.get(plugin.index()).and_then(|plugin| plugin.enqueue_extensions()) {
+                Some(extensions) if !row.always && !event.is_wildcard() => {
+                    extensions.hint(&h.for_plugin(plugin), event)
+                }
+                _ => QueueingHint::Queue,
+            };
+            if hint == QueueingHint::Queue {
+                return Some(hint);
+            }
+            answer = Some(hint);
+        }
+        answer
+    }
+}
+
+impl Wait {
+    fn takes(&self, event: &ClusterEvent) -> bool {
+        event.is_wildcard()
+            || self.registration.resource.takes(event.resource)
+                && self.registration.actions.intersects(event.action)
+    }
+}
