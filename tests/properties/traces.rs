@@ -31,8 +31,8 @@ fn text(random: &mut Random) -> String {
         text.push_str(&format!("  applies when {applies}\n"));
     }
     if random.one_in(3) {
-        text.push_str("  let size = pod.labels[\"size\"] missing reject \"no size\"\n");
-        text.push_str("  gate \"sized\" when size == \"shop\"\n");
+        text.push_str("  let wanted = pod.labels[\"size\"] missing reject \"no size\"\n");
+        text.push_str("  gate \"sized\" when wanted == \"shop\"\n");
     }
     text.push_str(&format!("  gate \"g0\" when {}\n  gate \"g1\" when {}\n", of_pod[0], of_pod[1]));
     text.push_str(&format!(
