@@ -11,7 +11,6 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::typed::{Expr, Policy};
 use bayplan::model::{PodInfo, Snapshot};
-use std::time::{Duration, Instant};
 
 /// The steps of expressions on all nodes, an evaluator for each node.
 fn taken(policy: &Policy, parts: &[&Expr], pod: &PodInfo, snapshot: &Snapshot) -> u64 {
@@ -28,9 +27,9 @@ fn taken(policy: &Policy, parts: &[&Expr], pod: &PodInfo, snapshot: &Snapshot) -
 
 #[test]
 fn steps_stay_below_their_bound() {
-    let begin = Instant::now();
     let (mut rules, mut near, mut seed) = (0, 0, 500_000);
-    while begin.elapsed() < Duration::from_secs(5) {
+    // The same rules on every machine, however busy it is.
+    while rules < 1_000 {
         seed += 1;
         let mut random = Random(seed);
         let (nodes, pods) = cluster(&mut random);
@@ -60,6 +59,5 @@ fn steps_stay_below_their_bound() {
         }
     }
     println!("{rules} rules, {near} of them within a twentieth of their bound");
-    assert!(rules > 200, "{rules} rules");
     assert!(near * 3 > rules, "{near} of {rules} come near their bound");
 }

@@ -74,20 +74,20 @@ impl<'a> Checker<'a> {
     pub(super) fn declared(&mut self, id: DeclId, span: Span) -> Expr {
         match self.resolve(id, span) {
             State::Let(id, uses) => {
-                let name = self.lets[id.0 as usize].name.clone();
+                let name = self.lets[id.index()].name.clone();
                 if !self.allow(uses, &name, span) {
                     return self.unknown(span);
                 }
                 self.let_reference(id, span)
             }
             State::Param(id) => {
-                let param = &self.params[id.0 as usize];
+                let param = &self.params[id.index()];
                 let ty = param.ty.clone();
                 let range = super::expr::constant_range(&param.value, &ty);
                 self.with_range(ExprKind::Param(id), ty, range, span)
             }
             State::Group(id) => {
-                let name = self.groups[id.0 as usize].name.clone();
+                let name = self.groups[id.index()].name.clone();
                 if !self.allow(Names::GROUPS, &name, span) {
                     return self.unknown(span);
                 }
@@ -95,7 +95,7 @@ impl<'a> Checker<'a> {
                 self.make(ExprKind::Group(id), ty, span)
             }
             State::Def(..) => {
-                let name = self.decls[id.0 as usize].name.text.clone();
+                let name = self.decls[id.index()].name.text.clone();
                 let help = format!("`{name}(…)`");
                 self.mistake(
                     &codes::TYPE_MISMATCH,
@@ -110,7 +110,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn let_reference(&mut self, id: LetId, span: Span) -> Expr {
-        let of = &self.lets[id.0 as usize];
+        let of = &self.lets[id.index()];
         let (ty, range, missing) = (of.value.ty.clone(), of.value.range, of.missing.is_some());
         let expr = self.with_range(ExprKind::Let(id), ty, range, span);
         if missing && self.frame.fact_scope == FactScope::Narrowed {
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
     /// Checks a declaration, once in each fact scope.
     pub(super) fn resolve(&mut self, id: DeclId, span: Span) -> State {
         let fact_scope = self.frame.fact_scope;
-        let decl = &mut self.decls[id.0 as usize];
+        let decl = &mut self.decls[id.index()];
         decl.used = true;
         match decl.state[fact_scope as usize] {
             State::Unchecked => {}
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
             }
         };
         self.resolving.pop();
-        let decl = &mut self.decls[id.0 as usize];
+        let decl = &mut self.decls[id.index()];
         // A group is the same in both scopes.
         if matches!(state, State::Group(_)) {
             decl.state = [state; 2];
@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
         let from = self.resolving.iter().position(|other| *other == id).unwrap_or(0);
         let circle: Vec<DeclId> = self.resolving[from..].to_vec();
         let mut path: Vec<String> =
-            circle.iter().map(|id| format!("`{}`", self.decls[id.0 as usize].name.text)).collect();
+            circle.iter().map(|id| format!("`{}`", self.decls[id.index()].name.text)).collect();
         let first = path.first().cloned().unwrap_or_default();
         path.push(first.clone());
         let mut diagnostic =
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         }
         self.report(diagnostic);
         for id in circle {
-            self.decls[id.0 as usize].state = [State::Failed; 2];
+            self.decls[id.index()].state = [State::Failed; 2];
         }
     }
 

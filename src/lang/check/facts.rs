@@ -102,7 +102,7 @@ impl Checker<'_> {
             ExprKind::Slot(slot) => write!(key, "${}", slot.0).is_ok(),
             ExprKind::Group(group) => write!(key, "group{}", group.0).is_ok(),
             ExprKind::Let(id) => {
-                key.push_str(&self.let_keys[id.0 as usize]);
+                key.push_str(&self.let_keys[id.index()]);
                 true
             }
             ExprKind::Present(inner) | ExprKind::Widen(inner) => self.write_key(inner, key),
@@ -168,7 +168,7 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Let(id) if condition.ty == Type::Bool => {
-                self.learn(&self.lets[id.0 as usize].value, truth, facts);
+                self.learn(&self.lets[id.index()].value, truth, facts);
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
             ExprKind::Equal(left, right) => {
@@ -264,7 +264,7 @@ impl Checker<'_> {
         }
         match &expr.kind {
             ExprKind::Let(id) => {
-                let value = &self.lets[id.0 as usize].value;
+                let value = &self.lets[id.index()].value;
                 if !matches!(value.kind, ExprKind::Let(_)) {
                     self.learn_present(value, facts);
                 }

@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
         match &expr.kind {
             ExprKind::Slot(slot) => Some(PathOf::Slot(*slot)),
             ExprKind::Root(Root::Pod) => Some(PathOf::Pod),
-            ExprKind::Let(id) => self.path_of(&self.lets[id.0 as usize].value),
+            ExprKind::Let(id) => self.path_of(&self.lets[id.index()].value),
             ExprKind::Present(inner) | ExprKind::Field(inner, _) | ExprKind::ApiField(inner, _) => {
                 self.path_of(inner)
             }

@@ -17,6 +17,12 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeclId(pub u32);
 
+impl DeclId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A declaration of the policy, or of the file.
 pub(super) struct Decl<'a> {
     pub name: &'a ast::Name,
@@ -227,7 +233,7 @@ impl<'a> Checker<'a> {
             let first = local.span;
             self.report(twice(name, first));
         } else if let Some(id) = self.names.get(&name.text) {
-            let other = self.decls[id.0 as usize].name.span;
+            let other = self.decls[id.index()].name.span;
             self.hides(name, Some(other));
         } else if is_ours(&name.text) {
             self.hides(name, None);
@@ -243,7 +249,7 @@ impl<'a> Checker<'a> {
             .iter()
             .find(|local| local.name == *name)
             .map(|local| Some(local.span))
-            .or_else(|| self.names.get(name).map(|id| Some(self.decls[id.0 as usize].name.span)))
+            .or_else(|| self.names.get(name).map(|id| Some(self.decls[id.index()].name.span)))
             .or_else(|| root(name).map(|_| None));
         if let Some(other) = hidden {
             let mut diagnostic =
@@ -273,7 +279,7 @@ impl<'a> Checker<'a> {
             let kind = local.kind;
             return match kind {
                 LocalKind::Slot(slot, range) => {
-                    let ty = self.slots[slot.0 as usize].ty.clone();
+                    let ty = self.slots[slot.index()].ty.clone();
                     let expr = self.with_range(ExprKind::Slot(slot), ty, range, span);
                     self.narrowed(expr)
                 }

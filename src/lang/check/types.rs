@@ -100,7 +100,7 @@ impl Checker<'_> {
             return ty.clone();
         }
         if let Some(id) = self.names.get(&name.text).copied() {
-            let decl = &mut self.decls[id.0 as usize];
+            let decl = &mut self.decls[id.index()];
             decl.used = true;
             match decl.kind {
                 DeclKind::Type(of) => {

@@ -56,7 +56,7 @@ impl<'a> Checker<'a> {
         if wait.group.is_none()
             && let Some(group) = asked_group(&until, &self.lets)
         {
-            let name = self.groups[group.0 as usize].name.clone();
+            let name = self.groups[group.index()].name.clone();
             self.mistake(
                 &codes::WAIT_WITHOUT_FOR,
                 wait.until.span,
@@ -73,7 +73,7 @@ impl<'a> Checker<'a> {
     fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {
         let id = self.names.get(&name.text).copied();
         let state = match id {
-            Some(id) if matches!(self.decls[id.0 as usize].kind, DeclKind::Group(_) | DeclKind::Lost) => {
+            Some(id) if matches!(self.decls[id.index()].kind, DeclKind::Group(_) | DeclKind::Lost) => {
                 self.resolve(id, name.span)
             }
             _ => {
@@ -94,8 +94,8 @@ impl<'a> Checker<'a> {
             }
         };
         let State::Group(id) = state else { return None };
-        if !self.groups[id.0 as usize].mutual {
-            let declared = self.groups[id.0 as usize].span;
+        if !self.groups[id.index()].mutual {
+            let declared = self.groups[id.index()].span;
             self.report(
                 Diagnostic::new(
                     &codes::GROUP_NOT_MUTUAL,
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
 fn asked_group(expr: &Expr, lets: &[Let]) -> Option<GroupId> {
     match &expr.kind {
         ExprKind::Group(id) => Some(*id),
-        ExprKind::Let(id) => asked_group(&lets[id.0 as usize].value, lets),
+        ExprKind::Let(id) => asked_group(&lets[id.index()].value, lets),
         ExprKind::Macro(of) => asked_group(&of.over, lets),
         ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
             args.iter().find_map(|arg| asked_group(arg, lets))

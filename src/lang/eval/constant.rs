@@ -24,8 +24,8 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
     let value = |expr: &Expr| constant(expr, tables);
     Some(match &expr.kind {
         ExprKind::Constant(constant) => constant.clone(),
-        ExprKind::Param(id) => tables.params.get(id.0 as usize)?.value.clone(),
-        ExprKind::Let(id) => constant(&tables.lets.get(id.0 as usize)?.value, tables)?,
+        ExprKind::Param(id) => tables.params.get(id.index())?.value.clone(),
+        ExprKind::Let(id) => constant(&tables.lets.get(id.index())?.value, tables)?,
         ExprKind::Present(inner) => value(inner)?,
         ExprKind::Widen(inner) => interpret::widen(value(inner)?),
         ExprKind::Has(inner) => match &inner.kind {
@@ -112,7 +112,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
             (function.def().body)(&args, prepared)
         }
         ExprKind::CallDef(id, args) if args.is_empty() => {
-            constant(&tables.defs.get(id.0 as usize)?.body, tables)?
+            constant(&tables.defs.get(id.index())?.body, tables)?
         }
         ExprKind::CallDef(..)
         | ExprKind::Macro(_)

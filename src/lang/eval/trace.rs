@@ -277,3 +277,51 @@ impl Evaluator<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::diag::SourceMap;
+    use crate::model::{Snapshot, Time};
+
+    /// Which statements of a policy are reached at an extension point, and which of them decide.
+    fn reached(text: &str, point: Point) -> Vec<(Reach, bool)> {
+        let mut sources = SourceMap::new();
+        let id = sources.add("p.bay", text);
+        let (policies, said) = crate::lang::compile(sources.get(id).unwrap());
+        let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
+        let (pod, snapshot) = (crate::testing::pod("a").build(), Snapshot::default());
+        let found = trace(policy, point, EvalContext::new(&pod, &snapshot, Time(0)));
+        found.iter().map(|of| (of.finding.reach, of.finding.decides)).collect()
+    }
+
+    #[test]
+    fn a_refusal_ends_the_rule_and_the_point() {
+        let text = "policy p { filter a { reject \"one\" when pod.priority == 0 reject \"two\" when \
+                    pod.priority < 9 } filter b { reject \"three\" when pod.priority < 8 } }";
+        let expected = [(Reach::Evaluated, true), (Reach::Unproven, true), (Reach::Decided, true)];
+        assert_eq!(reached(text, Point::Filter), expected);
+    }
+
+    #[test]
+    fn every_score_takes_its_first_give_that_holds() {
+        let text = "policy p { score a { give 1 when pod.priority > 0 give 2 give 3 when pod.priority < 9 } \
+                    score b { give 4 when pod.priority == 0 give 5 } }";
+        let expected = [
+            (Reach::Evaluated, false),
+            (Reach::Evaluated, true),
+            (Reach::Decided, true),
+            (Reach::Evaluated, true),
+            (Reach::Decided, true),
+        ];
+        assert_eq!(reached(text, Point::Score), expected);
+    }
+
+    #[test]
+    fn waits_follow_the_checks_of_a_permit() {
+        let text = "policy p { permit { wait 1m until pod.priority > 0 else \"late\" \
+                    reject \"no\" when pod.priority == 0 } }";
+        assert_eq!(reached(text, Point::Permit), [(Reach::Evaluated, true), (Reach::Unproven, false)]);
+    }
+}

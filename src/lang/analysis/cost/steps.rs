@@ -11,6 +11,12 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShareId(pub u32);
 
+impl ShareId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Parts of one whole.
 #[derive(Clone, Debug)]
 pub struct Share {
@@ -148,7 +154,7 @@ impl Steps {
             let mut rest = Steps::term(Term { shares: SmallVec::new(), ..term.clone() });
             let mut whole = None;
             for id in &term.shares {
-                match shares.get(id.0 as usize) {
+                match shares.get(id.index()) {
                     Some(share) if share.of == each => match (parts, whole) {
                         (Summation::AddUp, None) => whole = Some(&share.total),
                         (Summation::AddUpTo(all), None) => whole = Some(all),
@@ -168,7 +174,7 @@ impl Steps {
             let mut number = term.factor;
             number = number.saturating_mul(u128::from(size.nodes).saturating_pow(u32::from(term.nodes)));
             number = number.saturating_mul(u128::from(size.pods).saturating_pow(u32::from(term.pods)));
-            term.shares.iter().fold(number, |number, id| match shares.get(id.0 as usize) {
+            term.shares.iter().fold(number, |number, id| match shares.get(id.index()) {
                 Some(share) => number.saturating_mul(share.most.at(size, shares)),
                 None => u128::MAX,
             })
@@ -178,7 +184,7 @@ impl Steps {
 
     /// Whether it has a share that is partitioned by `each`.
     pub fn has_part_of(&self, each: PartitionBy, shares: &[Share]) -> bool {
-        let is_part = |id: &ShareId| shares.get(id.0 as usize).is_some_and(|share| share.of == each);
+        let is_part = |id: &ShareId| shares.get(id.index()).is_some_and(|share| share.of == each);
         self.0.iter().any(|term| term.shares.iter().any(is_part))
     }
 
