@@ -11,7 +11,7 @@ use crate::explain::gated::gate;
 use crate::framework::Framework;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{ValueTrace, trace};
-use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::policy_set::{CompiledPolicy, place};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Point, Statement};
 use crate::model::{PodInfo, Symbol, Time};
@@ -74,7 +74,7 @@ fn statements(subject: &Subject, compiled: &CompiledPolicy) -> Vec<GateStatement
         let statement = of.finding.statement;
         let doc = if let Statement::Check(check) = statement { check.doc.as_deref() } else { None };
         GateStatement {
-            place: compiled.place(statement.span()).to_owned(),
+            place: place(&subject.setup.policies.sources, statement.span()),
             doc: doc.map(str::to_owned),
             reason: of.reason.unwrap_or_default(),
             condition: of.condition,
