@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
         if is_ours(&name.text) {
             self.hides(name, None);
         } else if let Some(first) = self.names.get(&name.text) {
-            let first = self.decls[first.0 as usize].name.span;
+            let first = self.decls[first.index()].name.span;
             self.report(twice(name, first));
             return;
         }

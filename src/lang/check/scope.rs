@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct DeclId(pub u32);
 
 impl DeclId {
+    /// The position in the table.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }

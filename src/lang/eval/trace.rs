@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn waits_follow_the_checks_of_a_permit() {
-        let text = "policy p { permit { wait 1m until pod.priority > 0 else \"late\" \
+        let text = "policy p { permit { wait 1min until pod.priority > 0 else \"late\" \
                     reject \"no\" when pod.priority == 0 } }";
         assert_eq!(reached(text, Point::Permit), [(Reach::Evaluated, true), (Reach::Unproven, false)]);
     }
