@@ -32,11 +32,18 @@ fn judge(text: &str, before: &[Diagnostic], mistake: &Diagnostic, fix: &Fix) -> 
     let after = said(&fixed);
     let count =
         |of: &[Diagnostic], what: fn(&Diagnostic) -> bool| of.iter().filter(|said| what(said)).count();
+    // What has a mistake is of unknown type, so that mistakes elsewhere may show once it is corrected.
+    let written = fix.edits.iter().map(|edit| edit.span.start..edit.span.start + edit.text.len() as u32);
+    let written: Vec<_> = written.collect();
+    let at_the_fix = |said: &&Diagnostic| {
+        said.is_error() && written.iter().any(|at| said.span.start < at.end && at.start < said.span.end)
+    };
     let fewer = if of_the_parser(mistake) {
         // Once it is read, the checker may find more.
         count(&after, of_the_parser) < count(before, of_the_parser)
     } else if mistake.is_error() {
         count(&after, Diagnostic::is_error) < count(before, Diagnostic::is_error)
+            || !after.iter().any(|said| at_the_fix(&said))
     } else {
         count(&after, Diagnostic::is_error) <= count(before, Diagnostic::is_error)
             && after.len() < before.len()

@@ -194,6 +194,16 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     if let Some(fix) = fix {
         diagnostic = diagnostic.with_fix(format!("write `{fix}`"), span, fix);
     }
+    // The curved quote at the other end of the text goes with the first one.
+    if let (Some("\""), Some(fix)) = (fix, diagnostic.fixes.last_mut()) {
+        let rest = builder.text.get(token.end..).unwrap_or("");
+        let line = rest.split('\n').next().unwrap_or("");
+        if let Some((at, mark)) = line.char_indices().find(|(_, c)| "\u{201c}\u{201d}\u{bb}".contains(*c)) {
+            let start = token.end + at;
+            let span = builder.span(start, start + mark.len_utf8());
+            fix.edits.push(crate::diag::Edit { span, text: "\"".to_owned() });
+        }
+    }
     Some(diagnostic)
 }
 

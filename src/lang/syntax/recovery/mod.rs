@@ -157,7 +157,7 @@ fn stray(span: Span, text: &str) -> Diagnostic {
 }
 
 /// Words of other policy languages, and the statements that say the same.
-const FOREIGN_STATEMENTS: [(&str, &str); 12] = [
+const FOREIGN_STATEMENTS: [(&str, &str); 11] = [
     ("deny", "reject"),
     ("forbid", "reject"),
     ("refuse", "reject"),
@@ -168,7 +168,6 @@ const FOREIGN_STATEMENTS: [(&str, &str); 12] = [
     ("assert", "require"),
     ("must", "require"),
     ("ensure", "require"),
-    ("return", "give"),
     ("rank", "score"),
 ];
 
