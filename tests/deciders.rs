@@ -25,7 +25,7 @@ fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
         // Nothing of a resource, and more than floats hold exactly.
         made = made.cpu(r.of(&["0", "8"])).memory(r.of(&["0", "80Ti", "7Ei"]));
     }
-    made = made.pods([1, 3, 110][r.below(3) as usize]);
+    made = made.pods([1, 3, 110][r.below(3)]);
     if !r.one_in(4) {
         made = made.zone(r.of(&["a", "b", "c"]));
     }

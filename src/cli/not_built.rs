@@ -23,10 +23,8 @@ const COMMANDS: [(&str, &str); 12] = [
 ];
 
 /// Options of commands, each with a partial replacement, or nothing.
-const OPTIONS: [(&str, &str, &str); 6] = [
+const OPTIONS: [(&str, &str, &str); 4] = [
     ("eval", "--cel", "without it the expression is in the policy language"),
-    ("explain", "--cause", "name a pod"),
-    ("explain", "--fix", "`explain` lists the changes that help in words"),
     ("plan", "--cluster", ""),
     ("plan", "--measure", "`plan` always prints the bounds in steps"),
     ("test", "--mutate", "`test` lists the conditions that no case has seen both true and false"),

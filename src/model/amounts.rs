@@ -42,7 +42,7 @@ pub fn rounded_down(resource: &str, value: i64) -> i64 {
     if !is_bytes(resource) || value <= 0 || shortest(value).0 < DIGITS {
         return value;
     }
-    let units = [1i64 << 40, 1 << 30, 1 << 20, 1 << 10];
+    let units = [1i64 << 60, 1 << 50, 1 << 40, 1 << 30, 1 << 20, 1 << 10];
     let unit = units.into_iter().find(|unit| value / unit >= DIGITS / 10).unwrap_or(1);
     value / unit * unit
 }
@@ -55,10 +55,14 @@ fn bytes(value: i64) -> String {
 /// Bytes in the unit that needs the fewest digits; a binary unit where both need as many.
 fn shortest(value: i64) -> (i64, &'static str) {
     let units = [
-        ("Ti", 1i64 << 40),
+        ("Ei", 1i64 << 60),
+        ("Pi", 1 << 50),
+        ("Ti", 1 << 40),
         ("Gi", 1 << 30),
         ("Mi", 1 << 20),
         ("Ki", 1 << 10),
+        ("E", 1_000_000_000_000_000_000),
+        ("P", 1_000_000_000_000_000),
         ("T", 1_000_000_000_000),
         ("G", 1_000_000_000),
         ("M", 1_000_000),

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(page_of("node.labels[\"rack\"]").title, "node.labels[\"rack\"]: string?");
         assert_eq!(page_of("node.pods.containers.image").title, "node.pods.containers.image: string");
         assert_eq!(page_of("pod.spec.hostNetwork").title, "pod.spec.hostNetwork: bool?");
-        assert!(page_of("pod.spec.tolerations").plain(80).contains("`tolerationSeconds`"));
+        assert!(page_of("pod.spec.tolerations").plain(80).contains("tolerationSeconds"));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::disallowed_methods)]
 mod tests {
     use super::*;
     use crate::diag::{SourceMap, codes};
@@ -51,7 +51,12 @@ mod tests {
     fn every_lint_speaks_alone_for_its_bad_example_and_none_for_its_good_one() {
         for lint in LINTS {
             let slug = lint.code.slug;
-            assert_eq!(reported(lint.code.bad), [slug], "the bad example of {slug}");
+            let mut bad = reported(lint.code.bad);
+            if *lint.code == codes::SHARE_ABOVE_TWO {
+                // Such a comparison has the same result on every node, which is a finding of its own.
+                bad.retain(|said| *said != codes::ALWAYS.slug);
+            }
+            assert_eq!(bad, [slug], "the bad example of {slug}");
             assert_eq!(reported(lint.code.good), [""; 0], "the good example of {slug}");
         }
     }
