@@ -17,13 +17,16 @@ pub(super) fn page() -> Page {
     );
     page.table(
         &["statement", "extension point", "meaning"],
-        built(Home::File).chain(built(Home::Policy)).map(|id| {
-            let def = id.def();
-            let point = if def.points.is_empty() { "-".to_owned() } else { def.points.join(", ") };
-            vec![link(def.words), point, first_sentence(def.doc)]
-        }),
+        everywhere()
+            .filter(|id| id.def().built)
+            .filter(|id| id.def().stands_in(Home::File) || id.def().stands_in(Home::Policy))
+            .map(|id| {
+                let def = id.def();
+                let point = if def.points.is_empty() { "-".to_owned() } else { def.points.join(", ") };
+                vec![link(def.words), point, first_sentence(def.doc)]
+            }),
     );
-    for id in statements_in(Home::File).chain(statements_in(Home::Policy)).chain(in_blocks()) {
+    for id in everywhere() {
         page.section_at(format!("`{}`", id.def().words), anchor(id.def().words));
         describe(&mut page, id);
     }
@@ -32,14 +35,13 @@ pub(super) fn page() -> Page {
     page
 }
 
-fn built(home: Home) -> impl Iterator<Item = StatementId> {
-    statements_in(home).filter(|id| id.def().built)
-}
-
-/// Statements of blocks that stand nowhere else.
-fn in_blocks() -> impl Iterator<Item = StatementId> {
-    let outside = |def: &StatementDef| def.stands_in(Home::File) || def.stands_in(Home::Policy);
-    STATEMENTS.iter().copied().filter(move |id| !outside(id.def()))
+/// Every statement once: those of a file, those of a policy, those of blocks.
+fn everywhere() -> impl Iterator<Item = StatementId> {
+    let in_file = |id: &StatementId| id.def().stands_in(Home::File);
+    let in_policy = move |id: &StatementId| !in_file(id) && id.def().stands_in(Home::Policy);
+    let in_block = move |id: &StatementId| !in_file(id) && !id.def().stands_in(Home::Policy);
+    let all = || STATEMENTS.iter().copied();
+    all().filter(in_file).chain(all().filter(in_policy)).chain(all().filter(in_block))
 }
 
 fn link(words: &str) -> String {

@@ -6,7 +6,7 @@ use crate::cli::input::Policies;
 use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
 use crate::explain::leave_out;
-use crate::framework::{ArgsError, At, Field, Framework, Plugin, Registry, Tree, TreeValue};
+use crate::framework::{ArgsError, At, Field, Framework, Registry, Tree, TreeValue};
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -102,7 +102,7 @@ pub fn with_arguments(
     sources: &SourceMap,
     exempt: &ExemptPods,
     args: &Tree,
-) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+) -> Result<Arc<dyn crate::framework::Plugin>, Vec<ArgsError>> {
     let compiled = compiled_with(compiled, sources, Size::default(), args)?;
     Ok(Arc::new(PolicyPlugin::new(compiled, exempt.clone())))
 }
