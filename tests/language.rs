@@ -75,7 +75,7 @@ fn what_is_said_about_the_policies_of_the_design() {
 }
 
 /// Compares with a recorded text; `BAYPLAN_GOLDEN=write` records it.
-pub fn golden(name: &str, got: &str) {
+pub(crate) fn golden(name: &str, got: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language").join(name);
     if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|value| value == "write") {
         std::fs::write(&path, got).unwrap();

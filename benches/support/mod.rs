@@ -15,13 +15,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 /// The default profile.
-pub fn framework() -> Arc<Framework> {
+pub(crate) fn framework() -> Arc<Framework> {
     let profile = Profile::new("default-scheduler");
     Arc::new(profile.build(&plugins::registry(), &mut Instances::default()).unwrap())
 }
 
 /// A cluster of mixed nodes with up to ten pods each.
-pub fn cluster(nodes: usize, framework: &Framework) -> Snapshot {
+pub(crate) fn cluster(nodes: usize, framework: &Framework) -> Snapshot {
     let mut snapshot = Snapshot::default();
     for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
         snapshot.add_index(key, index);
@@ -65,7 +65,7 @@ pub fn cluster(nodes: usize, framework: &Framework) -> Snapshot {
 }
 
 /// One decision, from PreFilter to the chosen node.
-pub fn decide(scan: &mut Scan, pod: &Arc<PodInfo>, framework: &Arc<Framework>, snapshot: &Snapshot) {
+pub(crate) fn decide(scan: &mut Scan, pod: &Arc<PodInfo>, framework: &Arc<Framework>, snapshot: &Snapshot) {
     let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
     let feasible = scan.filter(&mut cycle, snapshot, &mut Silent).unwrap();
     scan.score(&mut cycle, &feasible, snapshot, &mut Silent).unwrap();
@@ -74,7 +74,7 @@ pub fn decide(scan: &mut Scan, pod: &Arc<PodInfo>, framework: &Arc<Framework>, s
 }
 
 /// A rule of four terms: a label compared with the pod's, a constant label, and two amounts.
-pub const FOUR_TERMS: &str = r#"
+pub(crate) const FOUR_TERMS: &str = r#"
 /// Pods of a tier stay on its nodes, where there is room to spare.
 policy tiers {
   filter fits {
@@ -86,7 +86,7 @@ policy tiers {
 "#;
 
 /// The policy as a plugin.
-pub fn policy(text: &str) -> PolicyPlugin {
+pub(crate) fn policy(text: &str) -> PolicyPlugin {
     let mut sources = SourceMap::new();
     let id = sources.add("bench.bay", text);
     let (policies, diagnostics) = compile(sources.get(id).unwrap());
@@ -97,7 +97,7 @@ pub fn policy(text: &str) -> PolicyPlugin {
 
 /// Policies of one filter with four terms, a file each; each applies to the pods of one value of
 /// `tier`, the first to gold ones.
-pub fn folder(policies: usize) -> PolicySet {
+pub(crate) fn folder(policies: usize) -> PolicySet {
     let mut sources = SourceMap::new();
     let mut compiled = Vec::new();
     for at in 0..policies {
@@ -115,7 +115,7 @@ pub fn folder(policies: usize) -> PolicySet {
 }
 
 /// A framework of these policies at their filters.
-pub fn at_filter(set: PolicySet) -> Arc<Framework> {
+pub(crate) fn at_filter(set: PolicySet) -> Arc<Framework> {
     let plugins = plugins::policy::plugins(&set, &ExemptPods::default());
     let ids: Vec<PluginId> = (0..plugins.len() as u16).map(PluginId).collect();
     let points = Points { pre_filter: ids.clone(), filter: ids, ..Points::default() };
@@ -123,14 +123,14 @@ pub fn at_filter(set: PolicySet) -> Arc<Framework> {
 }
 
 /// A framework of this plugin alone, at its filter.
-pub fn only(plugin: PolicyPlugin) -> Arc<Framework> {
+pub(crate) fn only(plugin: PolicyPlugin) -> Arc<Framework> {
     let points = Points { pre_filter: vec![PluginId(0)], filter: vec![PluginId(0)], ..Points::default() };
     let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(plugin)];
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }
 
 /// A pod with small requests.
-pub fn small_pod(number: usize) -> Arc<PodInfo> {
+pub(crate) fn small_pod(number: usize) -> Arc<PodInfo> {
     pod("new")
         .cpu(&format!("{}m", 250 + 10 * number))
         .memory(&format!("{}Mi", 300 + 7 * number))
@@ -140,7 +140,7 @@ pub fn small_pod(number: usize) -> Arc<PodInfo> {
 }
 
 /// The sizes in `BAYPLAN_BENCH_NODES`, or these.
-pub fn sizes(default: &str) -> Vec<usize> {
+pub(crate) fn sizes(default: &str) -> Vec<usize> {
     let sizes = std::env::var("BAYPLAN_BENCH_NODES").unwrap_or_else(|_| default.to_owned());
     sizes.split(',').filter_map(|size| size.trim().parse().ok()).collect()
 }

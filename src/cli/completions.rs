@@ -6,13 +6,13 @@ use clap::CommandFactory;
 /// Prints a completion script.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  source <(bayplan completions bash)")]
-pub struct Args {
+pub(super) struct Args {
     /// The shell.
     shell: clap_complete::Shell,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "bayplan", &mut script);
     out.trusted(&script)?;

@@ -27,7 +27,7 @@ use std::sync::Arc;
   bayplan eval 'node.free.cpu >= pod.requests.cpu' --cluster cluster.yaml --pod web-1 --node cpu-1
   bayplan eval 'node.free.cpu' --context prod --node cpu-1      of a live cluster
   bayplan eval --dsl --batch expressions.jsonl")]
-pub struct Args {
+pub(super) struct Args {
     /// The expression.
     #[arg(required_unless_present = "batch")]
     expression: Option<String>,
@@ -62,7 +62,7 @@ pub struct Args {
 const NAME: &str = "value_of_the_expression";
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(file) = &args.batch {
         return batch(file, out);
     }

@@ -12,7 +12,7 @@ use anyhow::bail;
   bayplan help functions within         every form of a function
   bayplan help codes BP0105             a diagnostic, with a bad and a good example
   bayplan help dry-run                  a command")]
-pub struct Args {
+pub(super) struct Args {
     /// A command or a topic; without one the commands and topics are listed.
     topic: Option<String>,
     /// What to look up in the topic: a field, function, code or statement.
@@ -29,7 +29,7 @@ const WIDTH: usize = 100;
 const NOTE: &str = "Made from the tables of the program. `make golden` writes this file.";
 
 /// Runs the command; `commands` is the command line of the program.
-pub fn run(args: &Args, commands: clap::Command, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, commands: clap::Command, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(name) = &args.topic else {
         write!(out.stdout(), "{}\n{}", commands.clone().render_help(), topics())?;
         return Ok(ExitStatus::Success);
@@ -64,7 +64,7 @@ fn width(out: &Output) -> usize {
 }
 
 /// Prints the page of one code, for `lint --explain`.
-pub fn code(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn code(wanted: &str, out: &mut Output) -> anyhow::Result<ExitStatus> {
     match crate::reference::code(wanted) {
         Found::Page(page) => {
             let text = page.plain(width(out));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Policies that were read and compiled, with their diagnostics.
 #[derive(Default)]
-pub struct Policies {
+pub(super) struct Policies {
     /// All texts.
     pub sources: SourceMap,
     /// The policies without errors.
@@ -34,13 +34,13 @@ pub struct Policies {
 
 impl Policies {
     /// Whether any diagnostic is an error.
-    pub fn has_errors(&self) -> bool {
+    pub(super) fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
     /// Reads `*.bay` files, YAML or JSON files with ConfigMaps, folders of both. What cannot be read is a
     /// diagnostic; an error only when nothing at a path holds policies.
-    pub fn read(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
+    pub(super) fn read(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         for path in paths {
             let mut walk = Walk::new(path, &self.exclude);
             walk.visit(path);
@@ -85,12 +85,12 @@ impl Policies {
     }
 
     /// Whether a file or a folder could not be read, so that what is said is not complete.
-    pub fn is_incomplete(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         self.diagnostics.iter().any(|said| said.code == &codes::UNREADABLE)
     }
 
     /// Adds the text of a file; bytes that are not UTF-8 are a diagnostic.
-    pub fn add(&mut self, file: &Path) -> anyhow::Result<SourceId> {
+    pub(super) fn add(&mut self, file: &Path) -> anyhow::Result<SourceId> {
         let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
         if let Some(known) = self.sources.iter().find(|source| source.name() == name) {
             return Ok(known.id());
@@ -102,7 +102,7 @@ impl Policies {
     }
 
     /// Adds the texts of files. A file that is not UTF-8 becomes a diagnostic.
-    pub fn add_all(&mut self, files: &[PathBuf]) -> anyhow::Result<Vec<SourceId>> {
+    pub(super) fn add_all(&mut self, files: &[PathBuf]) -> anyhow::Result<Vec<SourceId>> {
         let mut ids = Vec::new();
         for file in files {
             let id = self.add(file)?;
@@ -121,7 +121,7 @@ impl Policies {
     }
 
     /// Compiles all texts. Two policies of the same name are an error, also in different files.
-    pub fn compile(&mut self) {
+    pub(super) fn compile(&mut self) {
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
@@ -149,7 +149,7 @@ impl Policies {
 }
 
 /// Reads and compiles the policies at `paths` for a cluster of a size.
-pub fn policies(paths: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
+pub(super) fn policies(paths: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
     let mut read = Policies { size, ..Policies::default() };
     read.read(paths)?;
     read.compile();
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
 /// A pattern of paths: `*` stands for any letters of a name, `**` for any folders, `?` for one letter. A
 /// pattern without `/` is compared with the name of the file or folder, wherever it is.
 #[derive(Clone, Debug)]
-pub struct Glob {
+pub(super) struct Glob {
     pattern: regex::Regex,
     whole_path: bool,
 }
@@ -260,13 +260,13 @@ fn mentions_policies(path: &Path) -> bool {
 }
 
 /// Whether the path is a file of policy tests.
-pub fn is_test_file(path: &Path) -> bool {
+pub(super) fn is_test_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".test.yaml") || name.ends_with(".test.yml")
 }
 
 /// The files of policy tests at a path.
-pub fn test_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+pub(super) fn test_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     test_files_once(path, files, &mut FxHashSet::default())
 }
 

@@ -16,11 +16,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use crate::cluster::list::Policies as Wanted;
+pub(super) use crate::cluster::list::Policies as Wanted;
 
 /// The connection to a live cluster, found as kubectl finds it.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub struct Connection {
+pub(super) struct Connection {
     /// Kubeconfig of a live cluster [default without `--cluster`: the files of `KUBECONFIG`, else
     /// `~/.kube/config`, else the service account of the pod].
     #[arg(long, value_name = "FILE", conflicts_with = "cluster", help_heading = "Live cluster")]
@@ -35,12 +35,12 @@ pub struct Connection {
 
 impl Connection {
     /// Whether a flag chooses a live cluster.
-    pub fn is_given(&self) -> bool {
+    pub(super) fn is_given(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some() || self.impersonate.is_some()
     }
 
     /// The flags as given, for the suggested next command.
-    pub fn flags(&self) -> String {
+    pub(super) fn flags(&self) -> String {
         let mut text = String::new();
         let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
         let flags =
@@ -56,13 +56,13 @@ impl Connection {
 
 /// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a
 /// warning.
-pub fn wanted(from: &From) -> Wanted {
+pub(super) fn wanted(from: &From) -> Wanted {
     let namespaces = from.policy_namespaces.clone();
     if from.policies.is_empty() { Wanted::In(namespaces) } else { Wanted::IfAllowed(namespaces) }
 }
 
 /// Reads the cluster, and adds its policies to `policies`.
-pub fn read(
+pub(super) fn read(
     connection: &Connection,
     wanted: Wanted,
     policies: &mut Policies,

@@ -31,7 +31,7 @@ const OPTIONS: [(&str, &str, &str); 4] = [
 ];
 
 /// The error for arguments that are designed but not built; `None` for all others.
-pub fn refused(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Option<clap::Error> {
+pub(super) fn refused(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Option<clap::Error> {
     let kind = error.kind();
     let context = match kind {
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,

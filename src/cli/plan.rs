@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[command(after_help = "Examples:
   bayplan plan gpu.bay
   bayplan plan policies/ -o json")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let read = input::policies(&args.paths, args.declared.size())?;
     if setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);

@@ -5,20 +5,20 @@ use super::{ExitStatus, Output};
 /// Prints versions.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  bayplan version -o json")]
-pub struct Args {
+pub(super) struct Args {
     /// How to print: `text` or `json`.
     #[arg(short, long, value_parser = ["text", "json"], default_value = "text")]
     output: String,
 }
 
 /// The version of the policy language.
-pub const LANGUAGE: u32 = 1;
+pub(super) const LANGUAGE: u32 = 1;
 
 /// The kube-scheduler whose decisions are met.
-pub const KUBE_SCHEDULER: &str = "1.36";
+pub(super) const KUBE_SCHEDULER: &str = "1.36";
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let version = env!("CARGO_PKG_VERSION");
     if args.output == "json" {
         let json = serde_json::json!({

@@ -16,9 +16,9 @@ use super::symbol::Symbol;
 use smallvec::SmallVec;
 
 /// What a container without a CPU request counts in scores, in millicores.
-pub const DEFAULT_MILLI_CPU: i64 = 100;
+pub(super) const DEFAULT_MILLI_CPU: i64 = 100;
 /// What a container without a memory request counts in scores, in bytes.
-pub const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
+pub(super) const DEFAULT_MEMORY: i64 = 200 * 1024 * 1024;
 
 /// Exact amounts by resource name; a name may be absent, which is not the same as zero. Order is that of first sight.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -96,7 +96,7 @@ pub fn is_extended(name: &str) -> bool {
 }
 
 /// Checks the amounts that stand at `path`.
-pub fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
+pub(super) fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
     let mut amounts = Amounts::default();
     for (name, amount) in &list.0 {
         let problem = match amount {
@@ -123,7 +123,7 @@ pub fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
 
 /// Requests and limits of one place.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Resources {
+pub(super) struct Resources {
     /// `requests`.
     pub requests: Amounts,
     /// `limits`.
@@ -132,7 +132,7 @@ pub struct Resources {
 
 /// One container, checked, with what its status says.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ContainerResources {
+pub(super) struct ContainerResources {
     /// What the pod asks for.
     pub spec: Resources,
     /// What the kubelet has set, when the status says so: actual resources, and allocated requests.
@@ -145,7 +145,7 @@ pub struct ContainerResources {
 
 /// All amounts of a pod, checked.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct PodResources {
+pub(super) struct PodResources {
     /// Init containers first, in pod order, then regular ones.
     pub containers: Vec<ContainerResources>,
     /// `spec.resources`.
@@ -159,13 +159,13 @@ pub struct PodResources {
 }
 
 /// Whether amounts of the whole pod may be given for `name`.
-pub fn pod_level(name: &str) -> bool {
+pub(super) fn pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
 
 impl PodResources {
     /// Takes the amounts out of a pod object.
-    pub fn read(pod: &Pod) -> Result<Self, ObjectError> {
+    pub(super) fn read(pod: &Pod) -> Result<Self, ObjectError> {
         let (spec, status) = (&pod.spec, &pod.status);
         let mut containers = Vec::with_capacity(spec.init_containers.len() + spec.containers.len());
         for (at, container) in spec.init_containers.iter().enumerate() {
@@ -206,18 +206,18 @@ impl PodResources {
     }
 
     /// What the pod asks for, with overhead.
-    pub fn requests(&self) -> Amounts {
+    pub(super) fn requests(&self) -> Amounts {
         self.requests_with(&Amounts::default())
     }
 
     /// What the containers ask for, without the pod as a whole, overhead and status.
-    pub fn asked_by_containers(&self) -> Amounts {
+    pub(super) fn asked_by_containers(&self) -> Amounts {
         self.combine(|container| container.spec.requests.clone())
     }
 
     /// CPU (millicores) and memory (bytes) as nodes add them up for scores. A default counts for each container that
     /// names none, unless the pod as a whole or any container gives the resource and the pod has amounts of its own.
-    pub fn nonzero(&self) -> (i64, i64) {
+    pub(super) fn nonzero(&self) -> (i64, i64) {
         let asked = self.has_pod_requests().then(|| self.requests());
         let missing = |name| asked.as_ref().is_none_or(|asked| asked.get(name).is_none());
         self.scored(missing("cpu"), missing("memory"))
@@ -226,7 +226,7 @@ impl PodResources {
     /// What counts of the pod that is being scored by NodeResourcesFit: the defaults of CPU and memory count for each
     /// container that names none, and amounts of the pod as a whole do not count, as upstream's scorer is made
     /// without `enablePodLevelResources` (the recorded decisions show it).
-    pub fn score(&self) -> Amounts {
+    pub(super) fn score(&self) -> Amounts {
         let mut requests = self.containers_with(&Self::defaults(true, true));
         requests.add(&self.overhead);
         requests
@@ -281,7 +281,7 @@ impl PodResources {
     }
 
     /// What the pod may use, with overhead for what is limited.
-    pub fn limits(&self) -> Amounts {
+    pub(super) fn limits(&self) -> Amounts {
         let mut limits = self.combine(|container| match &container.status {
             Some((actual, _)) if container.sidecar || !container.init => {
                 self.effective_limits(&container.spec.limits, &actual.limits)
@@ -345,7 +345,7 @@ impl PodResources {
     }
 
     /// The quality of service that the kubelet derives from requests and limits.
-    pub fn qos(&self) -> QosClass {
+    pub(super) fn qos(&self) -> QosClass {
         let places: Vec<&Resources> = match &self.pod {
             Some(pod) => vec![pod],
             None => self.containers.iter().map(|container| &container.spec).collect(),

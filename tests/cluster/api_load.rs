@@ -11,18 +11,18 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A client with a thread of its own.
-pub struct ApiClient {
+pub(crate) struct ApiClient {
     pub runtime: tokio::runtime::Runtime,
     pub api: Api,
 }
 
 impl ApiClient {
-    pub fn new(plane: &ControlPlane) -> Self {
+    pub(crate) fn new(plane: &ControlPlane) -> Self {
         Self::of(&plane.kubeconfig())
     }
 
     /// With the user of a kubeconfig.
-    pub fn of(kubeconfig: &Path) -> Self {
+    pub(crate) fn of(kubeconfig: &Path) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let target =
@@ -36,7 +36,7 @@ impl ApiClient {
     /// # Panics
     ///
     /// If the server refuses one.
-    pub fn all(&self, at_once: usize, requests: impl IntoIterator<Item = Request>) {
+    pub(crate) fn all(&self, at_once: usize, requests: impl IntoIterator<Item = Request>) {
         let api = &self.api;
         let calls = futures::stream::iter(requests).for_each_concurrent(at_once, |request| async move {
             let (method, path) = (request.method.clone(), request.path.clone());
@@ -47,13 +47,13 @@ impl ApiClient {
     }
 
     /// The answer to a GET, if it is successful.
-    pub fn text(&self, path: &str) -> Option<String> {
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = self.runtime.block_on(self.api.send(Request::get(path))).ok()?;
         String::from_utf8(bytes).ok()
     }
 
     /// Makes a call; `None` if the object does not exist, exists already, or is another one.
-    pub fn call(&self, request: Request) -> Option<Value> {
+    pub(crate) fn call(&self, request: Request) -> Option<Value> {
         let what = format!("{} {}", request.method, request.path);
         match self.runtime.block_on(self.api.call::<Value>(request)) {
             Ok(answer) => Some(answer),
@@ -63,20 +63,20 @@ impl ApiClient {
     }
 }
 
-pub fn post(path: impl Into<String>, object: &Value) -> Request {
+pub(crate) fn post(path: impl Into<String>, object: &Value) -> Request {
     Request::with_body(Method::POST, path, JSON, object)
 }
 
-pub fn merge(path: impl Into<String>, patch: &Value) -> Request {
+pub(crate) fn merge(path: impl Into<String>, patch: &Value) -> Request {
     Request::with_body(Method::PATCH, path, MERGE_PATCH, patch)
 }
 
-pub fn strategic(path: impl Into<String>, patch: &Value) -> Request {
+pub(crate) fn strategic(path: impl Into<String>, patch: &Value) -> Request {
     Request::with_body(Method::PATCH, path, STRATEGIC_MERGE_PATCH, patch)
 }
 
 /// A deletion with this grace period, or with the object's own.
-pub fn delete(path: impl Into<String>, grace: Option<u32>) -> Request {
+pub(crate) fn delete(path: impl Into<String>, grace: Option<u32>) -> Request {
     let mut path = path.into();
     if let Some(grace) = grace {
         path.push_str(&format!("?gracePeriodSeconds={grace}"));

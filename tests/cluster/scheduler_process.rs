@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How a scheduler differs from the usual one.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// The name of the scheduler and of its lease.
     pub name: String,
     /// The kubeconfig; by default the admin's.
@@ -25,36 +25,36 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    pub fn policies_from(mut self, namespace: &str) -> Self {
+    pub(crate) fn policies_from(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
-    pub fn elects(mut self) -> Self {
+    pub(crate) fn elects(mut self) -> Self {
         self.elects = true;
         self
     }
 
-    pub fn kubeconfig(mut self, path: PathBuf) -> Self {
+    pub(crate) fn kubeconfig(mut self, path: PathBuf) -> Self {
         self.kubeconfig = Some(path);
         self
     }
 
-    pub fn config(mut self, path: PathBuf) -> Self {
+    pub(crate) fn config(mut self, path: PathBuf) -> Self {
         self.config = Some(path);
         self
     }
 
-    pub fn guarded(mut self) -> Self {
+    pub(crate) fn guarded(mut self) -> Self {
         self.guarded = true;
         self
     }
 
-    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+    pub(crate) fn flag(mut self, flag: impl Into<String>) -> Self {
         self.flags.push(flag.into());
         self
     }
@@ -62,7 +62,7 @@ impl Setup {
 
 /// A running scheduler; killed when dropped.
 #[derive(Debug)]
-pub struct SchedulerProcess {
+pub(crate) struct SchedulerProcess {
     pub daemon: Daemon,
     _folder: Folder,
     port: u16,
@@ -70,7 +70,7 @@ pub struct SchedulerProcess {
 
 impl SchedulerProcess {
     /// Starts it and does not wait.
-    pub fn spawn(plane: &ControlPlane, setup: &Setup) -> Self {
+    pub(crate) fn spawn(plane: &ControlPlane, setup: &Setup) -> Self {
         let folder = Folder::new("bayplan");
         let config = folder.join("config.yaml");
         let namespace = setup.namespace.as_deref().unwrap_or("default");
@@ -105,7 +105,7 @@ impl SchedulerProcess {
 
     /// Starts it and waits until it is ready.
     #[track_caller]
-    pub fn start(plane: &ControlPlane, setup: &Setup) -> Self {
+    pub(crate) fn start(plane: &ControlPlane, setup: &Setup) -> Self {
         let mut ours = Self::spawn(plane, setup);
         let ready = became_true(Duration::from_secs(60), || {
             !ours.daemon.is_running() || plane.get_from(&ours.url(), "/readyz").is_some_and(|it| it == "ok")
@@ -116,12 +116,12 @@ impl SchedulerProcess {
     }
 
     /// The URL of its secure port.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
     /// Its log so far.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.daemon.log()
     }
 }

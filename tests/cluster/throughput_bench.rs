@@ -8,7 +8,7 @@ use crate::support::{ControlPlane, Daemon, control_plane::Options, objects};
 use std::time::{Duration, Instant};
 
 /// A number from the environment.
-pub fn size(variable: &str, default: usize) -> usize {
+pub(crate) fn size(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 

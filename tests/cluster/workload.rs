@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Pods of one scheduler in one namespace. A label keeps them on nodes of their own.
-pub struct Workload<'a> {
+pub(crate) struct Workload<'a> {
     pub plane: &'a ControlPlane,
     pub namespace: String,
     pub scheduler: String,
@@ -17,7 +17,7 @@ pub struct Workload<'a> {
 
 impl<'a> Workload<'a> {
     /// Makes `nodes` nodes of 4 CPUs and a namespace.
-    pub fn new(plane: &'a ControlPlane, purpose: &str, nodes: usize) -> Self {
+    pub(crate) fn new(plane: &'a ControlPlane, purpose: &str, nodes: usize) -> Self {
         let namespace = plane.create_namespace(purpose);
         plane.create_nodes(&namespace, nodes, &[("cpu", "4"), ("memory", "8Gi")]);
         let scheduler = format!("bayplan-{namespace}");
@@ -25,39 +25,39 @@ impl<'a> Workload<'a> {
     }
 
     /// The workload of a namespace that already has `made` pods.
-    pub fn again(plane: &'a ControlPlane, namespace: &str, made: usize) -> Self {
+    pub(crate) fn again(plane: &'a ControlPlane, namespace: &str, made: usize) -> Self {
         let scheduler = format!("bayplan-{namespace}");
         Self { plane, namespace: namespace.to_owned(), scheduler, made: AtomicUsize::new(made) }
     }
 
     /// A pod that fits only the nodes of this workload.
-    pub fn pod(&self, name: &str, cpu: &str) -> Value {
+    pub(crate) fn pod(&self, name: &str, cpu: &str) -> Value {
         let mut pod = objects::pod(&self.namespace, name, &self.scheduler, &[("cpu", cpu)]);
         pod["spec"]["nodeSelector"] = json!({ "node-group": self.namespace });
         pod
     }
 
     /// Creates pods with unique names.
-    pub fn create_pods(&self, count: usize, cpu: &str) {
+    pub(crate) fn create_pods(&self, count: usize, cpu: &str) {
         let first = self.made.fetch_add(count, Ordering::SeqCst);
         let pods: Vec<Value> = (first..first + count).map(|i| self.pod(&format!("p{i}"), cpu)).collect();
         self.plane.create(&pods);
     }
 
     /// The pods in the API server.
-    pub fn pods(&self) -> Vec<Value> {
+    pub(crate) fn pods(&self) -> Vec<Value> {
         let list = self.plane.get_json(["pods", "--namespace", &self.namespace]);
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
     /// Number of bound pods.
-    pub fn bound(&self) -> usize {
+    pub(crate) fn bound(&self) -> usize {
         self.pods().iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count()
     }
 
     /// Waits until `count` pods are bound.
     #[track_caller]
-    pub fn wait_bound(&self, count: usize, timeout: Duration) {
+    pub(crate) fn wait_bound(&self, count: usize, timeout: Duration) {
         wait_until(&format!("{count} pods are bound in {}", self.namespace), timeout, || {
             self.bound() >= count
         });
@@ -66,7 +66,7 @@ impl<'a> Workload<'a> {
     /// Checks that every pod is bound once, to a node of this workload, and that no node exceeds
     /// its 4 CPUs.
     #[track_caller]
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         let pods = self.pods();
         assert_eq!(pods.len(), self.made.load(Ordering::SeqCst), "pods were lost");
         let mut taken: BTreeMap<String, i64> = BTreeMap::new();

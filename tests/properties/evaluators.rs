@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A random cluster: nodes and pods with labels, annotations, resources and placements missing at
 /// random.
-pub fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
+pub(super) fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>) {
     let values = ["a", "b", "shop", "true", "3", "1e400"];
     let nodes = (0..1 + random.below(9)).map(|at| {
         let mut of = node(&format!("n{at}")).cpu(&random.below(9).to_string());

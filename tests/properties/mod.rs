@@ -11,4 +11,4 @@ mod programs;
 mod soundness;
 mod traces;
 
-pub use bayplan::testing::Random;
+pub(crate) use bayplan::testing::Random;

@@ -5,7 +5,7 @@ use super::Random;
 
 /// Types that expressions are made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ty {
+pub(super) enum Ty {
     Bool,
     Int,
     Float,
@@ -26,7 +26,7 @@ const KEYS: [&str; 5] = ["team", "tier", "zone", "job", "size"];
 const TEXTS: [&str; 6] = ["a", "b", "shop", "true", "3", ""];
 
 /// A maker of expressions.
-pub struct Programs<'r> {
+pub(super) struct Programs<'r> {
     pub random: &'r mut Random,
     /// Variables in scope.
     pub pods: Vec<String>,
@@ -37,12 +37,12 @@ pub struct Programs<'r> {
 }
 
 impl<'r> Programs<'r> {
-    pub fn new(random: &'r mut Random) -> Self {
+    pub(super) fn new(random: &'r mut Random) -> Self {
         Self { random, pods: vec!["pod".into()], nodes: vec!["node".into()], lets: Vec::new(), fresh: 0 }
     }
 
     /// A policy with lets, filters and scores.
-    pub fn policy(&mut self) -> String {
+    pub(super) fn policy(&mut self) -> String {
         let mut text = String::from("policy random {\n  param limit = 3\n  param key = \"team\"\n");
         let rest = self.random.of(&["", " && m.priority >= 0", " && m.requests.cpu > 500m"]);
         text.push_str(&format!(
@@ -93,7 +93,7 @@ impl<'r> Programs<'r> {
     }
 
     /// An expression of a type.
-    pub fn expr(&mut self, ty: Ty, depth: usize) -> String {
+    pub(super) fn expr(&mut self, ty: Ty, depth: usize) -> String {
         let fitting: Vec<String> =
             self.lets.iter().filter(|(_, of)| *of == ty).map(|(name, _)| name.clone()).collect();
         if !fitting.is_empty() && self.random.one_in(3) {

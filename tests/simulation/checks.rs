@@ -19,7 +19,7 @@ macro_rules! hold {
 
 impl World {
     /// After every step.
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
@@ -232,7 +232,7 @@ impl World {
     }
 
     /// When nothing moves any more.
-    pub fn check_at_rest(&self) -> Result<(), String> {
+    pub(crate) fn check_at_rest(&self) -> Result<(), String> {
         self.check()?;
         let s = &self.scheduler;
         hold!(s.open_calls() == 0 && self.open.is_empty(), "10: {} calls are open", s.open_calls());

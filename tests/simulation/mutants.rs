@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A mistake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mutant {
+pub(crate) enum Mutant {
     /// None: what carries the mistakes changes nothing by itself.
     Harmless,
     /// Changes of node labels wake no pod.
@@ -31,7 +31,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// The framework with this mistake in all of its plugins.
-    pub fn of(self, framework: &Framework) -> Arc<Framework> {
+    pub(crate) fn of(self, framework: &Framework) -> Arc<Framework> {
         let plugins = framework.plugins().iter().map(|plugin| {
             let inner = Arc::clone(plugin);
             Arc::new(Mutated { inner, mutant: self }) as Arc<dyn Plugin>
@@ -41,7 +41,7 @@ impl Mutant {
     }
 
     /// What a driver with this mistake hands to the scheduler.
-    pub fn input(self, input: Input) -> Input {
+    pub(crate) fn input(self, input: Input) -> Input {
         match input {
             Input::Reply(ticket, Err(CallError::Unknown(message))) if self == Self::ForgetUnknown => {
                 let reason = String::from("Conflict");

@@ -86,7 +86,7 @@ static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
 });
 
 /// A set of policies by bits; about half of the pool.
-pub fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {
+pub(crate) fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {
     let mut set: Vec<Arc<CompiledPolicy>> = Vec::new();
     for (at, compiled) in COMPILED.iter().enumerate() {
         if bits >> (at + 8) & 1 == 1 && !set.iter().any(|known| known.name() == compiled.name()) {
@@ -98,7 +98,7 @@ pub fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {
 
 /// The profiles that serve with a set: the in-tree plugins, `others`, and the policies; the second profile has one of
 /// them disabled.
-pub fn frameworks(
+pub(crate) fn frameworks(
     set: &[Arc<CompiledPolicy>],
     others: &[Arc<dyn Plugin>],
     second: bool,
@@ -198,7 +198,7 @@ fn waits_hold(
 
 /// What is kept of a run with policies.
 #[derive(Default)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// The set of each revision.
     pub sets: BTreeMap<u64, Vec<Arc<CompiledPolicy>>>,
     /// The revision in force.
@@ -219,7 +219,12 @@ impl Rules {
     }
 
     /// A decision was made on the cluster as it was `before`.
-    pub fn decided(&mut self, record: &DecisionRecord, before: &Snapshot, now: Time) -> Result<(), String> {
+    pub(crate) fn decided(
+        &mut self,
+        record: &DecisionRecord,
+        before: &Snapshot,
+        now: Time,
+    ) -> Result<(), String> {
         if record.revision != self.revision {
             return Err(format!(
                 "12: decided by revision {}, {} is in force",
@@ -251,7 +256,7 @@ impl Rules {
     }
 
     /// After a step: whoever has left Permit towards its bind did so because its waits held.
-    pub fn stepped(&mut self, scheduler: &Scheduler, now: Time) -> Result<(), String> {
+    pub(crate) fn stepped(&mut self, scheduler: &Scheduler, now: Time) -> Result<(), String> {
         let mut went_on = BTreeMap::new();
         for binding in scheduler.bindings() {
             if !matches!(binding.stage, Stage::PreBind | Stage::Bind(_) | Stage::Resolve) {
@@ -274,7 +279,7 @@ impl Rules {
 
 impl World {
     /// Whoever waits at Permit for a crew is known to the policy as waiting: a crew is released whole.
-    pub fn waits_are_known(&self) -> Result<(), String> {
+    pub(crate) fn waits_are_known(&self) -> Result<(), String> {
         let snapshot = self.scheduler.snapshot();
         let Some(framework) = self.scheduler.profiles().frameworks.first() else { return Ok(()) };
         for plugin in framework.plugins().iter().filter(|plugin| plugin.name() == "crew") {
@@ -304,7 +309,7 @@ impl World {
     }
 
     /// A scheduler that starts from nothing at this moment, with every answer at once: it places nobody.
-    pub fn nobody_is_forgotten(&self) -> Result<(), String> {
+    pub(crate) fn nobody_is_forgotten(&self) -> Result<(), String> {
         let mut api = self.api.clone();
         let mut scheduler =
             Scheduler::new(scheduler::Options { longest_wait: None, ..scheduler::Options::default() });
@@ -365,7 +370,7 @@ impl World {
     }
 
     /// The profiles of a set by bits, as a reload brings them.
-    pub fn policies(&mut self, bits: u64) -> Arc<Profiles> {
+    pub(crate) fn policies(&mut self, bits: u64) -> Arc<Profiles> {
         let set = set(bits);
         let second = !bits.is_multiple_of(4);
         let frameworks = frameworks(&set, &self.others, second);

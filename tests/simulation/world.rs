@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// How a run is made.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub(crate) struct Options {
     pub seed: u64,
     pub mutant: Option<Mutant>,
     /// Policies decide, beside the in-tree plugins, and not the plugins of the tests.
@@ -29,7 +29,7 @@ pub struct Options {
 
 /// Who acts, with numbers that say on what and how.
 #[derive(Clone, Debug)]
-pub struct Move {
+pub(crate) struct Move {
     what: What,
     with: u64,
 }
@@ -104,7 +104,7 @@ const MORE: &[(What, u64)] = &[
 ];
 
 impl Move {
-    pub fn draw(what: u64, with: u64, policies: bool) -> Self {
+    pub(crate) fn draw(what: u64, with: u64, policies: bool) -> Self {
         let weights = || WEIGHTS.iter().chain(MORE.iter().filter(|_| policies));
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
@@ -120,7 +120,7 @@ impl Move {
 
 /// A call that the server has not answered.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub(crate) struct Open {
     pub ticket: Ticket,
     pub call: ApiCall,
 }
@@ -137,7 +137,7 @@ const BEGIN: Time = Time(1_000_000_000_000_000);
 const TIMEOUT: Duration = Duration::from_seconds(5);
 const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
 
-pub struct World {
+pub(crate) struct World {
     pub options: Options,
     pub now: Time,
     pub api: Api,
@@ -163,7 +163,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         let mut world = Self {
             options: options.clone(),
             now: BEGIN,
@@ -216,7 +216,7 @@ impl World {
     }
 
     /// The frameworks as they serve: with a mistake when this run has one.
-    pub fn served(&self, frameworks: Vec<Arc<Framework>>) -> Arc<Profiles> {
+    pub(crate) fn served(&self, frameworks: Vec<Arc<Framework>>) -> Arc<Profiles> {
         let with = |framework: Arc<Framework>| match self.options.mutant {
             Some(mutant) => mutant.of(&framework),
             None => framework,
@@ -251,7 +251,7 @@ impl World {
     }
 
     /// One input to the scheduler, and to its twin.
-    pub fn step(&mut self, input: Input) {
+    pub(crate) fn step(&mut self, input: Input) {
         let input = self.options.mutant.map_or(input.clone(), |mutant| mutant.input(input));
         let mut effects = Vec::new();
         if self.trace && !matches!(input, Input::Profiles(_)) {
@@ -359,7 +359,7 @@ impl World {
         }
     }
 
-    pub fn play(&mut self, one: &Move) {
+    pub(crate) fn play(&mut self, one: &Move) {
         let with = one.with;
         match one.what {
             What::AddNode => {
@@ -620,7 +620,7 @@ impl World {
     }
 
     /// Nothing goes wrong any more: everything is shown and answered, and time passes until nothing moves.
-    pub fn come_to_rest(&mut self) -> Result<(), String> {
+    pub(crate) fn come_to_rest(&mut self) -> Result<(), String> {
         self.late.clear();
         if self.options.policies {
             return self.come_to_rest_with_policies();
@@ -725,7 +725,7 @@ impl World {
         Err(format!("no rest: {:?}, {:?}", self.scheduler.queue_counts(), self.scheduler.bindings()))
     }
 
-    pub fn effects_hash(&self) -> u64 {
+    pub(crate) fn effects_hash(&self) -> u64 {
         self.hash.finish()
     }
 }
@@ -758,7 +758,7 @@ fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
 }
 
 /// What the condition of a pod says.
-pub fn refused_text(api: &Api, pod: &ObjectKey) -> Option<String> {
+pub(crate) fn refused_text(api: &Api, pod: &ObjectKey) -> Option<String> {
     let pod = api.pod(&pod.namespace, &pod.name)?;
     pod.scheduled_condition.as_ref().map(|condition| condition.2.to_string())
 }

@@ -1,23 +1,23 @@
 //! What several test modules use.
 
-pub mod plugins;
-pub mod policies;
+pub(crate) mod plugins;
+pub(crate) mod policies;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A path in the repository.
-pub fn repository(path: &str) -> PathBuf {
+pub(crate) fn repository(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
 /// The lines of `tests/conformance/<family>.jsonl.gz`.
-pub fn vectors(family: &str) -> Vec<serde_json::Value> {
+pub(crate) fn vectors(family: &str) -> Vec<serde_json::Value> {
     vectors_of(&repository(&format!("tests/conformance/{family}.jsonl.gz")))
 }
 
 /// The lines of a compressed file of vectors.
-pub fn vectors_of(path: &Path) -> Vec<serde_json::Value> {
+pub(crate) fn vectors_of(path: &Path) -> Vec<serde_json::Value> {
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Refuses nodes without the label `priority`, and prefers high values of it (the label plugin of the tutorial).
-pub struct Labelled;
+pub(crate) struct Labelled;
 
 const PRIORITY: &str = "priority.lixueduan.com";
 
@@ -71,7 +71,7 @@ impl Score for Labelled {
 }
 
 /// Room for pods and CPU, as NodeResourcesFit has it, without its refinements.
-pub struct Fit;
+pub(crate) struct Fit;
 
 impl Plugin for Fit {
     fn name(&self) -> &str {
@@ -118,7 +118,7 @@ impl Filter for Fit {
 }
 
 /// Keeps pods with scheduling gates out of the queue.
-pub struct Gates;
+pub(crate) struct Gates;
 
 impl Plugin for Gates {
     fn name(&self) -> &str {
@@ -158,7 +158,7 @@ impl EnqueueExtensions for Gates {
 }
 
 /// Higher priority first.
-pub struct ByPriority;
+pub(crate) struct ByPriority;
 
 impl Plugin for ByPriority {
     fn name(&self) -> &str {
@@ -180,7 +180,7 @@ impl QueueSort for ByPriority {
 }
 
 /// Binds pods.
-pub struct Binder;
+pub(crate) struct Binder;
 
 impl Plugin for Binder {
     fn name(&self) -> &str {
@@ -206,7 +206,7 @@ impl Bind for Binder {
 }
 
 /// Pods labelled `gang=NAME` wait until `gang-size` of them have a node; a minute at most.
-pub struct Gang {
+pub(crate) struct Gang {
     pub name: &'static str,
     pub wait: Duration,
 }
@@ -294,7 +294,7 @@ impl Permit for Gang {
 
 /// Counts what was reserved and not given back, in the order it happened.
 #[derive(Clone, Debug, Default)]
-pub struct Reserved {
+pub(crate) struct Reserved {
     /// How often each pod is reserved.
     pub now: BTreeMap<PodKey, i64>,
     /// `+first pod`, `-second pod`, …
@@ -310,12 +310,12 @@ impl Index for Reserved {
 }
 
 /// The key of [`Reserved`].
-pub fn reserved() -> IndexKey {
+pub(crate) fn reserved() -> IndexKey {
     IndexKey(Symbol::new("reserved"))
 }
 
 /// Writes what is reserved into [`Reserved`]. Two of them show the order of Unreserve.
-pub struct Reserver(pub &'static str);
+pub(crate) struct Reserver(pub &'static str);
 
 impl Plugin for Reserver {
     fn name(&self) -> &str {
@@ -370,7 +370,7 @@ impl PostBind for Reserver {
 }
 
 /// A PreBind task that writes nothing, and takes a while.
-pub struct Slow;
+pub(crate) struct Slow;
 
 #[derive(Clone)]
 struct SlowTask(Option<Time>);
@@ -419,7 +419,7 @@ impl BindTask for SlowTask {
 }
 
 /// A framework with each plugin at every point that it answers for.
-pub fn framework(scheduler_name: &str, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Framework> {
+pub(crate) fn framework(scheduler_name: &str, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Framework> {
     let mut points = Points::default();
     for (at, plugin) in plugins.iter().enumerate() {
         let id = PluginId(at as u16);
@@ -447,6 +447,6 @@ pub fn framework(scheduler_name: &str, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Fra
 }
 
 /// The plugins that every profile of the tests has.
-pub fn basics() -> Vec<Arc<dyn Plugin>> {
+pub(crate) fn basics() -> Vec<Arc<dyn Plugin>> {
     vec![Arc::new(ByPriority), Arc::new(Gates), Arc::new(Fit), Arc::new(Binder)]
 }

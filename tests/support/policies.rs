@@ -11,10 +11,10 @@ use bayplan::plugins::policy::{ExemptPods, plugins};
 use std::sync::Arc;
 
 /// The instant of all cycles of these tests: 2026-01-05 12:00 UTC, a Monday.
-pub const NOW: Time = Time(1_767_614_400_000_000);
+pub(crate) const NOW: Time = Time(1_767_614_400_000_000);
 
 /// Compiles a text; panics with its mistakes.
-pub fn compile(text: &str) -> PolicySet {
+pub(crate) fn compile(text: &str) -> PolicySet {
     match try_compile(text) {
         Ok(set) => set,
         Err(mistakes) => panic!("{mistakes}\n{text}"),
@@ -22,7 +22,7 @@ pub fn compile(text: &str) -> PolicySet {
 }
 
 /// Compiles a text, or says its mistakes.
-pub fn try_compile(text: &str) -> Result<PolicySet, String> {
+pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
     let mut sources = SourceMap::new();
     let id = sources.add("test.bay", text);
     let source = sources.get(id).unwrap();
@@ -41,12 +41,12 @@ pub fn try_compile(text: &str) -> Result<PolicySet, String> {
 }
 
 /// A framework with the policies of a text at all their points.
-pub fn framework(text: &str) -> Arc<Framework> {
+pub(crate) fn framework(text: &str) -> Arc<Framework> {
     framework_of(&compile(text))
 }
 
 /// A framework with the policies of a set at all their points.
-pub fn framework_of(set: &PolicySet) -> Arc<Framework> {
+pub(crate) fn framework_of(set: &PolicySet) -> Arc<Framework> {
     let all = plugins(set, &ExemptPods::default());
     let at = |has: &dyn Fn(&dyn Plugin) -> bool| -> Vec<PluginId> {
         let with = all.iter().enumerate().filter(|(_, plugin)| has(&***plugin));
@@ -69,7 +69,7 @@ pub fn framework_of(set: &PolicySet) -> Arc<Framework> {
 }
 
 /// A snapshot of nodes, placed pods and pending pods, with the indexes of a framework.
-pub fn snapshot(
+pub(crate) fn snapshot(
     framework: &Framework,
     nodes: Vec<Arc<bayplan::model::Node>>,
     pods: Vec<Arc<PodInfo>>,
@@ -93,7 +93,7 @@ pub fn snapshot(
 }
 
 /// Adds a pod, bound where it names a node.
-pub fn add_pod(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
+pub(crate) fn add_pod(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
     let node = pod.node_name.as_ref().and_then(|name| snapshot.node_by_name(name));
     snapshot.apply(match node {
         Some(node) => Change::PodPlaced { pod, node, how: Placement::Bound },
@@ -103,7 +103,7 @@ pub fn add_pod(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
 
 /// What became of one attempt.
 #[derive(Debug, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// A refusal by PreFilter.
     pub refused: Option<String>,
     /// Nodes that passed, by name, with the sum of the policies' scores.
@@ -113,7 +113,7 @@ pub struct Outcome {
 }
 
 /// One attempt of a pod: PreFilter, Filter (per node and as a range, which must agree), PreScore, Score.
-pub fn attempt(framework: &Arc<Framework>, snapshot: &Snapshot, pod: &Arc<PodInfo>) -> Outcome {
+pub(crate) fn attempt(framework: &Arc<Framework>, snapshot: &Snapshot, pod: &Arc<PodInfo>) -> Outcome {
     let mut outcome = Outcome { refused: None, scores: Vec::new(), reasons: Vec::new() };
     let (cycle, feasible) = match filtered(framework, snapshot, pod, &mut outcome) {
         Some(done) => done,
@@ -132,7 +132,7 @@ pub fn attempt(framework: &Arc<Framework>, snapshot: &Snapshot, pod: &Arc<PodInf
 }
 
 /// The scores of single statements of the policies on one node.
-pub fn parts(
+pub(crate) fn parts(
     framework: &Arc<Framework>,
     snapshot: &Snapshot,
     pod: &Arc<PodInfo>,
@@ -186,7 +186,7 @@ fn filtered(
 
 /// The status of every node of `nodes` by row, asked per node and per range; the two must agree, and `violations` must
 /// be empty exactly where a node passes.
-pub fn statuses(
+pub(crate) fn statuses(
     framework: &Framework,
     cycle: &Cycle,
     snapshot: &Snapshot,

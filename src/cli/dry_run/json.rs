@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 /// The last decision of each pod, in the order of first attempts. `all_nodes` adds every node with
 /// its refusal or scores.
-pub fn report(report: &Report, all_nodes: bool) -> Value {
+pub(crate) fn report(report: &Report, all_nodes: bool) -> Value {
     let pods = in_order(report).into_iter().filter_map(|at| report.pods.get(at));
     let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes)).collect();
     json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions})
 }
 
 /// A pod's last decision, with its final state.
-pub fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
+pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
     let mut one = match pod.decisions.last() {
         Some(record) => decision(record, all_nodes),
         None => json!({

@@ -1,9 +1,9 @@
 //! `bayplan dry-run`: schedules the pending pods of a cluster, live or from files, and says why each
 //! is where it is. Nothing is written. `crate::dry_run` schedules; here are arguments and reports.
 
-pub mod json;
-pub mod text;
-pub mod why;
+pub(super) mod json;
+pub(super) mod text;
+pub(super) mod why;
 
 use super::{ExitStatus, Output, setup};
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
@@ -20,7 +20,7 @@ use crate::scheduler::{Decision, RecordLevel};
   bayplan dry-run --cluster cluster.yaml --pods job.yaml --fail-on unschedulable
   bayplan dry-run --cluster cluster.yaml --all-nodes -o json
   bayplan dry-run --context prod --policies gpu.bay        a live cluster, as if this policy had been applied")]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     from: setup::From,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub struct Args {
 
 /// How pods are tried. `explain` has the same flags, to come to the same decisions.
 #[derive(clap::Args, Clone, Debug)]
-pub struct How {
+pub(super) struct How {
     /// The order of the pending pods: `queue` (the profile's QueueSort) or `given` (the files').
     #[arg(long, value_parser = ["queue", "given"], default_value = "queue", hide_possible_values = true)]
     pub order: String,
@@ -55,7 +55,7 @@ pub struct How {
 
 impl How {
     /// The options of the run.
-    pub fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         Options {
             order: if self.order == "given" { Order::Given } else { Order::Queue },
             tie_break: if self.tie_break == "name" { TieBreak::Name } else { TieBreak::Seeded },
@@ -66,7 +66,7 @@ impl How {
     }
 
     /// The flags that were set, for the next command.
-    pub fn flags(&self) -> String {
+    pub(super) fn flags(&self) -> String {
         let mut text = String::new();
         if self.order != "queue" {
             text.push_str(" --order given");
@@ -82,7 +82,7 @@ impl How {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     let records = match args.output.as_str() {
         _ if args.all_nodes => RecordLevel::Nodes,
@@ -120,7 +120,7 @@ fn waits(standing: &Standing) -> bool {
 
 /// The state of a pod. A pod that is rejected at Permit is retried for ever, as in a cluster:
 /// wherever the clock stopped, it waits, and the reason is that of its last rejection.
-pub fn standing(pod: &PodReport) -> Standing {
+pub(super) fn standing(pod: &PodReport) -> Standing {
     let refused = pod.events.iter().rev().find(|event| event.reason == "FailedScheduling");
     match (&pod.standing, refused_late(pod), refused) {
         (Standing::AtPermit { .. } | Standing::Waiting { .. }, Some(event), _)
@@ -140,7 +140,7 @@ fn refused_late(pod: &PodReport) -> Option<&EventRecord> {
 }
 
 /// The pods of a report in the order of their first attempts; pods without attempts come last.
-pub fn in_order(report: &Report) -> Vec<usize> {
+pub(super) fn in_order(report: &Report) -> Vec<usize> {
     let mut order = report.tried.clone();
     let mut tried = vec![false; report.pods.len()];
     for at in &order {

@@ -13,7 +13,14 @@ use std::fmt::Write;
 const SHOWN: usize = 30;
 
 /// The whole report.
-pub fn report(setup: &Setup, report: &Report, how: &How, all: bool, flags: &str, out: &Output) -> String {
+pub(crate) fn report(
+    setup: &Setup,
+    report: &Report,
+    how: &How,
+    all: bool,
+    flags: &str,
+    out: &Output,
+) -> String {
     let mut text = String::new();
     let summary = summary(setup, report);
     if out.quiet {

@@ -9,12 +9,12 @@ use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 const NAME: usize = 24;
 
 /// Why the pod is where it is, or why it waits.
-pub fn why(record: &DecisionRecord, how: &How) -> String {
+pub(crate) fn why(record: &DecisionRecord, how: &How) -> String {
     why_within(record, how, false)
 }
 
 /// The same; `cut` shortens long names, since the line must fit a terminal.
-pub fn why_within(record: &DecisionRecord, how: &How, cut: bool) -> String {
+pub(crate) fn why_within(record: &DecisionRecord, how: &How, cut: bool) -> String {
     match &record.decision {
         Decision::Error { message } => format!("error: {message}"),
         Decision::Unschedulable { message, .. } => reasons(message),
@@ -62,7 +62,7 @@ fn shortened(name: &str) -> String {
 
 /// The reasons of kube-scheduler's text, those of the most nodes first, so that a narrow terminal
 /// cuts the others. Their counts add up to the nodes.
-pub fn reasons(message: &str) -> String {
+pub(crate) fn reasons(message: &str) -> String {
     let Some((_, list)) = message.split_once("nodes are available: ") else {
         return message.strip_suffix('.').unwrap_or(message).to_owned();
     };
@@ -87,7 +87,7 @@ pub fn reasons(message: &str) -> String {
 }
 
 /// The best of the other nodes; the first in the cluster's order when several are equal.
-pub fn runner_up<'a>(nodes: &'a [NodeDetail], chosen: &str) -> Option<&'a NodeDetail> {
+pub(crate) fn runner_up<'a>(nodes: &'a [NodeDetail], chosen: &str) -> Option<&'a NodeDetail> {
     let others = nodes.iter().filter(|node| node.refused.is_none() && node.name != *chosen);
     others.rev().max_by_key(|node| node.total)
 }

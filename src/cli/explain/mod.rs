@@ -7,13 +7,13 @@
 
 mod fix;
 mod gate;
-pub mod node;
+pub(super) mod node;
 mod overview;
-pub mod placed;
+pub(super) mod placed;
 mod pod;
 mod state;
-pub mod text;
-pub mod tree;
+pub(super) mod text;
+pub(super) mod tree;
 
 use super::dry_run::How;
 use super::output::{Output, Style};
@@ -32,7 +32,7 @@ use super::{ExitStatus, dry_run};
   bayplan explain train-c --cluster cluster.yaml --all                     nothing folded, event and funnel
   bayplan explain train-7 -n shop --context prod                           of a live cluster, which is only read
   bayplan explain train-7 -n shop --policies gpu.bay                       as if this policy had been applied")]
-pub struct Args {
+pub(super) struct Args {
     /// The pod: `NAME` or `NAMESPACE/NAME`. Without it: all pods that wait.
     pod: Option<String>,
     /// The pod's namespace; without a pod: only pods of this namespace.
@@ -89,7 +89,7 @@ impl Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     match &args.pod {
         Some(name) => pod::run(args, name, &setup, out),

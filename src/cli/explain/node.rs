@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// A pod with everything that explains it.
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// Policies and their texts.
     pub setup: &'a Setup,
     /// The plugins of the pod's profile.
@@ -108,7 +108,7 @@ impl Account<'_> {
 }
 
 /// The text. `None`: the cluster has no such node.
-pub fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Option<String> {
+pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Option<String> {
     let (explained, info) = subject.node(name)?;
     let mut rules: Vec<&str> = explained.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
@@ -210,7 +210,7 @@ fn room(subject: &Subject, info: NodeInfo) -> String {
 }
 
 /// The account of one node as JSON: rules of policies with their truth trees.
-pub fn json(subject: &Subject, name: &str) -> Option<Value> {
+pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
     let (explained, info) = subject.node(name)?;
     let sources = &subject.setup.policies.sources;
     let rules: Vec<Value> = subject

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Everything below the verdict of a pod that was placed.
-pub fn body(record: &DecisionRecord, all: bool, out: &Output) -> String {
+pub(crate) fn body(record: &DecisionRecord, all: bool, out: &Output) -> String {
     let (Decision::Placed { node, .. }, Some(detail)) = (&record.decision, &record.detail) else {
         return String::new();
     };

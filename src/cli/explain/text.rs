@@ -13,7 +13,7 @@ use std::fmt::Write;
 const LINES: usize = 7;
 
 /// The verdict in one line, with numbers that add up.
-pub fn verdict(explanation: &Explanation, out: &Output) -> String {
+pub(crate) fn verdict(explanation: &Explanation, out: &Output) -> String {
     let pod = out.part(&explanation.pod);
     let nodes = count(explanation.nodes);
     if let Some(node) = &explanation.node {
@@ -54,7 +54,7 @@ pub fn verdict(explanation: &Explanation, out: &Output) -> String {
 }
 
 /// Everything below the verdict. `all` folds nothing and shows the event and the funnel.
-pub fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
+pub(crate) fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     let mut text = String::new();
     if explanation.per_node.is_empty() || explanation.sets.is_empty() {
         return text;
@@ -152,7 +152,7 @@ fn lacks(refusal: &Refusal) -> String {
 }
 
 /// Changes that help, each of which was tried.
-pub fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
+pub(crate) fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
     let stopped =
         if found.cut_short { "\n  The search ended before every pair of changes was tried.\n" } else { "" };
     let gated = found.helps.iter().all(|help| help.nodes.is_empty());
@@ -215,7 +215,7 @@ fn opens(change: &Suggestion, digits: usize) -> String {
 }
 
 /// Microseconds in at most two units: `2 d`, `3 h 20 min`, `14 min`, `9 s`.
-pub fn age(microseconds: i64) -> String {
+pub(crate) fn age(microseconds: i64) -> String {
     let seconds = microseconds.max(0) / 1_000_000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {

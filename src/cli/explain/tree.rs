@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const WORD: usize = 9;
 
 /// Draws a condition, each line behind `indent` blanks.
-pub fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
+pub(crate) fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut text = String::new();
     let drawing = Drawing { sources, out, indent };
     drawing.line(shown, "", "", &mut text);
@@ -18,7 +18,7 @@ pub fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output
 }
 
 /// The same with each part's values to its right instead of below it: for lists of many conditions.
-pub fn draw_beside(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
+pub(crate) fn draw_beside(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut lines = Vec::new();
     let drawing = Drawing { sources, out, indent };
     drawing.collect(shown, "", "", &mut lines);
@@ -48,7 +48,7 @@ struct Line {
 }
 
 /// The same as JSON.
-pub fn to_json(sources: &SourceMap, shown: &ValueTrace) -> Value {
+pub(crate) fn to_json(sources: &SourceMap, shown: &ValueTrace) -> Value {
     let parts: Vec<Value> = shown.parts.iter().map(|part| to_json(sources, part)).collect();
     json!({
         "text": one_line(sources.text(shown.span)),
@@ -60,7 +60,7 @@ pub fn to_json(sources: &SourceMap, shown: &ValueTrace) -> Value {
 }
 
 /// Source text on one line, without comments' line breaks.
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

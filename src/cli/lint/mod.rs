@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
   bayplan lint gpu.bay --format sarif        for programs
   bayplan lint gpu.bay --cluster prod.json   compares its names with those of a cluster
   bayplan lint --explain BP0104              more about one kind of mistake")]
-pub struct Args {
+pub(super) struct Args {
     /// Policy files, YAML files with ConfigMaps, folders of both; `-` is stdin.
     #[arg(default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Args {
 const DRAWN: usize = 20;
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(wanted) = &args.explain {
         return explain(wanted, out);
     }

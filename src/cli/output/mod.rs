@@ -219,7 +219,7 @@ impl Output {
 /// one line, so that no name in them can forge another.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Lines(pub String);
+pub(super) struct Lines(pub String);
 
 impl Drop for Output {
     fn drop(&mut self) {
@@ -228,7 +228,7 @@ impl Drop for Output {
 }
 
 /// A number with a comma for thousands.
-pub fn count(number: usize) -> String {
+pub(super) fn count(number: usize) -> String {
     crate::diag::with_commas(number as u128)
 }
 
@@ -243,7 +243,7 @@ fn json(value: &serde_json::Value) -> String {
 
 /// JSON as YAML. A document with characters that must not be printed is written in YAML's JSON form,
 /// which alone can escape them in every place.
-pub fn yaml(value: &serde_json::Value) -> anyhow::Result<String> {
+pub(super) fn yaml(value: &serde_json::Value) -> anyhow::Result<String> {
     let json = json(value);
     let escapes = json.contains("\\u");
     Ok(if escapes { json } else { serde_saphyr::to_string(value)? })

@@ -9,10 +9,10 @@ mod named;
 mod profiles;
 mod read;
 
-pub use named::named;
+pub(super) use named::named;
 #[cfg(feature = "cluster")]
-pub use profiles::with_arguments;
-pub use read::{Cluster, Origin, load, read};
+pub(super) use profiles::with_arguments;
+pub(super) use read::{Cluster, Origin, load, read};
 
 use super::Output;
 use super::input::Policies;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// Where the cluster and its rules come from.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub struct From {
+pub(super) struct From {
     /// Cluster files: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
     #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"), num_args = 1..)]
     pub cluster: Vec<PathBuf>,
@@ -65,7 +65,7 @@ pub struct From {
 
 /// The cluster size that policies are compiled for.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
-pub struct Declared {
+pub(super) struct Declared {
     /// The largest cluster in which rules must be cheap enough; by default 5,000 nodes, 100,000 pods.
     #[arg(long, value_name = "nodes=N,pods=N")]
     size: Option<Size>,
@@ -73,20 +73,20 @@ pub struct Declared {
 
 impl Declared {
     /// The size.
-    pub fn size(self) -> Size {
+    pub(super) fn size(self) -> Size {
         self.size.unwrap_or_default()
     }
 }
 
 impl From {
     /// Whether a part of the input comes from stdin, so that the next command needs the same input again.
-    pub fn reads_stdin(&self) -> bool {
+    pub(super) fn reads_stdin(&self) -> bool {
         let paths = self.cluster.iter().chain(&self.pods).chain(&self.policies).chain(&self.config);
         paths.into_iter().any(|path| path.as_os_str() == "-")
     }
 
     /// The flags as they were typed, for the next command.
-    pub fn flags(&self) -> String {
+    pub(super) fn flags(&self) -> String {
         let mut text = String::new();
         #[cfg(feature = "cluster")]
         {
@@ -115,7 +115,7 @@ impl From {
 }
 
 /// A word quoted for a shell.
-pub fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -124,7 +124,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// A cluster with its policies and profiles.
-pub struct Setup {
+pub(super) struct Setup {
     /// Policies with their texts; the files of the cluster are among the sources.
     pub policies: Policies,
     /// The objects.
@@ -142,7 +142,7 @@ pub struct Setup {
 }
 
 /// Prints diagnostics on stderr. Returns whether one of them is an error.
-pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
+pub(super) fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
     let failed = policies.has_errors();
     let worth: Vec<Diagnostic> =
         policies.diagnostics.iter().filter(|said| said.severity > Severity::Note).cloned().collect();
@@ -158,7 +158,7 @@ pub fn complain(policies: &Policies, out: &mut Output) -> anyhow::Result<bool> {
 }
 
 /// One line of warning on stderr.
-pub fn note(out: &mut Output, text: &str) {
+pub(super) fn note(out: &mut Output, text: &str) {
     if !out.quiet {
         let _ = writeln!(out.stderr(), "warning: {text}");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The pod called `NAME` or `NAMESPACE/NAME`. Among several of one name, the one in the namespace
 /// `preferred`.
-pub fn named<'a>(
+pub(crate) fn named<'a>(
     pods: impl Iterator<Item = &'a Arc<PodInfo>>,
     asked: &str,
     namespace: Option<&str>,

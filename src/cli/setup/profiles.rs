@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 impl Setup {
     /// The profile that serves a scheduler name, where some policies leave a pod out by a further
     /// `applies when`. `None` when a policy does not compile with it.
-    pub fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
+    pub(crate) fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
         let line = leave_out::line(pod);
         let (mut sources, size) = (self.policies.sources.clone(), self.policies.size);
         let mut changed = Vec::new();
@@ -97,7 +97,7 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
 
 /// The plugin of a policy with the arguments of a profile.
 #[cfg(feature = "cluster")]
-pub fn with_arguments(
+pub(crate) fn with_arguments(
     compiled: &Arc<CompiledPolicy>,
     sources: &SourceMap,
     exempt: &ExemptPods,

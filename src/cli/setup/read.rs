@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Source, SourceId};
 use crate::dry_run::{self, World, namespaces};
 
 /// The objects, and the namespace of those that name none.
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// The objects.
     pub world: World,
     /// The namespace.
@@ -21,7 +21,7 @@ pub struct Cluster {
 
 /// Where the objects come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Files, or the live cluster when there are none.
     FilesOrLive,
     /// Files, which may be none.
@@ -29,7 +29,7 @@ pub enum Origin {
 }
 
 /// Reads everything and prints warnings. `None`: mistakes were printed, and nothing can be decided.
-pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
     let mut setup = match load(from, Origin::FilesOrLive, out)? {
         Ok(setup) => setup,
         Err(policies) => {
@@ -51,7 +51,11 @@ pub fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
 }
 
 /// Reads everything and prints nothing about it. `Err`: texts and mistakes, nothing can be decided.
-pub fn load(from: &From, origin: Origin, out: &mut Output) -> anyhow::Result<Result<Setup, Box<Policies>>> {
+pub(crate) fn load(
+    from: &From,
+    origin: Origin,
+    out: &mut Output,
+) -> anyhow::Result<Result<Setup, Box<Policies>>> {
     let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
     policies.read(&from.policies)?;
     let already: Vec<SourceId> =

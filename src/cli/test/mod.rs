@@ -28,7 +28,7 @@ use std::time::Instant;
   bayplan test policies/ -v                     with those that passed
   bayplan test gpu.test.yaml:18 --explain       the case at this line, with every rule on every node
   bayplan test policies/ -o junit")]
-pub struct Args {
+pub(super) struct Args {
     /// Test files, and folders of test files; `FILE:LINE` is the case at that line.
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
@@ -114,7 +114,7 @@ impl Ran {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let began = Instant::now();
     let mut files: Vec<(PathBuf, Option<usize>)> = Vec::new();
     for path in &args.paths {

@@ -26,11 +26,11 @@ enum Fact {
 }
 
 impl Facts {
-    pub fn mark(&self) -> usize {
+    pub(super) fn mark(&self) -> usize {
         self.0.len()
     }
 
-    pub fn forget(&mut self, mark: usize) {
+    pub(super) fn forget(&mut self, mark: usize) {
         self.0.truncate(mark);
     }
 

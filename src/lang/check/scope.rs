@@ -129,7 +129,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub fn new(place: Place, fact_scope: FactScope) -> Self {
+    pub(super) fn new(place: Place, fact_scope: FactScope) -> Self {
         Frame { place, fact_scope, locals: Vec::new(), facts: Facts::default(), uses: Names::NONE }
     }
 }
@@ -140,7 +140,7 @@ pub(super) struct FileItems<'a> {
 }
 
 impl<'a> FileItems<'a> {
-    pub fn new(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    pub(super) fn new(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut items: Vec<(&'a ast::Name, DeclKind<'a>, Option<Text>)> = Vec::new();
         let mut known: FxHashMap<&str, Span> = FxHashMap::default();
         for item in &file.items {

@@ -8,10 +8,10 @@ use crate::lang::types::value::{Resources, Value};
 use crate::model::{Effect, NodeId, NodeInfo, Placement, QosClass, Resource, Time, gpus};
 
 /// The value of a field of an object.
-pub type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
+pub(crate) type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
 
 /// The getter of a row. Every row has one, which a test asserts; without one the value is absent.
-pub fn getter(field: FieldId) -> Getter {
+pub(crate) fn getter(field: FieldId) -> Getter {
     FIELDS.get(usize::from(field.0)).and_then(find).unwrap_or(|_, _| Value::Absent)
 }
 
@@ -30,7 +30,7 @@ fn find(row: &FieldDef) -> Option<Getter> {
 
 /// A field of an object as the API has it: `spec`, `status` or `metadata` of an object of the
 /// cluster, or a field below them.
-pub fn api_field<'a>(context: &EvalContext<'a>, object: &Value<'a>, name: &str) -> Value<'a> {
+pub(crate) fn api_field<'a>(context: &EvalContext<'a>, object: &Value<'a>, name: &str) -> Value<'a> {
     let raw = match object {
         Value::Pod(pod) => pod.raw.as_deref(),
         Value::Node(node) => context.node_info(*node).and_then(|node| node.node().raw.as_deref()),
@@ -198,7 +198,7 @@ records! { GPU; 0 "index"; 1 "model"; 2 "capacity"; 3 "free"; }
 records! { GPU_REQUEST; 0 "count"; 1 "milli"; }
 
 /// What the pods on a node request; `pods` is their number.
-pub fn requested(node: NodeInfo<'_>) -> Resource {
+pub(crate) fn requested(node: NodeInfo<'_>) -> Resource {
     let mut requested = node.requested().clone();
     requested.pods = i64::try_from(node.pod_count()).unwrap_or(i64::MAX);
     requested

@@ -18,7 +18,7 @@ const NEAR: usize = 200;
 pub(super) type Parts<'p> = Vec<(&'p Expr, bool)>;
 
 /// Says what can never matter because of what stands above it.
-pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     for point in [Point::PreEnqueue, Point::PreFilter, Point::Filter] {
         let checks: Vec<&Check> = policy.rules_at(point).flat_map(Rule::checks).collect();
         refusals(policy, &checks, diagnostics);

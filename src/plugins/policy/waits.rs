@@ -7,7 +7,7 @@ use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Ti
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which `wait` of the policy, and the values of the group's paths.
-pub type WaitKey = (usize, Vec<Ordered<'static>>);
+pub(super) type WaitKey = (usize, Vec<Ordered<'static>>);
 
 /// The groups that wait. Only the policy's permit writes it. It is not derived from objects, so a
 /// rebuild keeps it.
@@ -31,10 +31,10 @@ pub struct Waits {
 }
 
 /// What the result of a condition depends on beside the pod: the cluster, the instant, the policy.
-pub type Moment = (Generation, Time, u64);
+pub(super) type Moment = (Generation, Time, u64);
 
 /// A condition of a permit, by its position, with all values that it reads of the pod itself.
-pub type ConditionKey = (usize, Vec<Ordered<'static>>);
+pub(super) type ConditionKey = (usize, Vec<Ordered<'static>>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Judged {

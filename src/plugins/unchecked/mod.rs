@@ -20,10 +20,15 @@ use crate::model::{ConstraintKinds, Index, IndexKey, Kinds, NodeInfo, NodeSet, P
 use std::sync::Arc;
 
 pub use anti_affinity::AntiAffinity;
-pub use preemption::{Priorities, new as preemption};
+pub use preemption::Priorities;
+pub(super) use preemption::new as preemption;
 
 /// The stand-in for the plugin of this name.
-pub fn new(name: &'static str, unchecked: Unchecked, args: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(
+    name: &'static str,
+    unchecked: Unchecked,
+    args: &Tree,
+) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let hard_defaults = name == super::POD_TOPOLOGY_SPREAD && has_hard_defaults(args);
     Ok(Arc::new(StandIn { name, unchecked, hard_defaults }))
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The stand-in.
-pub fn new(_: &'static str, _: Unchecked, _: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(crate) fn new(_: &'static str, _: Unchecked, _: &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     Ok(Arc::new(Preemption))
 }
 

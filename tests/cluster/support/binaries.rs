@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// The programs of a control plane.
 #[derive(Debug, Clone)]
-pub struct Binaries {
+pub(crate) struct Binaries {
     folder: PathBuf,
 }
 
@@ -24,7 +24,7 @@ impl Binaries {
     ///
     /// If this machine cannot have them, and if the build fails.
     #[track_caller]
-    pub fn find() -> &'static Self {
+    pub(crate) fn find() -> &'static Self {
         static FOUND: OnceLock<Option<Binaries>> = OnceLock::new();
         FOUND.get_or_init(Self::run_build_script).as_ref().expect(
             "this test needs etcd and kube-apiserver: put Go 1.26 on the PATH or set KUBEBUILDER_ASSETS; \
@@ -51,11 +51,11 @@ impl Binaries {
         }
     }
 
-    pub fn etcd(&self) -> PathBuf {
+    pub(crate) fn etcd(&self) -> PathBuf {
         self.folder.join("etcd")
     }
 
-    pub fn kube_apiserver(&self) -> PathBuf {
+    pub(crate) fn kube_apiserver(&self) -> PathBuf {
         self.folder.join("kube-apiserver")
     }
 
@@ -64,14 +64,14 @@ impl Binaries {
     /// If `KUBEBUILDER_ASSETS` has none, as after `setup-envtest`. `make test-cluster` then leaves
     /// out the tests with `kube_scheduler` in their names.
     #[track_caller]
-    pub fn kube_scheduler(&self) -> PathBuf {
+    pub(crate) fn kube_scheduler(&self) -> PathBuf {
         let path = self.folder.join("kube-scheduler");
         assert!(path.exists(), "this test needs a program `kube-scheduler` in `{}`", self.folder.display());
         path
     }
 
     /// The one beside the servers, else the machine's own.
-    pub fn kubectl(&self) -> PathBuf {
+    pub(crate) fn kubectl(&self) -> PathBuf {
         let beside = self.folder.join("kubectl");
         if beside.exists() { beside } else { PathBuf::from("kubectl") }
     }

@@ -23,7 +23,7 @@ use super::wait::became_true;
 
 /// How a control plane differs from the usual one.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// More flags of kube-apiserver, such as `--max-requests-inflight=3000` for a measurement.
     pub api_server_flags: Vec<String>,
     /// More users. There are always `admin` (group `system:masters`), `system:kube-scheduler` (with
@@ -34,25 +34,25 @@ pub struct Options {
 
 /// A user with the token `NAME-token`.
 #[derive(Debug, Clone)]
-pub struct User {
+pub(crate) struct User {
     pub name: String,
     pub groups: Vec<String>,
 }
 
 impl User {
-    pub fn new(name: &str, groups: &[&str]) -> Self {
+    pub(crate) fn new(name: &str, groups: &[&str]) -> Self {
         Self { name: name.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect() }
     }
 
     /// The token of this user.
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         format!("{}-token", self.name.replace(':', "-"))
     }
 }
 
 /// A running etcd and kube-apiserver; both are killed when dropped.
 #[derive(Debug)]
-pub struct ControlPlane {
+pub(crate) struct ControlPlane {
     // Fields are dropped in this order; without etcd the API server would retry first.
     api_server: Option<Daemon>,
     pub etcd: Daemon,
@@ -73,7 +73,7 @@ impl ControlPlane {
     ///
     /// If the programs are missing, or it does not start.
     #[track_caller]
-    pub fn shared() -> &'static Self {
+    pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();
         let binaries = Binaries::find();
         SHARED.get_or_init(|| Self::start_from(binaries, Options::default()))
@@ -85,7 +85,7 @@ impl ControlPlane {
     ///
     /// As `shared`.
     #[track_caller]
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(Options::default())
     }
 
@@ -95,7 +95,7 @@ impl ControlPlane {
     ///
     /// As `shared`.
     #[track_caller]
-    pub fn start_with(options: Options) -> Self {
+    pub(crate) fn start_with(options: Options) -> Self {
         Self::start_from(Binaries::find(), options)
     }
 
@@ -172,7 +172,7 @@ impl ControlPlane {
     }
 
     /// Whether `/readyz` returns ok.
-    pub fn api_server_is_ready(&self) -> bool {
+    pub(crate) fn api_server_is_ready(&self) -> bool {
         self.kubectl(["get", "--raw=/readyz"]).stdout == b"ok"
     }
 
@@ -182,12 +182,12 @@ impl ControlPlane {
     ///
     /// Between `stop_api_server` and `restart_api_server`.
     #[track_caller]
-    pub fn api_server(&mut self) -> &mut Daemon {
+    pub(crate) fn api_server(&mut self) -> &mut Daemon {
         self.api_server.as_mut().expect("an API server that was not stopped")
     }
 
     /// Kills the API server; all connections break. Stored objects stay.
-    pub fn stop_api_server(&mut self) {
+    pub(crate) fn stop_api_server(&mut self) {
         self.api_server = None;
     }
 
@@ -198,7 +198,7 @@ impl ControlPlane {
     ///
     /// If it does not become ready.
     #[track_caller]
-    pub fn restart_api_server(&mut self) {
+    pub(crate) fn restart_api_server(&mut self) {
         self.stop_api_server();
         if let Err(log) = self.start_api_server() {
             panic!("the API server did not start again:\n{log}");
@@ -206,29 +206,29 @@ impl ControlPlane {
     }
 
     /// Ends both servers and removes their data, as dropping does.
-    pub fn stop(self) {}
+    pub(crate) fn stop(self) {}
 
-    pub fn binaries(&self) -> &'static Binaries {
+    pub(crate) fn binaries(&self) -> &'static Binaries {
         self.binaries
     }
 
     /// The folder with all files of this control plane.
-    pub fn folder(&self) -> &Folder {
+    pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
     /// The port of the API server on 127.0.0.1; restarts keep it.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// `https://127.0.0.1:PORT`.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
     /// The certificate of the API server with the authority that signed it.
-    pub fn certificate_authority(&self) -> PathBuf {
+    pub(crate) fn certificate_authority(&self) -> PathBuf {
         self.folder.join("certs/apiserver.crt")
     }
 
@@ -241,7 +241,7 @@ impl ControlPlane {
 /// Kubeconfigs.
 impl ControlPlane {
     /// Of a user in `system:masters`.
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.join("admin.kubeconfig")
     }
 
@@ -251,7 +251,7 @@ impl ControlPlane {
     ///
     /// If the options have no such user.
     #[track_caller]
-    pub fn kubeconfig_of_user(&self, name: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_of_user(&self, name: &str) -> PathBuf {
         let token = self.user(name).token();
         self.write_kubeconfig(&name.replace(':', "-"), &token)
     }
@@ -262,13 +262,13 @@ impl ControlPlane {
     ///
     /// If there is no such service account.
     #[track_caller]
-    pub fn kubeconfig_of_service_account(&self, namespace: &str, name: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_of_service_account(&self, namespace: &str, name: &str) -> PathBuf {
         let token = self.kubectl_ok(["create", "token", name, "--namespace", namespace, "--duration=1h"]);
         self.write_kubeconfig(&format!("{namespace}-{name}"), token.trim())
     }
 
     /// Writes `NAME.kubeconfig` with any token, also one that the server refuses.
-    pub fn write_kubeconfig(&self, name: &str, token: &str) -> PathBuf {
+    pub(crate) fn write_kubeconfig(&self, name: &str, token: &str) -> PathBuf {
         self.write_kubeconfig_to(&self.url(), name, token)
     }
 
@@ -278,24 +278,24 @@ impl ControlPlane {
     ///
     /// If the options have no such user.
     #[track_caller]
-    pub fn kubeconfig_through(&self, proxy: &Proxy, user: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_through(&self, proxy: &Proxy, user: &str) -> PathBuf {
         let name = format!("{}-through-{}", user.replace(':', "-"), proxy.port());
         self.write_kubeconfig_to(&proxy.url(), &name, &self.user(user).token())
     }
 
     /// Of the admin, for another server, such as a scheduler, with any certificate.
-    pub fn kubeconfig_for(&self, url: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_for(&self, url: &str) -> PathBuf {
         self.kubeconfig_at(url, &self.user("admin").token())
     }
 
     /// With any token, or none, for another server with any certificate.
-    pub fn kubeconfig_at(&self, url: &str, token: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_at(&self, url: &str, token: &str) -> PathBuf {
         let user = if token.is_empty() { "{}".to_owned() } else { format!("{{token: {token:?}}}") };
         self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
     }
 
     /// For another server with this certificate only, given as PEM.
-    pub fn kubeconfig_trusting(&self, url: &str, certificate: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_trusting(&self, url: &str, certificate: &str) -> PathBuf {
         let path = self.folder.join(format!("trusted-{}.crt", url.rsplit(':').next().unwrap_or_default()));
         std::fs::write(&path, certificate).expect("writing a certificate");
         self.write_kubeconfig_text(
@@ -306,7 +306,7 @@ impl ControlPlane {
     }
 
     /// For another server with any certificate, as the owner of a client certificate.
-    pub fn kubeconfig_showing(&self, url: &str, certificate: &Path, key: &Path) -> PathBuf {
+    pub(crate) fn kubeconfig_showing(&self, url: &str, certificate: &Path, key: &Path) -> PathBuf {
         let quoted = |path: &Path| format!("{:?}", path.display().to_string());
         let user = format!("{{client-certificate: {}, client-key: {}}}", quoted(certificate), quoted(key));
         self.write_kubeconfig_text(url, "insecure-skip-tls-verify: true", &user)
@@ -345,12 +345,12 @@ impl ControlPlane {
 /// Objects, as the admin.
 impl ControlPlane {
     /// Runs kubectl and returns its output, also of a failure. The timeout of its requests is 20 s.
-    pub fn kubectl<const N: usize>(&self, args: [&str; N]) -> Output {
+    pub(crate) fn kubectl<const N: usize>(&self, args: [&str; N]) -> Output {
         self.kubectl_with_input(&args, "")
     }
 
     /// Runs kubectl with a text on its standard input, for `-f -`.
-    pub fn kubectl_with_input(&self, args: &[&str], input: &str) -> Output {
+    pub(crate) fn kubectl_with_input(&self, args: &[&str], input: &str) -> Output {
         // From a file, because a pipe would have to be written while the output is read.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let stdin = if input.is_empty() {
@@ -376,7 +376,7 @@ impl ControlPlane {
 
     /// The answer of another server, such as a scheduler, to a GET by the admin; `None` without
     /// status 200. Its certificate is not checked.
-    pub fn get_from(&self, url: &str, path: &str) -> Option<String> {
+    pub(crate) fn get_from(&self, url: &str, path: &str) -> Option<String> {
         // kubectl is an HTTPS client that every machine with these tests has. Without a token it
         // would prompt for a user name.
         let output = Command::new(self.binaries.kubectl())
@@ -397,7 +397,7 @@ impl ControlPlane {
     ///
     /// If it fails, with its message.
     #[track_caller]
-    pub fn kubectl_ok<const N: usize>(&self, args: [&str; N]) -> String {
+    pub(crate) fn kubectl_ok<const N: usize>(&self, args: [&str; N]) -> String {
         succeeded(&args, self.kubectl(args))
     }
 
@@ -407,7 +407,7 @@ impl ControlPlane {
     ///
     /// If the server refuses one.
     #[track_caller]
-    pub fn apply(&self, yaml: &str) {
+    pub(crate) fn apply(&self, yaml: &str) {
         let args = ["apply", "-f", "-"];
         succeeded(&args, self.kubectl_with_input(&args, yaml));
     }
@@ -418,7 +418,7 @@ impl ControlPlane {
     ///
     /// If the server refuses one.
     #[track_caller]
-    pub fn create(&self, objects: &[Value]) {
+    pub(crate) fn create(&self, objects: &[Value]) {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         let args = ["create", "-f", "-"];
         succeeded(&args, self.kubectl_with_input(&args, &list.to_string()));
@@ -430,7 +430,7 @@ impl ControlPlane {
     ///
     /// If it fails, also if a named object does not exist.
     #[track_caller]
-    pub fn get_json<const N: usize>(&self, args: [&str; N]) -> Value {
+    pub(crate) fn get_json<const N: usize>(&self, args: [&str; N]) -> Value {
         let mut all = vec!["get", "--output=json"];
         all.extend(args);
         let text = succeeded(&all, self.kubectl_with_input(&all, ""));
@@ -443,7 +443,7 @@ impl ControlPlane {
     ///
     /// If the server refuses it.
     #[track_caller]
-    pub fn create_namespace(&self, purpose: &str) -> String {
+    pub(crate) fn create_namespace(&self, purpose: &str) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{purpose}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         self.kubectl_ok(["create", "namespace", &name]);
@@ -457,7 +457,7 @@ impl ControlPlane {
     ///
     /// If the server refuses one.
     #[track_caller]
-    pub fn create_nodes(&self, prefix: &str, count: usize, capacity: &[(&str, &str)]) {
+    pub(crate) fn create_nodes(&self, prefix: &str, count: usize, capacity: &[(&str, &str)]) {
         let node =
             |i| objects::with_label(objects::node(&format!("{prefix}-{i}"), capacity), "node-group", prefix);
         self.create(&(0..count).map(node).collect::<Vec<_>>());
@@ -469,7 +469,7 @@ impl ControlPlane {
     ///
     /// If the server refuses it.
     #[track_caller]
-    pub fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
+    pub(crate) fn patch_status(&self, namespace: &str, object: &str, patch: &Value) {
         let patch = format!("--patch={patch}");
         self.kubectl_ok([
             "patch",
@@ -488,7 +488,7 @@ impl ControlPlane {
     ///
     /// If there is no such pod.
     #[track_caller]
-    pub fn delete_pod(&self, namespace: &str, name: &str) {
+    pub(crate) fn delete_pod(&self, namespace: &str, name: &str) {
         self.kubectl_ok(["delete", "pod", name, "--namespace", namespace, "--grace-period=0", "--force"]);
     }
 
@@ -498,7 +498,7 @@ impl ControlPlane {
     ///
     /// If there is no such pod.
     #[track_caller]
-    pub fn node_of(&self, namespace: &str, pod: &str) -> Option<String> {
+    pub(crate) fn node_of(&self, namespace: &str, pod: &str) -> Option<String> {
         let pod = self.get_json(["pod", pod, "--namespace", namespace]);
         pod["spec"]["nodeName"].as_str().map(str::to_owned)
     }
@@ -509,7 +509,7 @@ impl ControlPlane {
     ///
     /// If the server does not answer.
     #[track_caller]
-    pub fn events_about(&self, namespace: &str, name: &str) -> Vec<Value> {
+    pub(crate) fn events_about(&self, namespace: &str, name: &str) -> Vec<Value> {
         let list = self.get_json(["events.events.k8s.io", "--namespace", namespace]);
         let mut events: Vec<Value> = list["items"]
             .as_array()
@@ -539,7 +539,7 @@ fn succeeded(args: &[&str], output: Output) -> String {
 /// # Panics
 ///
 /// If the machine has none left.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("its number").port()
 }

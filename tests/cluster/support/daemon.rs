@@ -19,7 +19,7 @@ use super::wait::became_true;
 
 /// A running server in a process group of its own, with its output in a file.
 #[derive(Debug)]
-pub struct Daemon {
+pub(crate) struct Daemon {
     name: String,
     child: Child,
     exit: Option<ExitStatus>,
@@ -33,7 +33,7 @@ impl Daemon {
     ///
     /// If the program cannot be started.
     #[track_caller]
-    pub fn spawn(name: &str, mut command: Command, log: &Path) -> Self {
+    pub(crate) fn spawn(name: &str, mut command: Command, log: &Path) -> Self {
         let out = File::options().create(true).append(true).open(log).expect("a log file");
         let err = out.try_clone().expect("a second handle of the log file");
         let child = command
@@ -47,12 +47,12 @@ impl Daemon {
         Self { name: name.to_owned(), child, exit: None, log: log.to_owned() }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Its exit status; `None` while it runs or is paused.
-    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn exit_status(&mut self) -> Option<ExitStatus> {
         if self.exit.is_none() {
             self.exit = self.child.try_wait().expect("asking for a child's status");
             if self.exit.is_some() {
@@ -62,39 +62,39 @@ impl Daemon {
         self.exit
     }
 
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.exit_status().is_none()
     }
 
     /// Waits for its end; `None` if it has not ended within `timeout`.
-    pub fn wait_exit(&mut self, timeout: Duration) -> Option<ExitStatus> {
+    pub(crate) fn wait_exit(&mut self, timeout: Duration) -> Option<ExitStatus> {
         became_true(timeout, || !self.is_running());
         self.exit
     }
 
     /// Pauses it (SIGSTOP): connections stay open without answers.
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.signal("STOP");
     }
 
     /// Resumes it after `pause` (SIGCONT).
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.signal("CONT");
     }
 
     /// Sends SIGTERM and does not wait.
-    pub fn terminate(&mut self) {
+    pub(crate) fn terminate(&mut self) {
         self.signal("TERM");
     }
 
     /// Kills its whole process group (SIGKILL, also if paused) and waits for its end.
-    pub fn kill(&mut self) -> ExitStatus {
+    pub(crate) fn kill(&mut self) -> ExitStatus {
         self.signal("KILL");
         self.wait_exit(Duration::from_secs(20)).unwrap_or_else(|| panic!("{} survives SIGKILL", self.name))
     }
 
     /// Sends a signal, named without SIG, to the whole group; does nothing if it has ended.
-    pub fn signal(&mut self, signal: &str) {
+    pub(crate) fn signal(&mut self, signal: &str) {
         if !self.is_running() {
             return;
         }
@@ -114,19 +114,19 @@ impl Daemon {
     }
 
     /// Its output so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).expect("the log file")).into_owned()
     }
 
     /// The last lines of its output, for a message.
-    pub fn log_tail(&self, lines: usize) -> String {
+    pub(crate) fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().rev().take(lines).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
     /// Present and peak resident memory in KiB; Linux only, `None` if it has ended.
-    pub fn memory_kib(&self) -> Option<(u64, u64)> {
+    pub(crate) fn memory_kib(&self) -> Option<(u64, u64)> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
         let field = |name: &str| {
             status.lines().find_map(|l| l.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
@@ -135,7 +135,7 @@ impl Daemon {
     }
 
     /// User and system CPU seconds so far; Linux only, `None` if it has ended.
-    pub fn cpu_seconds(&self) -> Option<f64> {
+    pub(crate) fn cpu_seconds(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;
         // The second field is the program's name in parentheses and may have spaces. utime and
         // stime are fields 14 and 15 of proc_pid_stat(5), in ticks of 1/100 s on all machines with
@@ -157,10 +157,10 @@ impl Drop for Daemon {
 /// A folder of this test process, removed when dropped or at the latest when the process ends. With
 /// `BAYPLAN_KEEP` it stays, and its path is printed.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new(purpose: &str) -> Self {
+    pub(crate) fn new(purpose: &str) -> Self {
         static COUNT: Mutex<u32> = Mutex::new(0);
         let number = {
             let mut count = COUNT.lock().expect("a counter");
@@ -180,11 +180,11 @@ impl Folder {
         Self(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+    pub(crate) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
 }

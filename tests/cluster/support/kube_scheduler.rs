@@ -10,7 +10,7 @@ use super::wait::became_true;
 
 /// A running kube-scheduler; killed when dropped.
 #[derive(Debug)]
-pub struct KubeScheduler {
+pub(crate) struct KubeScheduler {
     pub daemon: Daemon,
     pub folder: Folder,
     port: u16,
@@ -26,7 +26,7 @@ impl ControlPlane {
     ///
     /// If there is no kube-scheduler, or it does not become ready.
     #[track_caller]
-    pub fn start_kube_scheduler(&self, config: &str) -> KubeScheduler {
+    pub(crate) fn start_kube_scheduler(&self, config: &str) -> KubeScheduler {
         self.start_kube_scheduler_with(config, &[])
     }
 
@@ -36,7 +36,7 @@ impl ControlPlane {
     ///
     /// As `start_kube_scheduler`.
     #[track_caller]
-    pub fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> KubeScheduler {
+    pub(crate) fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> KubeScheduler {
         let program = self.binaries().kube_scheduler();
         let folder = Folder::new("kube-scheduler");
         let kubeconfig = self.kubeconfig_of_user("system:kube-scheduler");
@@ -74,7 +74,7 @@ impl ControlPlane {
 
 impl KubeScheduler {
     /// The URL of its own server, for `ControlPlane::get_from`.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 }

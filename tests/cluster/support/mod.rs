@@ -2,16 +2,16 @@
 //! Nothing here uses our crate.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
-pub mod binaries;
-pub mod control_plane;
-pub mod daemon;
-pub mod kube_scheduler;
-pub mod objects;
-pub mod proxy;
-pub mod wait;
+pub(crate) mod binaries;
+pub(crate) mod control_plane;
+pub(crate) mod daemon;
+pub(crate) mod kube_scheduler;
+pub(crate) mod objects;
+pub(crate) mod proxy;
+pub(crate) mod wait;
 
-pub use control_plane::{ControlPlane, Options, User};
-pub use daemon::Daemon;
-pub use kube_scheduler::KubeScheduler;
-pub use proxy::Proxy;
-pub use wait::wait_until;
+pub(crate) use control_plane::{ControlPlane, Options, User};
+pub(crate) use daemon::Daemon;
+pub(crate) use kube_scheduler::KubeScheduler;
+pub(crate) use proxy::Proxy;
+pub(crate) use wait::wait_until;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// A Ready node. `capacity` has resources and their quantities, such as `cpu` and `memory`; all of
 /// it is allocatable. The default for `pods` is 110.
-pub fn node(name: &str, capacity: &[(&str, &str)]) -> Value {
+pub(crate) fn node(name: &str, capacity: &[(&str, &str)]) -> Value {
     let mut resources: Map<String, Value> = Map::new();
     resources.insert("pods".to_owned(), json!("110"));
     resources.extend(capacity.iter().map(|(resource, quantity)| ((*resource).to_owned(), json!(quantity))));
@@ -25,7 +25,7 @@ pub fn node(name: &str, capacity: &[(&str, &str)]) -> Value {
 }
 
 /// A pod of one container for the scheduler of that name.
-pub fn pod(namespace: &str, name: &str, scheduler: &str, requests: &[(&str, &str)]) -> Value {
+pub(crate) fn pod(namespace: &str, name: &str, scheduler: &str, requests: &[(&str, &str)]) -> Value {
     let requests: Map<String, Value> =
         requests.iter().map(|(resource, quantity)| ((*resource).to_owned(), json!(quantity))).collect();
     json!({
@@ -42,7 +42,12 @@ pub fn pod(namespace: &str, name: &str, scheduler: &str, requests: &[(&str, &str
 }
 
 /// A ConfigMap with these keys and texts.
-pub fn config_map(namespace: &str, name: &str, labels: &[(&str, &str)], data: &[(&str, &str)]) -> Value {
+pub(crate) fn config_map(
+    namespace: &str,
+    name: &str,
+    labels: &[(&str, &str)],
+    data: &[(&str, &str)],
+) -> Value {
     let map = |pairs: &[(&str, &str)]| -> Map<String, Value> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
     };
@@ -56,14 +61,14 @@ pub fn config_map(namespace: &str, name: &str, labels: &[(&str, &str)], data: &[
 
 /// Adds a label to an object.
 #[must_use]
-pub fn with_label(mut object: Value, key: &str, value: &str) -> Value {
+pub(crate) fn with_label(mut object: Value, key: &str, value: &str) -> Value {
     object["metadata"]["labels"][key] = json!(value);
     object
 }
 
 /// Adds a taint to a node.
 #[must_use]
-pub fn with_taint(mut node: Value, key: &str, value: &str, effect: &str) -> Value {
+pub(crate) fn with_taint(mut node: Value, key: &str, value: &str, effect: &str) -> Value {
     if !node["spec"]["taints"].is_array() {
         node["spec"]["taints"] = json!([]);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A running proxy. When dropped, it breaks its connections and refuses new ones.
 #[derive(Debug)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
 }
@@ -31,7 +31,7 @@ impl Proxy {
     /// # Panics
     ///
     /// If the machine has no free port.
-    pub fn start(to: u16) -> Self {
+    pub(crate) fn start(to: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("its number").port();
         let shared = Arc::new(Shared::default());
@@ -40,17 +40,17 @@ impl Proxy {
         Self { port, shared }
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// `https://127.0.0.1:PORT`.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
     /// Breaks all open connections; new ones work.
-    pub fn cut(&self) {
+    pub(crate) fn cut(&self) {
         for stream in self.shared.streams().drain(..) {
             // The connection may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
@@ -58,22 +58,22 @@ impl Proxy {
     }
 
     /// Whether new connections are closed at once; open ones continue.
-    pub fn refuse(&self, refuse: bool) {
+    pub(crate) fn refuse(&self, refuse: bool) {
         self.shared.refusing.store(refuse, Ordering::Relaxed);
     }
 
     /// Whether all connections stay open without carrying data. The data follows afterwards.
-    pub fn hang(&self, hang: bool) {
+    pub(crate) fn hang(&self, hang: bool) {
         self.shared.hanging.store(hang, Ordering::Relaxed);
     }
 
     /// The delay of each piece of data, in both directions.
-    pub fn delay(&self, delay: Duration) {
+    pub(crate) fn delay(&self, delay: Duration) {
         self.shared.delay_ms.store(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Number of connections so far.
-    pub fn connections(&self) -> u64 {
+    pub(crate) fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 ///
 /// After `timeout`; the message names `what`.
 #[track_caller]
-pub fn wait_until(what: &str, timeout: Duration, condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, timeout: Duration, condition: impl FnMut() -> bool) {
     assert!(became_true(timeout, condition), "waited {timeout:?} in vain: {what}");
 }
 
 /// Checks `condition` until it is true or `timeout` has passed; returns whether it became true.
-pub fn became_true(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn became_true(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + timeout;
     loop {
         if condition() {

@@ -9,12 +9,12 @@ use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
 
 /// Steps per element of putting so many elements in order.
-pub fn sorting(count: u128) -> Steps {
+pub(super) fn sorting(count: u128) -> Steps {
     Steps::new(u128::from(count.checked_ilog2().unwrap_or(0)) + 2)
 }
 
 /// The steps of a call beside those of its arguments, and how large its result is.
-pub fn call(
+pub(super) fn call(
     policy: &Policy,
     def: &FunctionDef,
     args: &[Expr],
@@ -88,14 +88,19 @@ pub fn call(
 }
 
 /// The length of the constant text that is replaced.
-pub fn replaced(policy: &Policy, args: &[Expr]) -> u128 {
+pub(super) fn replaced(policy: &Policy, args: &[Expr]) -> u128 {
     let old = args.get(1).and_then(|arg| constant_text(policy, arg));
     old.map_or(0, |text| text.as_str().len() as u128)
 }
 
 /// The bytes of a text that a function makes, where texts of `old` bytes are replaced; `number`
 /// evaluates steps.
-pub fn bytes_made(grows: Grows, old: u128, extents: &[Extent], number: &dyn Fn(&Steps) -> u128) -> u128 {
+pub(super) fn bytes_made(
+    grows: Grows,
+    old: u128,
+    extents: &[Extent],
+    number: &dyn Fn(&Steps) -> u128,
+) -> u128 {
     let bytes = |at: usize| extents.get(at).map_or(0, |extent| u128::from(extent.bytes()));
     let count = |at: usize| extents.get(at).map_or(0, |extent| number(&extent.count()));
     let written = |at: usize| extents.get(at).map_or(0, |extent| number(&extent.written()));
@@ -126,7 +131,7 @@ fn list_share(list: &Extent) -> u128 {
 }
 
 /// Two texts or lists, one after the other.
-pub fn joined(a: &Extent, b: &Extent) -> Extent {
+pub(super) fn joined(a: &Extent, b: &Extent) -> Extent {
     match (a, b) {
         (Extent::Many { count, of, key, .. }, Extent::Many { count: more, of: other, .. }) => Extent::Many {
             count: count.clone().plus(more),

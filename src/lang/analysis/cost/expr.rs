@@ -18,7 +18,7 @@ use crate::lang::types::Type;
 impl<'p> Walk<'p> {
     /// The steps of an expression in its place, and how large its value can be. What is computed
     /// once per pod or once per node is added there.
-    pub fn expr(&mut self, expr: &'p Expr) -> (Cost, Extent) {
+    pub(super) fn expr(&mut self, expr: &'p Expr) -> (Cost, Extent) {
         if self.mode == EvaluationMode::PerNode && !self.of_pod && is_register(self.policy, expr) {
             if let ExprKind::Let(id) = &expr.kind
                 && let Some(known) = &self.lets[id.index()]

@@ -19,7 +19,7 @@ const PLACE: u128 = 32;
 
 /// How large a value can be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Extent {
+pub(super) enum Extent {
     /// A number, a bool, an object: nothing to visit.
     Plain,
     /// A text.
@@ -46,27 +46,27 @@ pub enum Extent {
 
 impl Extent {
     /// A text of so many bytes.
-    pub fn text(most: u64) -> Self {
+    pub(super) fn text(most: u64) -> Self {
         Extent::Text { most, share: most, made: false }
     }
 
     /// A computed text of so many bytes.
-    pub fn made(most: u64) -> Self {
+    pub(super) fn made(most: u64) -> Self {
         Extent::Text { most, share: most, made: true }
     }
 
     /// A list of so many.
-    pub fn list(count: Steps, of: Extent) -> Self {
+    pub(super) fn list(count: Steps, of: Extent) -> Self {
         Extent::Many { count, of: Arc::new(of), key: None, nodes: false }
     }
 
     /// A map of so many entries.
-    pub fn map(count: Steps, key: Extent, of: Extent) -> Self {
+    pub(super) fn map(count: Steps, key: Extent, of: Extent) -> Self {
         Extent::Many { count, of: Arc::new(of), key: Some(Arc::new(key)), nodes: false }
     }
 
     /// The largest value of a type of which nothing else is known.
-    pub fn of_type(ty: &Type) -> Self {
+    pub(super) fn of_type(ty: &Type) -> Self {
         let some = || Steps::new(u128::from(API_LIST_SIZE));
         match ty.present() {
             Type::String | Type::Blob | Type::Dyn => Extent::text(u64::from(API_TEXT_SIZE)),
@@ -81,7 +81,7 @@ impl Extent {
     }
 
     /// A constant, as large as it is.
-    pub fn of_constant(value: &Value<'_>) -> Self {
+    pub(super) fn of_constant(value: &Value<'_>) -> Self {
         if let Some(text) = value.as_str() {
             return Extent::text(text.len() as u64);
         }
@@ -106,7 +106,7 @@ impl Extent {
     }
 
     /// A field, by its row.
-    pub fn of_field(def: &FieldDef) -> Self {
+    pub(super) fn of_field(def: &FieldDef) -> Self {
         let (size, text) = (u64::from(def.size), u64::from(def.text));
         let ty = match def.ty {
             Ty::Optional(inner) => *inner,
@@ -124,7 +124,7 @@ impl Extent {
     }
 
     /// As large as either.
-    pub fn or(&self, other: &Extent) -> Self {
+    pub(super) fn or(&self, other: &Extent) -> Self {
         match (self, other) {
             (Extent::Plain, other) | (other, Extent::Plain) => other.clone(),
             (
@@ -149,7 +149,7 @@ impl Extent {
     }
 
     /// One taken out of several, which may be the longest of them.
-    pub fn alone(self) -> Self {
+    pub(super) fn alone(self) -> Self {
         match self {
             Extent::Text { most, made, .. } => Extent::Text { most, share: most, made },
             other => other,
@@ -166,13 +166,13 @@ impl Extent {
     }
 
     /// The text that is an element of it, or it itself; at least as long as a number.
-    pub fn as_text(&self) -> Self {
+    pub(super) fn as_text(&self) -> Self {
         let most = self.bytes().max(NUMBER_TEXT);
         Extent::Text { most, share: most, made: self.is_made() }
     }
 
     /// How many elements or entries.
-    pub fn count(&self) -> Steps {
+    pub(super) fn count(&self) -> Steps {
         match self {
             Extent::Many { count, .. } => count.clone(),
             _ => Steps::default(),
@@ -180,7 +180,7 @@ impl Extent {
     }
 
     /// An element of a list, a value of a map.
-    pub fn element(&self) -> Extent {
+    pub(super) fn element(&self) -> Extent {
         match self {
             Extent::Many { of, .. } => (**of).clone(),
             // A part of JSON is no larger than the whole.
@@ -189,7 +189,7 @@ impl Extent {
     }
 
     /// A key of a map.
-    pub fn key(&self) -> Extent {
+    pub(super) fn key(&self) -> Extent {
         match self {
             Extent::Many { key: Some(key), .. } => (**key).clone(),
             _ => Extent::Plain,
@@ -197,7 +197,7 @@ impl Extent {
     }
 
     /// Bytes of a text at most.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         match self {
             Extent::Text { most, .. } => *most,
             Extent::Plain => NUMBER_TEXT,
@@ -207,7 +207,7 @@ impl Extent {
 
     /// Bytes of the text that `format` and `strings.quote` make of it: with quotes, escapes
     /// (`\\u0000` at most), and what stands between elements.
-    pub fn written(&self) -> Steps {
+    pub(super) fn written(&self) -> Steps {
         match self {
             Extent::Plain => Steps::new(u128::from(NUMBER_TEXT)),
             Extent::Text { most, .. } => Steps::new(6 * u128::from(*most) + 2),
@@ -222,7 +222,7 @@ impl Extent {
     /// Bytes that it takes to keep it beside the cluster and the policy: places in lists, and texts
     /// that were made. A map of an object, and the parts of a text of the cluster, are part of the
     /// cluster.
-    pub fn kept(&self) -> Steps {
+    pub(super) fn kept(&self) -> Steps {
         match self {
             Extent::Plain => Steps::default(),
             Extent::Text { share, made, .. } => Steps::new(if *made { u128::from(*share) } else { 0 }),
@@ -235,7 +235,7 @@ impl Extent {
     }
 
     /// The steps of visiting it once.
-    pub fn walk(&self) -> Steps {
+    pub(super) fn walk(&self) -> Steps {
         match self {
             Extent::Plain => Steps::default(),
             Extent::Text { share, .. } => Steps::new(u128::from(share / BYTES_PER_STEP)),

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 /// Something that each node, or each element of a macro, has a part of: see [`Share`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShareId(pub u32);
+pub(super) struct ShareId(pub u32);
 
 impl ShareId {
     fn index(self) -> usize {
@@ -19,7 +19,7 @@ impl ShareId {
 
 /// Parts of one whole.
 #[derive(Clone, Debug)]
-pub struct Share {
+pub(super) struct Share {
     /// All parts together.
     pub total: Steps,
     /// The largest part there may be.
@@ -30,7 +30,7 @@ pub struct Share {
 
 /// What a share is partitioned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartitionBy {
+pub(super) enum PartitionBy {
     /// The node for which a rule is evaluated.
     Node,
     /// The element of a macro, by its slot.
@@ -39,7 +39,7 @@ pub enum PartitionBy {
 
 /// Whether the parts of a whole add up when nodes or elements are visited.
 #[derive(Clone, Copy, Debug)]
-pub enum Summation<'s> {
+pub(super) enum Summation<'s> {
     /// Each is visited once.
     AddUp,
     /// Some are visited, each once: their parts add up to this.
@@ -59,26 +59,26 @@ struct Term {
 
 /// A sum of products; its terms differ.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Steps(Vec<Term>);
+pub(super) struct Steps(Vec<Term>);
 
 impl Steps {
     /// A plain number.
-    pub fn new(factor: u128) -> Self {
+    pub(super) fn new(factor: u128) -> Self {
         Self::term(Term { factor, nodes: 0, pods: 0, shares: SmallVec::new() })
     }
 
     /// As many as there are nodes.
-    pub fn nodes() -> Self {
+    pub(super) fn nodes() -> Self {
         Self::term(Term { factor: 1, nodes: 1, pods: 0, shares: SmallVec::new() })
     }
 
     /// As many as there are pods.
-    pub fn pods() -> Self {
+    pub(super) fn pods() -> Self {
         Self::term(Term { factor: 1, nodes: 0, pods: 1, shares: SmallVec::new() })
     }
 
     /// A part of something.
-    pub fn share(id: ShareId) -> Self {
+    pub(super) fn share(id: ShareId) -> Self {
         Self::term(Term { factor: 1, nodes: 0, pods: 0, shares: SmallVec::from_elem(id, 1) })
     }
 
@@ -97,23 +97,23 @@ impl Steps {
     }
 
     /// Adds to it.
-    pub fn add(&mut self, other: &Steps) {
+    pub(super) fn add(&mut self, other: &Steps) {
         other.0.iter().for_each(|term| self.add_term(term.clone()));
     }
 
     /// The sum.
-    pub fn plus(mut self, other: &Steps) -> Self {
+    pub(super) fn plus(mut self, other: &Steps) -> Self {
         self.add(other);
         self
     }
 
     /// The sum with a number.
-    pub fn plus_number(self, number: u128) -> Self {
+    pub(super) fn plus_number(self, number: u128) -> Self {
         self.plus(&Steps::new(number))
     }
 
     /// The product.
-    pub fn times(&self, other: &Steps) -> Self {
+    pub(super) fn times(&self, other: &Steps) -> Self {
         let mut product = Steps::default();
         for a in &self.0 {
             for b in &other.0 {
@@ -132,7 +132,7 @@ impl Steps {
     }
 
     /// Both and more: never below either.
-    pub fn or(&self, other: &Steps) -> Self {
+    pub(super) fn or(&self, other: &Steps) -> Self {
         let mut most = self.clone();
         for term in &other.0 {
             let same = |known: &&mut Term| {
@@ -148,7 +148,13 @@ impl Steps {
 
     /// So many times this, where `each` has parts of shares: of the first share of a product the
     /// parts may add up, of any more each is as large as it may be.
-    pub fn for_each(&self, times: &Steps, each: PartitionBy, parts: Summation<'_>, shares: &[Share]) -> Self {
+    pub(super) fn for_each(
+        &self,
+        times: &Steps,
+        each: PartitionBy,
+        parts: Summation<'_>,
+        shares: &[Share],
+    ) -> Self {
         let mut all = Steps::default();
         for term in &self.0 {
             let mut rest = Steps::term(Term { shares: SmallVec::new(), ..term.clone() });
@@ -169,7 +175,7 @@ impl Steps {
     }
 
     /// The number for a cluster; every part that is left is as large as it may be.
-    pub fn at(&self, size: Size, shares: &[Share]) -> u128 {
+    pub(super) fn at(&self, size: Size, shares: &[Share]) -> u128 {
         let of = |term: &Term| {
             let mut number = term.factor;
             number = number.saturating_mul(u128::from(size.nodes).saturating_pow(u32::from(term.nodes)));
@@ -183,14 +189,14 @@ impl Steps {
     }
 
     /// Whether it has a share that is partitioned by `each`.
-    pub fn has_part_of(&self, each: PartitionBy, shares: &[Share]) -> bool {
+    pub(super) fn has_part_of(&self, each: PartitionBy, shares: &[Share]) -> bool {
         let is_part = |id: &ShareId| shares.get(id.index()).is_some_and(|share| share.of == each);
         self.0.iter().any(|term| term.shares.iter().any(is_part))
     }
 
     /// How it grows with the cluster: 2 with nodes times nodes, nodes times pods or pods times
     /// pods.
-    pub fn degree(&self) -> u8 {
+    pub(super) fn degree(&self) -> u8 {
         self.0.iter().map(|term| term.nodes.saturating_add(term.pods)).max().unwrap_or(0)
     }
 }

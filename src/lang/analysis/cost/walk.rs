@@ -24,7 +24,7 @@ pub enum EvaluationMode {
 
 /// A part of a rule, with what it takes.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub(super) struct Part {
     /// Where it is written.
     pub span: Span,
     /// Its steps.
@@ -35,7 +35,7 @@ pub struct Part {
 
 /// Steps, and the part that takes most of them.
 #[derive(Clone, Debug, Default)]
-pub struct Cost {
+pub(super) struct Cost {
     /// All of them.
     pub steps: Steps,
     /// The most expensive macro, list or function in it.
@@ -72,7 +72,7 @@ impl Cost {
 }
 
 /// One walk over the expressions of a rule.
-pub struct Walk<'p> {
+pub(super) struct Walk<'p> {
     pub(super) policy: &'p Policy,
     pub(super) size: Size,
     pub(super) mode: EvaluationMode,
@@ -99,7 +99,7 @@ pub struct Walk<'p> {
 
 impl<'p> Walk<'p> {
     /// A walk over a policy's expressions.
-    pub fn new(policy: &'p Policy, size: Size, mode: EvaluationMode) -> Self {
+    pub(super) fn new(policy: &'p Policy, size: Size, mode: EvaluationMode) -> Self {
         Self {
             policy,
             size,

@@ -15,7 +15,7 @@ use crate::lang::types::value::{Constant, Value};
 use crate::model::{NodeId, Symbol, bits, rows_where};
 use rustc_hash::FxHashSet;
 
-pub use crate::lang::analysis::shape::Part;
+pub(super) use crate::lang::analysis::shape::Part;
 
 /// A condition over 64 nodes.
 pub enum RangeBool {
