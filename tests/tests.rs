@@ -27,6 +27,7 @@ mod codes;
 mod escapes;
 
 mod docs;
+mod json_output;
 mod explain;
 mod explain_changes;
 mod explanations;

@@ -12,6 +12,7 @@ mod codes;
 mod exit_status;
 mod fields;
 mod functions;
+mod json;
 mod page;
 mod statements;
 mod test_files;
@@ -19,5 +20,6 @@ mod topics;
 
 pub use codes::look_up as code;
 pub use exit_status::{EXIT_STATUSES, ExitRow};
+pub use json::{SHAPES, Shape};
 pub use page::{Block, Page};
 pub use topics::{Content, Found, TOPICS, Topic, topic};

@@ -1,7 +1,7 @@
 //! The topics of `bayplan help`, one row each.
 
 use super::page::Page;
-use super::{codes, exit_status, fields, functions, statements, test_files};
+use super::{codes, exit_status, fields, functions, json, statements, test_files};
 use crate::diag::suggest::nearest;
 
 /// A topic.
@@ -92,6 +92,12 @@ pub static TOPICS: &[Topic] = &[
         summary: "what 0, 1 and 2 mean for each command",
         file: "exit-status.md",
         content: Content::Table { page: exit_status::page, look_up: exit_status::look_up, word: "COMMAND" },
+    },
+    Topic {
+        name: "json",
+        summary: "the fields of JSON output",
+        file: "json.md",
+        content: Content::Table { page: json::page, look_up: json::look_up, word: "KIND" },
     },
     Topic {
         name: "policies",

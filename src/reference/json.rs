@@ -1,0 +1,613 @@
+//! JSON output: the shape of every kind that `-o json` prints, one table.
+//!
+//! Programs rely on these fields; they are only added. `tests` hold real output of the commands
+//! against the table, field by field.
+
+use super::page::Page;
+use super::topics::Found;
+use crate::diag::suggest::nearest;
+
+/// An object of the output.
+pub struct Shape {
+    /// The `kind` of a whole document, or the name by which types refer to a part.
+    pub name: &'static str,
+    /// The command that prints it; empty for a part.
+    pub printed_by: &'static str,
+    /// Its fields, without `apiVersion` and `kind`: name, type, meaning.
+    ///
+    /// A type is `string`, `int`, `bool`, the name of a shape, `[T]` for a list, `{T}` for an object
+    /// whose keys are names, `(T, U)` for a list of two, and `T?` for a field that may be null or
+    /// left out.
+    pub fields: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// Every shape: documents first, then parts.
+pub static SHAPES: &[Shape] = &[
+    Shape {
+        name: "LintReport",
+        printed_by: "lint --format json",
+        fields: &[
+            ("files", "int", "how many files were read"),
+            ("diagnostics", "[Diagnostic]", "the findings, in the order of files and lines"),
+            ("summary", "Tally", "how many findings of each severity there are"),
+        ],
+    },
+    Shape {
+        name: "DryRun",
+        printed_by: "dry-run -o json",
+        fields: &[(
+            "decisions",
+            "[Decision]",
+            "the last decision on each pending pod, in the order in which the pods were tried",
+        )],
+    },
+    Shape {
+        name: "Explanation",
+        printed_by: "explain POD -o json",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("profile", "string?", "the profile that serves the pod"),
+            (
+                "state",
+                "string",
+                "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`",
+            ),
+            ("verdict", "string?", "the first line of the text"),
+            ("node", "string?", "the node it runs on"),
+            ("nodes", "int?", "how many nodes the cluster has"),
+            ("fits", "[string]?", "the nodes that accept it"),
+            ("placedBefore", "[string]?", "pending pods that were placed before its turn"),
+            ("notChecked", "[string]?", "what no plugin checks of the pod"),
+            (
+                "refusedBeforeNodes",
+                "(string, string)?",
+                "plugin and reason, where it is refused before nodes are evaluated",
+            ),
+            ("message", "string?", "the text of its event if it were tried now"),
+            ("sets", "[RuleSet]?", "nodes by the set of rules that refuse them"),
+            ("rules", "[RuleCount]?", "each rule that refuses nodes"),
+            ("funnel", "[(string, int)]?", "how many nodes are left after each plugin"),
+            ("conflicts", "[Conflict]?", "requirements that no node meets together"),
+            ("perNode", "[NodeRefusals]?", "every node with all refusals"),
+            ("nearest", "[NodeRefusals]?", "the nodes that lack least"),
+            ("wouldHelp", "[Suggestion]?", "changes that were tried and help, best first"),
+            ("searchCutShort", "bool?", "whether the search for changes reached its limit"),
+            ("decision", "Decision?", "the decision at its turn"),
+            ("gate", "Gate?", "why it is kept out of the queue"),
+            ("leftAlone", "Exemption?", "why policies skip the pod"),
+            ("onNode", "OnNode?", "with `--node`: that node, with the values of policy rules"),
+            ("schedulerName", "string?", "of a pod that no profile serves"),
+            ("profiles", "[string]?", "the profiles that exist, for a pod that none of them serves"),
+        ],
+    },
+    Shape {
+        name: "Waiting",
+        printed_by: "explain -o json",
+        fields: &[
+            ("waiting", "int", "how many pods wait"),
+            ("causes", "[Cause]", "pods by cause, most pods first"),
+            ("gated", "[Held]", "pods that a gate keeps out of the queue"),
+            ("foreign", "[Foreign]", "pods of schedulers that no profile serves"),
+            ("pods", "[PodState]", "every pending pod with its state"),
+        ],
+    },
+    Shape {
+        name: "Fix",
+        printed_by: "explain POD --fix N -o json",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("number", "int", "the number of the suggestion"),
+            ("what", "string", "the change in words"),
+            ("effect", "string", "what it was shown to do"),
+            ("manifestPatch", "any?", "a merge patch for the manifest of the pod"),
+            ("inPlace", "bool", "whether the patch may be applied to the existing pod"),
+            ("commands", "[string]", "kubectl commands"),
+            ("byHand", "[string]", "steps that no patch can express"),
+            ("policies", "[PolicyChange]", "lines for policies, as differences"),
+        ],
+    },
+    Shape {
+        name: "TestReport",
+        printed_by: "test -o json",
+        fields: &[
+            ("files", "[TestFile]", "the test files with their cases"),
+            ("summary", "TestSummary", "how many cases passed"),
+            ("coverage", "Coverage?", "which conditions were seen both true and false; not with `FILE:LINE`"),
+        ],
+    },
+    Shape {
+        name: "Plan",
+        printed_by: "plan -o json",
+        fields: &[("policies", "[PolicyPlan]", "each policy")],
+    },
+    Shape {
+        name: "Evaluation",
+        printed_by: "eval -o json",
+        fields: &[
+            ("expression", "string", "the expression"),
+            ("type", "string", "its type"),
+            ("value", "string", "its value as the language writes it"),
+            ("tree", "Condition", "the expression with the values of its parts"),
+        ],
+    },
+    Shape {
+        name: "Version",
+        printed_by: "version -o json",
+        fields: &[
+            ("version", "string", "of the program"),
+            ("language", "int", "of the policy language"),
+            ("kubeScheduler", "string", "the kube-scheduler whose decisions it reproduces"),
+        ],
+    },
+    Shape {
+        name: "Diagnostic",
+        printed_by: "",
+        fields: &[
+            ("code", "string", "such as `BP0104`"),
+            ("slug", "string", "its name"),
+            ("severity", "string", "`error`, `warning` or `note`"),
+            ("message", "string", "what is wrong"),
+            ("help", "string?", "what to do"),
+            ("effect", "string?", "with `--cluster`: what it does there"),
+            ("file", "string", "the file"),
+            ("origin", "Origin?", "the ConfigMap, for a policy inside YAML"),
+            ("start", "Place", "where it begins"),
+            ("end", "Place", "where it ends"),
+            ("labels", "[Label]", "words at this and other places"),
+            ("fixes", "[CodeFix]", "changes that `--fix` applies"),
+        ],
+    },
+    Shape {
+        name: "Origin",
+        printed_by: "",
+        fields: &[
+            ("object", "string", "namespace and name of the ConfigMap"),
+            ("key", "string", "the key of the policy"),
+            ("line", "int", "in the policy, from 1"),
+            ("column", "int", "in characters, from 1"),
+        ],
+    },
+    Shape {
+        name: "Place",
+        printed_by: "",
+        fields: &[
+            ("line", "int", "from 1"),
+            ("column", "int", "in characters, from 1"),
+            ("offset", "int", "in bytes of the file, from 0"),
+        ],
+    },
+    Shape {
+        name: "Label",
+        printed_by: "",
+        fields: &[
+            ("message", "string", "the words"),
+            ("file", "string?", "the file, where it is another one"),
+            ("start", "Place", "where it begins"),
+            ("end", "Place", "where it ends"),
+        ],
+    },
+    Shape {
+        name: "CodeFix",
+        printed_by: "",
+        fields: &[("message", "string", "what it changes"), ("edits", "[TextEdit]", "replacements")],
+    },
+    Shape {
+        name: "TextEdit",
+        printed_by: "",
+        fields: &[
+            ("start", "Place", "where it begins"),
+            ("end", "Place", "where it ends"),
+            ("text", "string", "the new text"),
+        ],
+    },
+    Shape {
+        name: "Tally",
+        printed_by: "",
+        fields: &[("errors", "int", "errors"), ("warnings", "int", "warnings"), ("notes", "int", "notes")],
+    },
+    Shape {
+        name: "Decision",
+        printed_by: "",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("profile", "string", "the profile that served it"),
+            (
+                "state",
+                "string?",
+                "`placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`",
+            ),
+            ("node", "string", "the node it is placed on; empty where there is none"),
+            ("message", "string", "why it is not placed; the text of its event"),
+            ("nominatedNode", "string", "the node that preemption nominated"),
+            ("victims", "[string]", "pods that it evicts"),
+            ("best", "[string]", "the nodes with the highest score"),
+            ("notChecked", "[string]?", "what no plugin checks of the pod"),
+            ("waited", "Waited?", "a wait at permit that ended without success"),
+            ("nodes", "[NodeDecision]?", "with `--all-nodes`: every node"),
+        ],
+    },
+    Shape {
+        name: "NodeDecision",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the node"),
+            ("feasible", "bool", "whether it passed every filter"),
+            ("plugin", "string?", "the plugin that refused it"),
+            ("code", "string?", "the code of its status"),
+            ("reasons", "[string]?", "the reasons of its status"),
+            ("scores", "{int}?", "scores by plugin, normalized and weighted"),
+            ("policyScores", "{{int}}?", "single scores by policy, 0 to 100"),
+            ("total", "int?", "the sum of the scores"),
+        ],
+    },
+    Shape {
+        name: "Waited",
+        printed_by: "",
+        fields: &[
+            ("node", "string", "the node it had"),
+            ("plugins", "[string]", "the plugins that let it wait"),
+        ],
+    },
+    Shape {
+        name: "RuleSet",
+        printed_by: "",
+        fields: &[("rules", "[string]", "the rules"), ("nodes", "int", "nodes that exactly these refuse")],
+    },
+    Shape {
+        name: "RuleCount",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "a plugin, or `POLICY/RULE`"),
+            ("place", "string", "file and line of a policy rule"),
+            ("refuses", "int", "nodes that it refuses"),
+            ("alone", "int", "nodes that nothing else refuses"),
+            ("because", "[Because]", "its reasons"),
+        ],
+    },
+    Shape {
+        name: "Because",
+        printed_by: "",
+        fields: &[
+            ("reason", "string", "the reason of the status"),
+            ("what", "string", "what was compared: a resource, a label, a taint"),
+            ("need", "string", "what the pod needs"),
+            ("have", "[(string, int)]", "what nodes have, with how many of them"),
+            ("nodes", "int", "nodes with this reason"),
+            ("shortfall", "Shortfall?", "of a resource"),
+        ],
+    },
+    Shape {
+        name: "Shortfall",
+        printed_by: "",
+        fields: &[
+            ("resource", "string", "the resource"),
+            ("needed", "int", "in base units: millicores, bytes, pieces"),
+            ("free", "[(int, int)]", "free amounts, with how many nodes have them"),
+        ],
+    },
+    Shape {
+        name: "NodeRefusals",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the node"),
+            ("refusals", "[Refusal]", "every reason against it"),
+            ("trouble", "string?", "why its capacity cannot be relied on: cordoned, not ready, unreachable"),
+        ],
+    },
+    Shape {
+        name: "Refusal",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "a plugin, or `POLICY/RULE`"),
+            ("place", "string", "file and line of a policy rule"),
+            ("reason", "string", "the reason of the status"),
+            ("what", "string", "what was compared"),
+            ("need", "string", "what the pod needs"),
+            ("have", "string", "what the node has"),
+            ("shortage", "Shortage?", "of a resource"),
+        ],
+    },
+    Shape {
+        name: "Shortage",
+        printed_by: "",
+        fields: &[
+            ("resource", "string", "the resource"),
+            ("needed", "int", "in base units"),
+            ("free", "int", "in base units"),
+            ("allocatable", "int", "in base units"),
+        ],
+    },
+    Shape {
+        name: "Conflict",
+        printed_by: "",
+        fields: &[("requirements", "[Requirement]", "requirements that exclude each other")],
+    },
+    Shape {
+        name: "Requirement",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "the rule"),
+            ("what", "string", "what it compares"),
+            ("need", "string", "what the pod needs"),
+            ("meet", "int", "nodes that meet it"),
+        ],
+    },
+    Shape {
+        name: "Suggestion",
+        printed_by: "",
+        fields: &[
+            ("whose", "string", "who can make the change: `pod`, `node`, `policy` or `wait`"),
+            ("what", "string", "the change in words"),
+            ("steps", "[Step]", "its single changes"),
+            ("nodes", "[string]", "nodes that the pod then fits"),
+            ("atLeast", "bool", "whether more nodes may fit than were tried"),
+            ("caution", "string?", "why it is better avoided"),
+        ],
+    },
+    Shape {
+        name: "Step",
+        printed_by: "",
+        fields: &[("whose", "string", "who can make it"), ("what", "string", "the change in words")],
+    },
+    Shape {
+        name: "Gate",
+        printed_by: "",
+        fields: &[
+            ("by", "string", "the plugin or policy"),
+            ("reason", "string", "its reason"),
+            ("gates", "[GateRule]", "gates of policies that hold"),
+            ("schedulingGates", "[string]", "`spec.schedulingGates`"),
+            ("opens", "string?", "when the clock opens it"),
+        ],
+    },
+    Shape {
+        name: "GateRule",
+        printed_by: "",
+        fields: &[
+            ("place", "string", "file and line"),
+            ("reason", "string", "its reason"),
+            ("condition", "Condition?", "its condition with values"),
+        ],
+    },
+    Shape {
+        name: "Exemption",
+        printed_by: "",
+        fields: &[
+            ("because", "string", "why the pod is exempt"),
+            ("by", "[string]", "policies that skip it"),
+        ],
+    },
+    Shape {
+        name: "OnNode",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the node"),
+            ("refusals", "[Refusal]", "every reason against it"),
+            ("policyRules", "[PolicyRule]", "each filter statement of policies"),
+        ],
+    },
+    Shape {
+        name: "PolicyRule",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "`POLICY/RULE`"),
+            ("place", "string", "file and line"),
+            ("refuses", "bool", "whether it refuses the node"),
+            ("reached", "bool", "whether no earlier statement of the filter refused"),
+            ("reason", "string?", "its reason"),
+            ("details", "{string}", "the values of `with`"),
+            ("condition", "Condition?", "its condition with values"),
+        ],
+    },
+    Shape {
+        name: "Condition",
+        printed_by: "",
+        fields: &[
+            ("text", "string", "the text of the expression"),
+            ("value", "string?", "its value; null where it was not evaluated"),
+            ("truth", "bool?", "its value, of a condition"),
+            ("reached", "bool", "whether it was evaluated"),
+            ("parts", "[Condition]", "its parts"),
+        ],
+    },
+    Shape {
+        name: "Cause",
+        printed_by: "",
+        fields: &[
+            ("cause", "string", "the reasons, as in the event"),
+            ("pods", "int", "how many pods wait for it"),
+            ("templates", "[Template]", "the pods, replicas together"),
+            ("oldest", "string?", "when the oldest of them was created"),
+            ("wouldHelp", "GroupHelp?", "a change that was tried for all of them"),
+        ],
+    },
+    Shape {
+        name: "Template",
+        printed_by: "",
+        fields: &[("name", "string", "the owner, or the pod"), ("pods", "[string]", "its pods")],
+    },
+    Shape {
+        name: "GroupHelp",
+        printed_by: "",
+        fields: &[("what", "string", "the change"), ("places", "int", "how many of the pods it places")],
+    },
+    Shape {
+        name: "Held",
+        printed_by: "",
+        fields: &[("by", "string", "the gate"), ("pods", "[string]", "the pods it holds")],
+    },
+    Shape {
+        name: "Foreign",
+        printed_by: "",
+        fields: &[
+            ("schedulerName", "string", "the name that no profile has"),
+            ("pods", "[string]", "its pods"),
+            ("nearest", "string?", "a profile with a similar name"),
+        ],
+    },
+    Shape {
+        name: "PodState",
+        printed_by: "",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("state", "string", "its state, as in Explanation"),
+        ],
+    },
+    Shape {
+        name: "PolicyChange",
+        printed_by: "",
+        fields: &[
+            ("policy", "string", "the policy"),
+            ("file", "string", "its file"),
+            ("object", "string?", "the ConfigMap and key"),
+            ("line", "string", "the new line"),
+            ("after", "int", "the line of the file above it"),
+            ("diff", "string", "the change as a unified diff"),
+        ],
+    },
+    Shape {
+        name: "TestFile",
+        printed_by: "",
+        fields: &[
+            ("file", "string", "the file"),
+            ("cases", "[TestCase]", "its cases"),
+            ("errors", "[TestError]", "why it could not run"),
+        ],
+    },
+    Shape {
+        name: "TestError",
+        printed_by: "",
+        fields: &[("message", "string", "what is wrong"), ("line", "int?", "its line")],
+    },
+    Shape {
+        name: "TestCase",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the name of the case"),
+            ("place", "string", "file and line"),
+            ("passed", "bool", "whether everything came as expected"),
+            ("mismatches", "[Mismatch]", "what came otherwise"),
+            ("account", "[PodAccount]?", "with `--explain`: what every rule says about every node"),
+        ],
+    },
+    Shape {
+        name: "PodAccount",
+        printed_by: "",
+        fields: &[("pod", "string", "the pod"), ("rules", "[Reason]", "what each rule says")],
+    },
+    Shape {
+        name: "Mismatch",
+        printed_by: "",
+        fields: &[
+            ("message", "string", "expected and got in one line"),
+            ("expected", "string", "what was expected"),
+            ("got", "string", "what came"),
+            ("because", "[Reason]", "the rule that made the difference"),
+            ("place", "string", "file and line of the expectation"),
+        ],
+    },
+    Shape {
+        name: "Reason",
+        printed_by: "",
+        fields: &[("text", "string", "the words"), ("tree", "Condition?", "the condition with values")],
+    },
+    Shape {
+        name: "TestSummary",
+        printed_by: "",
+        fields: &[
+            ("cases", "int", "cases that ran"),
+            ("passed", "int", "cases that passed"),
+            ("failed", "int", "cases that failed"),
+            ("errors", "int", "files that could not run"),
+        ],
+    },
+    Shape {
+        name: "Coverage",
+        printed_by: "",
+        fields: &[
+            ("conditions", "int", "conditions of the policies"),
+            ("covered", "int", "conditions that were seen both true and false"),
+            ("uncovered", "[Uncovered]", "the others"),
+        ],
+    },
+    Shape {
+        name: "Uncovered",
+        printed_by: "",
+        fields: &[
+            ("place", "string", "file and line"),
+            ("condition", "string", "its text"),
+            ("seenTrue", "bool", "whether a case saw it true"),
+            ("seenFalse", "bool", "whether a case saw it false"),
+        ],
+    },
+    Shape {
+        name: "PolicyPlan",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the policy"),
+            ("place", "string", "file and line"),
+            ("doc", "string?", "its `///` comment"),
+            ("appliesTo", "string", "the pods it is about, in words"),
+            ("size", "ClusterSize", "the cluster that steps are computed for"),
+            ("rules", "[RulePlan]", "its rules"),
+        ],
+    },
+    Shape {
+        name: "ClusterSize",
+        printed_by: "",
+        fields: &[("nodes", "int", "nodes"), ("pods", "int", "pods")],
+    },
+    Shape {
+        name: "RulePlan",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "the rule"),
+            ("place", "string", "file and line"),
+            ("point", "string", "its extension point"),
+            ("stage", "string", "how often it is computed: `const`, `pod`, `node`, `index` or `pair`"),
+            ("steps", "int", "the bound in steps"),
+            ("readsOfNode", "[string]", "what it reads of nodes"),
+            ("evictionHelps", "bool?", "whether evicting pods can help; null for a score"),
+            ("newNodeHelps", "string?", "whether a new node can help: `yes`, `no` or `if …`"),
+            ("autoscalerKnows", "bool?", "whether an autoscaler can foresee it"),
+            ("wakesOn", "[string]?", "events that wake a pod that it refused"),
+        ],
+    },
+];
+
+/// Every kind of document, and the parts.
+pub(super) fn page() -> Page {
+    let mut page = Page::new("JSON output");
+    page.text(
+        "What the commands print with `-o json` (`--format json` of `lint`). Every document has \
+         `apiVersion: bayplan.dev/v1` and a `kind`. Fields are only added; programs must ignore \
+         fields that they do not know. A type `[T]` is a list, `{T}` an object whose keys are names, \
+         `(T, U)` a list of two; `T?` may be null or left out.",
+    );
+    for shape in SHAPES {
+        page.section_at(format!("`{}`", shape.name), shape.name.to_lowercase());
+        describe(&mut page, shape);
+    }
+    page
+}
+
+fn describe(page: &mut Page, shape: &Shape) {
+    if !shape.printed_by.is_empty() {
+        page.text(format!("Printed by `bayplan {}`.", shape.printed_by));
+    }
+    let row = |(name, ty, meaning): &(&str, &str, &str)| {
+        vec![format!("`{name}`"), format!("`{ty}`"), (*meaning).to_owned()]
+    };
+    page.table(&["field", "type", "meaning"], shape.fields.iter().map(row));
+}
+
+/// The page of one kind or part.
+pub(super) fn look_up(word: &str) -> Found {
+    let Some(shape) = SHAPES.iter().find(|shape| shape.name.eq_ignore_ascii_case(word)) else {
+        let names = SHAPES.iter().map(|shape| shape.name);
+        return Found::Unknown { near: nearest(word, names).map(str::to_owned) };
+    };
+    let mut page = Page::new(shape.name);
+    describe(&mut page, shape);
+    Found::Page(page)
+}
