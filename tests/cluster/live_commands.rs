@@ -66,8 +66,18 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// The text without the commands at its end, which repeat the flags of this one.
 fn without_next(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with("Next: ")).map(|line| format!("{line}\n")).collect()
+    let answer = text.split("\nNext: ").next().unwrap_or(text);
+    format!("{}\n", answer.trim_end())
+}
+
+/// The command that the text suggests for one node.
+fn next_for_a_node(text: &str) -> &str {
+    let (_, next) = text.split_once("Next: ").unwrap();
+    // A command and what it does stand three blanks apart.
+    let mut commands = next.lines().map(|line| line.trim().split("   ").next().unwrap());
+    commands.find(|command| command.contains(" --node ")).unwrap()
 }
 
 /// The kubeconfig of a service account with these rights in all namespaces.
@@ -150,7 +160,7 @@ fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
 
     // The suggested next command is for this cluster, and works as printed.
     let told = said(&["explain", "picky", live[0], live[1]]);
-    let next = told.lines().last().unwrap().strip_prefix("Next: bayplan ").unwrap();
+    let next = next_for_a_node(&told).strip_prefix("bayplan ").unwrap();
     assert!(next.contains(&format!("--kubeconfig {}", text(&kubeconfig))), "{next}");
     let arguments: Vec<&str> = next.split(' ').collect();
     assert!(said(&arguments).contains("refused by"), "{next}");
@@ -191,7 +201,7 @@ fn it_works_as_a_plugin_of_kubectl() {
         "{}",
         ended.out
     );
-    let next = ended.out.lines().last().unwrap().strip_prefix("Next: kubectl ").unwrap();
+    let next = next_for_a_node(&ended.out).strip_prefix("kubectl ").unwrap();
     assert!(next.starts_with("bayplan explain picky"), "{next}");
     let arguments: Vec<&str> = next.split(' ').collect();
     let ended = command(kubectl, &arguments, &environment);
@@ -214,7 +224,7 @@ fn it_works_as_a_plugin_of_kubectl() {
     assert!(help.contains("Usage: kubectl bayplan explain"), "{help}");
     assert!(help.contains("  kubectl bayplan explain train-7 -n shop"), "{help}");
     assert!(!help.contains("  bayplan "), "{help}");
-    let mistake = command(kubectl, &["bayplan", "explain"], &environment);
+    let mistake = command(kubectl, &["bayplan", "explain", "one", "two"], &environment);
     assert!(mistake.status == 2 && mistake.err.contains("Usage: kubectl bayplan explain"), "{}", mistake.err);
     let listed = command(kubectl, &["plugin", "list"], &environment).out;
     assert!(listed.contains("kubectl-bayplan"), "{listed}");
