@@ -1,0 +1,6 @@
+//! The real binary: arguments, what each command prints, and how it ends.
+
+mod commands;
+mod escapes;
+mod json_output;
+mod lint;

@@ -1,0 +1,3 @@
+//! The scheduler's configuration file.
+
+mod scheduler_configuration;

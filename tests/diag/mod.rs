@@ -1,0 +1,4 @@
+//! Codes of diagnostics and the words of messages.
+
+mod codes;
+mod plain_english;

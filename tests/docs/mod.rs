@@ -1,0 +1,3 @@
+//! README, pages of docs, examples and policies.
+
+mod documents;

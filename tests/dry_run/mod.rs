@@ -1,0 +1,3 @@
+//! The cluster in memory: files of policy tests.
+
+mod test_files;

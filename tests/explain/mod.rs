@@ -1,0 +1,5 @@
+//! What `explain` prints and what it suggests.
+
+mod changes;
+mod explanations;
+mod overview;

@@ -1,0 +1,10 @@
+//! The policy language, from text to compiled policy. `properties` tries random policies on random clusters.
+
+mod cel;
+mod check;
+mod compile_limits;
+mod fixes;
+pub(crate) mod properties;
+mod statement_table;
+mod syntax;
+mod values;

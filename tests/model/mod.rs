@@ -1,0 +1,6 @@
+//! Kubernetes objects as the scheduler reads them, and the snapshot of a cluster.
+
+mod object_decoding;
+mod pods_and_nodes;
+mod quantities_and_selectors;
+mod snapshot;

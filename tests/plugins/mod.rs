@@ -1,0 +1,3 @@
+//! Plugins that are made from policies, from their text to placements.
+
+mod policies;

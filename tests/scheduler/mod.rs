@@ -1,0 +1,4 @@
+//! Pods in the queue, in the cycle and in Permit waits.
+
+mod gangs;
+mod pod_lifecycle;
