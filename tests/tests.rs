@@ -1,5 +1,5 @@
-//! The one test binary of everything that needs no cluster: a folder for each room of `src`, and tests of the whole
-//! tree at the top. `CONTRIBUTING.md` says where each kind of test goes.
+//! The one test binary of everything that needs no cluster: a folder for each room of `src`, and
+//! tests of the whole tree at the top. `CONTRIBUTING.md` says where each kind of test goes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod architecture;

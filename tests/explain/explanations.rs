@@ -1,7 +1,6 @@
-//! What `explain` prints for small clusters, each in a file of `tests/explain/explanations` whose first
-//! line is the command; a policy of the same name is loaded with it, and the expected output stands
-//! in a file beside it. With
-//! `BAYPLAN_GOLDEN=write` the outputs are written anew.
+//! What `explain` prints for small clusters, each in a file of `tests/explain/explanations` whose
+//! first line is the command. A policy of the same name is loaded with it, and the expected output
+//! is in a file beside it; with `BAYPLAN_GOLDEN=write` the outputs are written anew.
 
 use crate::support::repository;
 use bayplan::testing::Random;

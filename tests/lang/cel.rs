@@ -150,7 +150,7 @@ fn expressions_of_kubernetes_have_its_values() {
     let words = compare("cel-words-1.36.jsonl.gz", &mut refused);
     let quantities = compare("cel-quantities-1.36.jsonl.gz", &mut refused);
     println!("{recorded}, {words} and {quantities} the same");
-    super::check::golden("cel-refused.out", &refused);
+    super::fixtures::golden("cel-refused.out", &refused);
     assert!(recorded >= 585 && words >= 100 && quantities >= 300, "{recorded}, {words}, {quantities}");
 }
 

@@ -1,9 +1,13 @@
-//! The policy language, from text to compiled policy. `properties` tries random policies on random clusters.
+//! The policy language, from text to compiled policy. `properties` tries random policies on random
+//! clusters.
 
 mod cel;
 mod check;
 mod compile_limits;
+mod design;
 mod fixes;
+mod fixtures;
+mod functions_and_fields;
 pub(crate) mod properties;
 mod statement_table;
 mod syntax;
