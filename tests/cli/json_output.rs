@@ -34,7 +34,7 @@ fn shape(name: &str) -> Option<&'static Shape> {
 }
 
 /// The text between two brackets, if they enclose all of it.
-fn inside<'a>(ty: &'a str, open: char, close: char) -> Option<&'a str> {
+fn inside(ty: &str, open: char, close: char) -> Option<&str> {
     ty.strip_prefix(open)?.strip_suffix(close)
 }
 
