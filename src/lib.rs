@@ -1,6 +1,6 @@
 //! Bayplan: a Kubernetes scheduler whose rules its operators write, test, preview and explain.
 //!
-//! The crate is the map: rooms stand in the order of dependency, and a room uses only rooms above it
+//! The crate is the map: rooms are listed in the order of dependency, and a room uses only rooms above it
 //! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]

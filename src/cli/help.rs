@@ -15,7 +15,7 @@ use anyhow::bail;
 pub(super) struct Args {
     /// A command or a topic; without one the commands and topics are listed.
     topic: Option<String>,
-    /// What to look up in the topic: a field, function, code or statement.
+    /// A field, function, code or statement to look up in the topic.
     word: Vec<String>,
     /// Print Markdown, as in the folder `docs`.
     #[arg(long)]
@@ -25,7 +25,7 @@ pub(super) struct Args {
 /// Columns of text where the terminal has no width of its own.
 const WIDTH: usize = 100;
 
-/// What stands below the title of a generated file.
+/// The line below the title of a generated file.
 const NOTE: &str = "Made from the tables of the program. `make golden` writes this file.";
 
 /// Runs the command; `commands` is the command line of the program.

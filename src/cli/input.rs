@@ -77,14 +77,14 @@ impl Policies {
         }
     }
 
-    /// Says of a file or a folder that it cannot be read.
+    /// Reports a file or a folder that cannot be read.
     fn unreadable(&mut self, path: &Path, why: &str) {
         let id = self.sources.add(path.display().to_string(), "");
         let span = Span::new(id, 0, 0);
         self.diagnostics.push(Diagnostic::new(&codes::UNREADABLE, span, why));
     }
 
-    /// Whether a file or a folder could not be read, so that what is said is not complete.
+    /// Whether a file or a folder could not be read, so that the diagnostics are not complete.
     pub(super) fn is_incomplete(&self) -> bool {
         self.diagnostics.iter().any(|said| said.code == &codes::UNREADABLE)
     }

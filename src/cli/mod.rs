@@ -169,7 +169,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     })
 }
 
-/// Prints what clap says of arguments that it does not understand, or the help that was asked for.
+/// Prints clap's message about arguments that it does not understand, or the requested help.
 fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> ExitStatus {
     let refused = not_built::refused(error, arguments);
     let error = refused.as_ref().unwrap_or(error);
@@ -219,7 +219,7 @@ fn without_hostile(text: &str, arguments: &[std::ffi::OsString]) -> String {
     text
 }
 
-/// Prints the message of a panic, which may hold what somebody else wrote, as every other text.
+/// Prints the message of a panic. It may contain untrusted text, so it is escaped as every other text.
 pub fn panicked(panic: &std::panic::PanicHookInfo<'_>) {
     let mut out = Output::for_process(ColorChoice::Never, false, false);
     let thread = std::thread::current();
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// The words of the first command of ours in a line of examples; what is behind two blanks is its comment.
+    /// The words of the first command of ours in a line of examples; text after two blanks is its comment.
     fn words(line: &str) -> Option<Vec<String>> {
         let line = line.get(line.find("bayplan ")?..)?;
         let mut words = vec![String::new()];

@@ -144,7 +144,7 @@ impl NewNode {
     }
 }
 
-/// Whether a check asks for room as NodeResourcesFit does: `node.free.cpu >= pod.requests.cpu`.
+/// Whether a check compares free and requested resources as NodeResourcesFit does: `node.free.cpu >= pod.requests.cpu`.
 fn asks_for_room(policy: &Policy, check: &Check) -> bool {
     let Some(condition) = &check.condition else { return false };
     let ExprKind::Compare(op, left, right) = &resolve_alias(policy, condition).kind else { return false };

@@ -161,7 +161,7 @@ fn log_unchecked(profiles: &Profiles) {
             tracing::info!(
                 profile,
                 plugins,
-                "plugins not built: a pod waits where one of them could refuse it, and its event says what is not checked"
+                "some plugins are not built: a pod that one of them could refuse waits, and its event names the unchecked constraints"
             );
         }
     }

@@ -183,7 +183,7 @@ pub(super) struct LoggingArgs {
     pub(super) logging_format: String,
 }
 
-/// Flags of kube-scheduler that are accepted, because what they ask for is always so here.
+/// Flags of kube-scheduler that are accepted because they match the fixed behavior.
 #[derive(clap::Args, Debug)]
 pub(super) struct ArgsWithoutEffect {
     /// Requests and answers are JSON.
@@ -204,7 +204,7 @@ pub(super) struct ArgsWithoutEffect {
     /// Log lines are not buffered.
     #[arg(long, value_parser = run_flags::duration, hide = true)]
     log_flush_frequency: Option<Duration>,
-    /// There is no profiling interface, so only `false` is accepted.
+    /// Profiling is not supported, so only `false` is accepted.
     #[arg(
         long,
         num_args = 0..=1,
@@ -214,7 +214,7 @@ pub(super) struct ArgsWithoutEffect {
         hide = true
     )]
     profiling: Option<bool>,
-    /// There is no profiling interface, so only `false` is accepted.
+    /// Profiling is not supported, so only `false` is accepted.
     #[arg(
         long,
         num_args = 0..=1,

@@ -8,7 +8,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("allow-metric-labels", "metrics and their labels are fixed"),
     ("allow-metric-labels-manifest", "metrics and their labels are fixed"),
     ("disabled-metrics", "all metrics are served; drop them in the scrape configuration"),
-    ("show-hidden-metrics-for-version", "there are no hidden metrics"),
+    ("show-hidden-metrics-for-version", "all metrics are shown"),
     ("emulated-version", "decisions follow one version, which `bayplan version` prints"),
     ("min-compatibility-version", "decisions follow one version, which `bayplan version` prints"),
     ("http2-max-streams-per-connection", "the secure port speaks HTTP/1.1"),
@@ -41,7 +41,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// Parses the only value of a flag for something that is always off.
 pub(super) fn only_false(text: &str) -> Result<bool, String> {
-    if text == "false" { Ok(false) } else { Err("there is no profiling interface; write `=false`".into()) }
+    if text == "false" { Ok(false) } else { Err("profiling is not supported; write `=false`".into()) }
 }
 
 /// The message for an argument that clap does not know, if it is a flag of kube-scheduler.

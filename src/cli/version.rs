@@ -14,7 +14,7 @@ pub(super) struct Args {
 /// The version of the policy language.
 pub(super) const LANGUAGE: u32 = 1;
 
-/// The kube-scheduler whose decisions are met.
+/// The version of kube-scheduler whose decisions this scheduler makes.
 pub(super) const KUBE_SCHEDULER: &str = "1.36";
 
 /// Runs the command.

@@ -70,7 +70,7 @@ pub enum ConnectError {
     },
     /// Neither a kubeconfig nor a pod's service account.
     #[error(
-        "no kubeconfig was given, and there is no service account of a pod ({0}); give `--kubeconfig FILE`"
+        "no kubeconfig was given, and no service account of a pod was found ({0}); give `--kubeconfig FILE`"
     )]
     NotInCluster(String),
     /// The address is not a URL.

@@ -319,7 +319,7 @@ impl Maker {
                 return Err(CallError::Refused {
                     code: 0,
                     reason: "NotLeading".into(),
-                    message: "this instance no longer leads".into(),
+                    message: "this instance is not the leader".into(),
                 });
             }
             let since = Instant::now();

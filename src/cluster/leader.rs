@@ -240,7 +240,7 @@ impl Election {
         };
         let mut lease = self.renewed(Lease { metadata, spec: None });
         if let Some(spec) = &mut lease.spec {
-            // As client-go counts: the first holder is no transition.
+            // As client-go counts: the first holder does not count as a transition.
             spec.lease_transitions = Some(0);
         }
         let request =

@@ -2,7 +2,7 @@
 //! one set. Every instance reads; only the leader writes verdicts and histories (`policy_writer`).
 //!
 //! Only ConfigMaps with the label `bayplan.dev/policy` in the configured namespaces count. The
-//! right to write a ConfigMap in another namespace therefore does not allow anybody to hold up
+//! right to write a ConfigMap in another namespace therefore does not give the power to hold up
 //! pods.
 
 use super::client::Api;

@@ -106,7 +106,7 @@ pub struct Pages {
 /// Why the port cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is in use, or it is no address of this host.
+    /// The address is in use, or does not belong to this host.
     #[error("cannot listen on {address}: {why}{}", if *.in_use { "; another process uses it: choose another `--secure-port`, or 0 for no port" } else { "" })]
     Listen {
         /// Address and port.

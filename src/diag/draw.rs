@@ -2,7 +2,7 @@
 //! screen readers. Nothing is decided here.
 //!
 //! Called by every command that prints diagnostics. The first line is `error[BP0104]: …`; effect, help
-//! and fix stand below the source text. The forms for programs are in `json` and `formats`.
+//! and fix are printed below the source text. The forms for programs are in `json` and `formats`.
 
 use super::excerpt::Excerpt;
 use super::report::{Elsewhere, Note, Report, Shape};
@@ -60,7 +60,7 @@ pub fn human(sources: &SourceMap, diagnostics: &[Diagnostic], look: Look) -> Dra
         if index > 0 {
             out.push('\n');
         }
-        // Writing to a string does not fail; miette fails for a label that is no part of its text.
+        // Writing to a string does not fail; miette fails only for a label outside of its text.
         if look.one(sources, diagnostic, &mut out).is_err() {
             out.push('\n');
         }

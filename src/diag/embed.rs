@@ -1,7 +1,7 @@
 //! The bytes of a YAML scalar beside the bytes of its value, for every style of scalar.
 //!
-//! Called by `SourceMap::embed` only. The two texts are laid side by side: what is no white space and no
-//! escape must be the same byte by byte, white space around a line end is matched line by line, and an escape
+//! Called by `SourceMap::embed` only. The two texts are compared: everything except white space and
+//! escapes must be the same byte by byte, white space around a line end is matched line by line, and an escape
 //! is read. A style that does not come out even is not the scalar's; if none does, the places are the
 //! scalar's beginning, never a wrong one.
 
@@ -21,7 +21,7 @@ enum Style {
 /// How a text may be changed in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edits {
-    /// Any letter stands for itself.
+    /// No character needs an escape.
     Verbatim,
     /// Quotes and backslashes would have to be escaped.
     Quoted,
@@ -94,7 +94,7 @@ impl Sides<'_> {
                     (i, j) = (next_i, next_j);
                 }
                 Some(a) if self.style == Style::Bare && i == 0 && b == Some(b'\n') && !is_white(a) => {
-                    // empty lines before the first one of a block scalar are outside of what we were given
+                    // the given range excludes the empty lines before the first line of a block scalar
                     j = skip_white(self.inner, j);
                 }
                 _ if a.is_some() && a == b => {
@@ -250,7 +250,7 @@ fn skip_white(bytes: &[u8], from: usize) -> usize {
 mod tests {
     use crate::diag::{Origin, SourceMap, Span};
 
-    /// Where each word of the value stands in the file.
+    /// The place in the file of each word of the value.
     fn words_agree(file: &str, scalar: &str, text: &str) {
         let start = file.find(scalar).unwrap_or_else(|| panic!("{scalar:?}"));
         let mut sources = SourceMap::new();

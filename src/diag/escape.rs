@@ -1,4 +1,4 @@
-//! Text that somebody else wrote, made safe to print.
+//! Makes untrusted text safe to print.
 //!
 //! A name, label, annotation or file name may hold control characters that command a terminal, marks
 //! that turn the direction of text, characters that take no room, and line ends that forge a line.
@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// Whether a character is shown as an escape instead of itself.
 ///
-/// Line ends count as well: whoever writes lines of its own adds them around the escaped text.
+/// Line ends are escaped too: callers add their own line ends around the escaped text.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control() || is_bidi(c) || is_invisible(c)
 }

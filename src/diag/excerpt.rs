@@ -57,8 +57,8 @@ struct InLine<'m> {
 }
 
 impl Excerpt {
-    /// The lines of `file` that the marks lie on. `name` stands above them; `room` is how many columns
-    /// of a line are shown; `dots` stands where a line is cut.
+    /// The lines of `file` that the marks lie on. `name` is the title above them; `room` is the number
+    /// of columns of a line that are shown; `dots` marks where a line is cut.
     pub(super) fn new(file: &Source, name: String, marks: &[Mark], room: usize, dots: &str) -> Self {
         let mut placed: Vec<InLine<'_>> = marks.iter().map(|mark| in_line(file, mark)).collect();
         placed.sort_by_key(|mark| (mark.line, mark.start, mark.end));
@@ -195,7 +195,7 @@ fn window(line: &str, anchor: usize, room: usize) -> (usize, usize) {
 }
 
 /// Labels of one line that do not overlap, since miette draws overlapping ones beside their places. The
-/// primary one stays whole, the others lose what they share with it or with one that begins earlier.
+/// primary one stays whole, the others lose the part that overlaps it or an earlier label.
 fn apart(mut labels: Vec<Label>) -> Vec<Label> {
     labels.sort_by_key(|label| (!label.primary, label.start, label.end));
     let mut kept: Vec<Label> = Vec::new();

@@ -31,7 +31,7 @@ pub struct Report<'a> {
     notes: Vec<Note>,
 }
 
-/// What stands below the source text.
+/// The lines below the source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// `effect`, `help` or `fix`.

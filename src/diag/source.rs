@@ -85,7 +85,7 @@ pub struct Source {
     text: Arc<str>,
     origin: Option<Origin>,
     lines: Vec<u32>,
-    /// How many characters stand before each block of [`BLOCK`] bytes, so that the column of a place
+    /// The number of characters before each block of [`BLOCK`] bytes, so that the column of a place
     /// in a line of a million characters costs no more than that of any other.
     letters: Vec<u32>,
     host: Option<Host>,

@@ -10,7 +10,7 @@
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let length = lower.chars().count();
-    // Nobody mistypes a name of this length, and the comparison costs its square.
+    // Skip very long names: the cost of the comparison grows with the square of the length.
     if length == 0 || length > 100 {
         return None;
     }

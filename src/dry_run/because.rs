@@ -93,7 +93,7 @@ impl<'a> DecisionView<'a> {
         vec![Because::of(format!("{node} is refused by {plugin}: {message}{room}"))]
     }
 
-    /// Why a node is not refused for a reason: the rule with that reason, and what it found there.
+    /// Why a node is not refused for a reason: the rule with that reason, and its values on the node.
     pub(super) fn passed(&self, node: &str, reason: &str) -> Vec<Because> {
         let Some(info) = named(&self.moment.snapshot, &Symbol::new(node)) else { return Vec::new() };
         for policy in self.policies.iter() {

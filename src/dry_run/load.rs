@@ -24,7 +24,7 @@ pub struct Loaded {
     pub policies: Vec<SourceId>,
     /// What there is to say, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many objects of `--pods` were skipped that may stand for pods.
+    /// The number of objects of `--pods` that were skipped and may create pods.
     pub not_understood: usize,
 }
 

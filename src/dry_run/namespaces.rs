@@ -1,6 +1,6 @@
 //! Policies that read `ns` of pods whose namespaces the cluster file does not hold: without a
-//! warning, conditions on their labels would silently see absent values. Asked by `cli` after a
-//! cluster or a test file is read.
+//! warning, conditions on their labels would silently see absent values. Called by `cli` after
+//! it has read a cluster or a test file.
 
 use super::World;
 use crate::diag::{Diagnostic, Span, codes};

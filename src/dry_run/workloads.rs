@@ -13,13 +13,13 @@ use std::sync::Arc;
 /// The most pods that are made of one workload.
 const MOST: i64 = 100_000;
 
-/// What becomes of an object in a file of pods.
+/// The result of expanding an object in a file of pods.
 pub(super) enum Expanded {
     /// Its pods.
     Pods(Vec<Value>),
     /// Controllers make no pods of it.
     NoPods,
-    /// Nobody here knows whether it makes pods.
+    /// An unknown kind, which may create pods.
     Unknown,
     /// A field cannot be used: its path, and what is wrong.
     Wrong(&'static str, String),

@@ -37,7 +37,7 @@ impl Totals {
         self.reach = 0;
     }
 
-    /// Takes in what a scorer wrote to `raw`: normalises, checks, weighs, adds.
+    /// Adds the raw scores in `raw` to the totals, after normalising, checking and weighting them.
     pub(super) fn add(
         &mut self,
         framework: &Framework,
@@ -85,7 +85,7 @@ impl Totals {
         }
     }
 
-    /// The node with the highest total and the set of those that share it.
+    /// The chosen node, and all nodes with the highest total.
     #[allow(clippy::too_many_arguments)] // the contract of `Decider::select`
     pub(super) fn select(
         &mut self,

@@ -1,6 +1,6 @@
 //! How filters and scorers are run on many nodes. [`Decider`] has two implementations: [`Plain`], the definition,
-//! which rebuilds every index and asks node by node; and [`Scan`], which asks ranges over columns. They share the
-//! frame of a decision and no code that asks plugins about nodes, and a property test holds one against the other.
+//! which rebuilds every index and runs plugins node by node; and [`Scan`], which runs them on ranges of columns. They
+//! share the frame of a decision but no code that runs plugins on nodes, and a property test compares the two.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 pub struct Selected {
     /// Which.
     pub node: NodeId,
-    /// Its total; `None` when it was the only feasible node and nobody asked for scores.
+    /// Its total; `None` when it was the only feasible node and scores were not requested.
     pub total: Option<i64>,
     /// Its place among the nodes that share the highest total, in row order, from 0.
     pub rank: u32,
@@ -49,7 +49,7 @@ pub struct Memory {
 }
 
 /// Decides for one pod: [`filter`](Decider::filter), [`score`](Decider::score), [`select`](Decider::select), in this
-/// order. Implementations differ in how they ask filters and scorers about many nodes; the frame around that is here.
+/// order. Implementations differ in how they run filters and scorers on many nodes; the frame around that is here.
 pub trait Decider: Send {
     /// Runs the Filter plugins of the attempt on `nodes`; the feasible ones. Refusals go to the diagnosis; of several
     /// `Error` statuses the one of the lowest row ends the attempt.

@@ -1,5 +1,5 @@
-//! [`Plain`]: the definition. It rebuilds every index on a fork of the cluster and asks node by node. Explanations use
-//! it, and tests hold every other decider against it.
+//! [`Plain`]: the definition. It rebuilds every index on a fork of the cluster and runs plugins node by node.
+//! Explanations use it, and tests compare every other decider with it.
 
 use super::{Decider, Memory, best, sampling};
 use crate::framework::{Code, Cycle, Recorder, Status};

@@ -1,4 +1,4 @@
-//! How many nodes are asked, and in which order, when `percentageOfNodesToScore` is set. Unset means all nodes.
+//! How many nodes are filtered, and in which order, when `percentageOfNodesToScore` is set. Unset means all nodes.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `numFeasibleNodesToFind`; `pkg/scheduler/backend/cache/node_tree.go`.
 
@@ -6,10 +6,10 @@ use crate::framework::Framework;
 use crate::model::{NodeId, NodeSet, Snapshot, Symbol};
 use rustc_hash::FxHashMap;
 
-/// Below this number all nodes are asked.
+/// In smaller clusters all nodes are filtered.
 const MIN_FEASIBLE_NODES: usize = 100;
 
-/// How many feasible nodes are enough among `nodes`; `None`: all nodes are asked.
+/// How many feasible nodes to find among `nodes`; `None`: all nodes are filtered.
 pub(super) fn enough(framework: &Framework, nodes: usize) -> Option<usize> {
     let percentage = framework.percentage_of_nodes_to_score?;
     if framework.points().score.is_empty() {
@@ -19,7 +19,7 @@ pub(super) fn enough(framework: &Framework, nodes: usize) -> Option<usize> {
         return None;
     }
     let percentage = match percentage {
-        // Upstream's adaptive share, for those who ask for it with an explicit 0.
+        // An explicit 0 selects upstream's adaptive percentage.
         0 => (50usize.saturating_sub(nodes / 125)).max(5),
         percentage => percentage.max(0) as usize,
     };

@@ -1,5 +1,5 @@
 //! [`Scan`]: every filter and scorer answers for all nodes at once, over columns; each filter only for the nodes that
-//! passed the filters before it. With sampling it asks single nodes until enough fit.
+//! passed the filters before it. With sampling, plugins run on single nodes until enough fit.
 
 use super::{Decider, Memory, best, sampling};
 use crate::framework::{Code, Cycle, Recorder, Status, TimedPoint, Verdicts};
@@ -21,11 +21,11 @@ impl Scan {
         Self::default()
     }
 
-    /// Asks all filters about `nodes`, and leaves the feasible ones in it.
+    /// Runs all filters on `nodes`, and leaves the feasible ones in it.
     fn ask_ranges(&mut self, c: &mut Cycle, s: &Snapshot, nodes: &mut NodeSet) -> Result<(), Status> {
         let framework = c.framework.clone();
         c.diagnosis.evaluated = nodes.len();
-        // The error of the lowest row ends the attempt, as when nodes are asked one by one.
+        // The error of the lowest row ends the attempt, as when filters run node by node.
         let mut error: Option<(NodeId, Status)> = None;
         self.take_nominated(c, s, nodes, &mut error);
         for id in framework.filters(&c.state).collect::<Vec<_>>() {
@@ -75,7 +75,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Asks single nodes in the order of sampling, from where the last pod stopped, until `enough` fit.
+    /// Filters single nodes in the order of sampling, from where the last pod stopped, until `enough` fit.
     fn ask_until(
         &mut self,
         enough: usize,
@@ -108,7 +108,7 @@ impl Scan {
         Ok(feasible)
     }
 
-    /// Takes nodes with nominated pods out of `nodes` and asks about each; those that fit stay in `singly`.
+    /// Takes nodes with nominated pods out of `nodes` and filters each; those that fit stay in `singly`.
     fn take_nominated(
         &mut self,
         c: &mut Cycle,

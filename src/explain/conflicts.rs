@@ -28,7 +28,7 @@ pub struct Conflict {
 pub struct Requirement {
     /// The rule: a plugin's name, or `policy/rule`.
     pub rule: String,
-    /// What is needed, where the rule has several requirements: the resource.
+    /// The required resource, where the rule has several requirements.
     pub what: String,
     /// How much of it.
     pub need: String,

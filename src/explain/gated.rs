@@ -7,7 +7,7 @@ use crate::framework::{Cycle, Framework, Status};
 use crate::model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
-/// How often the gate is looked at again to find the instant at which it opens.
+/// Maximum number of re-evaluations to find the instant at which the gate opens.
 const INSTANTS: usize = 20_000;
 
 /// Why a pod is kept out of the queue.
@@ -23,7 +23,7 @@ pub struct Gate {
     pub helps: Suggestions,
 }
 
-/// Asks the PreEnqueue plugins. `None`: they let the pod in.
+/// Runs the PreEnqueue plugins. `None`: they let the pod into the queue.
 pub fn gate(question: &Question) -> Option<Gate> {
     let Question { framework, pod, now, .. } = question;
     let status = refused(question, framework, pod, *now)?;

@@ -1,7 +1,6 @@
-//! A policy that leaves one pod out: the further `applies when` that does it, at its place in the
-//! policy's text.
+//! Excludes one pod from a policy: an additional `applies when`, inserted into the policy's text.
 //!
-//! Called for suggestions and by `explain --fix`; whoever takes the text compiles it.
+//! Called for suggestions and by `explain --fix`; the callers compile the text.
 
 use crate::lang::typed::Policy;
 use crate::model::PodInfo;

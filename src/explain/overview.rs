@@ -150,7 +150,7 @@ fn cause(explanation: &Explanation, message: &str) -> String {
         return format!("{plugin}: {reason}");
     }
     if explanation.nodes == 0 {
-        return "there are no nodes".to_owned();
+        return "the cluster has no nodes".to_owned();
     }
     let Some(rule) = explanation.rules.first().filter(|_| explanation.fits.is_empty()) else {
         return message.to_owned();

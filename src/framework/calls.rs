@@ -40,7 +40,7 @@ pub enum ApiCall {
     PatchStatus {
         /// The pod.
         pod: ObjectKey,
-        /// What is written.
+        /// The patch.
         patch: ConditionPatch,
     },
     /// Deletes a pod by UID.
@@ -50,7 +50,7 @@ pub enum ApiCall {
     },
 }
 
-/// What a call that succeeded brought.
+/// The result of a successful call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
     /// It is done.

@@ -7,7 +7,7 @@ use crate::model::{NodeId, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// The first refusal of each node. Nodes that nobody asked have the absent status.
+/// The first refusal of each node. Nodes that no filter ran on have the absent status.
 #[derive(Clone, Debug, Default)]
 pub struct NodeToStatus {
     statuses: Vec<Status>,
@@ -127,7 +127,7 @@ pub struct Diagnosis {
     pub post_filter_message: Option<String>,
     /// The number of nodes that filters ran on.
     pub evaluated: usize,
-    /// What nothing checks of the pod, because plugins of its profile are not built.
+    /// Constraints of the pod that are not checked, because plugins of its profile are not built.
     pub not_checked: Vec<NotChecked>,
 }
 

@@ -255,8 +255,8 @@ impl ClusterEvent {
         actions.into_iter().map(event).collect()
     }
 
-    /// What else changed of a node: images, capacity, a cordon, whatever is only in the whole object. Upstream has no
-    /// such event; policies may wait for it.
+    /// The event for other changes of a node: images, capacity, a cordon, fields that are only in the whole object.
+    /// Upstream has no such event; policies may wait for it.
     pub fn of_rest_of_node(old: Option<&Arc<Node>>, new: &Arc<Node>) -> Option<Self> {
         let old = old?;
         let changed = old.images != new.images
@@ -267,7 +267,7 @@ impl ClusterEvent {
         changed.then(|| Self::of(EventResource::Node, ActionType::UPDATE_OTHER, objects))
     }
 
-    /// What a change of a namespace means. Upstream has no such events; policies may wait for them.
+    /// The events of a namespace change. Upstream has no such events; policies may wait for them.
     pub fn of_namespace(old: Option<&Arc<Namespace>>, new: Option<&Arc<Namespace>>) -> Vec<Self> {
         let action = match (old, new) {
             (None, None) => return Vec::new(),
@@ -280,7 +280,7 @@ impl ClusterEvent {
     }
 }
 
-/// Whether a resource is requested less, or no longer.
+/// Whether the request for any resource shrank or was removed.
 fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {
     let (old, new) = (&old.requests, &new.requests);
     let gone = |(name, amount): &(crate::model::Symbol, i64)| {
@@ -292,7 +292,7 @@ fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {
         || old.scalars.iter().any(gone)
 }
 
-/// What a plugin waits for.
+/// An event that a plugin registered for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventRegistration {
     /// Of what.

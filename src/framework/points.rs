@@ -28,7 +28,7 @@ pub trait QueueSort: Sync {
 pub trait EnqueueExtensions: Sync {
     /// Events the plugin waits for. None: it is never woken by events.
     fn events(&self) -> Vec<EventRegistration>;
-    /// Whether this one may help this pod. Asked only for events that were registered.
+    /// Whether this event may help this pod. Called only for registered events.
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
         let _ = (h, event);
         QueueingHint::Queue
@@ -283,7 +283,7 @@ pub trait Score: Sync {
     /// The definition: the raw score of a node that passed all filters.
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status>;
     /// The same for many nodes at once, over columns; `out` is by row, with room for all rows of every word of
-    /// `nodes`. Rows beside `nodes` may be written too: nobody reads them.
+    /// `nodes`. Other rows may be written too; they are ignored.
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         for id in nodes.iter() {
             if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {
@@ -345,7 +345,7 @@ pub trait Permit: Sync {
         let _ = h;
         None
     }
-    /// A waiting pod left without being allowed.
+    /// Called when a waiting pod leaves without being allowed.
     fn left(&self, a: &mut Actor) {
         let _ = a;
     }

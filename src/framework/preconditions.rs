@@ -23,7 +23,7 @@ pub struct Preconditions {
     annotations: Filed<Symbol>,
     requests: Filed<Symbol>,
     constraints: Vec<(ConstraintKinds, PluginId)>,
-    /// All kinds that stand in `constraints`.
+    /// All kinds in `constraints`.
     constraint_kinds: ConstraintKinds,
 }
 

@@ -13,7 +13,7 @@ use super::status::Status;
 use crate::model::Symbol;
 use std::sync::Arc;
 
-/// What is timed: upstream's names of extension points in metrics.
+/// A timed step: upstream's names of extension points in metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)] // named like the extension points
 pub enum TimedPoint {
@@ -61,13 +61,13 @@ impl TimedPoint {
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(pub u64);
 
-/// Counts; only its maker can read it.
+/// A counter that only its creator can read.
 pub trait Tally: Send + Sync {
-    /// So many more.
+    /// Adds to the count.
     fn add(&self, times: u64);
 }
 
-/// Is told what took how long.
+/// Receives durations and counts.
 pub trait Probe: Send + Sync {
     /// The present instant.
     fn mark(&self) -> Mark;
@@ -77,9 +77,9 @@ pub trait Probe: Send + Sync {
     fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark);
     /// One plugin ran.
     fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, since: Mark);
-    /// A pod has waited at Permit.
+    /// A pod's wait at Permit has ended.
     fn waited(&self, code: &'static str, since: Mark);
-    /// Counts how often a plugin is asked at a point by the pods of a profile.
+    /// The counter of a plugin's evaluations at a point for the pods of a profile.
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally>;
 }
 
@@ -164,38 +164,38 @@ impl Framework {
         self.watch = Some(Watch { probe: Arc::clone(probe), evaluations });
     }
 
-    /// Whether the plugins of an attempt that begins now are timed one by one.
+    /// Whether to time the plugins of a new attempt one by one.
     pub fn samples(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.probe.samples())
     }
 
-    /// The present instant, where somebody wants it.
+    /// The current instant; `None` without a probe.
     pub fn mark(&self) -> Option<Mark> {
         self.watch.as_ref().map(|watch| watch.probe.mark())
     }
 
-    /// A point that began at `since` is through.
+    /// Reports a point that began at `since` and has ended.
     pub fn point_ended(&self, point: TimedPoint, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
             watch.probe.point(&self.scheduler_name, point, code, since);
         }
     }
 
-    /// A plugin that began at `since` is through.
+    /// Reports a plugin that began at `since` and has ended.
     pub fn plugin_ended(&self, id: PluginId, point: TimedPoint, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
             watch.probe.plugin(self.plugin_name(id), point, code, since);
         }
     }
 
-    /// A pod that waits at Permit since then waits no more.
+    /// Reports the end of a wait at Permit that began at `since`.
     pub fn waited(&self, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
             watch.probe.waited(code, since);
         }
     }
 
-    /// A plugin is asked so many times.
+    /// Counts evaluations of a plugin.
     pub fn evaluated(&self, id: PluginId, point: TimedPoint, times: usize) {
         let Some(counters) = self.watch.as_ref().and_then(|watch| watch.evaluations.get(id.index())) else {
             return;

@@ -115,7 +115,7 @@ pub struct Named {
     pub at: At,
 }
 
-/// What a profile says of one point.
+/// A profile's plugin set of one extension point.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Selection {
     /// Plugins that run here, in order.

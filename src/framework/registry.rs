@@ -157,8 +157,8 @@ impl Registry {
         registry
     }
 
-    /// Adds a policy; `sorts_queue` says that it has `queue by`. Policies stand behind the in-tree plugins in the
-    /// order of their names.
+    /// Adds a policy; `sorts_queue` says that it has `queue by`. Policies follow the in-tree plugins, sorted by
+    /// name.
     pub fn add_policy(
         &mut self,
         name: &str,
@@ -187,7 +187,7 @@ impl Registry {
 
     /// A plugin by name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        // Policies are many and stand in order.
+        // Policies are many and sorted, so a binary search finds them.
         let (in_tree, policies) = self.0.split_at(self.0.partition_point(|entry| !entry.is_policy()));
         let policy = || policies.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
         let in_tree = in_tree.iter().find(|entry| *entry.name == *name);

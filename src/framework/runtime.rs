@@ -150,14 +150,14 @@ impl Framework {
         }
     }
 
-    /// The same, whose plugins were made with these arguments, in their order.
+    /// Sets the arguments of the plugins, in the order of the plugins.
     pub(super) fn made_with(mut self, args: Vec<Tree>) -> Self {
         self.args = Some(args);
         self
     }
 
-    /// The plugin that answers for the same pods in the same way as `theirs` of another framework: the very same one,
-    /// or one of that name that was made of the same text with the same arguments, and may refuse at the same points.
+    /// The plugin that is equivalent to `theirs` of another framework: the same instance, or a plugin of the same name,
+    /// text and arguments that may refuse at the same points.
     pub fn counterpart(&self, of: &Framework, theirs: PluginId) -> Option<PluginId> {
         let plugin = of.plugins.get(theirs.index())?;
         let args = |of: &Framework, at: usize| of.args.as_ref().and_then(|args| args.get(at).cloned());
@@ -278,7 +278,7 @@ impl Framework {
                 Ok(PreFilterOutcome::Skip) => cycle.state.skip_filter.insert(*id),
                 Ok(PreFilterOutcome::Only(nodes)) => {
                     narrowed.insert(*id);
-                    // Names that no node has leave nothing; that is no conflict between plugins.
+                    // Names of unknown nodes leave no node; the plugins do not conflict.
                     let some_here = !nodes.is_empty() && left.as_ref().is_none_or(|left| !left.is_empty());
                     match &mut left {
                         Some(left) => left.intersect(&nodes),
@@ -558,8 +558,8 @@ impl Framework {
 }
 
 impl Framework {
-    /// The constraints of a pod that plugins of this profile would look at which are not built, each
-    /// once, in the order of the plugins. A point that the profile disables says nothing.
+    /// The constraints of a pod that only unbuilt plugins of this profile would check, each once, in
+    /// the order of the plugins. Points that the profile disables are ignored.
     pub fn not_checked(&self, h: Handle) -> Vec<NotChecked> {
         let mut all: Vec<NotChecked> = Vec::new();
         for (at, plugin) in self.plugins().iter().enumerate() {
@@ -593,13 +593,13 @@ fn pick<T: Copy>(point: &[T], places: &Places, plugins: &PluginSet) -> Vec<T> {
 /// Source: `pkg/scheduler/framework/runtime/framework.go`, `maxTimeout`.
 pub const MAX_PERMIT_WAIT: crate::model::Duration = crate::model::Duration::from_seconds(15 * 60);
 
-/// What plugins that may act can write to.
+/// The data that acting plugins read and write.
 pub struct Acting<'a> {
     /// The cluster.
     pub snapshot: &'a mut Snapshot,
     /// The instant.
     pub now: Time,
-    /// What they did.
+    /// The recorded actions.
     pub acts: &'a mut Vec<Act>,
     /// The number of the next ticket.
     pub next_ticket: &'a mut u64,

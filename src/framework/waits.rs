@@ -20,7 +20,7 @@ pub struct Waits {
 struct Wait {
     plugin: PluginId,
     registration: EventRegistration,
-    /// The plugin is not asked for a hint: the event always may help.
+    /// The plugin has no hint for this event: the event may always help.
     always: bool,
 }
 
@@ -76,7 +76,7 @@ impl Waits {
         })
     }
 
-    /// Whether anyone waits for an event.
+    /// Whether any plugin registered for an event.
     pub fn anyone(&self, event: &ClusterEvent) -> bool {
         self.rows.iter().any(|row| row.takes(event))
     }

@@ -88,7 +88,7 @@ pub enum Change {
     },
 }
 
-/// A change together with what was there before; what an [`Index`](super::Index) is fed with, after the snapshot
+/// A change together with the previous state; an [`Index`](super::Index) receives it, after the snapshot
 /// itself has taken the change in.
 #[derive(Clone, Debug)]
 pub struct Delta<'a> {
@@ -228,7 +228,7 @@ impl ChangeLog {
         self.newest
     }
 
-    /// Records newer than `since`, oldest first. `None` when some of them are no longer kept.
+    /// Records newer than `since`, oldest first. `None` when some of them were dropped.
     pub fn since(&self, since: Generation) -> Option<impl Iterator<Item = &ChangeRecord>> {
         let oldest_kept = self.newest.0 - self.records.len() as u64;
         let skip = usize::try_from(since.0.checked_sub(oldest_kept)?).ok()?;

@@ -100,8 +100,8 @@ impl Columns {
         &self.taint_sets
     }
 
-    /// The values of a label key over all rows. `None` when nobody asked for the key
-    /// ([`Snapshot::want_label`](super::Snapshot::want_label)); the nodes have to be asked then.
+    /// The values of a label key over all rows. `None` when the key was not requested
+    /// ([`Snapshot::want_label`](super::Snapshot::want_label)); read the labels of the nodes instead.
     pub fn label(&self, key: &Symbol) -> Option<&[Option<Symbol>]> {
         self.labels.get(key).map(|column| column.as_slice())
     }

@@ -1,5 +1,5 @@
-//! [`PodConstraints`]: what a pod asks of its placement beyond resources, ports, tolerations and node
-//! affinity: volumes, resource claims, topology spread, pod affinity, node features. Most pods ask
+//! [`PodConstraints`]: placement constraints of a pod beyond resources, ports, tolerations and node
+//! affinity: volumes, resource claims, topology spread, pod affinity, node features. Most pods have
 //! for none of it, so [`PodInfo`] carries one optional pointer.
 
 use super::labels::{LabelSelector, Labels};
@@ -84,7 +84,7 @@ impl PodAffinityTerm {
     }
 }
 
-/// What a pod asks of its placement beyond resources, ports, tolerations and node affinity.
+/// Placement constraints of a pod beyond resources, ports, tolerations and node affinity.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PodConstraints {
     /// The kinds of all constraints.

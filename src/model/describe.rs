@@ -26,7 +26,7 @@ impl Snapshot {
                     |values: Option<&Vec<i64>>| values.and_then(|v| v.get(row)).copied().unwrap_or_default();
                 let allocatable = at(column.map(|column| &*column.allocatable));
                 let requested = at(column.map(|column| &*column.requested));
-                // A resource that nobody names has no column in a rebuilt snapshot.
+                // A rebuilt snapshot has no column for a resource that no node or pod names.
                 if allocatable != 0 || requested != 0 {
                     let _ = write!(line, " {resource}={requested}/{allocatable}");
                 }

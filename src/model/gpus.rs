@@ -11,14 +11,14 @@ use super::symbol::Symbol;
 /// A whole GPU, in thousandths.
 pub const WHOLE: i64 = 1000;
 
-/// Most GPUs of a node that are looked at one by one.
+/// Maximum number of GPUs of a node.
 const MOST: i64 = 1024;
 
-/// The names by which GPUs are asked for and told apart.
+/// The names of resources, annotations and labels that describe GPUs.
 struct Keys {
     /// Resources that count GPUs; the first that an object names is meant. The first is also an annotation of pods.
     count: [&'static str; 3],
-    /// Resource or annotation of a pod: thousandths of each GPU that it asks for.
+    /// Resource or annotation of a pod: thousandths of each GPU that it requests.
     milli: &'static str,
     /// Annotation of a pod: the numbers of its GPUs, with `-` or `,` between them.
     index: &'static str,
@@ -33,7 +33,7 @@ const KEYS: Keys = Keys {
     model: ["nvidia.com/gpu.product", "alibabacloud.com/gpu-card-model", "amd.com/gpu.product-name"],
 };
 
-/// What a pod asks for.
+/// A pod's request for GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GpuRequest {
     /// GPUs.
@@ -59,7 +59,7 @@ fn number(pod: &PodInfo, annotation: &str) -> Option<i64> {
     pod.annotations.get(annotation).and_then(|text| text.parse().ok())
 }
 
-/// What a pod asks for: a share of one GPU, or whole ones.
+/// A pod's request for GPUs: a share of one GPU, or whole GPUs.
 pub fn requested(pod: &PodInfo) -> GpuRequest {
     let [key, ..] = KEYS.count;
     let count = number(pod, key).filter(|count| *count > 0).unwrap_or_else(|| counted(&pod.requests));
@@ -77,10 +77,11 @@ pub fn model(node: NodeInfo<'_>) -> Option<&Symbol> {
     KEYS.model.iter().find_map(|key| node.label(&Symbol::new(key)))
 }
 
-/// The GPUs of a node, in the order of their numbers, less what its pods have. The pod `but` has none yet.
+/// The GPUs of a node, in the order of their numbers, minus its pods' use, ignoring pod `but`.
 ///
-/// A pod whose annotation names its GPUs has those. Others are taken, in the order of their names, to have the first
-/// GPUs that are wholly free, or with a share the fullest that has room for it, as a device plugin would give them.
+/// A pod whose annotation names its GPUs uses those. The other pods, in the order of their names, are assumed to use
+/// the first entirely free GPUs, or for a share the fullest GPU that has room for it, as a device plugin would assign
+/// them.
 pub fn of_node(node: NodeInfo<'_>, but: &PodKey) -> Vec<Gpu> {
     let count = counted(node.allocatable()).clamp(0, MOST);
     let mut gpus: Vec<Gpu> = (0..count).map(|index| Gpu { index, free: WHOLE }).collect();

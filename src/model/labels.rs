@@ -73,7 +73,7 @@ impl FromIterator<(Symbol, std::sync::Arc<str>)> for Annotations {
 pub enum SelectorOperator {
     /// The value is one of the values.
     In,
-    /// The value is none of the values, or there is no value.
+    /// The value differs from all values, or the key is absent.
     NotIn,
     /// The key is there.
     Exists,
@@ -104,7 +104,7 @@ pub struct Requirement {
 pub struct SelectorError(pub std::sync::Arc<str>);
 
 /// A `metav1.LabelSelector`, parsed. The empty selector matches everything; an absent one is `None` where it stands.
-/// Selectors are equal when they ask the same, however they are written.
+/// Selectors are equal when they have the same requirements, however they are written.
 #[derive(Clone, Debug, Default)]
 pub struct LabelSelector {
     /// All must hold; ordered by key.
@@ -343,7 +343,7 @@ const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.
     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Why `key` is no label key, in upstream's words; `None` when it is one.
+/// Why `key` is not a valid label key, in upstream's words; `None` when it is valid.
 pub fn key_problem(key: &str) -> Option<String> {
     let mut problems: Vec<String> = Vec::new();
     let (prefix, name) = match key.split_once('/') {
@@ -381,7 +381,7 @@ pub fn key_problem(key: &str) -> Option<String> {
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-/// Why `value` is no label value, in upstream's words; `None` when it is one.
+/// Why `value` is not a valid label value, in upstream's words; `None` when it is valid.
 pub fn value_problem(value: &str) -> Option<String> {
     let mut problems: Vec<&str> = Vec::new();
     if value.len() > 63 {

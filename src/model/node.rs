@@ -42,8 +42,8 @@ pub struct Node {
     pub taints: Arc<[Taint]>,
     /// `status.allocatable`.
     pub allocatable: Resource,
-    /// `status.allocatable` as it is written: exact, also names that no pod can ask for. A change of it is an event
-    /// although nothing counts otherwise, as upstream.
+    /// `status.allocatable` as it is written: exact, also names that no pod can request. A change of it is an event
+    /// even if the counted amounts stay the same, as upstream.
     pub allocatable_written: Amounts,
     /// `status.capacity`.
     pub capacity: Resource,

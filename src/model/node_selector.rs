@@ -24,12 +24,12 @@ pub struct NodeSelectorTerm {
 pub struct NodeSelector {
     /// Any must match.
     pub terms: Box<[NodeSelectorTerm]>,
-    /// What is wrong with its terms, all together; it matters only where no term matches.
+    /// The errors of all terms; they matter only if no term matches.
     pub error: Option<SelectorError>,
 }
 
 impl NodeSelectorTerm {
-    /// The term that stands at `path`, with its complaints.
+    /// The term at `path`, with its errors.
     fn parse(object: &selectors::NodeSelectorTerm, path: &str) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut expressions = Vec::new();
@@ -71,7 +71,7 @@ impl NodeSelectorTerm {
         (Self { expressions: expressions.into(), fields: fields.into(), error }, problems)
     }
 
-    /// Whether the term asks nothing; such a term matches nothing.
+    /// Whether the term has no requirements; such a term matches nothing.
     pub fn is_empty(&self) -> bool {
         self.expressions.is_empty() && self.fields.is_empty() && self.error.is_none()
     }
@@ -147,13 +147,13 @@ impl PreferredTerm {
 /// A preferred scheduling term with its weight (1 to 100).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PreferredTerm {
-    /// What is added to the score of a node that matches.
+    /// The amount added to the score of a matching node.
     pub weight: i64,
     /// The term.
     pub term: NodeSelectorTerm,
 }
 
-/// What a pod asks of nodes: `spec.nodeSelector` and `spec.affinity.nodeAffinity`.
+/// A pod's requirements for nodes: `spec.nodeSelector` and `spec.affinity.nodeAffinity`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct NodeAffinity {
     /// `spec.nodeSelector`.
@@ -162,7 +162,7 @@ pub struct NodeAffinity {
     pub required: Option<Arc<NodeSelector>>,
     /// Preferred terms.
     pub preferred: Arc<[PreferredTerm]>,
-    /// What is wrong with the preferred terms, all together. Upstream then fails to score the pod.
+    /// The errors of all preferred terms. With errors, upstream fails to score the pod.
     pub preferred_error: Option<SelectorError>,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PodKey(pub Symbol);
 
-/// A host port that a container asks for.
+/// A host port that a container requests.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct HostPort {
     /// `TCP` (default), `UDP` or `SCTP`.

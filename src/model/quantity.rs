@@ -33,7 +33,7 @@ pub struct Quantity {
     decimal: bool,
 }
 
-/// Why a text is no quantity; the text is upstream's.
+/// Why a text is not a quantity; the messages are upstream's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum QuantityError {
     /// Not of the form of a quantity.
@@ -61,7 +61,7 @@ struct Parts<'a> {
     whole: &'a str,
     /// Digits after the point.
     fraction: &'a str,
-    /// Whether a digit stands before the suffix at all: `Ki` has none.
+    /// Whether any digit precedes the suffix: `Ki` has none.
     digits: bool,
     suffix: &'a str,
 }
@@ -358,7 +358,7 @@ impl Quantity {
         Some(low / divisor + i64::from(low % divisor != 0))
     }
 
-    /// How many digits stand before the point.
+    /// The number of digits before the point.
     fn size(&self) -> i64 {
         let digits = self.mantissa.unsigned_abs().checked_ilog10().map_or(0, |log| i64::from(log) + 1);
         digits + self.exponent

@@ -95,7 +95,7 @@ pub fn is_extended(name: &str) -> bool {
         && labels::key_problem(&format!("requests.{name}")).is_none()
 }
 
-/// Checks the amounts that stand at `path`.
+/// Checks the amounts at `path`.
 pub(super) fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
     let mut amounts = Amounts::default();
     for (name, amount) in &list.0 {
@@ -133,7 +133,7 @@ pub(super) struct Resources {
 /// One container, checked, with what its status says.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ContainerResources {
-    /// What the pod asks for.
+    /// The requests of the spec.
     pub spec: Resources,
     /// What the kubelet has set, when the status says so: actual resources, and allocated requests.
     pub status: Option<(Resources, Amounts)>,
@@ -154,7 +154,7 @@ pub(super) struct PodResources {
     pub pod_status: Option<(Resources, Amounts)>,
     /// `spec.overhead`.
     pub overhead: Amounts,
-    /// The kubelet said that the resize asked for can never be.
+    /// The kubelet reported the requested resize as infeasible.
     pub resize_infeasible: bool,
 }
 
@@ -205,12 +205,12 @@ impl PodResources {
         self.pod.as_ref().is_some_and(|pod| pod.requests.0.iter().any(|(name, _)| pod_level(name)))
     }
 
-    /// What the pod asks for, with overhead.
+    /// The requests of the pod, with overhead.
     pub(super) fn requests(&self) -> Amounts {
         self.requests_with(&Amounts::default())
     }
 
-    /// What the containers ask for, without the pod as a whole, overhead and status.
+    /// The requests of the containers, without pod-level resources, overhead and status.
     pub(super) fn asked_by_containers(&self) -> Amounts {
         self.combine(|container| container.spec.requests.clone())
     }

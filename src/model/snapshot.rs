@@ -95,7 +95,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A node with what is on it, alive or not. `None` when there is no such row.
+    /// A node with its pods, alive or not. `None` for an unknown row.
     pub fn node(&self, id: NodeId) -> Option<NodeInfo<'_>> {
         self.rows.get(id.row()).map(|row| NodeInfo::new(self, row, id))
     }
@@ -209,7 +209,7 @@ impl Snapshot {
         index.downcast_mut()
     }
 
-    /// Adds an index, rebuilt from what is here. One that stands under the key already is replaced.
+    /// Adds an index, rebuilt from the snapshot. It replaces an index with the same key.
     pub fn add_index(&mut self, key: IndexKey, mut index: Box<dyn Index>) {
         self.remove_index(&key);
         index.rebuild(self);

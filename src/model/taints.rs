@@ -83,7 +83,7 @@ impl Effect {
 }
 
 impl Toleration {
-    /// The toleration that stands at `path`.
+    /// The toleration at `path`.
     pub(super) fn from_object(object: &selectors::Toleration, path: &str) -> Result<Self, ObjectError> {
         let operator = match object.operator.as_str() {
             "" | "Equal" => TolerationOperator::Equal,

@@ -52,7 +52,7 @@ impl Sub for Time {
 }
 
 impl Time {
-    /// Reads an RFC 3339 instant as Kubernetes writes it. `None` when it is no such text.
+    /// Reads an RFC 3339 instant as Kubernetes writes it. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<jiff::Timestamp>().ok().map(|instant| Self(instant.as_microsecond()))
     }

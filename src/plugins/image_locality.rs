@@ -104,7 +104,7 @@ impl Index for ImageHolders {
     }
 }
 
-/// What an image adds to the sum of a node that has it: its size, less the fewer nodes have it.
+/// The amount that an image adds to the sum of a node that has it: its size, scaled by the share of nodes that have it.
 fn scaled(size: i64, holders: usize, nodes: usize) -> i64 {
     (size as f64 * (holders as f64 / nodes as f64)) as i64
 }
@@ -126,7 +126,7 @@ fn with_images(h: &Handle, with: impl FnOnce(&Images<'_>)) {
     let built;
     let index = match h.snapshot.index::<ImageHolders>(&ImageHolders::key()) {
         Some(index) => index,
-        // A snapshot that no profile took into service: derive what is needed.
+        // A snapshot without this plugin's index: build the index.
         None => {
             let mut fresh = ImageHolders::default();
             fresh.rebuild(h.snapshot);

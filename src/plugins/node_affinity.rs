@@ -1,5 +1,5 @@
 //! Refuses nodes that the pod's node selector and required node affinity do not match, and prefers those that its
-//! preferred terms match. `addedAffinity` of the arguments is asked of every pod of the profile as well.
+//! preferred terms match. `addedAffinity` of the arguments applies to every pod of the profile as well.
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
 
@@ -256,7 +256,7 @@ impl Filter for NodeAffinity {
     }
 }
 
-/// What a requirement asks for, as people say it.
+/// A requirement in words.
 fn wish(requirement: &Requirement) -> String {
     let values: Vec<&str> = requirement.values.iter().map(|value| value.as_str()).collect();
     match (requirement.operator, values[..].len()) {
@@ -314,7 +314,7 @@ impl<'a> Compiled<'a> {
 
 /// A term over label columns.
 struct CompiledTerm<'a> {
-    /// It matches nothing, whatever it asks.
+    /// It matches nothing, whatever its requirements.
     never: bool,
     expressions: SmallVec<[(Column<'a>, &'a Requirement); 2]>,
     fields: &'a [Requirement],

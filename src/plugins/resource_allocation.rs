@@ -1,5 +1,5 @@
-//! What the two scorers by resources share: which amounts of a node and a pod count for a resource, and the reading of
-//! `resources` lists in arguments.
+//! Code that the two resource scorers share: the amounts of a node and a pod that count for a resource, and the
+//! parsing of `resources` lists in arguments.
 //!
 //! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
 
@@ -102,7 +102,7 @@ pub(super) struct Block<'a> {
 }
 
 /// The blocks of `columns` in a word of rows, where all amounts are at least 0 and small enough that floats hold a
-/// hundred times as much exactly. `None` asks for another way.
+/// hundred times as much exactly. `None`: the caller computes node by node.
 pub(super) fn blocks<'a>(columns: &[Column<'a>], word: usize) -> Option<SmallVec<[Block<'a>; 4]>> {
     const BITS: u32 = 45;
     let mut blocks = SmallVec::with_capacity(columns.len());
@@ -118,7 +118,7 @@ pub(super) fn blocks<'a>(columns: &[Column<'a>], word: usize) -> Option<SmallVec
     Some(blocks)
 }
 
-/// 2^52: from here on floats are whole, and the bits of their numbers stand in their lowest bits.
+/// 2^52: floats from here on are integers, and their lowest bits are the bits of the integer.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 const WHOLE_BITS: u64 = WHOLE.to_bits();
 
@@ -167,8 +167,8 @@ const FAST_DIVISOR: i64 = 1 << 46;
 /// `part / whole`, cut, where both are at least 0 and the result is at most 100.
 ///
 /// Integer division is slow on many machines. In floating point the result is the same: the error of a quotient of at
-/// most 100 is at most 2^-47, and a quotient that is no whole number is at least `1 / whole`, that is 2^-46, away from
-/// one.
+/// most 100 is at most 2^-47, and a quotient that is not an integer differs from the nearest integer by at least
+/// `1 / whole`, that is 2^-46.
 #[inline]
 pub(super) fn quotient(part: i64, whole: i64) -> i64 {
     if whole < FAST_DIVISOR { (part as f64 / whole as f64) as i64 } else { part / whole }

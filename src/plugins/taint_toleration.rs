@@ -1,5 +1,5 @@
 //! Refuses nodes with a taint that the pod does not tolerate, and prefers nodes with fewer `PreferNoSchedule` taints
-//! that it does not tolerate. Nodes share few distinct taint lists, so a range asks once for each list.
+//! that it does not tolerate. Nodes share few distinct taint lists, so a range evaluates each list once.
 //!
 //! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
 

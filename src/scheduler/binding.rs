@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Permit ──► PreBind (group after group of tasks) ──► Bind ──► bound: PostBind
-//!   │            │                                     │ 409, or nobody knows
+//!   │            │                                     │ 409, or outcome unknown
 //!   │            │                                     ▼
 //!   │            │                                   Resolve ──► bound here: PostBind
 //!   ▼            ▼                                     ▼ bound elsewhere, gone, or unbound to the end
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// A pod whose bind has an unknown outcome is read again after this time.
 const READ_AGAIN: Duration = Duration::from_seconds(1);
 
-/// A pod on its way to its node.
+/// The binding cycle of one pod.
 #[derive(Clone)]
 pub(super) struct BindingCycle {
     pub(super) cycle: Cycle,
@@ -43,7 +43,7 @@ pub(super) struct BindingCycle {
     pub(super) began: Time,
     pub(super) stage: BindingStage,
     groups: VecDeque<Vec<PluginId>>,
-    /// Since when it is where it is, for metrics: waiting at Permit, at PreBind, at Bind.
+    /// When the current stage began, for the durations in metrics.
     pub(super) since: Option<Mark>,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum BindingStage {
         next: Time,
         read: Option<Ticket>,
     },
-    /// Cancelled; `None` when there is nothing to put back.
+    /// Cancelled; `status: None` means that the pod is not requeued.
     Leaving {
         open: Vec<Ticket>,
         status: Option<Status>,
@@ -99,7 +99,7 @@ impl BindingCycle {
         &self.cycle.pod.key
     }
 
-    /// When it has to be looked at without any input.
+    /// The instant at which the binding needs a tick.
     fn alarm(&self) -> Option<Time> {
         match &self.stage {
             BindingStage::Permit(waits) => waits.iter().map(Wait::alarm).min(),
@@ -192,7 +192,7 @@ impl Bindings {
 }
 
 impl Scheduler {
-    /// Permit has spoken: the pod waits or goes on.
+    /// Starts the binding with the result of Permit: the pod waits or continues.
     pub(super) fn begin_binding(
         &mut self,
         mut binding: BindingCycle,
@@ -208,7 +208,8 @@ impl Scheduler {
         let slow = !groups.is_empty() || !waits.is_empty();
         binding.groups = groups;
         if slow && binding.cycle.pod.nominated_node.as_ref() != Some(&binding.node_name) {
-            // Told early, so that nobody takes the room while the pod is on its way; not waited for.
+            // Nominate the node early, so that no other scheduler takes its resources while the pod waits. The binding
+            // does not wait for this patch.
             let (key, patch) = (binding.key().clone(), nomination(binding.node_name.clone()));
             self.outbox.patch(object_key(&binding.cycle.pod), key, patch);
         }
@@ -263,7 +264,7 @@ impl Scheduler {
         Ok(groups)
     }
 
-    /// The pod may go on: from here on events are not kept for it.
+    /// Permit allowed the pod. The queue stops keeping events for it.
     pub(super) fn permitted(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         self.queue.done(binding.key());
         binding.since = binding.cycle.framework.mark();
@@ -337,7 +338,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Polls the tasks that `concerns` picks, and goes on when all are done.
+    /// Polls the tasks that `concerns` selects, and starts the next step when all are done.
     fn poll_tasks(
         &mut self,
         mut binding: BindingCycle,
@@ -474,8 +475,8 @@ impl Scheduler {
         }
     }
 
-    /// Decides what became of a bind: by what was seen, by what was read, or by the end of the time in which it may
-    /// still happen.
+    /// Determines the outcome of a bind: from the watch, from reading the pod, or because the time limit for late
+    /// binds has passed.
     fn resolve(
         &mut self,
         mut binding: BindingCycle,
@@ -546,7 +547,7 @@ impl Scheduler {
         });
     }
 
-    /// Something refused the binding or failed: it ends when its open calls are answered.
+    /// Cancels a binding after a refusal or error. It ends after the replies to its open calls.
     pub(super) fn binding_failed(
         &mut self,
         mut binding: BindingCycle,
@@ -570,7 +571,7 @@ impl Scheduler {
         self.leave(binding, now, out);
     }
 
-    /// The pod is gone or has a node without us: its reservations are given back, and nothing is said.
+    /// Cancels the binding of a pod that was deleted or bound elsewhere: releases its reservations and reports nothing.
     fn leave_quietly(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let open = self.calls_to_wait_for(&binding);
         self.stop_waiting(&mut binding, now);
@@ -578,7 +579,7 @@ impl Scheduler {
         self.leave(binding, now, out);
     }
 
-    /// Calls of a binding that were sent and not answered; those that were not sent are taken back.
+    /// The sent calls of a binding that have no reply yet. Unsent calls are withdrawn.
     fn calls_to_wait_for(&mut self, binding: &BindingCycle) -> Vec<Ticket> {
         let tickets = match &binding.stage {
             BindingStage::PreBind(tasks) => tasks.iter().flat_map(|task| task.open.iter().copied()).collect(),
@@ -592,7 +593,7 @@ impl Scheduler {
         open
     }
 
-    /// The end of a binding that did not succeed: everything is undone, in reverse order.
+    /// Ends a binding that did not succeed: undoes all steps in reverse order.
     fn leave(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let BindingStage::Leaving { open, status } = &binding.stage else { return };
         if !open.is_empty() {
@@ -615,14 +616,14 @@ impl Scheduler {
         }
     }
 
-    /// The pod is gone, or was seen on a node: its binding looks at it when the step ends.
+    /// Notes that a pod was deleted or seen on a node; its binding handles this at the end of the step.
     pub(super) fn settled(&mut self, pod: &PodKey) {
         if self.bindings.contains(pod) {
             self.deferred.push_back(Deferred::Settled(pod.clone()));
         }
     }
 
-    /// A binding whose pod is gone or has a node.
+    /// Handles a binding whose pod was deleted or has a node.
     pub(super) fn binding_settled(&mut self, pod: &PodKey, now: Time, out: &mut Vec<Effect>) {
         let decided = self.cache.state(pod).is_none_or(PodState::is_bound);
         let Some(binding) = self.bindings.take(pod) else { return };
@@ -638,14 +639,14 @@ impl Scheduler {
         }
     }
 
-    /// An object changed that tasks may wait for.
+    /// Notes a changed object for the tasks that may watch it.
     pub(super) fn object_changed(&mut self, object: &ObjectKey) {
         for pod in &self.bindings.watching {
             self.deferred.push_back(Deferred::Changed(pod.clone(), object.clone()));
         }
     }
 
-    /// Polls the tasks of a pod that wait for an object.
+    /// Polls the tasks of a pod that watch an object.
     pub(super) fn tasks_see(&mut self, pod: &PodKey, object: &ObjectKey, now: Time, out: &mut Vec<Effect>) {
         let Some(binding) = self.bindings.take(pod) else { return };
         if !matches!(binding.stage, BindingStage::PreBind(_)) {
@@ -662,7 +663,7 @@ impl Scheduler {
         self.poll_tasks(binding, concerns, now, out);
     }
 
-    /// The first deadline that has come. One at a time: what it leads to may take others along.
+    /// Handles the first deadline that has passed; one per call, because its effects may end other bindings.
     pub(super) fn ring_alarm(&mut self, now: Time, out: &mut Vec<Effect>) -> bool {
         let Some((_, pod)) = self.bindings.alarms.first().filter(|(at, _)| *at <= now) else { return false };
         let Some(binding) = self.bindings.take(&pod.clone()) else { return false };
@@ -693,7 +694,7 @@ fn pre_bind_failed(framework: &crate::framework::Framework, status: Status, id: 
     Status::error(format!("running PreBind plugin {name:?}: {}", status.message())).by(id)
 }
 
-/// Upstream's text, followed by what could have led to another node and was not checked.
+/// Upstream's text, followed by the unchecked constraints that could have led to another node.
 fn scheduled_note(binding: &BindingCycle) -> String {
     let note = format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name);
     match not_checked_text(&binding.cycle.diagnosis.not_checked) {

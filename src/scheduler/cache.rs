@@ -1,4 +1,4 @@
-//! The scheduler's view of the cluster, and for each pod how certain its node is.
+//! The scheduler's view of the cluster, and whether each pod is pending, assumed or bound.
 //!
 //! ```text
 //!            assume                bind answered              seen bound
@@ -10,8 +10,8 @@
 //!    └────── forget ───────┘
 //! ```
 //!
-//! An assumption is kept beside the object: newer versions of the object do not end it, only `forget` and the sight
-//! of the pod on a node do. What is deleted is gone in every state.
+//! An assumption is kept beside the object: newer versions of the object do not end it; only `forget` and an update
+//! that shows the pod on a node do. A deletion removes the pod in every state.
 //!
 //! Source: `pkg/scheduler/backend/cache/cache.go`; assumptions never expire.
 
@@ -20,23 +20,23 @@ use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, S
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What is certain of a pod's place.
+/// The state of a pod's assignment to a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PodState {
-    /// It has none.
+    /// The pod has no node.
     Pending,
-    /// Chosen here; nothing was sent, or the answer is awaited.
+    /// Assumed; the bind call was not sent, or has no reply yet.
     Assumed(Symbol),
-    /// Chosen here; the bind may have happened.
+    /// Assumed; the outcome of the bind call is unknown.
     Unknown(Symbol),
-    /// The API said that it is bound; its watch has not shown it yet.
+    /// The API server confirmed the binding; the watch has not shown it yet.
     Told(Symbol),
-    /// Seen on the node.
+    /// The watch showed the pod on the node.
     Bound(Symbol),
 }
 
 impl PodState {
-    /// The node the pod is on or meant for.
+    /// The node that the pod is bound to or assumed on.
     pub fn node(&self) -> Option<&Symbol> {
         match self {
             PodState::Pending => None,
@@ -45,25 +45,25 @@ impl PodState {
         }
     }
 
-    /// Whether the API has bound the pod.
+    /// Whether the API server has bound the pod.
     pub fn is_bound(&self) -> bool {
         matches!(self, PodState::Told(_) | PodState::Bound(_))
     }
 
-    /// Whether the place is our assumption.
+    /// Whether the pod is assumed.
     pub fn is_assumed(&self) -> bool {
         matches!(self, PodState::Assumed(_) | PodState::Unknown(_))
     }
 }
 
-/// A pod before and after it was seen.
+/// A pod before and after an update.
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The object as it was; `None` for a pod that is new.
     pub(super) old: Option<Arc<PodInfo>>,
-    /// What was certain before.
+    /// The state before.
     pub(super) before: PodState,
-    /// What is certain now.
+    /// The state after.
     pub(super) after: PodState,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// What is certain of a pod; `None` when it is not known.
+    /// The state of a pod; `None` when the pod is unknown.
     pub(super) fn state(&self, pod: &PodKey) -> Option<&PodState> {
         self.states.get(pod)
     }
@@ -99,12 +99,12 @@ impl Cache {
         pods
     }
 
-    /// How many pods are on their nodes by our assumption.
+    /// The number of assumed pods.
     pub(super) fn assumed(&self) -> usize {
         self.states.values().filter(|state| state.is_assumed()).count()
     }
 
-    /// A pod was seen. No other pod of its name is known any more: the caller removed it.
+    /// Adds or updates a pod. The caller has removed any other pod of the same name.
     pub(super) fn see(&mut self, pod: Arc<PodInfo>) -> Seen {
         let key = pod.key.clone();
         let old = self.pod(&key).cloned();
@@ -119,7 +119,7 @@ impl Cache {
         Seen { old, before, after }
     }
 
-    /// Writes a pod's place, and the snapshot with it.
+    /// Sets a pod's state, and updates the snapshot.
     fn settle(&mut self, pod: Arc<PodInfo>, state: PodState) {
         let key = pod.key.clone();
         let waiting = self.snapshot.pod(&key).is_some_and(|entry| entry.waiting);
@@ -137,7 +137,7 @@ impl Cache {
         self.states.insert(key, state);
     }
 
-    /// A pod is gone.
+    /// Removes a pod.
     pub(super) fn remove_pod(&mut self, pod: &PodKey) -> Option<(Arc<PodInfo>, PodState)> {
         let state = self.states.remove(pod)?;
         let object = self.pod(pod)?.clone();
@@ -150,7 +150,7 @@ impl Cache {
         Some((object, state))
     }
 
-    /// The pod counts on the node from `now` on. Undone by [`Cache::forget`].
+    /// Assumes the pod on the node from `now`. [`Cache::forget`] undoes it.
     pub(super) fn assume(&mut self, pod: &PodKey, node: NodeId, now: Time) {
         let Some(name) = self.snapshot.node(node).map(|node| node.name().clone()) else { return };
         let Some(object) = self.pod(pod).cloned() else { return };
@@ -158,7 +158,7 @@ impl Cache {
         self.snapshot.apply(Change::PodAssumed { pod: pod.clone(), at: now });
     }
 
-    /// The assumption was wrong: the pod is pending again. Nothing happens to a pod that is gone or bound.
+    /// Ends the assumption: the pod is pending again. No effect on a pod that is deleted or bound.
     pub(super) fn forget(&mut self, pod: &PodKey) {
         if !self.states.get(pod).is_some_and(PodState::is_assumed) {
             return;
@@ -167,7 +167,7 @@ impl Cache {
         self.snapshot.apply(Change::PodUnplaced { pod: pod.clone() });
     }
 
-    /// The bind may have happened.
+    /// Marks the outcome of the pod's bind as unknown.
     pub(super) fn doubt(&mut self, pod: &PodKey) {
         if let Some(state @ PodState::Assumed(_)) = self.states.get_mut(pod)
             && let PodState::Assumed(node) = state.clone()
@@ -176,7 +176,7 @@ impl Cache {
         }
     }
 
-    /// The API said that the pod is bound to a node. Nothing happens to a pod that is gone or was seen bound.
+    /// Records that the API server bound the pod. No effect on a pod that is deleted or seen bound.
     pub(super) fn told(&mut self, pod: &PodKey, node: &Symbol) {
         let known = self.states.get(pod).is_some_and(|state| !matches!(state, PodState::Bound(_)));
         if known && let Some(object) = self.pod(pod).cloned() {
@@ -184,12 +184,12 @@ impl Cache {
         }
     }
 
-    /// The pod waits at Permit, or no longer.
+    /// Sets whether the pod waits at Permit.
     pub(super) fn wait(&mut self, pod: &PodKey, waiting: bool) {
         self.snapshot.apply(Change::PodWaiting { pod: pod.clone(), waiting });
     }
 
-    /// A node was seen; the node as it was.
+    /// Adds or updates a node; returns the previous version.
     pub(super) fn see_node(&mut self, node: Arc<Node>) -> Option<Arc<Node>> {
         let row = self.snapshot.node_by_name(&node.name);
         let old = row.and_then(|row| self.snapshot.node(row)).map(|node| node.node().clone());
@@ -201,7 +201,7 @@ impl Cache {
         old
     }
 
-    /// A node is gone; the node as it was.
+    /// Removes a node and returns it.
     pub(super) fn remove_node(&mut self, name: &Symbol) -> Option<Arc<Node>> {
         let row = self.snapshot.node_by_name(name)?;
         let old = self.snapshot.node(row).map(|node| node.node().clone());

@@ -8,31 +8,31 @@ use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A patch is given up after so many answers that it did not happen.
+/// Maximum number of attempts to send a patch.
 const PATCH_TRIES: u32 = 5;
-/// After a failure a patch is sent again no sooner.
+/// Minimum pause before a failed patch is sent again.
 const PATCH_PAUSE: Duration = Duration::from_seconds(1);
 
-/// Who waits for an answer.
+/// The owner of a call, which handles the reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
     /// The status patch of a pod.
     Patch(PodKey),
     /// A pod's binding cycle.
     Binding(PodKey),
-    /// Nobody.
+    /// No owner: the reply is dropped.
     Nobody,
 }
 
-/// What a pod's status shall say, and how often that was tried.
+/// A status patch that is to be sent for a pod, with the number of attempts.
 #[derive(Clone, Debug)]
 struct Wish {
     key: PodKey,
     patch: ConditionPatch,
     tries: u32,
-    /// Not before.
+    /// Earliest instant at which it may be sent.
     after: Option<Time>,
-    /// Refused at this version: wait for another.
+    /// The resource version at which the API server refused it; wait for a newer one.
     stale: Option<Box<str>>,
 }
 
@@ -43,16 +43,16 @@ struct Line {
     wish: Option<Wish>,
 }
 
-/// Calls on their way out.
+/// The outgoing calls, grouped by object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     lines: FxHashMap<ObjectKey, Line>,
     owners: FxHashMap<Ticket, (Owner, ObjectKey)>,
-    /// Objects whose line may have something to send.
+    /// Objects that may have a call to send.
     ready: BTreeSet<ObjectKey>,
-    /// Wishes that wait for their pause to end.
+    /// Patches that wait for the end of a pause.
     paused: BTreeSet<(Time, ObjectKey)>,
-    /// What was written of each pod that waits for the sight of it.
+    /// Sent patches, until the watch shows the patched pod.
     sent: FxHashMap<ObjectKey, Wish>,
 }
 
@@ -63,7 +63,7 @@ fn object_of(call: &ApiCall) -> &ObjectKey {
     }
 }
 
-/// Whether the patch changes anything of the pod as it is known.
+/// Whether the patch changes the known version of the pod.
 fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
     let nominated = patch
         .nominated_node
@@ -79,7 +79,7 @@ fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
 }
 
 impl Outbox {
-    /// Sends a call as soon as the calls about its object before it are answered.
+    /// Sends a call after the replies to all earlier calls about the same object.
     pub(super) fn call(&mut self, ticket: Ticket, call: ApiCall, owner: Owner) {
         let object = object_of(&call).clone();
         let line = self.lines.entry(object.clone()).or_default();
@@ -91,11 +91,11 @@ impl Outbox {
         self.ready.insert(object);
     }
 
-    /// What a pod's status shall say; replaces an unsent older wish.
+    /// Queues a status patch of a pod; merges it with an unsent older one.
     pub(super) fn patch(&mut self, object: ObjectKey, key: PodKey, patch: ConditionPatch) {
         let line = self.lines.entry(object.clone()).or_default();
         let patch = match line.wish.take() {
-            // A newer wish about one of the two leaves the other.
+            // A patch of only the nomination keeps the older condition, and the reverse.
             Some(old) => ConditionPatch {
                 nominated_node: patch.nominated_node.or(old.patch.nominated_node),
                 generation: if patch.reason.is_some() { patch.generation } else { old.patch.generation },
@@ -109,7 +109,7 @@ impl Outbox {
         self.ready.insert(object);
     }
 
-    /// Takes a call back that was not sent. Whether it was still here.
+    /// Withdraws a call. Returns whether it was still unsent.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
         let Some((_, object)) = self.owners.get(&ticket) else { return false };
         let Some(line) = self.lines.get_mut(object) else { return false };
@@ -122,7 +122,7 @@ impl Outbox {
         here
     }
 
-    /// An answer came: who waits for it. Nobody for a ticket that is not known.
+    /// Handles a reply and returns its owner; `Owner::Nobody` for an unknown ticket.
     pub(super) fn answered(
         &mut self,
         ticket: Ticket,
@@ -158,14 +158,14 @@ impl Outbox {
         owner
     }
 
-    /// The pod was seen in another version: a wish that waited for it may go out.
+    /// Notes a new version of the pod, for which a refused patch may wait.
     pub(super) fn seen(&mut self, object: &ObjectKey) {
         if self.lines.contains_key(object) {
             self.ready.insert(object.clone());
         }
     }
 
-    /// The pod is gone: nothing more is said of it.
+    /// Drops the patch of a deleted pod.
     pub(super) fn gone(&mut self, object: &ObjectKey) {
         if let Some(line) = self.lines.get_mut(object) {
             line.wish = None;
@@ -173,12 +173,12 @@ impl Outbox {
         }
     }
 
-    /// When a wish may go out again.
+    /// The earliest end of a pause.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         self.paused.first().map(|(at, _)| *at)
     }
 
-    /// How many calls were sent and not answered.
+    /// The number of calls without a reply yet.
     pub(super) fn open(&self) -> usize {
         self.lines.values().filter(|line| line.open.is_some()).count()
     }
@@ -188,7 +188,7 @@ impl Outbox {
         self.owners.contains_key(&ticket)
     }
 
-    /// Sends what can be sent. `pod` gives the newest version of a pod that is known and not bound.
+    /// Sends all calls that need not wait. `pod` returns the newest version of a known, unbound pod.
     pub(super) fn flush<'p>(
         &mut self,
         now: Time,

@@ -17,10 +17,10 @@ use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What kube-scheduler says when there are no nodes at all.
+/// kube-scheduler's message for a cluster without nodes.
 const NO_NODES: &str = "no nodes available to schedule pods";
 
-/// The chosen node, and what the decision record says about the choice.
+/// The chosen node, with the details of the choice for the decision record.
 pub(super) struct Chosen {
     node: NodeId,
     total: Option<i64>,
@@ -111,7 +111,7 @@ impl Scheduler {
         }
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
-        // Thousands of nodes may share the highest total: they are named only where somebody reads the names.
+        // Thousands of nodes may share the highest total: collect their names only if the record holds them.
         let name_all = self.options.records_of(&cycle.pod.key) >= RecordLevel::Names;
         let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
             let feasible = decider.filter(cycle, snapshot, detail)?;
@@ -202,7 +202,7 @@ impl Scheduler {
         Refusal { status: Status::unschedulable(message.as_str()), message, nominated, late: false }
     }
 
-    /// The pod counts on its node from here on, and the plugins take what it needs. `Err`: all of it is undone.
+    /// Assumes the pod on its node, runs Reserve, then Permit. `Err`: all steps are undone.
     fn assume_reserve_permit(
         &mut self,
         cycle: &mut Cycle,
@@ -245,7 +245,7 @@ impl Scheduler {
         });
     }
 
-    /// The pod is being deleted: it is not tried.
+    /// Skips a pod that is being deleted.
     fn skipped(&mut self, queued: &Queued, now: Time, out: &mut Vec<Effect>) {
         let pod = &queued.info.pod;
         let event = EventRecord {
@@ -281,7 +281,8 @@ impl Scheduler {
     }
 }
 
-/// What nothing checks of the pod. Most pods have no constraint, and no stand-in refused them.
+/// The pod's constraints that no built plugin checks. Usually empty: most pods have no constraint and no stand-in
+/// refused them.
 fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
     let framework = &cycle.framework;
     let mut refused_by = cycle.diagnosis.unschedulable_plugins.iter();
@@ -292,7 +293,7 @@ fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
     framework.not_checked(cycle.handle(snapshot))
 }
 
-/// A refusal at Reserve, at Permit or while waiting there reads as that of one node, whatever the number of nodes.
+/// A refusal at Reserve or Permit is reported as that of one node, whatever the number of nodes.
 pub(super) fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
     if !status.is_rejected() {
         return Refusal::error(status);
@@ -319,7 +320,7 @@ fn names(nodes: &NodeSet, snapshot: &Snapshot) -> Vec<Symbol> {
     nodes.iter().filter_map(|id| snapshot.node(id)).map(|node| node.name().clone()).collect()
 }
 
-/// After a panic: the first plugin that panics again when it is asked alone.
+/// After a panic: the first plugin that panics again when it runs alone.
 fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
     let framework = cycle.framework.clone();
     let mut again = Cycle::new(cycle.pod.clone(), framework.clone(), cycle.now);
@@ -362,7 +363,7 @@ fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
     Status::error("a plugin panicked")
 }
 
-/// The number that decides among equal nodes: drawn from seed, pod and attempt, and from nothing else (FNV-1a, then
+/// The number that breaks ties between nodes: a hash of seed, pod and attempt only (FNV-1a, then
 /// the finaliser of SplitMix64).
 fn draw(seed: u64, pod: &PodKey, attempt: u32) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;

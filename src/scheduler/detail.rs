@@ -5,7 +5,7 @@ use super::io::{DecisionDetail, NodeDetail, PluginScore, RecordLevel};
 use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
 use crate::model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
 
-/// What was recorded of an attempt.
+/// The data recorded in one attempt.
 #[derive(Default)]
 pub(super) struct Detail {
     level: RecordLevel,
@@ -63,7 +63,7 @@ impl Detail {
         self.parts.sort_by_key(|(plugin, node, _)| (*plugin, *node));
     }
 
-    /// What the record holds; `None` when the outcome is enough.
+    /// The content of the record; `None` when only the outcome is recorded.
     pub(super) fn finish(&self, cycle: &Cycle, snapshot: &Snapshot) -> Option<DecisionDetail> {
         if !self.wanted() {
             return None;

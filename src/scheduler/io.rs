@@ -1,7 +1,7 @@
 //! Inputs and effects of the scheduler: the contract with its drivers (cluster, dry run, simulation).
 //!
 //! - Objects of one kind come in watch order, kinds in any order. A broken watch ends in `Relisted`, and the core
-//!   finds out what is gone.
+//!   determines which objects were deleted.
 //! - An Input carries the new object only; the core holds the old one.
 //! - Every `Call` is answered by exactly one `Reply`, also after a time-out.
 //! - Calls about one object are sent in order and one at a time.
@@ -29,12 +29,12 @@ impl Profiles {
     }
 }
 
-/// What comes in.
+/// An input of the state machine.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// An object was added or changed.
     Upserted(Object),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(ObjectKey),
     /// All objects of a kind, after a watch broke.
     Relisted(Kind, Vec<Object>),
@@ -44,7 +44,7 @@ pub enum Input {
     Reply(Ticket, Result<Answer, CallError>),
     /// Other profiles or policies; taken between attempts.
     Profiles(Arc<Profiles>),
-    /// This instance leads now, or no longer.
+    /// Whether this instance leads.
     Lead(bool),
     /// Run one scheduling attempt.
     Cycle,
@@ -52,7 +52,7 @@ pub enum Input {
     Tick,
 }
 
-/// What goes out.
+/// An effect that the driver carries out.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// A call that is answered by one `Reply`.
@@ -97,7 +97,7 @@ pub enum Decision {
     Unschedulable {
         /// kube-scheduler's text.
         message: String,
-        /// The node the pod is promised to.
+        /// The nominated node.
         nominated: Option<Symbol>,
     },
     /// The attempt failed.
@@ -126,13 +126,13 @@ pub struct DecisionRecord {
     pub first_attempt: Time,
     /// How it ended.
     pub decision: Decision,
-    /// The plugins that refused or narrowed, in the order of the profile.
+    /// The plugins that refused the pod or narrowed the nodes, in the order of the profile.
     pub unschedulable_plugins: Vec<Symbol>,
-    /// Those that said `Pending`.
+    /// The plugins that returned `Pending`.
     pub pending_plugins: Vec<Symbol>,
-    /// How many nodes were asked.
+    /// The number of nodes that filters ran on.
     pub evaluated: usize,
-    /// What nothing checks of the pod, because plugins of its profile are not built.
+    /// Constraints of the pod that are not checked, because plugins of its profile are not built.
     pub not_checked: Vec<NotChecked>,
     /// Every node, when wanted.
     pub detail: Option<DecisionDetail>,
@@ -152,7 +152,7 @@ pub struct DecisionDetail {
 pub struct NodeDetail {
     /// Its name.
     pub name: Symbol,
-    /// Why not, with the name of the plugin; `None` when it is feasible.
+    /// Why the node is not feasible, with the name of the plugin; `None` when it is.
     pub refused: Option<(Symbol, Status)>,
     /// Scores by plugin, in the order of the profile; only of feasible nodes.
     pub scores: Vec<PluginScore>,

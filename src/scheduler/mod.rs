@@ -138,7 +138,7 @@ impl Scheduler {
         self.send(now, out);
     }
 
-    /// Carries out the consequences of an input until nothing changes any more.
+    /// Carries out the consequences of an input until no work is left.
     fn finish_step(&mut self, now: Time, out: &mut Vec<Effect>) {
         loop {
             while let Some(deferred) = self.deferred.pop_front() {

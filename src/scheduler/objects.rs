@@ -55,7 +55,7 @@ impl Scheduler {
         }
     }
 
-    /// A watch broke and everything was listed: what is not in the list is gone.
+    /// Handles a relist after a broken watch: deletes the objects that the list does not have.
     pub(super) fn relisted(&mut self, kind: &Kind, all: Vec<Object>, now: Time) {
         match kind {
             Kind::Pod => {
@@ -130,7 +130,7 @@ impl Scheduler {
             return self.bound_seen(&pod, &seen, &node.clone(), now);
         }
         let events = match &seen.old {
-            // What we wrote ourselves, and what nobody decides by, wakes nobody.
+            // An update that changes only fields we wrote ourselves is not an event.
             Some(old) if is_the_same(old, &pod) => Vec::new(),
             old => ClusterEvent::of_pod(old.as_ref(), Some(&pod)),
         };
@@ -152,7 +152,7 @@ impl Scheduler {
         }
     }
 
-    /// A pod was seen on its node.
+    /// Handles a pod that the watch shows on its node.
     fn bound_seen(&mut self, pod: &Arc<PodInfo>, seen: &Seen, node: &Symbol, now: Time) {
         let promised = self.cache.nominator.get(&pod.key).cloned();
         self.cache.nominator.set(pod, None, &mut self.cache.snapshot);
@@ -211,8 +211,8 @@ impl Scheduler {
         self.settled(key);
     }
 
-    /// A pod that was promised a node went elsewhere: others need not leave it room there. Upstream tells nobody, and
-    /// they wait for its flush.
+    /// A nominated pod was placed on another node: wakes pods that its nomination kept off the nominated node.
+    /// Upstream emits no event here; its pods wait for the periodic flush.
     pub(super) fn promise_ended(
         &mut self,
         pod: &Arc<PodInfo>,
@@ -229,7 +229,7 @@ impl Scheduler {
         }
     }
 
-    /// Room on a node is free that `pod` had, or was promised.
+    /// Emits the event that resources which `pod` had, or was nominated for, are free.
     pub(super) fn freed(&mut self, pod: &Arc<PodInfo>, scope: &Scope, now: Time) {
         let objects = EventObjects::Pod { old: Some(pod.clone()), new: None };
         let event = ClusterEvent::of(EventResource::AssignedPod, ActionType::DELETE, objects);
@@ -237,7 +237,7 @@ impl Scheduler {
     }
 }
 
-/// Whether a pod without a node changed in nothing but its version, its condition and its nomination.
+/// Whether a pod without a node changed only in resource version, condition and nomination.
 fn is_the_same(old: &PodInfo, new: &PodInfo) -> bool {
     let spec = |pod: &PodInfo| pod.raw.as_ref().and_then(|raw| raw.get("spec").cloned());
     let alike = PodInfo {

@@ -4,15 +4,15 @@ use super::io::RecordLevel;
 use crate::engine::{Decider, Plain, Scan, TieBreak};
 use crate::model::{Duration, PodKey};
 
-/// Which decider asks the nodes.
+/// The decider to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeciderKind {
-    /// Ranges over columns.
+    /// [`Scan`](crate::engine::Scan): runs plugins on ranges of columns.
     #[default]
     Scan,
-    /// The definition.
+    /// [`Plain`](crate::engine::Plain): runs plugins node by node.
     Plain,
-    /// Both; an attempt on which they disagree fails with `Error`.
+    /// Both; an attempt in which they disagree fails with `Error`.
     Verified,
 }
 
@@ -29,16 +29,16 @@ impl DeciderKind {
 /// How a scheduler is set up. The defaults are kube-scheduler's.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The first penalty of a refused pod.
+    /// The initial back-off.
     pub initial_backoff: Duration,
-    /// The longest penalty.
+    /// The maximum back-off.
     pub max_backoff: Duration,
     /// A refused pod is tried again after this time even if nothing happened; `None`: never.
     pub longest_wait: Option<Duration>,
-    /// How many binds may be on their way at once; beyond, no attempt is begun.
+    /// Maximum number of bindings in flight; at the limit no attempt begins.
     pub window: usize,
-    /// How long the driver waits for an answer of the API server. A bind that may have happened is given up after
-    /// twice this time.
+    /// How long the driver waits for a reply of the API server. After twice this time a bind with an unknown outcome
+    /// counts as failed.
     pub request_timeout: Duration,
     /// Draws among equal nodes.
     pub seed: u64,
@@ -46,9 +46,9 @@ pub struct Options {
     pub tie_break: TieBreak,
     /// How much decisions record.
     pub records: RecordLevel,
-    /// The one pod whose decisions record that much; the others' record the outcome. `None`: all pods.
+    /// The only pod with this record level; other pods record the outcome. `None`: all pods.
     pub recorded_pod: Option<PodKey>,
-    /// Which decider asks the nodes.
+    /// The decider to use.
     pub decider: DeciderKind,
 }
 

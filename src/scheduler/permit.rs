@@ -113,7 +113,8 @@ impl Scheduler {
         self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
     }
 
-    /// Asks plugins again about a pod that waits for them; those whose key goes on waiting as it does.
+    /// Re-evaluates the plugins that `concerns` selects for a waiting pod. Returns the equivalence keys of the plugins
+    /// for which the pod keeps waiting.
     fn ask_waits(
         &mut self,
         mut binding: BindingCycle,
@@ -293,7 +294,7 @@ fn succeed(
     successor.attempts = cycle.attempts;
     let Some(plugin) = framework.plugin(*id) else { return false };
     if let Some(point) = plugin.pre_filter() {
-        // What the plugin keeps of an attempt is written there.
+        // PreFilter fills the plugin's slot of the cycle state, which Permit reads.
         let mut slot = StateSlot::default();
         let handle = successor.handle(snapshot).for_plugin(*id);
         let _ = guard(framework, || point.pre_filter(&handle, &mut slot));

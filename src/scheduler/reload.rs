@@ -30,8 +30,8 @@ impl Scheduler {
         self.replace_waits(&profiles, now, out);
     }
 
-    /// Indexes of plugins that left go, those that stay are kept with what they gathered, the others are built from
-    /// what is here. A key names the declaration that it belongs to: a changed one has another.
+    /// Removes the indexes of removed plugins, keeps indexes with an unchanged key, and builds the others from the
+    /// snapshot. A key contains the declaration, so a changed declaration has another key.
     fn replace_indexes(&mut self, profiles: &Profiles) {
         let snapshot = &mut self.cache.snapshot;
         let mut wanted = Vec::new();
@@ -50,7 +50,7 @@ impl Scheduler {
         }
     }
 
-    /// Pods of profiles that have come enter the queue; promises of pods whose profile left are taken back.
+    /// Enqueues the pods of new profiles, and removes the nominations of pods of removed profiles.
     fn adopt_pods(&mut self, now: Time) {
         let pending: Vec<PodKey> = self
             .cache

@@ -17,7 +17,7 @@ fn differ(what: &str, scan: &dyn std::fmt::Debug, plain: &dyn std::fmt::Debug) -
     Status::error(format!("the deciders disagree on {what}: {scan:?} and {plain:?}"))
 }
 
-/// Both are asked at once, in the methods below; one alone is never asked.
+/// The methods below run both deciders and never only one.
 impl Decider for Verified {
     fn memory(&self) -> &Memory {
         self.scan.memory()

@@ -1,4 +1,4 @@
-//! Read-only views of a scheduler: the queue a pod is in, what bindings wait for, the number of open calls. For
+//! Read-only views of a scheduler: the queue that holds a pod, the state of bindings, the number of open calls. For
 //! reports, metrics and the checks of the simulation.
 
 use super::Scheduler;
@@ -15,20 +15,20 @@ pub enum Stage {
     Permit(Vec<(Symbol, Time)>),
     /// Plugins work before the bind.
     PreBind,
-    /// The bind is on its way.
+    /// The bind call was sent.
     Bind(Ticket),
-    /// The bind may have happened: the pod is read until that is decided.
+    /// The outcome of the bind is unknown; the pod is read to find out.
     Resolve,
-    /// Cancelled; calls that are open are waited for.
+    /// Cancelled; waits for the replies to its open calls.
     Leaving,
 }
 
-/// A binding, as it can be shown.
+/// A summary of a binding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindingView {
     /// The pod.
     pub pod: PodKey,
-    /// The node it is meant for.
+    /// The chosen node.
     pub node: Symbol,
     /// When it began.
     pub began: Time,
@@ -61,12 +61,12 @@ impl Scheduler {
         self.bindings.get(pod).is_some()
     }
 
-    /// Where a pod stands in the queue; `None` when it is not queued.
+    /// The queue that a pod is in; `None` when it is not queued.
     pub fn queue_place(&self, pod: &PodKey) -> Option<QueuePlace> {
         self.queue.place(pod)
     }
 
-    /// What the queue knows of a pod.
+    /// The queue's record of a pod.
     pub fn queued(&self, pod: &PodKey) -> Option<&QueuedPodInfo> {
         self.queue.get(pod)
     }
@@ -91,7 +91,7 @@ impl Scheduler {
         self.queue.counts()
     }
 
-    /// How often pods came into a queue: its name, the label of what brought them, how often.
+    /// The number of pods that entered each queue: name of the queue, label of the event, count.
     pub fn queue_incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
         self.queue.incoming()
     }
@@ -101,37 +101,37 @@ impl Scheduler {
         self.queue.refused()
     }
 
-    /// How many events are kept for pods under way; at most 10,000.
+    /// The number of events kept for pods in flight; at most 10,000.
     pub fn in_flight_events(&self) -> usize {
         self.queue.in_flight_events()
     }
 
-    /// What is certain of a pod's place; `None` when it is not known.
+    /// The state of a pod in the cache; `None` when the pod is unknown.
     pub fn pod_state(&self, pod: &PodKey) -> Option<&PodState> {
         self.cache.state(pod)
     }
 
-    /// All known pods with what is certain of them, ordered by key.
+    /// All known pods with their states in the cache, ordered by key.
     pub fn pod_states(&self) -> Vec<(&PodKey, &PodState)> {
         self.cache.pods()
     }
 
-    /// How many pods are on their nodes by our assumption alone.
+    /// The number of assumed pods.
     pub fn assumed_pods(&self) -> usize {
         self.cache.assumed()
     }
 
-    /// All promises of nodes to pods.
+    /// All nominations.
     pub fn nominations(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
         self.cache.nominator.iter()
     }
 
-    /// How many calls were sent and not answered.
+    /// The number of calls without a reply yet.
     pub fn open_calls(&self) -> usize {
         self.outbox.open()
     }
 
-    /// Whether the pod is one of ours: its `schedulerName` names a profile in service.
+    /// Whether this scheduler is responsible for the pod: its `schedulerName` names a profile in service.
     pub fn is_ours(&self, pod: &PodKey) -> bool {
         self.cache.pod(pod).is_some_and(|pod| self.hints_of(pod).is_some())
     }

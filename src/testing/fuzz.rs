@@ -1,4 +1,5 @@
-//! What the fuzzers run: one function a target, on any bytes. It must not panic, and what it asserts must hold. The
+//! The functions that the fuzzers run, one for each target, on any bytes. They must not panic, and their assertions
+//! must hold. The
 //! programs of `fuzz/` only call these; the corpora in `fuzz/corpus/<target>/` are run by ordinary tests too.
 //!
 //! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
@@ -155,7 +156,7 @@ fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
         assert!(!diagnostic.message.is_empty());
         let source = sources.source(diagnostic.span).expect("a diagnostic names a text");
         let span = diagnostic.span.range();
-        assert!(source.text().get(span.clone()).is_some(), "{span:?} is no part of the text: {diagnostic:?}");
+        assert!(source.text().get(span.clone()).is_some(), "{span:?} is outside of the text: {diagnostic:?}");
     }
     let look = Look { unicode: true, limit: Some(20), ..Look::default() };
     assert_eq!(draw::human(sources, diagnostics, look).is_empty(), diagnostics.is_empty());

@@ -63,7 +63,7 @@ macro_rules! metadata_makers {
             self
         }
 
-        /// Sets what stands at `path` (names joined by dots, places in lists as numbers).
+        /// Sets the value at `path` (names joined by dots, places in lists as numbers).
         pub fn set(mut self, path: &str, value: Value) -> Self {
             *at(&mut self.object, path) = value;
             self
@@ -89,7 +89,7 @@ pub struct PodMaker {
     raw: bool,
 }
 
-/// A pending pod with one container that asks for nothing, in namespace `default`, with UID `default/name`.
+/// A pending pod with one container without requests, in namespace `default`, with UID `default/name`.
 pub fn pod(name: &str) -> PodMaker {
     let object = json!({
         "apiVersion": "v1",
@@ -191,7 +191,7 @@ impl PodMaker {
         self
     }
 
-    /// Adds a toleration; empty texts stand for absent ones.
+    /// Adds a toleration; an empty text means an absent field.
     pub fn toleration(mut self, key: &str, operator: &str, value: &str, effect: &str) -> Self {
         let toleration = json!({ "key": key, "operator": operator, "value": value, "effect": effect });
         push(&mut self.object, "spec.tolerations", toleration);

@@ -67,7 +67,7 @@ impl<'t> Field<'t> {
         }
     }
 
-    /// A truth value.
+    /// A boolean.
     pub fn bool(&self, errors: &mut Vec<FieldError>) -> Option<bool> {
         match self.tree.value {
             TreeValue::Bool(value) => Some(value),

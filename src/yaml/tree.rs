@@ -141,7 +141,7 @@ impl Tree {
     pub fn kind(&self) -> &'static str {
         match self.value {
             TreeValue::Null => "nothing",
-            TreeValue::Bool(_) => "a truth value",
+            TreeValue::Bool(_) => "a boolean",
             TreeValue::Int(_) => "a whole number",
             TreeValue::Float(_) => "a number",
             TreeValue::String(_) => "a text",

@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         let count = setup.not_understood;
         let objects = if count == 1 { "1 object is".to_owned() } else { format!("{count} objects are") };
         anyhow::bail!(
-            "`--fail-on` needs every pod, and {objects} of a kind whose pods are not known (see the warning)"
+            "`--fail-on` needs every pod, but {objects} of an unknown kind that may create pods (see the warning)"
         );
     }
     let waits = report.pods.iter().any(|pod| waits(&standing(pod)));

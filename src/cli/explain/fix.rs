@@ -15,7 +15,7 @@ const ALTERNATIVES: usize = 5;
 /// Lines of unchanged text around a change.
 const CONTEXT: usize = 3;
 
-/// Whether any of the edits can be made by somebody.
+/// Whether any of the edits has an owner who can make it.
 pub(super) fn has_patch(edits: &[Edit]) -> bool {
     edits.iter().any(|edit| *edit != Edit::PodsEnd)
 }
@@ -26,7 +26,7 @@ pub(super) struct Fix {
     what: String,
     effect: String,
     patch: Patch,
-    /// Whose manifest is to be changed.
+    /// The object whose manifest has to change.
     pod: String,
     namespace: String,
     maker: Option<String>,
@@ -76,7 +76,7 @@ impl Fix {
             })
             .map(|policy| {
                 policy_change(setup, pod, policy)
-                    .ok_or_else(|| anyhow::anyhow!("the text of the policy {policy} is not at hand"))
+                    .ok_or_else(|| anyhow::anyhow!("the text of the policy {policy} is not available"))
             })
             .collect::<Result<_, _>>()?;
         let maker = pod.owners.iter().find(|owner| owner.controller);

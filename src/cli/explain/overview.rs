@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, setup: &Setup, out: &mut Output) -> anyhow::Resul
         None => None,
         Some(number) => match number.checked_sub(1).and_then(|at| found.causes.get(at)) {
             Some(cause) => Some((number, cause)),
-            None => anyhow::bail!("there is no cause {number}: there are {}", found.causes.len()),
+            None => anyhow::bail!("cause {number} does not exist; the list has {}", found.causes.len()),
         },
     };
     if args.is_json() {

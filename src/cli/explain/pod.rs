@@ -92,7 +92,7 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
         out.json(&json)?;
     } else {
         let (name, scheduler) = (pod.full_name(), &pod.scheduler_name);
-        let line = format!("{name} is not ours to place: no profile is called `{scheduler}`{hint}");
+        let line = format!("{name} is left to another scheduler: no profile is called `{scheduler}`{hint}");
         let line = out.part(&line);
         writeln!(out.stdout(), "{line}")?;
         let profiles = names.join(", ");
@@ -123,7 +123,7 @@ struct PodView<'a> {
     /// The pod as it was typed.
     name: &'a str,
     pod: &'a PodInfo,
-    /// What the dry run made of it; `None` when it runs already.
+    /// The result of the dry run; `None` for a running pod.
     report: Option<&'a PodReport>,
     state: &'a State,
     subject: &'a Subject<'a>,
@@ -250,7 +250,7 @@ impl PodView<'_> {
         format!("{}\n", out.paint(Style::Dim, &line))
     }
 
-    /// Which policies do not apply to the pod because of what it is.
+    /// The policies whose `applies when` excludes the pod.
     fn left_alone_by(&self) -> Option<(String, Vec<&str>)> {
         let why = why_exempt(self.pod, &ExemptPods::default())?;
         let policies = self.subject.setup.policies.set.iter().filter(|policy| !policy.policy.to_all_pods);
@@ -290,7 +290,7 @@ impl PodView<'_> {
             match helps.len() {
                 0 => anyhow::bail!("nothing is suggested for {}", escape::line(&self.pod.full_name())),
                 1 => anyhow::bail!("there is one suggestion: --fix 1"),
-                many => anyhow::bail!("there is no suggestion {number}: there are {many}"),
+                many => anyhow::bail!("suggestion {number} does not exist; there are {many}"),
             }
         };
         Fix::of(self.subject.setup, self.pod, number, chosen, self.gated.is_some())

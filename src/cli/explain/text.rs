@@ -22,7 +22,7 @@ pub(crate) fn verdict(explanation: &Explanation, out: &Output) -> String {
         let there = if here { "which lets it in" } else { "which would refuse it now" };
         let node = out.paint(Style::Good, node);
         return match explanation.nodes.saturating_sub(1) {
-            0 => format!("{pod} is on {node}, {there}; there is no other node."),
+            0 => format!("{pod} is on {node}, {there}; the cluster has only this node."),
             rest => format!(
                 "{pod} is on {node}, {there}; {} of {} other nodes would, too.",
                 count(others),
@@ -37,7 +37,7 @@ pub(crate) fn verdict(explanation: &Explanation, out: &Output) -> String {
         return format!("{pod} {waits}: refused{by} before nodes are evaluated: {}", out.part(reason));
     }
     match (explanation.nodes, explanation.fits.len()) {
-        (0, _) => format!("{pod} {waits}: there are no nodes."),
+        (0, _) => format!("{pod} {waits}: the cluster has no nodes."),
         (1, 0) => format!("{pod} {waits}: the only node does not fit."),
         (_, 0) => format!("{pod} {waits}: none of {nodes} nodes fits."),
         (_, 1) => format!(
@@ -357,7 +357,7 @@ fn nodes_in_row(at: usize, nodes: usize) -> String {
 
 /// `nvidia.com/gpu: needs 2; 1 is free on 27 nodes, 0 on 423`.
 ///
-/// The sides of a policy's condition are shown by `--node`, in the rule's own text; here stand the
+/// The sides of a policy's condition are shown by `--node`, in the rule's own text; this line has the
 /// values that its author named.
 fn because_text(because: &Because, of_policy: bool, all: bool) -> String {
     if of_policy && !because.need.is_empty() {

@@ -132,7 +132,7 @@ impl Drawing<'_> {
         if shown.parts.is_empty() || call {
             found.push(shown);
         }
-        // What a call begins with has no room below it.
+        // The receiver of a call has no room below the call.
         let below = shown.parts.iter().filter(|part| !call || part.span.start > shown.span.start);
         for part in below {
             self.leaves(part, found);

@@ -1,7 +1,7 @@
 //! `lint --cluster`: names that a policy reads and that nothing in the cluster has, where something has
 //! nearly the same name: keys and values of labels, annotations, resources, namespaces.
 //!
-//! Decided on the objects of the cluster file alone. What a wrong name does there is counted by `effect`.
+//! The check reads only the objects of the cluster file. `effect` counts the pods that a wrong name affects.
 
 use crate::diag::{Code, Diagnostic, SourceMap, Span, codes, suggest};
 use crate::dry_run::World;

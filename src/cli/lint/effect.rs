@@ -1,4 +1,4 @@
-//! What a wrong name does in a cluster: for how many pods the filter that reads it refuses every node.
+//! The effect of a wrong name in a cluster: for how many pods the filter that reads it refuses every node.
 //! Decided by the reference evaluator on the objects of the cluster file.
 
 use crate::dry_run::World;

@@ -190,7 +190,7 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     } else {
         writeln!(out.stdout(), "{sentence}")?;
     }
-    // What stops the policy is asked about before what is only noted.
+    // Suggest an error before a warning.
     let first = read.diagnostics.iter().find(|said| said.is_error()).or(read.diagnostics.first());
     if let (Some(first), false) = (first, out.quiet) {
         let program = out.program;

@@ -44,7 +44,7 @@ pub struct Output {
     pub stderr_colour: bool,
     /// Whether stdout and stderr take links.
     links: (bool, bool),
-    /// Whether diagnostics are told in sentences, for screen readers.
+    /// Whether diagnostics are printed as sentences, for screen readers.
     pub narrate: bool,
     /// Whether stderr is a terminal, so that progress may be shown.
     pub progress: bool,
@@ -149,7 +149,7 @@ impl Output {
 
     /// `text` as a part of a line, without a style: line ends in it are escaped. Everything that an object
     /// or a file holds goes through here, through [`Output::paint`] or into a cell of a [`Table`] before it
-    /// stands between line ends of ours.
+    /// is printed on a line.
     pub fn part(&self, text: &str) -> String {
         self.paint(Style::Plain, text)
     }

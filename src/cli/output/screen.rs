@@ -1,4 +1,4 @@
-//! The only writer to stdout and stderr. It escapes what somebody else may have written (`diag::escape`)
+//! The only writer to stdout and stderr. It escapes text from untrusted sources (`diag::escape`)
 //! and lets through line ends and our own styles.
 //!
 //! A style is a mark in the text until it is written: [`open`] and [`CLOSE`] make one with a number that
@@ -14,7 +14,7 @@ const MARK: char = '\u{fdd0}';
 /// How many digits follow it; a digit is one of sixteen noncharacters from U+FDE0 on.
 const DIGITS: usize = 16;
 
-/// What makes our marks ours: a number that nobody outside of this process knows.
+/// A random number in every mark, so that text from outside of this process cannot contain a mark.
 fn secret() -> &'static str {
     static SECRET: OnceLock<String> = OnceLock::new();
     SECRET.get_or_init(|| {

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub struct Column {
     /// The head.
     pub head: Cow<'static, str>,
-    /// Numbers stand right, words left.
+    /// Numbers are right-aligned, words left-aligned.
     pub right: bool,
 }
 

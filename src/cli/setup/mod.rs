@@ -135,7 +135,7 @@ pub(super) struct Setup {
     pub profiles: Arc<Profiles>,
     /// Warnings about the profiles.
     pub warnings: Vec<String>,
-    /// How many objects of `--pods` were skipped that may stand for pods.
+    /// The number of objects of `--pods` that were skipped and may create pods.
     pub not_understood: usize,
     config: SchedulerConfig,
     config_source: SourceId,

@@ -19,13 +19,13 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    /// What no test has seen; `None` when both outcomes were seen.
+    /// The outcome that no test has seen; `None` when tests have seen both.
     pub(super) fn missing(&self) -> Option<&'static str> {
         match (self.seen_true, self.seen_false) {
             (true, true) => None,
             (true, false) => Some("never false"),
             (false, true) => Some("never true"),
-            (false, false) => Some("never asked"),
+            (false, false) => Some("never evaluated"),
         }
     }
 }

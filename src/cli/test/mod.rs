@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Also print the cases that passed, and all conditions that are not covered.
     #[arg(long, short)]
     verbose: bool,
-    /// Print what every rule says of every node, for each case.
+    /// Print the result of every rule on every node, for each case.
     #[arg(long)]
     explain: bool,
     #[command(flatten)]

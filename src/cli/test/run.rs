@@ -132,7 +132,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A file that is named in the test file.
+    /// A file that the test file names.
     fn beside(&self, name: &str) -> PathBuf {
         self.path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
     }
@@ -148,7 +148,7 @@ impl Run<'_> {
             let values = yaml::values(&text, name.ends_with(".json"))
                 .with_context(|| format!("cannot read the pod in {}", path.display()))?;
             let pod = values.into_iter().find(|value| !value.is_null());
-            let pod = pod.with_context(|| format!("there is no pod in {}", path.display()))?;
+            let pod = pod.with_context(|| format!("{} has no pod", path.display()))?;
             pods.push((name.to_owned(), pod));
         }
         Ok(pods)

@@ -91,7 +91,7 @@ fn failure(text: &mut String, file: &FileOutcome, case: &Outcome, out: &Output) 
     }
 }
 
-/// Every pod of a case with what every rule says of every node.
+/// Every pod of a case with the result of every rule on every node.
 fn account(text: &mut String, file: &FileOutcome, case: &Outcome, out: &Output) {
     for (pod, all) in &case.ended.account {
         let _ = writeln!(text, "\n{}", head("CASE", Style::Strong, &case.name, &case.place(), out));
@@ -135,7 +135,7 @@ fn coverage(text: &mut String, ran: &Ran, args: &Args, out: &Output) {
     }
 }
 
-/// What is said about a failure, without colours.
+/// The text of a failure, without colours.
 pub(super) fn plain_failure(file: &FileOutcome, case: &Outcome) -> String {
     let out = Output::to_sinks(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let mut text = String::new();

@@ -128,7 +128,7 @@ percentageOfNodesToScore: 50
         "the configuration gives arguments to a plugin that is not built"
         "This release does not have the plugin: its arguments are accepted and have no effect. A pod that \
          needs the plugin (volumes, topology spread, pod affinity, resource claims) waits where the plugin \
-         could refuse it, and says what is not checked. Where the plugin could only score, the pod is \
+         could refuse it, and its event names the constraint. Where the plugin could only score, the pod is \
          placed. A profile that disables the plugin places all pods."
         in ""
         bad "`pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]` in a profile"

@@ -1,4 +1,4 @@
-//! The one table of everything that can be said about a policy, a configuration or a cluster file.
+//! The table of all diagnostics of policies, configurations and cluster files.
 //!
 //! A row has an id and a name that are never used again for anything else, a severity, what is wrong, why,
 //! and an example of each kind. Diagnostics refer to rows; `lint --explain`, the page `docs/codes.md` and

@@ -57,7 +57,7 @@ policy high {
 
     RECURSION "BP0204" "recursion" Error
         "the name is defined by itself"
-        "There is no recursion: a let, def or group cannot use itself, directly or through others."
+        "Recursion is not supported: a let, def or group cannot use itself, directly or through others."
         bad r#"
 /// Keeps pods with a high priority.
 policy high {

@@ -3,7 +3,7 @@
 codes! {
     SYNTAX "BP0001" "syntax" Error
         "the text does not follow the grammar"
-        "The parser found something that cannot stand at this place. The message names what it found and \
+        "The parser found something that is not allowed here. The message names what it found and \
          what it expected. The parser reads each statement on its own, so the other mistakes of the file \
          are reported as well."
         bad r#"

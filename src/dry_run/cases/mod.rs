@@ -79,7 +79,7 @@ pub struct Bench<'a> {
 pub struct Ended {
     /// The mismatches; empty when the case passed.
     pub mismatches: Vec<Mismatch>,
-    /// Every pod with every rule on every node, where that was asked for.
+    /// Every pod with every rule on every node, if requested.
     pub account: Vec<(String, Vec<Because>)>,
 }
 

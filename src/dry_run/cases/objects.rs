@@ -40,7 +40,7 @@ impl CasePod {
         match &self.from {
             PodFrom::Case(pod) => Ok(pod.clone()),
             PodFrom::File(name) => {
-                let value = pod_file(name).ok_or_else(|| format!("there is no pod in `{name}`"))?;
+                let value = pod_file(name).ok_or_else(|| format!("`{name}` has no pod"))?;
                 PodInfo::from_value(Arc::new(value)).map(Arc::new).map_err(|error| error.to_string())
             }
         }

@@ -32,7 +32,7 @@ pub enum EditOwner {
     Node,
     /// The author of the policies.
     Policy,
-    /// No person: it happens while the pod waits.
+    /// No owner: the change happens while the pod waits.
     Wait,
 }
 

@@ -187,7 +187,7 @@ impl AffinityTerm {
 }
 
 impl Spec {
-    /// What the pod asks of its placement beyond resources, ports, tolerations and node affinity.
+    /// Placement constraints of the pod beyond resources, ports, tolerations and node affinity.
     pub(super) fn constraints(&self, namespace: &Symbol, labels: &Labels) -> Option<Arc<PodConstraints>> {
         use ConstraintKinds as K;
         let mut list = Vec::new();

@@ -96,7 +96,7 @@ impl Metadata {
     }
 }
 
-/// The instant that stands at `path`.
+/// The instant at `path`.
 pub fn instant(path: &str, text: Option<&str>) -> Result<Option<Time>, ObjectError> {
     text.map(|text| {
         Time::parse(text).ok_or_else(|| ObjectError::new(path, text, "not an RFC 3339 date and time"))

@@ -86,7 +86,7 @@ impl Object {
     }
 }
 
-/// Why an object cannot be used: the place in it, what stands there, and what is wrong with that.
+/// Why an object cannot be used: the path of the field, its value, and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectError {
     /// Such as `spec.containers[0].resources.requests.cpu`; empty for the object as a whole.
@@ -103,7 +103,7 @@ impl ObjectError {
         Self { path: path.into(), value: value.into(), reason: reason.into() }
     }
 
-    /// The error of a value that is none of those that exist.
+    /// The error of an unsupported value.
     pub fn unsupported(path: impl Into<String>, value: &str, supported: &[&str]) -> Self {
         let supported: Vec<String> = supported.iter().map(|name| format!("`{name}`")).collect();
         Self::new(path, value, format!("not supported; there are {}", supported.join(", ")))

@@ -202,7 +202,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Statuses of all containers; where a name stands twice the last one counts.
+    /// Statuses of all containers; of several with one name the last counts.
     pub fn all_containers(&self) -> Vec<&ContainerStatus> {
         self.container_statuses.iter().chain(&self.init_container_statuses).collect()
     }

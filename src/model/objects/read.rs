@@ -13,7 +13,7 @@ pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// A quantity as an object gives it. One that cannot be read is kept, so that its place can be told.
+/// A quantity as an object gives it. An invalid one is kept, so that the error can name its place.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Amount {
     /// Well formed.

@@ -1,4 +1,4 @@
-//! What a policy reads, in the framework's terms, and the events that it registers for. Both follow
+//! The data that a policy reads, in the framework's terms, and the events that it registers for. Both follow
 //! from the reads of its statements; `hints.rs` says whether an event helps a pod.
 
 use crate::framework::{ActionType, EventRegistration, EventResource, Reads};

@@ -1,4 +1,4 @@
-//! What the conditions of a permit read of the waiting pod itself. At one moment a condition has
+//! The data of the waiting pod itself that the conditions of a permit read. At one moment a condition has
 //! the same answer for all pods with the same inputs, so `permit.rs` evaluates it once for them.
 
 use super::waits::ConditionKey;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// How many values of a key are proposed.
 const VALUES: usize = 16;
 
-/// Of how many nodes the values of a label are looked at.
+/// Maximum number of nodes whose label values are tried.
 const NODES: usize = 1_000;
 
 impl PolicyPlugin {

@@ -21,7 +21,7 @@ impl AntiAffinity {
     }
 
     /// The first running pod, by name, with a required anti-affinity term about `pod`. A pod on a node
-    /// that is gone or without the term's topology key keeps nobody away.
+    /// that was deleted or lacks the term's topology key keeps no pod away.
     pub fn about<'s>(&self, pod: &PodInfo, snapshot: &'s Snapshot) -> Option<&'s Arc<PodInfo>> {
         if self.terms.is_empty() {
             return None;

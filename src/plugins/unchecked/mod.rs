@@ -3,7 +3,7 @@
 //! checked; where it could only score, the pod is placed and the framework lists what was not checked
 //! ([`Framework::not_checked`](crate::framework::Framework::not_checked)).
 //!
-//! What concerns a plugin stands in its row of [`IN_TREE`](super::IN_TREE).
+//! Each plugin's row of [`IN_TREE`](super::IN_TREE) names the constraints that it would check.
 //!
 //! - `anti_affinity.rs`: required anti-affinity of running pods, which keeps other pods away
 //! - `preemption.rs`: the stand-in for DefaultPreemption, which neither refuses nor scores
@@ -45,7 +45,7 @@ fn has_hard_defaults(args: &Tree) -> bool {
     }
 }
 
-/// What is missing is known for one attempt: the text of the refusal.
+/// The refusal of one attempt, which names the unchecked constraints.
 #[derive(Clone)]
 struct Refusal(Status);
 
@@ -189,7 +189,7 @@ impl Score for StandIn {
 impl EnqueueExtensions for StandIn {
     fn events(&self) -> Vec<EventRegistration> {
         if !self.unchecked.running_pods {
-            // What the pod asks for itself stays, and so does what is built.
+            // The pod's own constraints do not change, and neither does the set of built plugins.
             return Vec::new();
         }
         let namespaces = EventRegistration { resource: EventResource::Namespace, actions: ActionType::ALL };
@@ -200,7 +200,7 @@ impl EnqueueExtensions for StandIn {
         ]
     }
 
-    /// Whether the plugin could refuse nothing any more.
+    /// Queues the pod when the stand-in would refuse it for no constraint.
     fn hint(&self, h: &Handle, _: &ClusterEvent) -> QueueingHint {
         if self.refusing(h).is_empty() { QueueingHint::Queue } else { QueueingHint::Skip }
     }

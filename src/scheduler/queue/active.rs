@@ -4,10 +4,10 @@ use crate::framework::SortKey;
 use crate::model::{PodKey, Time};
 use std::collections::BTreeMap;
 
-/// The place of a pod among others.
+/// The sort key of a pod in the queue.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
-    /// What the profile's QueueSort says.
+    /// The key from the profile's QueueSort plugin.
     pub(crate) key: SortKey,
     /// When the pod entered the queue this time.
     pub(crate) since: Time,
@@ -15,7 +15,7 @@ pub(crate) struct Rank {
     pub(crate) number: u64,
 }
 
-/// Pods to try now.
+/// Active pods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Active(BTreeMap<Rank, PodKey>);
 

@@ -15,7 +15,7 @@ fn window(at: Time) -> Time {
     Time(at.0.div_euclid(SECOND) * SECOND)
 }
 
-/// Pods waiting out a penalty, ordered by its end and then by rank.
+/// Pods in back-off, ordered by the end of the penalty and then by rank.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     initial: Duration,
@@ -38,7 +38,7 @@ impl Backoff {
         Some(window(info.timestamp + Duration(longer.min(self.max.0))))
     }
 
-    /// Whether the pod has to wait still; the whole second of its end belongs to the penalty.
+    /// Whether the pod is still in back-off. The second in which the penalty ends belongs to it.
     pub(super) fn is_waiting(&self, info: &QueuedPodInfo, now: Time) -> bool {
         self.expiry(info).is_some_and(|expiry| expiry >= window(now))
     }
@@ -55,12 +55,12 @@ impl Backoff {
         self.part(failed).remove(&(expiry, rank.clone()));
     }
 
-    /// The refused pod whose penalty ends first.
+    /// The refused pod with the earliest end of back-off.
     pub(super) fn first_refused(&self) -> Option<&PodKey> {
         self.refused.values().next()
     }
 
-    /// A pod whose penalty is over.
+    /// Removes a pod that has completed its back-off.
     pub(super) fn first_over(&self, now: Time) -> Option<&PodKey> {
         let over = |part: &BTreeMap<(Time, Rank), PodKey>| {
             let ((expiry, rank), _) = part.first_key_value()?;
@@ -74,7 +74,7 @@ impl Backoff {
         }
     }
 
-    /// When the next penalty is over.
+    /// The next instant at which a pod completes its back-off.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         let first = |part: &BTreeMap<(Time, Rank), PodKey>| part.keys().next().map(|(expiry, _)| *expiry);
         let next = [first(&self.refused), first(&self.failed)].into_iter().flatten().min()?;

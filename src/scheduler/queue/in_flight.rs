@@ -8,22 +8,22 @@ use crate::model::PodKey;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many events are kept for pods under way.
+/// Maximum number of events kept for pods in flight.
 pub(crate) const IN_FLIGHT_EVENTS: usize = 10_000;
 
-/// What happened since a pod was taken.
+/// The events since a pod was popped.
 pub(super) enum Since<'a> {
     /// These events, oldest first.
     Events(Box<dyn Iterator<Item = &'a (ClusterEvent, Scope)> + 'a>),
-    /// More than was kept.
+    /// Some of the events were dropped.
     TooMuch,
-    /// The pod is not under way.
+    /// The pod is not in flight.
     Unknown,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    /// Where each pod's events begin; `None`: they were dropped.
+    /// The number of the first event for each pod; `None`: events were dropped.
     pods: FxHashMap<PodKey, Option<u64>>,
     /// The same by beginning.
     begins: BTreeMap<(u64, PodKey), ()>,
@@ -73,12 +73,12 @@ impl InFlight {
         }
     }
 
-    /// How many events are kept.
+    /// The number of events kept.
     pub(super) fn events(&self) -> usize {
         self.events.len()
     }
 
-    /// Drops events that no pod under way needs.
+    /// Drops events that no pod in flight needs.
     fn trim(&mut self) {
         let needed = self.begins.keys().next().map(|(at, _)| *at);
         while !self.events.is_empty() && needed.is_none_or(|needed| self.oldest < needed) {

@@ -13,7 +13,7 @@ pub(super) const UNSCHEDULABLE: &str = "unschedulable";
 pub(super) struct Incoming(BTreeMap<&'static str, BTreeMap<Box<str>, u64>>);
 
 impl Incoming {
-    /// A pod came into a queue.
+    /// Counts a pod that entered a queue.
     pub(super) fn count(&mut self, queue: &'static str, event: &str) {
         let events = self.0.entry(queue).or_default();
         match events.get_mut(event) {
@@ -24,14 +24,14 @@ impl Incoming {
         }
     }
 
-    /// A pod that waited was moved. One that its gate sent back to where it was did not come in anew.
+    /// Counts a waiting pod that was moved, unless its gate sent it back to the same queue.
     pub(super) fn moved(&mut self, queue: &'static str, event: &str) {
         if queue != UNSCHEDULABLE {
             self.count(queue, event);
         }
     }
 
-    /// All of them: queue, event, count.
+    /// All counts: queue, event, count.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
         self.0
             .iter()

@@ -11,7 +11,7 @@ use crate::model::{Duration, PodKey, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A plugin that panics when asked for its next change is re-evaluated after this time.
+/// Interval at which a plugin is re-evaluated after its `next_change` panicked.
 const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A profile's framework, as the queue uses it.
@@ -28,7 +28,7 @@ pub(crate) enum RequeueStrategy {
     Skip,
     /// It may help; the pod's back-off still applies.
     AfterBackoff,
-    /// It may help, and the plugin that waited for it had returned `Pending`: requeue without back-off.
+    /// It may help a plugin that had returned `Pending`: requeue without back-off.
     Immediately,
 }
 

@@ -2,7 +2,7 @@
 //! pods in flight were popped. It decides nothing about nodes.
 //!
 //! ```text
-//!  add ──► PreEnqueue ─┬─ ok ──► active ──► pop ──► under way ──► done
+//!  add ──► PreEnqueue ─┬─ ok ──► active ──► pop ──► in flight ──► done
 //!                      │           ▲  ▲                 │
 //!                      │  back-off ┘  │ event helps     │ refused, nothing helped meanwhile
 //!                      └─ refused ► unschedulable ◄─────┘
@@ -36,15 +36,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use unschedulable::Unschedulable;
 
-/// Pods older than the limit are looked for this often.
+/// Interval of the search for pods that have waited longer than the limit.
 const FLUSH_EVERY: Duration = Duration::from_seconds(30);
 
-/// A pod taken from the queue, with what is needed to put it back.
+/// A popped pod, with the data to requeue it.
 #[derive(Clone, Debug)]
 pub(super) struct Queued {
-    /// What the queue knows of it.
+    /// The queue's record of the pod.
     pub(super) info: QueuedPodInfo,
-    /// The plugins that judge it, as they were when it was taken.
+    /// The plugins of its profile when it was popped.
     pub(super) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(super) number: u64,
@@ -53,7 +53,7 @@ pub(super) struct Queued {
 /// Which pods an event may reach.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
-    /// All but this one.
+    /// All pods except this one.
     pub(super) except: Option<PodKey>,
     /// Only pods of this priority and lower.
     pub(super) up_to_priority: Option<i32>,
@@ -65,12 +65,12 @@ impl Scope {
     }
 }
 
-/// Where a queued pod stands.
+/// The queue that a pod is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueuePlace {
-    /// To be tried now.
+    /// Ready for an attempt.
     Active,
-    /// Waiting out a penalty.
+    /// Waiting for the end of its back-off.
     Backoff,
     /// Waiting for an event.
     Unschedulable,
@@ -101,10 +101,10 @@ pub(super) struct SchedulingQueue {
     in_flight: InFlight,
     incoming: Incoming,
     arrivals: u64,
-    /// How long a pod waits for an event before it is tried anyway; `None`: for ever.
+    /// Maximum time that a pod waits for an event before it is retried; `None`: unlimited.
     longest_wait: Option<Duration>,
     next_flush: Time,
-    /// Up to where keys of the order know the cluster.
+    /// The generation of the cluster at which the sort keys were computed.
     keys_at: Generation,
 }
 
@@ -124,7 +124,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// A pod without a node came.
+    /// Adds a pod without a node.
     pub(super) fn add(
         &mut self,
         pod: Arc<PodInfo>,
@@ -139,12 +139,12 @@ impl SchedulingQueue {
         self.incoming.count(queue, "UnschedulablePodAdd");
     }
 
-    /// Whether the pod stands here, or is under way.
+    /// Whether the pod is queued or in flight.
     pub(super) fn contains(&self, pod: &PodKey) -> bool {
         self.entries.contains_key(pod) || self.in_flight.contains(pod)
     }
 
-    /// A queued pod changed. What changed may let it in.
+    /// Updates a queued pod. The change may make it schedulable.
     pub(super) fn update(
         &mut self,
         pod: Arc<PodInfo>,
@@ -170,7 +170,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// A pod is gone or has a node: it leaves the queue.
+    /// Removes a pod that was deleted or has a node.
     pub(super) fn remove(&mut self, pod: &PodKey) -> Option<Queued> {
         let entry = self.entries.remove(pod)?;
         match &entry.place {
@@ -201,7 +201,7 @@ impl SchedulingQueue {
         Some(queued)
     }
 
-    /// The attempt is over: later events are not kept for the pod.
+    /// Ends the attempt: later events are not kept for the pod.
     pub(super) fn done(&mut self, pod: &PodKey) {
         self.in_flight.end(pod);
     }
@@ -312,7 +312,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Something happened: pods that it may help are tried again.
+    /// Requeues the pods that an event may help.
     pub(super) fn move_all(&mut self, event: &ClusterEvent, scope: &Scope, snapshot: &Snapshot, now: Time) {
         for key in self.unschedulable.concerned(event) {
             let reached = self.entries.get(&key).is_some_and(|entry| scope.reaches(&entry.queued.info.pod));
@@ -323,7 +323,7 @@ impl SchedulingQueue {
         self.in_flight.note(event, scope);
     }
 
-    /// Asks whether an event helps a waiting pod, and moves it when it does.
+    /// Evaluates the hints for a waiting pod, and moves the pod if the event may help it.
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable }) = self.entries.get(key) else { return };
         let strategy = queued.hints.strategy(&queued.info, event, snapshot, now);
@@ -340,7 +340,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// A pod is to be tried now, whatever it waits for; its gates still hold.
+    /// Activates a pod regardless of the events it waits for; its gates still hold.
     pub(super) fn activate(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
         match self.entries.get(key).map(|entry| &entry.place) {
             Some(Place::Active(_)) => {}
@@ -362,7 +362,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Time passed: penalties end, and who waits for too long is tried again.
+    /// Moves pods that have completed their back-off, and requeues pods that have waited longer than the limit.
     pub(super) fn tick(&mut self, snapshot: &Snapshot, now: Time) {
         while let Some(key) = self.backoff.first_over(now).cloned() {
             let Some(mut queued) = self.remove(&key) else { break };
@@ -398,8 +398,8 @@ impl SchedulingQueue {
         [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
     }
 
-    /// Other plugins judge the pods of a profile: `hints` is asked for each pod; `None` drops it. Pods whose refusers
-    /// are the same still wait, with their plugins named anew; the others are tried again.
+    /// Replaces the plugins of profiles: `hints` returns those for each pod; `None` drops the pod. Pods whose rejecting
+    /// plugins are unchanged keep waiting, with the new plugins' ids; all others are retried.
     pub(super) fn replace_judges(
         &mut self,
         hints: impl Fn(&PodInfo) -> Option<Arc<ProfileHints>>,
@@ -430,7 +430,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Makes the keys of the order again when something was changed that the order reads.
+    /// Recomputes the sort keys after a change of data that QueueSort reads.
     fn rank_anew(&mut self, snapshot: &Snapshot) {
         let now_at = snapshot.generation();
         if now_at == self.keys_at {
@@ -475,7 +475,7 @@ impl SchedulingQueue {
         }
     }
 
-    /// Where a pod stands; `None` when it is not queued.
+    /// The queue that a pod is in; `None` when it is not queued.
     pub(super) fn place(&self, pod: &PodKey) -> Option<QueuePlace> {
         let entry = self.entries.get(pod)?;
         Some(match entry.place {
@@ -486,7 +486,7 @@ impl SchedulingQueue {
         })
     }
 
-    /// What is known of a queued pod.
+    /// The record of a queued pod.
     pub(super) fn get(&self, pod: &PodKey) -> Option<&QueuedPodInfo> {
         self.entries.get(pod).map(|entry| &entry.queued.info)
     }
@@ -497,7 +497,7 @@ impl SchedulingQueue {
         queued.info.gating_plugin.map(|gate| queued.hints.framework.plugin_name(gate))
     }
 
-    /// Pods to try now, in their order.
+    /// The active pods, in order.
     pub(super) fn active(&self) -> impl Iterator<Item = &PodKey> {
         self.active.iter()
     }
@@ -508,12 +508,12 @@ impl SchedulingQueue {
         [self.active.len(), self.backoff.len(), unschedulable, gated]
     }
 
-    /// How often pods came into a queue (active, backoff, unschedulable), by what brought them.
+    /// The number of pods that entered each queue (active, backoff, unschedulable), by event.
     pub(super) fn incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
         self.incoming.iter()
     }
 
-    /// How many queued pods each plugin of each profile refused when they were last asked: profile, plugin, count.
+    /// The number of queued pods that each plugin refused in their last attempt: profile, plugin, count.
     pub(super) fn refused(&self) -> BTreeMap<(String, String), usize> {
         let mut refused = BTreeMap::new();
         for Entry { queued, .. } in self.entries.values() {
@@ -527,7 +527,7 @@ impl SchedulingQueue {
         refused
     }
 
-    /// How many events are kept for pods under way.
+    /// The number of events kept for pods in flight.
     pub(super) fn in_flight_events(&self) -> usize {
         self.in_flight.events()
     }
@@ -555,7 +555,7 @@ fn note_failure(info: &mut QueuedPodInfo, now: Time) {
     info.timestamp = now;
 }
 
-/// The place of a pod among others; a panic of the QueueSort plugin puts it where pods without a key stand.
+/// The sort key of a pod; a panic of the QueueSort plugin gives the key of pods without one.
 fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
     let key = catch_unwind(AssertUnwindSafe(|| queued.hints.framework.sort_key(&queued.info, snapshot)));
     Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }

@@ -5,12 +5,12 @@ use crate::model::{Change, PodInfo, PodKey, Snapshot, Symbol};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Pods promised to a node.
+/// The pods nominated for a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nominator(BTreeMap<PodKey, (Arc<PodInfo>, Symbol)>);
 
 impl Nominator {
-    /// Promises a pod to a node, or takes the promise back.
+    /// Sets or removes a pod's nomination.
     pub(crate) fn set(&mut self, pod: &Arc<PodInfo>, node: Option<&Symbol>, snapshot: &mut Snapshot) {
         match node.filter(|name| !name.is_empty()) {
             Some(name) => {
@@ -31,12 +31,12 @@ impl Nominator {
         }
     }
 
-    /// The node that a pod is promised to.
+    /// The node that a pod is nominated for.
     pub(crate) fn get(&self, pod: &PodKey) -> Option<&Symbol> {
         self.0.get(pod).map(|(_, node)| node)
     }
 
-    /// A node came: promises to it count.
+    /// Adds the nominations of a new node to the snapshot.
     pub(crate) fn node_added(&self, name: &Symbol, snapshot: &mut Snapshot) {
         let row = snapshot.node_by_name(name);
         for (pod, node) in self.0.values() {
@@ -46,7 +46,7 @@ impl Nominator {
         }
     }
 
-    /// A node goes: promises to it count no longer.
+    /// Removes the nominations for a deleted node from the snapshot, and keeps them here.
     pub(crate) fn node_removed(&self, name: &Symbol, snapshot: &mut Snapshot) {
         for (pod, node) in self.0.values() {
             if node == name {
@@ -55,7 +55,7 @@ impl Nominator {
         }
     }
 
-    /// All promises, by pod.
+    /// All nominations, by pod.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
         self.0.iter().map(|(pod, (_, node))| (pod, node))
     }

@@ -94,7 +94,7 @@ impl Unschedulable {
         self.alarm_of.contains_key(&number)
     }
 
-    /// A pod whose instant has come.
+    /// A pod that the passed time may help.
     pub(super) fn first_alarm(&self, now: Time) -> Option<&PodKey> {
         self.alarms.first_key_value().filter(|((at, _), _)| *at <= now).map(|(_, pod)| pod)
     }
