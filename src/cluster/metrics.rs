@@ -402,7 +402,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
         }
-        assert!(!text.contains("scheduler_unschedulable_pods{"), "no pod is unschedulable any more");
+        assert!(!text.contains("scheduler_unschedulable_pods{"), "all pods are schedulable");
     }
 
     #[test]

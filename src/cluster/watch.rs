@@ -59,7 +59,7 @@ pub enum Update<T> {
     Listed(Vec<T>),
     /// An object was added or changed.
     Changed(T),
-    /// An object was deleted, or the selectors do not match it any more.
+    /// An object was deleted, or the selectors ceased to match it.
     Deleted(T),
     /// Nothing changed; the watch is up to date.
     None,

@@ -66,7 +66,7 @@ pub trait Decider: Send {
     fn memory(&self) -> &Memory;
     /// The same, to be written.
     fn memory_mut(&mut self) -> &mut Memory;
-    /// The cluster as plugins shall see it.
+    /// The cluster that plugins see.
     fn view<'s>(&self, s: &'s Snapshot) -> Cow<'s, Snapshot> {
         Cow::Borrowed(s)
     }

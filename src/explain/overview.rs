@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// How many suggestions are tried on a whole group.
 const TRIED: usize = 3;
 
-/// How many more nodes are tried at most.
+/// Maximum number of additional nodes that are tried.
 const MORE_NODES: usize = 64;
 
 /// In a cluster of more objects than these placing all pods again takes long: less is tried.

@@ -465,7 +465,7 @@ impl Snapshot {
         self.note(Moved::Global, Kinds::NODES, None);
     }
 
-    /// Frees a row that is not alive and that no placed or nominated pod names any more.
+    /// Frees a row that is not alive and that no placed or nominated pod refers to.
     fn release(&mut self, id: NodeId) {
         let Some(row) = self.rows.get(id.row()) else { return };
         if row.alive || !row.pods.is_empty() || self.nominated.contains_key(&id) {

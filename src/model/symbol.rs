@@ -1,6 +1,6 @@
 //! [`Symbol`]: an interned string. Label keys and values, names, resource names, images and reasons are symbols,
 //! so that comparing and hashing them is one machine word. The table behind them counts references and frees
-//! what nothing uses any more, so label values of short-lived pods do not grow it without end.
+//! unused entries, so label values of short-lived pods do not grow it without end.
 
 use std::cell::Cell;
 use std::hash::BuildHasher;

@@ -107,7 +107,7 @@ impl Toleration {
 
     /// Whether it tolerates `taint`. `comparison` is the feature gate `TaintTolerationComparisonOperators` (alpha, off
     /// in Kubernetes 1.36): without it a toleration with `Lt` or `Gt` tolerates nothing, and with it one whose value or
-    /// whose taint's value is no plain integer.
+    /// whose taint's value is not a plain integer.
     pub fn tolerates(&self, taint: &Taint, comparison: bool) -> bool {
         if self.effect.is_some_and(|effect| effect != taint.effect) {
             return false;

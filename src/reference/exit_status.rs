@@ -20,7 +20,7 @@ pub struct ExitRow {
 pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "run",
-        success: "it was asked to end (SIGTERM, SIGINT) and ended in order",
+        success: "a signal (SIGTERM, SIGINT) ended it, and it shut down in order",
         findings: "it could not go on: the lease was lost, a part of it failed",
         failure: "it did not start: flags, configuration or policies are wrong",
     },

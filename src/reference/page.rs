@@ -25,7 +25,7 @@ pub enum Block {
     Text(String),
     /// An example: a language for highlighting, and the lines.
     Example {
-        /// What stands above it, such as `bad`.
+        /// The line above it, such as `bad`.
         label: Option<&'static str>,
         /// `bay`, `yaml`, `sh` or `text`.
         language: &'static str,
@@ -229,7 +229,7 @@ fn table(heads: &[&'static str], rows: &[Vec<String>], width: usize, text: &mut 
 
 /// Headings in capitals.
 trait Heading {
-    /// Capitals, but for what stands in backticks.
+    /// Capitals, except in backticks.
     fn to_uppercase_outside_code(&self) -> String;
 }
 

@@ -108,7 +108,7 @@ fn object(data: &[u8]) {
     }
 }
 
-/// A policy text: checked, and lowered when it compiles. What is said lies inside the text and can be drawn.
+/// A policy text: checked, and lowered when it compiles. All places of diagnostics are inside the text and can be drawn.
 fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = SourceMap::new();

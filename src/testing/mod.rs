@@ -9,7 +9,7 @@
 //! assert_eq!(web.requests.milli_cpu, 500);
 //! assert_eq!(n1.allocatable.pods, 110);
 //! ```
-// A maker that is used wrongly shall fail its test.
+// Wrong use of a maker must fail the test.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 pub mod fuzz;

@@ -1,30 +1,46 @@
-//! Plain English in what users read: the strings of the rooms below have none of the turns of phrase that
-//! hide subject and verb.
+//! Plain English in all of `src`: strings and comments have none of the turns of phrase that hide subject
+//! and verb.
 
 use std::path::{Path, PathBuf};
 
-/// What no string may hold, and what to write instead.
+/// Phrases that no string and no comment may contain, and what to write instead.
 const PATTERNS: &[(&str, &str)] = &[
     (" is no ", "is not a"),
     (" are no ", "are not"),
-    ("there is no ", "the language has no …, … is not supported"),
-    (" stands behind", "follows"),
-    (" stand behind", "follow"),
-    (" stands in ", "is in"),
-    (" stand in ", "are in"),
-    (" stands twice", "… has … twice"),
-    (" stands outside", "is outside"),
-    (" stands inside", "is inside"),
+    (" stands ", "is, precedes, follows"),
+    (" stand ", "are, precede, follow"),
     (" is asked", "is evaluated, is requested"),
     (" are asked", "are evaluated, are requested"),
-    ("belongs into", "belongs in"),
+    (" was asked", "was evaluated, was requested"),
+    (" is told", "receives, is notified"),
+    (" are told", "receive, are notified"),
+    (" is said", "is reported"),
+    (" are said", "are reported"),
+    (" is looked at", "is evaluated, is checked"),
+    (" are looked at", "are evaluated, are checked"),
+    (" asks after", "requests, checks"),
+    (" who keep", "name the plugin or rule"),
+    (" those who ", "name them"),
+    (" nobody", "name the subject: no plugin, no caller"),
+    (" somebody", "name the subject: a user, a caller"),
+    (" whoever", "name the subject: the caller"),
+    (" anyone", "name the subject: any plugin, any user"),
+    (" of which none", "none of the …"),
+    (" what it is told", "its input"),
+    (" what becomes of", "the result of, how … is treated"),
+    (" belongs into", "belongs in"),
     (" a truth ", "a bool"),
     (" truths", "bools"),
     (" in vain", "without effect"),
+    (" shall ", "must"),
+    (" any more", "name the state"),
 ];
 
-/// The rooms whose strings are held to this. Add a room once its strings are rewritten.
-const ROOMS: &[&str] = &["lang/syntax", "lang/check", "lang/lint", "lang/language/statements"];
+/// Phrases that no string may contain; in a comment, "`None` when there is no such row" is fine.
+const IN_STRINGS: &[(&str, &str)] = &[("there is no ", "… does not exist, … has no …, … is not supported")];
+
+/// Phrases that contain a pattern and are good English.
+const ALLOWED: &[&str] = &["there is no ", "there are no ", " stands for ", " stand for "];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -37,31 +53,95 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn strings_are_plain_english() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut wrong = String::new();
-    for room in ROOMS {
-        let mut found = Vec::new();
-        files(&root.join(room), &mut found);
-        assert!(!found.is_empty(), "src/{room} has no files");
-        for path in found {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]").next().unwrap_or("");
-            for (at, line) in
-                code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
-            {
-                let line = format!(" {} ", line.split(" // ").next().unwrap_or("").replace(['"', '`'], " "));
-                for (pattern, better) in PATTERNS.iter().filter(|(pattern, _)| line.contains(pattern)) {
-                    let place = path.strip_prefix(&root).unwrap().display();
-                    wrong.push_str(&format!(
-                        "src/{place}:{}: `{}`: write `{better}`\n",
-                        at + 1,
-                        pattern.trim()
-                    ));
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Code,
+    Comment,
+    /// A string, with the number of `#` that end it; `None` if it is not raw.
+    String(Option<usize>),
+}
+
+/// The comments and the strings of each line.
+fn prose(code: &str) -> Vec<(String, String)> {
+    let mut lines = vec![(String::new(), String::new())];
+    let mut part = Part::Code;
+    let mut rest = code;
+    while let Some(letter) = rest.chars().next() {
+        let mut length = letter.len_utf8();
+        if letter == '\n' {
+            lines.push((String::new(), String::new()));
+            part = if part == Part::Comment { Part::Code } else { part };
+        }
+        let line = lines.last_mut().unwrap();
+        match part {
+            Part::Code if rest.starts_with("//") => part = Part::Comment,
+            Part::Code if rest.starts_with("'\"'") => length = 3,
+            Part::Code if rest.starts_with("'\\\"'") => length = 4,
+            Part::Code if letter == '"' => part = Part::String(None),
+            Part::Code if rest.starts_with("r\"") || rest.starts_with("r#") => {
+                let hashes = rest[1..].len() - rest[1..].trim_start_matches('#').len();
+                if rest[1 + hashes..].starts_with('"') {
+                    part = Part::String(Some(hashes));
+                    length = hashes + 2;
                 }
+            }
+            Part::Code => {}
+            Part::Comment => line.0.push(letter),
+            Part::String(None) if letter == '\\' => {
+                length += rest[1..].chars().next().filter(|next| *next != '\n').map_or(0, char::len_utf8);
+            }
+            Part::String(None) if letter == '"' => {
+                part = Part::Code;
+                line.1.push(' ');
+            }
+            Part::String(Some(hashes)) if rest.starts_with(&format!("\"{}", "#".repeat(hashes))) => {
+                part = Part::Code;
+                length = hashes + 1;
+                line.1.push(' ');
+            }
+            Part::String(_) => line.1.push(letter),
+        }
+        rest = &rest[length..];
+    }
+    lines
+}
+
+/// The patterns that a line of prose contains.
+fn found(line: &str, more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
+    let padded = format!(" {} ", line.replace(['"', '`', '/', '!', '('], " ")).to_lowercase();
+    let plain = ALLOWED.iter().fold(padded.clone(), |text, good| text.replace(good, "   "));
+    let always = PATTERNS.iter().filter(|(pattern, _)| plain.contains(pattern));
+    always.chain(more.iter().filter(|(pattern, _)| padded.contains(pattern))).copied().collect()
+}
+
+#[test]
+fn strings_and_comments_are_plain_english() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    files(&root, &mut paths);
+    paths.sort();
+    let mut wrong = String::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or("");
+        for (at, (comment, string)) in prose(code).iter().enumerate() {
+            for (pattern, better) in found(comment, &[]).into_iter().chain(found(string, IN_STRINGS)) {
+                let place = path.strip_prefix(&root).unwrap().display();
+                wrong.push_str(&format!("src/{place}:{}: `{}`: write `{better}`\n", at + 1, pattern.trim()));
             }
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn comments_and_strings_are_told_from_code() {
+    let code = "let truths = 1; // one of the truths\nlet a = '\"'; f(\"it is no \\\"a\\\"\", r#\"in \"vain\"\"#);\n";
+    let lines = prose(code);
+    assert_eq!(lines[0].0.trim_start_matches('/'), " one of the truths");
+    assert_eq!(lines[0].1, "");
+    assert_eq!(lines[1].1, "it is no a in \"vain\" ");
+    assert_eq!(found(&lines[0].0, &[]), [(" truths", "bools")]);
+    assert_eq!(found("`None` when there is no such row", &[]), []);
+    assert_eq!(found("there is no such row", IN_STRINGS).len(), 1);
 }

@@ -209,7 +209,7 @@ fn room(subject: &Subject, info: NodeInfo) -> String {
     if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
 }
 
-/// The account of one node as JSON: rules of policies with their truth trees.
+/// The account of one node as JSON: rules of policies with the values of their conditions.
 pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
     let (explained, info) = subject.node(name)?;
     let sources = &subject.setup.policies.sources;

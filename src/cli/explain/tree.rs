@@ -1,4 +1,4 @@
-//! The truth tree of a condition: each sub-expression in the rule's own source text, with its value. Written by
+//! The value tree of a condition: each sub-expression in the rule's own source text, with its value. Written by
 //! `explain --node`, `eval` and `test`.
 
 use crate::cli::output::{Output, Style};

@@ -128,7 +128,7 @@ policy room {
     FOREIGN_WORD "BP0008" "foreign-word" Error
         "an operator or word of another language"
         "Operators are those of CEL: `&&`, `||`, `!`, `==`. `=` only names a value. A condition follows its \
-         statement after `when`; there is no `if`."
+         statement after `when`; `if` is not a word of the language."
         bad r#"
 /// Keeps pods off broken nodes.
 policy healthy {

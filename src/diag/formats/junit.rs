@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, SourceMap, codes, escape};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Text as it may stand in XML, attributes included. Characters that XML cannot hold, or that must not
+/// Text escaped for XML, attributes included. Characters that XML cannot hold, or that must not
 /// be printed, become escapes.
 pub fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,6 @@
 //! What follows from a checked policy: folded constants, reads, stages, lookups, costs, instants of
 //! the clock, preconditions, conditions to cover. [`analyse`] is called once for each checked policy;
-//! the rest is asked for by the lints, code generation, the policy plugin and `plan`.
+//! the lints, code generation, the policy plugin and `plan` request the rest.
 
 pub mod clock;
 pub mod cost;

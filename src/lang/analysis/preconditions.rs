@@ -40,7 +40,7 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     if policy.applies.is_empty() || policy.applies.iter().any(tests_a_value) {
         return;
     }
-    let message = "every kind of pod is asked whether the policy applies";
+    let message = "the policy evaluates `applies when` for every kind of pod";
     let help = "add a conjunct like `has(pod.labels[\"app\"])` or `pod.namespace == \"shop\"`";
     let span = Rule::Applies(&policy.applies).span();
     diagnostics.push(Diagnostic::new(&codes::CANNOT_BE_FILED, span, message).with_help(help));

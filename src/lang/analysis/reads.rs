@@ -110,7 +110,7 @@ fn derive_reason(reason: &mut Reason, reads: &Reads, diagnostics: &mut Vec<Diagn
                 reason.span,
                 "evicting pods changes nothing that this reads",
             )
-            .with_help("remove `resolvable`: the pod would evict others in vain"),
+            .with_help("remove `resolvable`: the pod would evict others without effect"),
         );
     }
 }

@@ -224,7 +224,7 @@ impl<'a> Checker<'a> {
         State::Def(id, uses)
     }
 
-    /// Checks what nothing has used yet, so that its mistakes are said, and says that nothing uses it.
+    /// Checks unused declarations, so that their mistakes are reported, and reports that they are unused.
     pub(super) fn check_declarations(&mut self) {
         self.frame.fact_scope = FactScope::Narrowed;
         // Beside what could not be read nothing is known about what is used.

@@ -20,7 +20,7 @@ pub(super) fn constant_range(value: &Constant, ty: &Type) -> Range {
     }
 }
 
-/// All values of a type; amounts in `resources` are asked for by [`Type::Resources`].
+/// All values of a type; [`Type::Resources`] requests amounts in `resources`.
 pub(super) fn type_range(ty: &Type) -> Range {
     match ty.present() {
         Type::Resources => Range::whole(i128::from(i64::MIN), i128::from(i64::MAX)),
@@ -69,7 +69,7 @@ pub(super) fn resource_type(name: &str) -> Type {
 }
 
 impl Checker<'_> {
-    /// An expression. `wanted` helps literals to their type; it is no demand.
+    /// An expression. `wanted` helps literals to their type; it is not a requirement.
     pub(super) fn expr(&mut self, of: &ast::Expr, wanted: Option<&Type>) -> Expr {
         match &of.kind {
             ast::ExprKind::Literal(literal) => self.literal(literal, of.span),

@@ -51,7 +51,7 @@ impl Facts {
 }
 
 impl Checker<'_> {
-    /// An expression with what is known of it: present where it was asked for, its range cut.
+    /// An expression with its known facts: present where a condition tested it, its range cut.
     pub(super) fn narrowed(&self, mut expr: Expr) -> Expr {
         if self.frame.facts.0.is_empty() || !(expr.ty.is_optional() || expr.range != Range::None) {
             return expr;

@@ -437,7 +437,7 @@ impl Checker<'_> {
         let span = expr.span;
         let name = ast::Name { text: "value".into(), span };
         let Type::CelOptional(inner) = &expr.ty else { return (expr, false) };
-        // Of nothing at all there is no value: said of `.value()`, but not of a field behind it.
+        // An absent object has no value: reported for `.value()`, but not for a field after it.
         if **inner == Type::Never {
             let none = self.make(ExprKind::Constant(Value::Absent), Type::Never.optional(), span);
             return (none, true);

@@ -82,7 +82,7 @@ pub fn check(
         let mut broken = checker.is_broken();
         let given = arguments(&policy.name.text);
         if !broken && !given.is_empty() {
-            // Again with the arguments: what fails now is their doing and is said where they stand.
+            // Again with the arguments: they cause the further errors, which are reported at their places.
             let mut again = Checker::new(text, given.clone());
             checked = again.policy(item, policy, &file_items);
             broken = again.is_broken();
@@ -101,7 +101,7 @@ pub fn check(
     result
 }
 
-/// Checks one expression as it would stand in a filter, for `bayplan eval` and for tests. The policy holds the
+/// Checks one expression as part of a filter, for `bayplan eval` and for tests. The policy holds the
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
     let mut checker = Checker::new(text, Vec::new());
@@ -146,7 +146,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
 struct Checker<'a> {
     text: &'a str,
     diagnostics: Vec<Diagnostic>,
-    /// A part could not be read: nothing more is said, but the policy is not whole.
+    /// A part could not be read: there is no further diagnostic, but the policy is incomplete.
     incomplete: bool,
     arguments: Vec<Argument>,
     decls: Vec<Decl<'a>>,
@@ -208,7 +208,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    // ---- what is said
+    // ---- diagnostics
 
     fn is_broken(&self) -> bool {
         self.incomplete || self.diagnostics.iter().any(Diagnostic::is_error)

@@ -32,7 +32,7 @@ impl Checker<'_> {
             self.wrong_count(name, &form, args.len() - usize::from(method));
             return self.unknown(span);
         }
-        // First without regard to absence, so that a missing value is said as such.
+        // First without regard to absence, so that a missing value is reported as such.
         let mut fallback = None;
         for id in rows.iter().filter(|id| fits_count(id)) {
             if let Some(bound) = self.bind(*id, &args, false) {
@@ -46,7 +46,7 @@ impl Checker<'_> {
         }
         let _ = wanted;
         if let Some((id, bound)) = fallback {
-            // Only absence stands in the way.
+            // Only absence prevents a match.
             let texts: Vec<&str> = args.iter().map(|arg| self.excerpt(arg.span)).collect();
             let mut fixed = Vec::with_capacity(args.len());
             for (at, arg) in args.into_iter().enumerate() {

@@ -181,7 +181,7 @@ pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {
         .with_place(first, "the first one")
 }
 
-/// Defs of a file that no policy uses are checked when the file has none; their mistakes are said there.
+/// Defs of a file that no policy uses are checked when the file has none; their mistakes are reported there.
 pub(super) fn check_unused_items(
     file: &ast::File,
     text: &str,
@@ -318,7 +318,7 @@ impl<'a> Checker<'a> {
         let help = match (place, word) {
             (Place::In(StatementId::Let), "node") => "move the let into the block that uses it",
             (Place::In(StatementId::Applies), "node" | "nodes") => {
-                "it is decided before a node is looked at: use `filter`"
+                "it is decided before nodes are evaluated: use `filter`"
             }
             (Place::In(StatementId::Applies), _) => "it sees the pod and its namespace only",
             (Place::In(StatementId::Prefilter), _) => {

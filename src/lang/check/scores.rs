@@ -123,7 +123,7 @@ impl<'a> Checker<'a> {
             self.mistake(&codes::TYPE_MISMATCH, value.span, message, help);
             return self.unknown(value.span);
         }
-        // A unit is said before a missing value: the two have one cause as a rule.
+        // Report a unit before a missing value: the two usually have one cause.
         let plain = matches!(ty, Type::Int | Type::Float | Type::Count);
         if normalize == Normalize::None && !plain {
             let help = self.percentage_help(&value, &text);

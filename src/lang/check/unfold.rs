@@ -118,7 +118,7 @@ impl<'a> Unfold<'a> {
         self.judge(of, &format!("`{}`", name.text), name.span)
     }
 
-    /// The parts of what stands at a place; says it where they are too many, and counts it as one from then on.
+    /// The parts of the expression at a place. Reports too many parts, and then counts the expression as one.
     fn judge(&mut self, of: Measure, what: &str, span: Span) -> u64 {
         if !of.is_too_large() {
             return of.parts;
@@ -143,7 +143,7 @@ impl<'a> Unfold<'a> {
             Some(Named::Measured(known)) => return known.under_one(),
             Some(of) => *of,
         };
-        // A circle, which is said elsewhere, ends here.
+        // A circle, which is reported elsewhere, ends here.
         self.names.insert(name.clone(), Named::Measured(Measure::ONE));
         let measure = match of {
             Named::Expr(expr) => self.expr(expr),
@@ -184,7 +184,7 @@ impl<'a> Unfold<'a> {
             let parts = match &statement.kind {
                 BlockKind::Let(of) => {
                     hidden.push((of.name.text.clone(), self.names.get(&of.name.text).copied()));
-                    // A let of a block sees what stands before it, and not itself.
+                    // A let of a block sees the declarations before it, and not itself.
                     let measure = self.expr(&of.value);
                     let parts = self.judge(measure, &format!("`{}`", of.name.text), of.name.span);
                     let kept = if measure.is_too_large() { Measure::ONE } else { measure };
@@ -202,7 +202,7 @@ impl<'a> Unfold<'a> {
                     let reason = self.reason(&of.reason);
                     self.whole(&of.patience).saturating_add(self.whole(&of.until)).saturating_add(reason)
                 }
-                // Not built: nothing of it is looked at.
+                // Not built: skip all of it.
                 _ => 0,
             };
             all = all.saturating_add(parts);

@@ -37,7 +37,7 @@ pub struct Evaluator<'p, 'a> {
     steps: u64,
 }
 
-/// Is told of every expression before and after it is evaluated. It changes no value.
+/// Observes every expression before and after its evaluation. It changes no value.
 pub trait Observer {
     /// An expression is about to be evaluated.
     fn enter(&mut self, _expr: &Expr) {}

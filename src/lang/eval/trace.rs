@@ -172,7 +172,7 @@ fn refuses(check: &Check, holds: Option<bool>) -> bool {
     holds.unwrap_or(check.refuses_when) == check.refuses_when
 }
 
-/// The value of an expression and of its parts: the truth tree of an explanation.
+/// The value of an expression and of its parts: the value tree of an explanation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTrace {
     /// Where the expression is written.

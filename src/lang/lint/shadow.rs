@@ -17,7 +17,7 @@ const NEAR: usize = 200;
 /// Parts that must all hold, or (`false`) not hold.
 pub(super) type Parts<'p> = Vec<(&'p Expr, bool)>;
 
-/// Says what can never matter because of what stands above it.
+/// Reports rules that have no effect because of an earlier rule.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     for point in [Point::PreEnqueue, Point::PreFilter, Point::Filter] {
         let checks: Vec<&Check> = policy.rules_at(point).flat_map(Rule::checks).collect();

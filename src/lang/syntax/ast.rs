@@ -503,7 +503,7 @@ pub struct Bound {
 pub struct Group {
     /// Its name.
     pub name: Name,
-    /// The name of the pod that is asked for.
+    /// The variable for the pod in the condition.
     pub variable: Name,
     /// Which pods are in it.
     pub condition: Expr,
@@ -514,14 +514,14 @@ pub struct Group {
 pub struct Require {
     /// What must hold.
     pub condition: Expr,
-    /// What the owner of the pod is told.
+    /// The message for the owner of the pod.
     pub reason: Option<Reason>,
 }
 
 /// `reject "r" [when E]` and `never "r" when E`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reject {
-    /// What the owner of the pod is told.
+    /// The message for the owner of the pod.
     pub reason: Reason,
     /// Always, when it is missing.
     pub when: Option<Expr>,
@@ -554,14 +554,14 @@ pub struct Wait {
     pub group: Option<Name>,
     /// What is waited for.
     pub until: Expr,
-    /// What the owner of the pod is told when it did not happen.
+    /// The message for the owner of the pod when it did not happen.
     pub reason: Reason,
 }
 
 /// `victim v when E`, `protect v when E`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Victim {
-    /// The name of the pod that is asked for.
+    /// The variable for the pod in the condition.
     pub variable: Name,
     /// Which pods.
     pub when: Expr,
@@ -618,7 +618,7 @@ pub struct Mode {
 /// `except [policy/rule] until DATE because "…" [when E]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Except {
-    /// The rule, for one that stands on its own.
+    /// The rule, for an exception outside of it.
     pub target: Option<Name>,
     /// The date, as written.
     pub until: Name,
@@ -739,7 +739,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// The text, when there is no hole.
+    /// The text, if it has no interpolation.
     pub fn constant(&self) -> Option<Text> {
         match self.parts.as_slice() {
             [] => Some(Text::from("")),
@@ -758,7 +758,7 @@ pub enum TemplatePart {
     Hole(Expr),
 }
 
-/// A string that is no expression, as in `use "file.bay"`.
+/// A string that is not an expression, as in `use "file.bay"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StringLiteral {
     /// Its value.

@@ -646,7 +646,7 @@ impl<'a> Builder<'a> {
         Ok(parts)
     }
 
-    /// What stands in the place of a statement that could not be built: its word, and its name if it
+    /// The placeholder for a statement that could not be built: its word, and its name if it
     /// declares one.
     fn broken(&self, pair: &Node<'_>) -> Broken {
         let text = pair.text();
@@ -658,7 +658,7 @@ impl<'a> Builder<'a> {
         Broken { word: Text::from(word), declares: name.map(|name| self.name(&name)) }
     }
 
-    /// The word token that stands at a place, if it is one.
+    /// The word token at a place, if it is one.
     pub(super) fn word(&self, token: &Token) -> Option<&'a str> {
         (token.kind == Kind::Word).then(|| self.text.get(token.start..token.end)).flatten()
     }

@@ -10,7 +10,7 @@ use crate::lang::syntax::ast::*;
 use pest::Parser as _;
 
 impl<'a> Builder<'a> {
-    /// An expression that stands on its own; its operators are counted from 0.
+    /// A separate expression; its operators are counted from 0.
     pub(super) fn expression(&mut self, pair: Node<'_>) -> Built<Expr> {
         self.operators = 0;
         self.expr(pair)

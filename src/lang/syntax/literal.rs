@@ -16,7 +16,7 @@ impl Wrong {
     }
 }
 
-/// `12`, `0x1f`, `7u`; `negative` when a minus stands before it.
+/// `12`, `0x1f`, `7u`; `negative` when a minus precedes it.
 pub(super) fn int(text: &str, negative: bool) -> Result<Literal, Wrong> {
     let (digits, unsigned) = match text.strip_suffix(['u', 'U']) {
         Some(digits) => (digits, true),
@@ -140,7 +140,7 @@ fn whole(value: i128, negative: bool) -> Option<i64> {
     i64::try_from(if negative { -value } else { value }).ok()
 }
 
-/// What to say about a number with letters that are no unit.
+/// The message for a number whose letters are not a unit.
 pub(super) fn unknown_unit(text: &str) -> Wrong {
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);

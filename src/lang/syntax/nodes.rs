@@ -6,7 +6,7 @@ use super::grammar::Rule;
 use pest::Token;
 use pest::iterators::Pairs;
 
-/// The rules of a text; a rule stands before its parts.
+/// The rules of a text; a rule precedes its parts.
 #[derive(Debug, PartialEq)]
 pub(super) struct Nodes<'t> {
     pub(super) text: &'t str,

@@ -24,7 +24,7 @@ pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Nothing but white space and comments stands before it on its line.
+    /// Only white space and comments precede it on its line.
     pub(super) first: bool,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn scan(text: &str) -> Scan {
                     out.open.push(Open { start, end: at, comment: true });
                 }
                 out.comments.push(Remark { kind: CommentKind::Block, start, end: at, first });
-                // what stands behind a comment of several lines is not first on its line, but nothing that
+                // text after a comment of several lines is not first on its line, but nothing that
                 // is read by that needs to know
                 continue;
             }
@@ -155,7 +155,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     end
 }
 
-/// How many letters of `r`, `b`, `rb`, `br` stand before a quote here; 0 when it is a word.
+/// How many letters of `r`, `b`, `rb`, `br` precede a quote here; 0 when it is a word.
 fn prefix(bytes: &[u8], at: usize) -> usize {
     let letter = |i: usize| bytes.get(at + i).map(u8::to_ascii_lowercase);
     let quote = |i: usize| matches!(letter(i), Some(b'"' | b'\''));
@@ -166,7 +166,7 @@ fn prefix(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of the string whose first quote stands at `at`.
+/// The end of the string whose first quote is at `at`.
 fn string(bytes: &[u8], at: usize, raw: bool, open: &mut Vec<Open>, start: usize) -> usize {
     let quote = bytes.get(at).copied().unwrap_or(b'"');
     let long = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);

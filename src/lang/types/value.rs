@@ -42,7 +42,7 @@ pub enum Value<'a> {
     Blob(Arc<[u8]>),
     /// A list, or a set in the order of first appearance.
     List(Arc<[Value<'a>]>),
-    /// A map: ordered by key, keys are texts, ints, uints or truths.
+    /// A map: ordered by key, keys are strings, ints, uints or bools.
     Map(Arc<[(Value<'a>, Value<'a>)]>),
     /// A record: its fields in the order of its type.
     Record(Arc<[Value<'a>]>),

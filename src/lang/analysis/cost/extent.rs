@@ -183,7 +183,7 @@ impl Extent {
     pub(super) fn element(&self) -> Extent {
         match self {
             Extent::Many { of, .. } => (**of).clone(),
-            // A part of JSON is no larger than the whole.
+            // A part of JSON is at most as large as the whole.
             other => other.clone(),
         }
     }
@@ -206,7 +206,7 @@ impl Extent {
     }
 
     /// Bytes of the text that `format` and `strings.quote` make of it: with quotes, escapes
-    /// (`\\u0000` at most), and what stands between elements.
+    /// (`\\u0000` at most), and the text between elements.
     pub(super) fn written(&self) -> Steps {
         match self {
             Extent::Plain => Steps::new(u128::from(NUMBER_TEXT)),

@@ -57,7 +57,7 @@ impl std::str::FromStr for Size {
                 .parse()
                 .ok()
                 .filter(|number| *number > 0)
-                .ok_or_else(|| format!("`{number}` is no number of {name} from 1 to 4294967295"))?;
+                .ok_or_else(|| format!("`{number}` is not a number of {name} from 1 to 4294967295"))?;
             match name {
                 "nodes" => size.nodes = number,
                 "pods" => size.pods = number,

@@ -147,7 +147,7 @@ impl Steps {
     }
 
     /// So many times this, where `each` has parts of shares: of the first share of a product the
-    /// parts may add up, of any more each is as large as it may be.
+    /// parts may add up, of further parts each counts with its maximum.
     pub(super) fn for_each(
         &self,
         times: &Steps,

@@ -74,7 +74,7 @@ impl Clause {
     /// What it takes, for the message.
     pub fn wants(self) -> &'static str {
         match self {
-            Clause::Any => "a number, a text, a truth, a time, or a list or map of them",
+            Clause::Any => "a number, a text, a bool, a time, or a list or map of them",
             Clause::Decimal | Clause::Octal => "an int",
             Clause::Fixed(_) | Clause::Scientific(_) => "a float",
             Clause::Binary => "an int or a bool",
@@ -131,7 +131,7 @@ pub fn parse(text: &str) -> Result<Vec<Piece>, String> {
             Some('o') => Clause::Octal,
             Some('x') => Clause::Hex(false),
             Some('X') => Clause::Hex(true),
-            Some(other) => return Err(format!("there is no verb `%{other}`")),
+            Some(other) => return Err(format!("`%{other}` is not a verb")),
             None => return Err("the text ends after a `%`".to_owned()),
         };
         if !plain.is_empty() {

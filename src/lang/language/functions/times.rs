@@ -205,7 +205,7 @@ fn zone_at(args: &[Option<Constant>], at: usize) -> Result<TimeZone, (usize, Str
         let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
         let near = crate::diag::suggest::nearest(name, known.iter().map(String::as_str));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        (at, format!("there is no time zone `{name}`{hint}"))
+        (at, format!("no time zone is called `{name}`{hint}"))
     })
 }
 

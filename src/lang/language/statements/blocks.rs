@@ -1,4 +1,4 @@
-//! Rows of the statements that stand in blocks.
+//! Rows of the statements in blocks.
 
 use super::{Home, StatementDef, StatementId};
 

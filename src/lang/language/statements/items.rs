@@ -1,4 +1,4 @@
-//! Rows of the statements that stand in files and policies and name or set something.
+//! Rows of the statements in files and policies that name or set something.
 
 use super::{Home, Names, Naming, StatementDef, StatementId};
 

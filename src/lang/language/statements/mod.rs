@@ -83,12 +83,12 @@ impl StatementDef {
         self.words.split_once(' ').map_or(self.words, |(first, _)| first)
     }
 
-    /// Whether it may stand there.
+    /// Whether it is allowed there.
     pub fn stands_in(&self, home: Home) -> bool {
         self.stands.contains(&home)
     }
 
-    /// Whether it stands in some block.
+    /// Whether it is allowed in some block.
     pub fn stands_in_a_block(&self) -> bool {
         self.stands.iter().any(|home| matches!(home, Home::Block(_)))
     }
@@ -211,7 +211,7 @@ impl StatementId {
     }
 }
 
-/// The statements that may stand in a place, in the order of the table.
+/// The statements that are allowed in a place, in the order of the table.
 pub fn statements_in(home: Home) -> impl Iterator<Item = StatementId> {
     STATEMENTS.iter().copied().filter(move |id| id.def().stands_in(home))
 }

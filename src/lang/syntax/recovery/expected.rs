@@ -17,13 +17,13 @@ pub(in crate::lang::syntax) struct Expected {
     things: Vec<String>,
     /// Words that begin statements.
     statements: Vec<&'static str>,
-    /// An operator may stand here, so an expression has just ended.
+    /// An operator is allowed here, so an expression has just ended.
     pub(in crate::lang::syntax) operator: bool,
     /// A text in double quotes.
     pub(in crate::lang::syntax) template: bool,
-    /// A name may stand here.
+    /// A name is allowed here.
     pub(in crate::lang::syntax) name: bool,
-    /// An expression may stand here.
+    /// An expression is allowed here.
     pub(in crate::lang::syntax) expression: bool,
 }
 
@@ -75,7 +75,7 @@ impl Expected {
         Some(format!("expected {}", joined(&parts, "or")))
     }
 
-    /// All words of the language that may stand here.
+    /// All words of the language that are allowed here.
     pub(in crate::lang::syntax) fn all_words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str).chain(self.statements.iter().copied())
     }

@@ -71,7 +71,7 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         return None;
     }
     let written = |token: &Token, index: usize| {
-        // a field `.not` or an argument's name is no operator
+        // a field `.not` or an argument's name is not an operator
         let dotted = index
             .checked_sub(1)
             .and_then(|i| tokens.get(i))
@@ -325,7 +325,7 @@ fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected
     })
 }
 
-/// A part of a statement that stands there already: `give 1 when a when b`.
+/// A part that a statement has already: `give 1 when a when b`.
 fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
     let token = tokens.get(at)?;
     let word = builder.word(token)?;
@@ -344,7 +344,7 @@ fn doubled(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> 
                         .with_help(clause.twice),
                 );
             }
-            // Another statement: what stands before it does not belong to this one.
+            // Another statement: the text before it does not belong to this one.
             ";" if depth == 0 => return None,
             known if depth == 0 && in_blocks(known) => return None,
             _ => {}
