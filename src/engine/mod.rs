@@ -62,7 +62,7 @@ pub trait Decider: Send {
         on: &NodeSet,
         rec: &mut dyn Recorder,
     ) -> Result<(), Status>;
-    /// What it keeps.
+    /// Its memory.
     fn memory(&self) -> &Memory;
     /// The same, to be written.
     fn memory_mut(&mut self) -> &mut Memory;

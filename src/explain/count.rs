@@ -38,15 +38,15 @@ pub struct RuleCount {
 pub struct Because {
     /// The reason as in events.
     pub reason: String,
-    /// What is lacking; empty when the reason says it.
+    /// The missing item; empty when the reason names it.
     pub what: String,
-    /// What is needed.
+    /// The required amount.
     pub need: String,
-    /// What is there, with the number of nodes; most frequent first.
+    /// The available amounts, with the number of nodes; most frequent first.
     pub have: Vec<(String, usize)>,
     /// How many nodes have this reason.
     pub nodes: usize,
-    /// The amounts, where what is lacking is a resource.
+    /// The amounts, if the missing item is a resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortfall: Option<Shortfall>,
 }

@@ -86,13 +86,13 @@ pub struct Refusal {
     pub place: String,
     /// The reason, as in events.
     pub reason: String,
-    /// What is lacking; empty when the reason says it.
+    /// The missing item; empty when the reason names it.
     pub what: String,
-    /// What is needed.
+    /// The required amount.
     pub need: String,
-    /// What is there.
+    /// The available amount.
     pub have: String,
-    /// The amounts, where what is lacking is a resource.
+    /// The amounts, if the missing item is a resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortage: Option<Shortage>,
 }

@@ -33,7 +33,7 @@ impl StateSlot {
         data.downcast_ref()
     }
 
-    /// Writes into the slot; a fork that shares it keeps what it had.
+    /// Writes into the slot; a fork that shares it keeps its old value.
     pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
         let shared = self.0.as_mut()?;
         if Arc::get_mut(shared).is_none() {

@@ -19,7 +19,7 @@ pub enum EventResource {
     Node,
     /// A namespace; no upstream plugin registers for it, policies may.
     Namespace,
-    /// Everything: wildcard events, and plugins that did not say what they wait for.
+    /// Everything: wildcard events, and plugins that register no events.
     WildCard,
 }
 

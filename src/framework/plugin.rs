@@ -23,16 +23,16 @@ pub trait Plugin: Send + Sync {
     fn precondition(&self) -> Option<PodPrecondition> {
         None
     }
-    /// Whether it stands in for a plugin of kube-scheduler that is not built.
+    /// Whether it is the stand-in for a plugin of kube-scheduler that is not built.
     fn is_unchecked(&self) -> bool {
         false
     }
-    /// Constraints of the pod that nothing checks because the plugin is not built, and what it could do for them.
+    /// Constraints of the pod that are not checked because the plugin is not built, and the effect that it could have.
     fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
         let _ = h;
         Vec::new()
     }
-    /// A hash of what it was made from besides its name and arguments: the text of a policy.
+    /// A hash of its source besides name and arguments: the text of a policy.
     fn digest(&self) -> u64 {
         0
     }

@@ -152,13 +152,13 @@ pub struct Violation {
     pub place: String,
     /// The reason, as in the status.
     pub reason: String,
-    /// What is lacking (`cpu`, `taint dedicated=batch:NoSchedule`); empty when the reason says it.
+    /// The missing item (`cpu`, `taint dedicated=batch:NoSchedule`); empty when the reason names it.
     pub what: String,
-    /// What is needed, in the user's units; empty when there is no amount.
+    /// The required amount, in the user's units; empty without an amount.
     pub need: String,
-    /// What is there.
+    /// The available amount.
     pub have: String,
-    /// The amounts, where what is lacking is a resource.
+    /// The amounts, if the missing item is a resource.
     pub shortage: Option<Shortage>,
 }
 

@@ -166,7 +166,7 @@ pub struct Profile {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ProfileError {
-    /// What is wrong; upstream's words where it has some.
+    /// The error; in upstream's words where upstream has it.
     pub message: String,
     /// Where.
     pub at: At,
@@ -426,7 +426,7 @@ impl<'a> Builder<'a> {
             match self.serves(&named.name, point) {
                 // Unknown and already reported.
                 None => continue,
-                // A stand-in serves fewer points than the plugin it stands in for.
+                // A stand-in serves fewer points than the plugin that it replaces.
                 Some(false) if !self.is_built(&named.name) => continue,
                 Some(false) => {
                     let text =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct SortKey(pub smallvec::SmallVec<[u8; 24]>);
 
-/// A pod with what the queue knows of it.
+/// A pod with the queue's record of it.
 #[derive(Clone, Debug)]
 pub struct QueuedPodInfo {
     /// The pod.

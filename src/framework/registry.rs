@@ -98,7 +98,7 @@ impl Entry {
         self.sorts
     }
 
-    /// Whether it is built. What is not built may still have a stand-in.
+    /// Whether it is built. A plugin that is not built may have a stand-in.
     pub fn is_built(&self) -> bool {
         match &self.source {
             Source::InTree(descriptor, _) => descriptor.is_built(),

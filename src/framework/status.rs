@@ -36,7 +36,7 @@ const SEPARATOR: char = '\u{1f}';
 /// A refusal: code, the plugin that refuses, and its reasons. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Status {
-    /// What it means.
+    /// Its meaning.
     pub code: Code,
     /// The plugin that refuses. Set by the framework, not by the plugin.
     pub plugin: PluginId,

@@ -62,7 +62,7 @@ fn describe(page: &mut Page, id: StatementId) {
     let def = id.def();
     page.example("text", def.syntax);
     page.text(sentence(def.doc));
-    let mut facts = vec![("stands in", stands(def))];
+    let mut facts = vec![("place", stands(def))];
     if !def.points.is_empty() {
         facts.push(("extension point", def.points.join(", ")));
     }
