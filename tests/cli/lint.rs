@@ -212,7 +212,7 @@ warning[BP0301]: no node has the label `taem`
    ·                                          ───┬──
    ·                                             ╰── 2 of 2 nodes have `team`
    ╰────
-  effect: as it stands `same-team` refuses all 2 nodes, and 1 pod would wait
+  effect: as written, `same-team` refuses all 2 nodes, and 1 pod would wait
   fix:    \"taem\" → \"team\"
 ";
     assert!(ended.out.starts_with(first), "{}", ended.out);

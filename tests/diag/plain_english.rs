@@ -40,7 +40,7 @@ const PATTERNS: &[(&str, &str)] = &[
 const IN_STRINGS: &[(&str, &str)] = &[("there is no ", "… does not exist, … has no …, … is not supported")];
 
 /// Phrases that contain a pattern and are good English.
-const ALLOWED: &[&str] = &["there is no ", "there are no ", " stands for ", " stand for "];
+const ALLOWED: &[&str] = &["there is no ", "there are no ", " stands for", " stand for"];
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -48,7 +48,7 @@ pub(super) fn of_filter(
         1 => "1 pod would wait".to_owned(),
         many => format!("{many} pods would wait"),
     };
-    (nodes > 0).then(|| format!("as it stands `{}` refuses {all}, and {would}", filter.name))
+    (nodes > 0).then(|| format!("as written, `{}` refuses {all}, and {would}", filter.name))
 }
 
 fn context<'a>(pod: &'a PodInfo, node: Option<NodeInfo<'a>>, snapshot: &'a Snapshot) -> EvalContext<'a> {

@@ -51,7 +51,7 @@ struct Docs<'a> {
 }
 
 impl Docs<'_> {
-    /// The `///` lines above a place; other comments may stand among them.
+    /// The `///` lines above a place; other comments may be among them.
     fn above(&self, span: Span) -> Option<Doc> {
         let mut index = self.comments.partition_point(|remark| remark.end <= span.start as usize);
         let mut until = span.start as usize;
@@ -115,7 +115,7 @@ fn places(file: &File) -> Vec<Span> {
     spans
 }
 
-/// What a comment stands on: the last thing that begins on its own line, else the next one below.
+/// The target of a comment: the last thing that begins on its own line, else the next one below.
 fn target(source: &Source, remark: &Remark, spans: &[Span]) -> Option<Span> {
     let below = spans.partition_point(|span| (span.start as usize) < remark.start);
     if remark.first {

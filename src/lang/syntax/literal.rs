@@ -168,7 +168,7 @@ pub(super) fn unknown_unit(text: &str) -> Wrong {
         "us" | "ns" => Some("durations are written in `ms`, `s`, `min`, `h` and `d`".to_owned()),
         "cpus" | "core" | "cores" | "CPU" => Some(format!("write `{number}cpu`")),
         "b" | "bytes" | "byte" => Some(format!("write `{number}B`")),
-        _ if unit.starts_with('_') => Some("digits stand without `_`".to_owned()),
+        _ if unit.starts_with('_') => Some("write digits without `_`".to_owned()),
         _ => Some("units are `m cpu`, `B k M G T P E Ki Mi Gi Ti Pi Ei`, `ms s min h d` and `%`".to_owned()),
     };
     Wrong { message, help }

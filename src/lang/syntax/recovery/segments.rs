@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a statement of a word that we do not know begins here: two operands never stand side by side.
+    /// Whether a statement of a word that we do not know begins here: two operands are never adjacent.
     pub(in crate::lang::syntax) fn unknown_starts(&self, at: usize) -> bool {
         let Some(word) = self.word_at(at) else { return false };
         if continues(word) {
