@@ -255,18 +255,12 @@ impl Checker<'_> {
         if left.ty.is_unknown() || right.ty.is_unknown() {
             return self.unknown(span);
         }
-        let symbol = of.op.symbol();
-        let (left_text, right_text) = (self.excerpt(left.span), self.excerpt(right.span));
-        let left = self.dynamic(left);
-        let right = self.dynamic(right);
-        if self.text_and_number(&left, &right, symbol) {
+        if self.text_and_number(&left, &right, of.op.symbol()) {
             return self.unknown(span);
         }
-        let left = self.value_in(left, Some(&|filled| format!("{filled} {symbol} {right_text}")));
-        let right = self.value_in(right, Some(&|filled| format!("{left_text} {symbol} {filled}")));
-        if left.ty.is_unknown() || right.ty.is_unknown() {
+        let Some((left, right)) = self.present_operands(of.op, left, right) else {
             return self.unknown(span);
-        }
+        };
         let Some((left, right)) = self.comparable(left, right, "compare") else {
             return self.unknown(span);
         };

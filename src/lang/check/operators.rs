@@ -88,6 +88,18 @@ impl Checker<'_> {
         (left, right)
     }
 
+    /// Both operands of an operator that needs two values of known types. `None` after a report: an operand may be
+    /// absent, or its type is not known.
+    pub(super) fn present_operands(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Option<(Expr, Expr)> {
+        let symbol = op.symbol();
+        let (left_text, right_text) = (self.excerpt(left.span), self.excerpt(right.span));
+        let left = self.dynamic(left);
+        let right = self.dynamic(right);
+        let left = self.value_in(left, Some(&|filled| format!("{filled} {symbol} {right_text}")));
+        let right = self.value_in(right, Some(&|filled| format!("{left_text} {symbol} {filled}")));
+        (!left.ty.is_unknown() && !right.ty.is_unknown()).then_some((left, right))
+    }
+
     pub(super) fn coalesce(&mut self, of: &ast::Binary, span: Span, wanted: Option<&Type>) -> Expr {
         let left = self.expr(&of.left, wanted);
         let wanted_right =
@@ -153,15 +165,9 @@ impl Checker<'_> {
         if left.ty.is_unknown() || right.ty.is_unknown() {
             return self.unknown(span);
         }
-        let symbol = of.op.symbol();
-        let (left_text, right_text) = (self.excerpt(left.span), self.excerpt(right.span));
-        let left = self.dynamic(left);
-        let right = self.dynamic(right);
-        let left = self.value_in(left, Some(&|filled| format!("{filled} {symbol} {right_text}")));
-        let right = self.value_in(right, Some(&|filled| format!("{left_text} {symbol} {filled}")));
-        if left.ty.is_unknown() || right.ty.is_unknown() {
+        let Some((left, right)) = self.present_operands(of.op, left, right) else {
             return self.unknown(span);
-        }
+        };
         let op = match of.op {
             BinaryOp::Add => ArithmeticOp::Add,
             BinaryOp::Sub => ArithmeticOp::Subtract,
@@ -184,122 +190,133 @@ impl Checker<'_> {
 
     /// Arithmetic by the table at [`ArithmeticOp`].
     pub(super) fn combine(&mut self, op: ArithmeticOp, left: Expr, right: Expr, span: Span) -> Expr {
-        use ArithmeticOp::{Add, Divide, Multiply, Remainder, Subtract};
-        let (a, b) = (left.ty.clone(), right.ty.clone());
-        let float = |ty: &Type| matches!(ty, Type::Float);
-        let number = |ty: &Type| matches!(ty, Type::Int | Type::Float);
-        if a == Type::Never || b == Type::Never {
+        if left.ty == Type::Never || right.ty == Type::Never {
             return self.make(ExprKind::Constant(Value::Absent), Type::Never, span);
         }
         match op {
-            Add | Subtract => {
-                let result = match (&a, &b) {
-                    (Type::Time, Type::Time) if op == Subtract => Some(Type::Duration),
-                    (Type::Time, Type::Duration) => Some(Type::Time),
-                    (Type::Duration, Type::Time) if op == Add => Some(Type::Time),
-                    (Type::Resources, Type::Resources) => Some(Type::Resources),
-                    (Type::String, Type::String) | (Type::Blob, Type::Blob) if op == Add => Some(a.clone()),
-                    _ => None,
-                };
-                if let Some(ty) = result {
-                    let range = match (op, &ty) {
-                        (_, Type::Duration | Type::Time) => super::expr::type_range(&ty),
-                        (Add, _) => left.range.plus(right.range),
-                        _ => left.range.minus(right.range),
-                    };
-                    return self.arithmetic_node(op, left, right, ty, range, span);
-                }
-                let verb = if op == Add { "add" } else { "subtract" };
-                if matches!(a, Type::List(_) | Type::Set(_)) && op == Add || a.is_numeric() || b.is_numeric()
-                {
-                    let Some((left, right)) = self.comparable(left, right, verb) else {
-                        return self.unknown(span);
-                    };
-                    let ty = left.ty.clone();
-                    let range =
-                        if op == Add { left.range.plus(right.range) } else { left.range.minus(right.range) };
-                    return self.arithmetic_node(op, left, right, ty, range, span);
-                }
-                self.two_types(&left, &right, verb);
-                self.unknown(span)
-            }
-            Multiply => {
-                if a == Type::Uint && b == Type::Uint {
-                    return self.arithmetic_node(op, left, right, Type::Uint, Range::None, span);
-                }
-                let (left, right, ty) = match (&a, &b) {
-                    // An int counts things: with a count it is a count, beside another unit a number.
-                    (Type::Count, Type::Float) => (self.widen(left), right, Type::Float),
-                    (Type::Float, Type::Count) => (left, self.widen(right), Type::Float),
-                    (Type::Int, Type::Int) => (left, right, Type::Int),
-                    (Type::Float, Type::Int) => (left, self.widen(right), Type::Float),
-                    (Type::Int, Type::Float) => (self.widen(left), right, Type::Float),
-                    (Type::Float, Type::Float) => (left, right, Type::Float),
-                    (unit, other) if unit.is_unit() && (number(other) || *other == Type::Count) => {
-                        let right = if b == Type::Count { Expr { ty: Type::Int, ..right } } else { right };
-                        (left, right, a.clone())
-                    }
-                    (other, unit) if unit.is_unit() && (number(other) || *other == Type::Count) => {
-                        let left = if a == Type::Count { Expr { ty: Type::Int, ..left } } else { left };
-                        (left, right, b.clone())
-                    }
-                    _ => {
-                        self.two_types(&left, &right, "multiply");
-                        return self.unknown(span);
-                    }
-                };
-                let mut range = left.range.times(right.range);
-                if ty != Type::Float {
-                    range = range.cut_to_whole();
-                }
-                self.arithmetic_node(op, left, right, ty, range, span)
-            }
-            Divide => {
-                let (left, right, ty) = match (&a, &b) {
-                    (Type::Uint, Type::Uint) => (left, right, Type::Uint),
-                    (Type::Count | Type::Int, Type::Count) => {
-                        (Expr { ty: Type::Count, ..left }, right, Type::Float)
-                    }
-                    (Type::Count, Type::Float) => (self.widen(left), right, Type::Float),
-                    (unit, same) if unit.is_unit() && unit == same => (left, right, Type::Float),
-                    (unit, other) if unit.is_unit() && number(other) => (left, right, a.clone()),
-                    (Type::Int, Type::Int) => (left, right, Type::Int),
-                    (x, y) if number(x) && number(y) => {
-                        (self.as_float(left), self.as_float(right), Type::Float)
-                    }
-                    _ => {
-                        self.two_types(&left, &right, "divide");
-                        return self.unknown(span);
-                    }
-                };
-                self.zero_divisor(&right, span);
-                let fraction = float(&ty) && (left.ty.is_unit());
-                let mut range = if fraction {
-                    left.range.widen().divided(right.range)
-                } else {
-                    left.range.divided(right.range)
-                };
-                if ty != Type::Float {
-                    range = range.cut_to_whole();
-                }
-                let ty = if right.range.excludes_zero() { ty } else { ty.optional() };
-                self.arithmetic_node(op, left, right, ty, range, span)
-            }
-            Remainder => {
-                let ty = match (&a, &b) {
-                    (Type::Int | Type::Count, Type::Int | Type::Count) => Type::Int,
-                    (Type::Uint, Type::Uint) => Type::Uint,
-                    _ => {
-                        self.two_types(&left, &right, "take the remainder of");
-                        return self.unknown(span);
-                    }
-                };
-                self.zero_divisor(&right, span);
-                let range = left.range.remainder(right.range);
-                let ty = if right.range.excludes_zero() { ty } else { ty.optional() };
-                self.arithmetic_node(op, left, right, ty, range, span)
-            }
+            ArithmeticOp::Add | ArithmeticOp::Subtract => self.sum(op, left, right, span),
+            ArithmeticOp::Multiply => self.product(left, right, span),
+            ArithmeticOp::Divide => self.quotient(left, right, span),
+            ArithmeticOp::Remainder => self.remainder(left, right, span),
         }
+    }
+
+    /// `a + b` and `a - b`.
+    fn sum(&mut self, op: ArithmeticOp, left: Expr, right: Expr, span: Span) -> Expr {
+        let add = op == ArithmeticOp::Add;
+        let result = match (&left.ty, &right.ty) {
+            (Type::Time, Type::Time) if !add => Some(Type::Duration),
+            (Type::Time, Type::Duration) => Some(Type::Time),
+            (Type::Duration, Type::Time) if add => Some(Type::Time),
+            (Type::Resources, Type::Resources) => Some(Type::Resources),
+            (Type::String, Type::String) | (Type::Blob, Type::Blob) if add => Some(left.ty.clone()),
+            _ => None,
+        };
+        let range_of = |left: &Expr, right: &Expr| {
+            if add { left.range.plus(right.range) } else { left.range.minus(right.range) }
+        };
+        if let Some(ty) = result {
+            let range = match ty {
+                Type::Duration | Type::Time => super::expr::type_range(&ty),
+                _ => range_of(&left, &right),
+            };
+            return self.arithmetic_node(op, left, right, ty, range, span);
+        }
+        let verb = if add { "add" } else { "subtract" };
+        let lists = add && matches!(left.ty, Type::List(_) | Type::Set(_));
+        if !lists && !left.ty.is_numeric() && !right.ty.is_numeric() {
+            self.two_types(&left, &right, verb);
+            return self.unknown(span);
+        }
+        let Some((left, right)) = self.comparable(left, right, verb) else {
+            return self.unknown(span);
+        };
+        let (ty, range) = (left.ty.clone(), range_of(&left, &right));
+        self.arithmetic_node(op, left, right, ty, range, span)
+    }
+
+    /// `a * b`. An int counts things: with a count it is a count, beside another unit a number.
+    fn product(&mut self, left: Expr, right: Expr, span: Span) -> Expr {
+        let op = ArithmeticOp::Multiply;
+        let (a, b) = (left.ty.clone(), right.ty.clone());
+        if a == Type::Uint && b == Type::Uint {
+            return self.arithmetic_node(op, left, right, Type::Uint, Range::None, span);
+        }
+        let factor = |ty: &Type| is_int_or_float(ty) || *ty == Type::Count;
+        let (left, right, ty) = match (&a, &b) {
+            (Type::Count, Type::Float) => (self.widen(left), right, Type::Float),
+            (Type::Float, Type::Count) => (left, self.widen(right), Type::Float),
+            (Type::Int, Type::Int) => (left, right, Type::Int),
+            (Type::Float, Type::Int) => (left, self.widen(right), Type::Float),
+            (Type::Int, Type::Float) => (self.widen(left), right, Type::Float),
+            (Type::Float, Type::Float) => (left, right, Type::Float),
+            (unit, other) if unit.is_unit() && factor(other) => {
+                let right = if b == Type::Count { Expr { ty: Type::Int, ..right } } else { right };
+                (left, right, a)
+            }
+            (other, unit) if unit.is_unit() && factor(other) => {
+                let left = if a == Type::Count { Expr { ty: Type::Int, ..left } } else { left };
+                (left, right, b)
+            }
+            _ => {
+                self.two_types(&left, &right, "multiply");
+                return self.unknown(span);
+            }
+        };
+        let mut range = left.range.times(right.range);
+        if ty != Type::Float {
+            range = range.cut_to_whole();
+        }
+        self.arithmetic_node(op, left, right, ty, range, span)
+    }
+
+    /// `a / b`; absent where the divisor may be 0.
+    fn quotient(&mut self, left: Expr, right: Expr, span: Span) -> Expr {
+        let (left, right, ty) = match (&left.ty, &right.ty) {
+            (Type::Uint, Type::Uint) => (left, right, Type::Uint),
+            (Type::Count | Type::Int, Type::Count) => (Expr { ty: Type::Count, ..left }, right, Type::Float),
+            (Type::Count, Type::Float) => (self.widen(left), right, Type::Float),
+            (unit, same) if unit.is_unit() && unit == same => (left, right, Type::Float),
+            (unit, other) if unit.is_unit() && is_int_or_float(other) => {
+                let ty = unit.clone();
+                (left, right, ty)
+            }
+            (Type::Int, Type::Int) => (left, right, Type::Int),
+            (x, y) if is_int_or_float(x) && is_int_or_float(y) => {
+                (self.as_float(left), self.as_float(right), Type::Float)
+            }
+            _ => {
+                self.two_types(&left, &right, "divide");
+                return self.unknown(span);
+            }
+        };
+        self.zero_divisor(&right, span);
+        let mut range = if ty == Type::Float && left.ty.is_unit() {
+            left.range.widen().divided(right.range)
+        } else {
+            left.range.divided(right.range)
+        };
+        if ty != Type::Float {
+            range = range.cut_to_whole();
+        }
+        let ty = if right.range.excludes_zero() { ty } else { ty.optional() };
+        self.arithmetic_node(ArithmeticOp::Divide, left, right, ty, range, span)
+    }
+
+    /// `a % b`; absent where the divisor may be 0.
+    fn remainder(&mut self, left: Expr, right: Expr, span: Span) -> Expr {
+        let ty = match (&left.ty, &right.ty) {
+            (Type::Int | Type::Count, Type::Int | Type::Count) => Type::Int,
+            (Type::Uint, Type::Uint) => Type::Uint,
+            _ => {
+                self.two_types(&left, &right, "take the remainder of");
+                return self.unknown(span);
+            }
+        };
+        self.zero_divisor(&right, span);
+        let range = left.range.remainder(right.range);
+        let ty = if right.range.excludes_zero() { ty } else { ty.optional() };
+        self.arithmetic_node(ArithmeticOp::Remainder, left, right, ty, range, span)
     }
 
     pub(super) fn as_float(&self, expr: Expr) -> Expr {
@@ -354,4 +371,8 @@ impl Checker<'_> {
         // A constant division has a value or none, whatever the rules for ranges say.
         self.narrowed(expr)
     }
+}
+
+fn is_int_or_float(ty: &Type) -> bool {
+    matches!(ty, Type::Int | Type::Float)
 }
