@@ -34,20 +34,8 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         },
         ExprKind::Not(inner) => Value::Bool(!value(inner)?.holds()),
         ExprKind::Negate(inner) => interpret::negate(value(inner)?),
-        ExprKind::And(left, right) => match value(left) {
-            Some(Value::Bool(false)) => Value::Bool(false),
-            left => {
-                let right = value(right)?;
-                if right.holds() { left? } else { Value::Bool(false) }
-            }
-        },
-        ExprKind::Or(left, right) => match value(left) {
-            Some(Value::Bool(true)) => Value::Bool(true),
-            left => {
-                let right = value(right)?;
-                if right.holds() { Value::Bool(true) } else { left? }
-            }
-        },
+        ExprKind::And(left, right) => and(left, right, tables)?,
+        ExprKind::Or(left, right) => or(left, right, tables)?,
         ExprKind::Equal(left, right) => Value::Bool(value(left)?.equals(&value(right)?)),
         ExprKind::Compare(op, left, right) => {
             Value::Bool(interpret::compare(*op, &value(left)?, &value(right)?))
@@ -71,26 +59,8 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
             Value::Absent => value(right)?,
             left => left,
         },
-        ExprKind::List(elements) => {
-            let mut items = Vec::with_capacity(elements.len());
-            for (element, optional) in elements {
-                let item = value(element)?;
-                if !(*optional && item.is_absent()) {
-                    items.push(item);
-                }
-            }
-            Value::List(items.into())
-        }
-        ExprKind::Map(entries) => {
-            let mut pairs = Vec::with_capacity(entries.len());
-            for (key, item, optional) in entries {
-                let (key, item) = (value(key)?, value(item)?);
-                if !(*optional && item.is_absent()) {
-                    pairs.push((key, item));
-                }
-            }
-            Value::map(pairs)
-        }
+        ExprKind::List(elements) => list(elements, tables)?,
+        ExprKind::Map(entries) => map(entries, tables)?,
         ExprKind::Record(values) => Value::Record(values.iter().map(value).collect::<Option<_>>()?),
         ExprKind::RecordField(object, at) => match value(object)? {
             Value::Record(fields) => Value::optional(fields.get(*at).cloned()),
@@ -123,4 +93,50 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         | ExprKind::Field(..)
         | ExprKind::ApiField(..) => return None,
     })
+}
+
+/// `left && right`; a false side decides, even when the left side is not a constant.
+fn and(left: &Expr, right: &Expr, tables: Tables<'_>) -> Option<Constant> {
+    match constant(left, tables) {
+        Some(Value::Bool(false)) => Some(Value::Bool(false)),
+        left => {
+            let right = constant(right, tables)?;
+            if right.holds() { left } else { Some(Value::Bool(false)) }
+        }
+    }
+}
+
+/// `left || right`; a true side decides, even when the left side is not a constant.
+fn or(left: &Expr, right: &Expr, tables: Tables<'_>) -> Option<Constant> {
+    match constant(left, tables) {
+        Some(Value::Bool(true)) => Some(Value::Bool(true)),
+        left => {
+            let right = constant(right, tables)?;
+            if right.holds() { Some(Value::Bool(true)) } else { left }
+        }
+    }
+}
+
+/// A list without its optional elements that are absent.
+fn list(elements: &[(Expr, bool)], tables: Tables<'_>) -> Option<Constant> {
+    let mut items = Vec::with_capacity(elements.len());
+    for (element, optional) in elements {
+        let item = constant(element, tables)?;
+        if !(*optional && item.is_absent()) {
+            items.push(item);
+        }
+    }
+    Some(Value::List(items.into()))
+}
+
+/// A map without its optional entries that are absent.
+fn map(entries: &[(Expr, Expr, bool)], tables: Tables<'_>) -> Option<Constant> {
+    let mut pairs = Vec::with_capacity(entries.len());
+    for (key, item, optional) in entries {
+        let (key, item) = (constant(key, tables)?, constant(item, tables)?);
+        if !(*optional && item.is_absent()) {
+            pairs.push((key, item));
+        }
+    }
+    Some(Value::map(pairs))
 }
