@@ -180,49 +180,8 @@ impl Checker<'_> {
                 *ty = Type::Int;
             }
         }
-        let mut absent = false;
-        let args: Vec<Expr> = args
-            .into_iter()
-            .enumerate()
-            .map(|(at, arg)| {
-                let param = param_at(id, at);
-                let optional = matches!(param, Ty::Optional(_)) && arg.ty.is_optional();
-                absent |= optional && !matches!(def.absent, Absence::Taken);
-                let wanted = instantiate(param, &bound);
-                let wanted = if optional { wanted.optional() } else { wanted.present().clone() };
-                self.coerce(arg, &wanted).unwrap_or_else(|arg| arg)
-            })
-            .collect();
-        let prepared = match def.prepare {
-            None => Prepared::Nothing,
-            Some(prepare) => {
-                let constants: Vec<Option<_>> = args
-                    .iter()
-                    .enumerate()
-                    .map(|(at, arg)| if prepare.constants.contains(&at) { self.constant(arg) } else { None })
-                    .collect();
-                for at in prepare.constants {
-                    if let (Some(arg), Some(None)) = (args.get(*at), constants.get(*at)) {
-                        let what = def.names.get(*at).copied().unwrap_or("argument");
-                        self.mistake(
-                            &codes::NOT_CONSTANT,
-                            arg.span,
-                            format!("the {what} of `{}` is a constant", def.name),
-                            "write a literal, or a param or let made of literals",
-                        );
-                        return self.unknown(span);
-                    }
-                }
-                match (prepare.make)(&constants) {
-                    Ok(prepared) => prepared,
-                    Err((at, why)) => {
-                        let at = args.get(at).map_or(span, |arg| arg.span);
-                        self.mistake(&codes::BAD_CONSTANT, at, why, "");
-                        return self.unknown(span);
-                    }
-                }
-            }
-        };
+        let (args, absent) = self.fit_arguments(id, args, &bound);
+        let Some(prepared) = self.prepare(id, &args, span) else { return self.unknown(span) };
         let ranges: Vec<Range> = args.iter().map(|arg| arg.range).collect();
         if let Some(Err((at, wanted))) = def.demand.map(|demand| demand(&ranges)) {
             let arg = args.get(at).map_or(span, |arg| arg.span);
@@ -231,7 +190,7 @@ impl Checker<'_> {
             self.mistake(&codes::WRONG_ARGUMENTS, arg, wanted, help);
             return self.unknown(span);
         }
-        let mut ty = instantiate(&def.result, &bound);
+        let ty = instantiate(&def.result, &bound);
         let may_fail = match def.absent {
             Absence::Never | Absence::Taken => false,
             Absence::Maybe => true,
@@ -242,31 +201,74 @@ impl Checker<'_> {
             Some(range) if base != Range::None => base.intersect(range(&ranges)),
             _ => base,
         };
-        let prepared = Arc::new(prepared);
-        let mut expr = Expr { kind: ExprKind::Call(id, args, prepared), ty: ty.clone(), range, span };
-        if may_fail || absent {
-            ty = ty.optional();
-            expr.ty = ty.clone();
-            // Of constants the value is known, and whether there is one.
-            match self.constant(&expr) {
-                Some(Value::Absent) if !absent => {
-                    let text = self.excerpt(span);
-                    self.mistake(
-                        &codes::BAD_CONSTANT,
-                        span,
-                        format!("`{text}` has no value"),
-                        format!("`{}` is {}", def.name, def.doc),
-                    );
-                    return self.unknown(span);
-                }
-                Some(value) if !absent => {
-                    let range = super::expr::constant_range(&value, ty.present());
-                    return Expr { kind: ExprKind::Constant(value), ty: ty.present().clone(), range, span };
-                }
-                _ => {}
+        let ty = if may_fail || absent { ty.optional() } else { ty };
+        let expr = Expr { kind: ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span };
+        if may_fail && !absent { self.call_that_may_fail(id, expr) } else { self.narrowed(expr) }
+    }
+
+    /// The arguments in the types of the row, and whether an absent one makes the result absent.
+    fn fit_arguments(&self, id: FunctionId, args: Vec<Expr>, bound: &[(char, Type)]) -> (Vec<Expr>, bool) {
+        let mut absent = false;
+        let fitted = args.into_iter().enumerate().map(|(at, arg)| {
+            let param = param_at(id, at);
+            let optional = matches!(param, Ty::Optional(_)) && arg.ty.is_optional();
+            absent |= optional && !matches!(id.def().absent, Absence::Taken);
+            let wanted = instantiate(param, bound);
+            let wanted = if optional { wanted.optional() } else { wanted.present().clone() };
+            self.coerce(arg, &wanted).unwrap_or_else(|arg| arg)
+        });
+        (fitted.collect(), absent)
+    }
+
+    /// What the function makes of its constant arguments. `None` after a report: an argument is not a constant,
+    /// or not a good one.
+    fn prepare(&mut self, id: FunctionId, args: &[Expr], span: Span) -> Option<Prepared> {
+        let def = id.def();
+        let Some(prepare) = def.prepare else { return Some(Prepared::Nothing) };
+        let constants: Vec<Option<_>> = args
+            .iter()
+            .enumerate()
+            .map(|(at, arg)| if prepare.constants.contains(&at) { self.constant(arg) } else { None })
+            .collect();
+        for at in prepare.constants {
+            if let (Some(arg), Some(None)) = (args.get(*at), constants.get(*at)) {
+                let what = def.names.get(*at).copied().unwrap_or("argument");
+                self.mistake(
+                    &codes::NOT_CONSTANT,
+                    arg.span,
+                    format!("the {what} of `{}` is a constant", def.name),
+                    "write a literal, or a param or let made of literals",
+                );
+                return None;
             }
         }
-        self.narrowed(expr)
+        match (prepare.make)(&constants) {
+            Ok(prepared) => Some(prepared),
+            Err((at, why)) => {
+                let at = args.get(at).map_or(span, |arg| arg.span);
+                self.mistake(&codes::BAD_CONSTANT, at, why, "");
+                None
+            }
+        }
+    }
+
+    /// A call without a value for some arguments. Of constants the value is known, and whether there is one.
+    fn call_that_may_fail(&mut self, id: FunctionId, expr: Expr) -> Expr {
+        let (def, span) = (id.def(), expr.span);
+        match self.constant(&expr) {
+            Some(Value::Absent) => {
+                let message = format!("`{}` has no value", self.excerpt(span));
+                let help = format!("`{}` is {}", def.name, def.doc);
+                self.mistake(&codes::BAD_CONSTANT, span, message, help);
+                self.unknown(span)
+            }
+            Some(value) => {
+                let ty = expr.ty.present().clone();
+                let range = super::expr::constant_range(&value, &ty);
+                Expr { kind: ExprKind::Constant(value), ty, range, span }
+            }
+            None => self.narrowed(expr),
+        }
     }
 }
 
