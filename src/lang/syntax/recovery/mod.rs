@@ -17,8 +17,8 @@ use crate::lang::language::statements::{Home, Naming, STATEMENTS, StatementId};
 use crate::lang::syntax::ast::*;
 use crate::lang::syntax::recovery::expected::Expected;
 use crate::lang::syntax::recovery::segments::{
-    Body, Segment, block_of, block_statement_starts, body_of_policy, in_blocks, in_files, in_language,
-    in_policies, items, opening, words_in,
+    Body, Segment, block_of, body_of_block, body_of_policy, in_blocks, in_files, in_language, in_policies,
+    items, opening, words_in,
 };
 use crate::lang::syntax::tokens::Kind;
 use pest::Parser as _;
@@ -406,24 +406,7 @@ fn block(
         }
     };
     let mut inner = Vec::new();
-    let mut starts: Vec<usize> = Vec::new();
-    let mut braces = 0usize;
-    let mut close = None;
-    for at in open + 1..segment.end {
-        if block_statement_starts(builder, at, braces) {
-            starts.push(at);
-            braces = 0;
-            close = None;
-        } else if starts.is_empty() && !matches!(builder.token_text(at), "}" | ";") {
-            starts.push(at);
-        }
-        match builder.token_text(at) {
-            "{" => braces += 1,
-            "}" if braces == 0 => close = close.or(Some(at)),
-            "}" => braces -= 1,
-            _ => {}
-        }
-    }
+    let (starts, close) = body_of_block(builder, segment, open);
     let last = close.unwrap_or(segment.end);
     for (index, &start) in starts.iter().enumerate() {
         let end = starts.get(index + 1).copied().unwrap_or(last).max(start);

@@ -227,13 +227,49 @@ pub(in crate::lang::syntax) struct Body {
 }
 
 pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &Segment) -> Body {
+    let (head, open) = head_of_policy(builder, segment);
+    let mut scan = BodyScan {
+        builder,
+        segment,
+        indent: builder.column(segment.start),
+        body: Body {
+            head,
+            open,
+            close: None,
+            stray: None,
+            starts: Vec::new(),
+            tail: segment.end..segment.end,
+            unclosed: false,
+        },
+        braces: 0,
+        begun: false,
+        closed_headless: false,
+        opened: false,
+    };
+    for at in head..segment.end {
+        let headless = scan.begin(at);
+        match builder.token_text(at) {
+            "{" => {
+                scan.braces += 1;
+                scan.opened = true;
+            }
+            "}" => scan.close(at, headless),
+            _ => {}
+        }
+    }
+    let mut body = scan.body;
+    if let Some(close) = body.close {
+        body.tail = close + 1..segment.end;
+    }
+    body
+}
+
+/// The token behind the head of a policy, and whether the head ends with `{`.
+fn head_of_policy(builder: &Builder<'_>, segment: &Segment) -> (usize, bool) {
     let mut at = segment.start + 1;
-    let mut open = false;
     while at < segment.end {
         if builder.token_text(at) == "{" {
-            open = true;
-            at += 1;
-            break;
+            return (at + 1, true);
         }
         let word = builder.word_at(at).unwrap_or("");
         if builder.is_first(at) && in_language(word) {
@@ -241,28 +277,36 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &S
         }
         at += 1;
     }
-    let mut body = Body {
-        head: at,
-        open,
-        close: None,
-        stray: None,
-        starts: Vec::new(),
-        tail: segment.end..segment.end,
-        unclosed: false,
-    };
-    let mut braces = 0usize;
-    let indent = builder.column(segment.start);
-    let mut begun = false;
-    // the `}` of a block without `{` has been passed
-    let mut closed_headless = false;
-    // the statement that was begun last has had a `{`
-    let mut opened = false;
-    while at < segment.end {
+    (at, false)
+}
+
+/// The search for the statements of a policy, token by token.
+struct BodyScan<'s, 'b> {
+    builder: &'s Builder<'b>,
+    segment: &'s Segment,
+    /// The column of the policy.
+    indent: usize,
+    body: Body,
+    /// Braces that are open inside of the statement that was begun last.
+    braces: usize,
+    /// A statement, or what is in place of one, has begun.
+    begun: bool,
+    /// The `}` of a block without `{` has been passed.
+    closed_headless: bool,
+    /// The statement that was begun last has had a `{`.
+    opened: bool,
+}
+
+impl BodyScan<'_, '_> {
+    /// Begins a statement at a token when one begins there. Whether the statement before the token has a block
+    /// and has lost its `{`.
+    fn begin(&mut self, at: usize) -> bool {
+        let builder = self.builder;
         // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
         // with their block
-        let head = body.starts.last().map(|&(start, _)| start);
+        let head = self.body.starts.last().map(|&(start, _)| start);
         let block = head.and_then(|head| block_of(builder.token_text(head)));
-        let headless = block.is_some() && !opened;
+        let headless = block.is_some() && !self.opened;
         let inner = builder.word_at(at).filter(|word| {
             let stands = |block| beginning_with(word).any(|id| id.def().stands_in(Home::Block(block)));
             block.is_some_and(stands)
@@ -271,60 +315,48 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &S
         let first = inner.is_some() && builder.is_first(at);
         let deeper = first && head.is_some_and(|head| builder.column(at) > builder.column(head));
         let stays = inner.is_some() && (headless || deeper);
-        if stays && !headless && braces == 0 {
+        if stays && !headless && self.braces == 0 {
             // the `}` before it was one too many
-            braces = 1;
-            body.close = None;
+            self.braces = 1;
+            self.body.close = None;
         }
-        if !stays && statement_starts(builder, at, braces) {
-            if let Some(close) = body.close.take() {
-                body.stray = body.stray.or(Some(close));
+        let is_mark = matches!(builder.token_text(at), "}" | ";");
+        if !stays && statement_starts(builder, at, self.braces) {
+            if let Some(close) = self.body.close.take() {
+                self.body.stray = self.body.stray.or(Some(close));
             }
-            body.starts.push((at, braces > 0));
-            closed_headless = false;
-            opened = false;
-            braces = 0;
-            begun = true;
-        } else if !begun || body.close.is_some() && !matches!(builder.token_text(at), "}" | ";") {
+            self.body.starts.push((at, self.braces > 0));
+            self.closed_headless = false;
+            self.opened = false;
+            self.braces = 0;
+            self.begun = true;
+        } else if !self.begun && self.body.close.is_none() && !is_mark {
             // what begins no statement is a segment of its own, up to the next one
-            if body.close.is_none() && builder.token_text(at) != "}" && builder.token_text(at) != ";" {
-                body.starts.push((at, false));
-                begun = true;
-            }
+            self.body.starts.push((at, false));
+            self.begun = true;
         }
-        match builder.token_text(at) {
-            "{" => {
-                braces += 1;
-                opened = true;
-            }
-            "}" => {
-                let outdented =
-                    builder.is_first(at) && builder.column(at) <= indent && builder.is_first(segment.start);
-                let ends = outdented && braces > 0 && at + 1 >= segment.end;
-                if braces == 0 && headless && !outdented && !closed_headless {
-                    closed_headless = true;
-                    at += 1;
-                    continue;
-                }
-                if braces == 0 || ends {
-                    body.unclosed |=
-                        ends && body.starts.last().is_some_and(|&(start, _)| builder.column(start) > indent);
-                    if body.close.is_none() {
-                        body.close = Some(at);
-                    }
-                    braces = 0;
-                } else {
-                    braces -= 1;
-                }
-            }
-            _ => {}
+        headless
+    }
+
+    /// A `}`: of a block inside of a statement, of a block without `{`, or of the policy.
+    fn close(&mut self, at: usize, headless: bool) {
+        let (builder, segment, indent) = (self.builder, self.segment, self.indent);
+        let outdented =
+            builder.is_first(at) && builder.column(at) <= indent && builder.is_first(segment.start);
+        let ends = outdented && self.braces > 0 && at + 1 >= segment.end;
+        if self.braces == 0 && headless && !outdented && !self.closed_headless {
+            self.closed_headless = true;
+            return;
         }
-        at += 1;
+        if self.braces > 0 && !ends {
+            self.braces -= 1;
+            return;
+        }
+        let last = self.body.starts.last();
+        self.body.unclosed |= ends && last.is_some_and(|&(start, _)| builder.column(start) > indent);
+        self.body.close = self.body.close.or(Some(at));
+        self.braces = 0;
     }
-    if let Some(close) = body.close {
-        body.tail = close + 1..segment.end;
-    }
-    body
 }
 
 pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
@@ -364,11 +396,34 @@ pub(in crate::lang::syntax) fn opening(
     std::iter::once(first).chain(braces).find(|&at| opens(at)).or(Some(first))
 }
 
-pub(in crate::lang::syntax) fn block_statement_starts(
+/// Where the statements of a block begin, and the `}` that closes it.
+pub(in crate::lang::syntax) fn body_of_block(
     builder: &Builder<'_>,
-    at: usize,
-    braces: usize,
-) -> bool {
+    segment: &Segment,
+    open: usize,
+) -> (Vec<usize>, Option<usize>) {
+    let mut starts: Vec<usize> = Vec::new();
+    let mut braces = 0usize;
+    let mut close = None;
+    for at in open + 1..segment.end {
+        if block_statement_starts(builder, at, braces) {
+            starts.push(at);
+            braces = 0;
+            close = None;
+        } else if starts.is_empty() && !matches!(builder.token_text(at), "}" | ";") {
+            starts.push(at);
+        }
+        match builder.token_text(at) {
+            "{" => braces += 1,
+            "}" if braces == 0 => close = close.or(Some(at)),
+            "}" => braces -= 1,
+            _ => {}
+        }
+    }
+    (starts, close)
+}
+
+fn block_statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
     let Some(word) = builder.word_at(at) else { return false };
     let first = builder.is_first(at);
     if in_blocks(word) {
