@@ -88,12 +88,8 @@ impl Checker<'_> {
             }
             Type::Map(key, value) => {
                 if *key != Type::String && *key != Type::Never {
-                    self.mistake(
-                        &codes::TYPE_MISMATCH,
-                        name.span,
-                        format!("keys of this map are `{key}`"),
-                        "write the key in brackets",
-                    );
+                    let message = format!("keys of this map are `{key}`");
+                    self.mistake(&codes::TYPE_MISMATCH, name.span, message, "write the key in brackets");
                     return self.unknown(span);
                 }
                 let key = self.text_constant(name.text.clone(), name.span);
@@ -120,47 +116,38 @@ impl Checker<'_> {
             }
             Type::Never => self.unknown(span),
             other => {
-                if self.label_key_meant(&access.object, &object, Some(name), span) {
-                    return self.unknown(span);
-                }
-                let has = match (&other, &*name.text) {
-                    (Type::Time, "hour" | "hours") => {
-                        let text = self.excerpt(object.span);
-                        self.mistake(
-                            &codes::UNKNOWN_FIELD,
-                            name.span,
-                            "`hour` needs a time zone",
-                            format!("`{text}.hour(\"Europe/Berlin\")`; the pod wakes when it changes"),
-                        );
-                        return self.unknown(span);
-                    }
-                    (Type::List(_), "size" | "length" | "count") => {
-                        Some(format!("`{}.size()`", self.excerpt(object.span)))
-                    }
-                    (Type::String, "size" | "length") => {
-                        Some(format!("`{}.size()`", self.excerpt(object.span)))
-                    }
-                    _ if !crate::lang::language::functions::named(&name.text, true).is_empty() => {
-                        Some(format!("`{}` is a method: `.{}(…)`", name.text, name.text))
-                    }
-                    (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
-                        Some(format!(
-                            "each element has: `{}.exists(x, x.{} …)`",
-                            self.excerpt(object.span),
-                            name.text
-                        ))
-                    }
-                    _ => None,
-                };
-                self.mistake(
-                    &codes::UNKNOWN_FIELD,
-                    name.span,
-                    format!("`{other}` has no field `{}`", name.text),
-                    has.unwrap_or_default(),
-                );
+                self.no_fields(&object, &other, access, span);
                 self.unknown(span)
             }
         }
+    }
+
+    /// Reports a field of a value whose type has no fields, with what was meant where that is known.
+    fn no_fields(&mut self, object: &Expr, ty: &Type, access: &ast::FieldAccess, span: Span) {
+        let name = &access.field;
+        if self.label_key_meant(&access.object, object, Some(name), span) {
+            return;
+        }
+        let text = self.excerpt(object.span);
+        let has = match (ty, &*name.text) {
+            (Type::Time, "hour" | "hours") => {
+                let help = format!("`{text}.hour(\"Europe/Berlin\")`; the pod wakes when it changes");
+                self.mistake(&codes::UNKNOWN_FIELD, name.span, "`hour` needs a time zone", help);
+                return;
+            }
+            (Type::List(_), "size" | "length" | "count") | (Type::String, "size" | "length") => {
+                format!("`{text}.size()`")
+            }
+            _ if !crate::lang::language::functions::named(&name.text, true).is_empty() => {
+                format!("`{}` is a method: `.{}(…)`", name.text, name.text)
+            }
+            (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
+                format!("each element has: `{text}.exists(x, x.{} …)`", name.text)
+            }
+            _ => String::new(),
+        };
+        let message = format!("`{ty}` has no field `{}`", name.text);
+        self.mistake(&codes::UNKNOWN_FIELD, name.span, message, has);
     }
 
     pub(super) fn text_constant(&self, text: Text, span: Span) -> Expr {
