@@ -27,32 +27,12 @@ impl<'a> Checker<'a> {
                 | StatementKind::Group(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
-                    self.enter(Place::In(StatementId::Gate));
-                    let condition = self.condition(&gate.when);
-                    self.always(&condition, "no pod gets into the queue", "the gate keeps nothing");
-                    self.assume(&condition, true);
-                    let reason = self.reason(&gate.reason);
-                    result.gates.push(Check {
-                        condition: Some(condition),
-                        refuses_when: true,
-                        reason,
-                        reads: Reads::default(),
-                        doc,
-                        span: statement.span,
-                    });
+                    let gate = self.gate(gate, doc, statement.span);
+                    result.gates.push(gate);
                 }
                 StatementKind::Queue(keys) => {
                     if let Some(first) = &result.queue {
-                        let first = first.span;
-                        self.report(
-                            Diagnostic::new(
-                                &codes::DUPLICATE_STATEMENT,
-                                statement.span,
-                                "a second `queue by`",
-                            )
-                            .with_place(first, "the first one")
-                            .with_help("list all keys in one `queue by`, with commas"),
-                        );
+                        self.second_queue(statement.span, first.span);
                         continue;
                     }
                     result.queue = Some(self.queue(keys, statement.span));
@@ -184,6 +164,25 @@ impl<'a> Checker<'a> {
     }
 
     // ---- statements
+
+    fn gate(&mut self, gate: &'a ast::Gate, doc: Option<Text>, span: Span) -> Check {
+        self.enter(Place::In(StatementId::Gate));
+        let condition = self.condition(&gate.when);
+        self.always(&condition, "no pod gets into the queue", "the gate keeps nothing");
+        self.assume(&condition, true);
+        let reason = self.reason(&gate.reason);
+        let reads = Reads::default();
+        Check { condition: Some(condition), refuses_when: true, reason, reads, doc, span }
+    }
+
+    /// Reports a second `queue by`.
+    fn second_queue(&mut self, second: Span, first: Span) {
+        self.report(
+            Diagnostic::new(&codes::DUPLICATE_STATEMENT, second, "a second `queue by`")
+                .with_place(first, "the first one")
+                .with_help("list all keys in one `queue by`, with commas"),
+        );
+    }
 
     pub(super) fn queue(&mut self, keys: &'a [ast::QueueKey], span: Span) -> Queue {
         self.frame = Frame::new(Place::In(StatementId::Queue), FactScope::Raw);
