@@ -115,16 +115,7 @@ impl Checker<'_> {
             ExprKind::ApiField(object, name) => self.write_key(object, key) && write!(key, ".{name}").is_ok(),
             ExprKind::RecordField(object, at) => self.write_key(object, key) && write!(key, ".#{at}").is_ok(),
             ExprKind::Index(object, index) | ExprKind::Resource(object, index) => {
-                if !self.write_key(object, key) {
-                    return false;
-                }
-                key.push('[');
-                let done = match self.constant(index) {
-                    Some(constant) => write!(key, "{constant}").is_ok(),
-                    None => self.write_key(index, key),
-                };
-                key.push(']');
-                done
+                self.write_key(object, key) && self.write_index(index, key)
             }
             ExprKind::Call(function, args, _) => match args.as_slice() {
                 [of] if function.def().counts_elements => {
@@ -135,6 +126,17 @@ impl Checker<'_> {
             },
             _ => false,
         }
+    }
+
+    /// An index behind its object: a constant, or a path.
+    fn write_index(&self, index: &Expr, key: &mut String) -> bool {
+        key.push('[');
+        let done = match self.constant(index) {
+            Some(constant) => write!(key, "{constant}").is_ok(),
+            None => self.write_key(index, key),
+        };
+        key.push(']');
+        done
     }
 
     /// Learns what follows when a condition has this outcome.
@@ -171,30 +173,8 @@ impl Checker<'_> {
                 self.learn(&self.lets[id.index()].value, truth, facts);
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
-            ExprKind::Equal(left, right) => {
-                if truth {
-                    self.learn_present(left, facts);
-                    self.learn_present(right, facts);
-                    self.cut(left, Relation::Equal, right.range, facts);
-                    self.cut(right, Relation::Equal, left.range, facts);
-                    if let Some(Value::List(items)) = self.constant(right)
-                        && !items.is_empty()
-                    {
-                        self.learn_size(left, items.len() as i128, facts);
-                    }
-                } else if !left.ty.is_optional() && !right.ty.is_optional() {
-                    self.cut(left, Relation::NotEqual, right.range, facts);
-                    self.cut(right, Relation::NotEqual, left.range, facts);
-                    if matches!(self.constant(right), Some(Value::List(items)) if items.is_empty())
-                        || matches!(self.constant(right), Some(Value::String(text)) if text.as_str().is_empty())
-                    {
-                        self.learn_size(left, 1, facts);
-                    }
-                } else if right.range != Range::None && !right.ty.is_optional() {
-                    // Absent, or another number: where it is present later on, the range holds.
-                    self.cut(left, Relation::NotEqual, right.range, facts);
-                }
-            }
+            ExprKind::Equal(left, right) if truth => self.learn_equal(left, right, facts),
+            ExprKind::Equal(left, right) => self.learn_unequal(left, right, facts),
             ExprKind::Compare(op, left, right) => {
                 let op = match (op, truth) {
                     (CompareOp::Less, true) | (CompareOp::GreaterEqual, false) => Relation::Less,
@@ -205,37 +185,65 @@ impl Checker<'_> {
                 self.cut(left, op, right.range, facts);
                 self.cut(right, op.mirrored(), left.range, facts);
             }
-            ExprKind::In(element, collection) if truth => {
-                self.learn_present(element, facts);
-                self.learn_present(collection, facts);
-                match collection.ty.present() {
-                    Type::Map(..) | Type::Resources => {
-                        if let Some(mut key) = self.key(collection) {
-                            key.push('[');
-                            let done = match self.constant(element) {
-                                Some(constant) => write!(key, "{constant}").is_ok(),
-                                None => self.write_key(element, &mut key),
-                            };
-                            key.push(']');
-                            if done {
-                                facts.push(Fact::Present(key));
-                            }
-                        }
-                    }
-                    Type::List(_) | Type::Set(_) => {
-                        self.learn_size(collection, 1, facts);
-                        if let ExprKind::List(items) = &collection.kind {
-                            let union = items.iter().map(|(item, _)| item.range).reduce(Range::union);
-                            if let Some(range) = union {
-                                self.cut(element, Relation::Equal, range, facts);
-                            }
-                        }
-                    }
-                    _ => {}
-                }
-            }
+            ExprKind::In(element, collection) if truth => self.learn_member(element, collection, facts),
             ExprKind::Macro(of) if truth && matches!(of.kind, MacroKind::Exists | MacroKind::ExistsOne) => {
                 self.learn_size(&of.over, 1, facts);
+            }
+            _ => {}
+        }
+    }
+
+    /// `left == right` holds.
+    fn learn_equal(&self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
+        self.learn_present(left, facts);
+        self.learn_present(right, facts);
+        self.cut(left, Relation::Equal, right.range, facts);
+        self.cut(right, Relation::Equal, left.range, facts);
+        if let Some(Value::List(items)) = self.constant(right)
+            && !items.is_empty()
+        {
+            self.learn_size(left, items.len() as i128, facts);
+        }
+    }
+
+    /// `left == right` does not hold.
+    fn learn_unequal(&self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
+        if !left.ty.is_optional() && !right.ty.is_optional() {
+            self.cut(left, Relation::NotEqual, right.range, facts);
+            self.cut(right, Relation::NotEqual, left.range, facts);
+            let empty = match self.constant(right) {
+                Some(Value::List(items)) => items.is_empty(),
+                Some(Value::String(text)) => text.as_str().is_empty(),
+                _ => false,
+            };
+            if empty {
+                self.learn_size(left, 1, facts);
+            }
+        } else if right.range != Range::None && !right.ty.is_optional() {
+            // Absent, or another number: where it is present later on, the range holds.
+            self.cut(left, Relation::NotEqual, right.range, facts);
+        }
+    }
+
+    /// `element in collection` holds.
+    fn learn_member(&self, element: &Expr, collection: &Expr, facts: &mut Vec<Fact>) {
+        self.learn_present(element, facts);
+        self.learn_present(collection, facts);
+        match collection.ty.present() {
+            Type::Map(..) | Type::Resources => {
+                let mut key = String::new();
+                if self.write_key(collection, &mut key) && self.write_index(element, &mut key) {
+                    facts.push(Fact::Present(key));
+                }
+            }
+            Type::List(_) | Type::Set(_) => {
+                self.learn_size(collection, 1, facts);
+                if let ExprKind::List(items) = &collection.kind {
+                    let union = items.iter().map(|(item, _)| item.range).reduce(Range::union);
+                    if let Some(range) = union {
+                        self.cut(element, Relation::Equal, range, facts);
+                    }
+                }
             }
             _ => {}
         }
