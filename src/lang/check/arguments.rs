@@ -212,23 +212,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
                 items.iter().map(|item| convert(item, element)).collect();
             items.map(Value::list)
         }
-        (Type::Map(key, value), Json::Object(entries)) => {
-            let mut made = Vec::with_capacity(entries.len());
-            for (name, item) in entries {
-                let key = match **key {
-                    Type::String => Value::text(name.as_str()),
-                    Type::Int => {
-                        Value::Int(name.parse().map_err(|_| format!("the key `{name}` is not an `int`"))?)
-                    }
-                    Type::Bool => {
-                        Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is not a `bool`"))?)
-                    }
-                    _ => return Err(format!("the key `{name}` does not fit")),
-                };
-                made.push((key, convert(item, value).map_err(|why| format!("`{name}`: {why}"))?));
-            }
-            Ok(Value::map(made))
-        }
+        (Type::Map(key, value), Json::Object(entries)) => map(entries, key, value),
         (Type::Record(record), Json::Object(entries)) => {
             if let Some(name) = entries.keys().find(|name| record.fields.iter().all(|(f, _)| **f != **name)) {
                 return Err(format!("it has no field `{name}`"));
@@ -243,19 +227,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
             }
             Ok(Value::Record(values.into()))
         }
-        (Type::Resources, Json::Object(entries)) => {
-            let mut resource = crate::model::Resource::default();
-            for (name, item) in entries {
-                let text = match item {
-                    Json::String(text) => text.clone(),
-                    Json::Number(n) => n.to_string(),
-                    other => return Err(format!("`{other}` is not an amount")),
-                };
-                crate::lang::language::functions::set_amount(&mut resource, name, &text)
-                    .ok_or_else(|| format!("`{text}` is not an amount"))?;
-            }
-            Ok(Value::resources(resource))
-        }
+        (Type::Resources, Json::Object(entries)) => resources(entries),
         (Type::Dyn, given) => Ok(untyped(given)),
         (unit, given) if unit.is_unit() => {
             let example = match unit {
@@ -267,6 +239,39 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
         }
         (_, given) => Err(format!("`{given}` is none")),
     }
+}
+
+type JsonObject = serde_json::Map<String, serde_json::Value>;
+
+/// An object as a map. Keys are texts in YAML, so an int or a bool is read from its text.
+fn map(entries: &JsonObject, key: &Type, value: &Type) -> Result<Constant, String> {
+    let mut made = Vec::with_capacity(entries.len());
+    for (name, item) in entries {
+        let key = match key {
+            Type::String => Value::text(name.as_str()),
+            Type::Int => Value::Int(name.parse().map_err(|_| format!("the key `{name}` is not an `int`"))?),
+            Type::Bool => Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is not a `bool`"))?),
+            _ => return Err(format!("the key `{name}` does not fit")),
+        };
+        made.push((key, convert(item, value).map_err(|why| format!("`{name}`: {why}"))?));
+    }
+    Ok(Value::map(made))
+}
+
+/// An object as resources: names, and amounts as Kubernetes writes them.
+fn resources(entries: &JsonObject) -> Result<Constant, String> {
+    use serde_json::Value as Json;
+    let mut resource = crate::model::Resource::default();
+    for (name, item) in entries {
+        let text = match item {
+            Json::String(text) => text.clone(),
+            Json::Number(n) => n.to_string(),
+            other => return Err(format!("`{other}` is not an amount")),
+        };
+        crate::lang::language::functions::set_amount(&mut resource, name, &text)
+            .ok_or_else(|| format!("`{text}` is not an amount"))?;
+    }
+    Ok(Value::resources(resource))
 }
 
 /// JSON as it is.
