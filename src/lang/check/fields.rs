@@ -122,7 +122,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a field of a value whose type has no fields, with what was meant where that is known.
+    /// Reports a field of a value whose type has no fields, with what to write where that is known.
     fn no_fields(&mut self, object: &Expr, ty: &Type, access: &ast::FieldAccess, span: Span) {
         let name = &access.field;
         if self.label_key_meant(&access.object, object, Some(name), span) {

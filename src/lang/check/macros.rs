@@ -58,7 +58,8 @@ impl Checker<'_> {
         self.with_range(ExprKind::Macro(Box::new(made)), result.ty, result.range, span)
     }
 
-    /// The types of the first and the second variable. Reports an object that the macro cannot go over.
+    /// The types of the first and the second variable. Reports an object that the macro cannot go
+    /// over.
     fn macro_variable_types(
         &mut self,
         row: &MacroDef,
@@ -132,7 +133,8 @@ impl Checker<'_> {
         slots
     }
 
-    /// The condition and the body of the macro. A body behind a condition is checked with what the condition shows.
+    /// The condition and the body of the macro. A body behind a condition is checked with the facts
+    /// that the condition shows.
     fn macro_parts(&mut self, row: &MacroDef, parts: &[ast::Arg]) -> (Option<Expr>, Option<Expr>) {
         match (row.parts, parts) {
             (Parts::Condition, [p]) => (Some(self.condition(&p.value)), None),

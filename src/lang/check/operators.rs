@@ -88,8 +88,8 @@ impl Checker<'_> {
         (left, right)
     }
 
-    /// Both operands of an operator that needs two values of known types. `None` after a report: an operand may be
-    /// absent, or its type is not known.
+    /// Both operands of an operator that needs two values of known types. `None` after a report: an
+    /// operand may be absent, or its type is not known.
     pub(super) fn present_operands(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Option<(Expr, Expr)> {
         let symbol = op.symbol();
         let (left_text, right_text) = (self.excerpt(left.span), self.excerpt(right.span));

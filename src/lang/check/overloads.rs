@@ -220,8 +220,8 @@ impl Checker<'_> {
         (fitted.collect(), absent)
     }
 
-    /// What the function makes of its constant arguments. `None` after a report: an argument is not a constant,
-    /// or not a good one.
+    /// Prepares the constant arguments for the function, as a pattern is compiled. `None` after a
+    /// report: an argument is not a constant, or the function refuses it.
     fn prepare(&mut self, id: FunctionId, args: &[Expr], span: Span) -> Option<Prepared> {
         let def = id.def();
         let Some(prepare) = def.prepare else { return Some(Prepared::Nothing) };
@@ -252,7 +252,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A call without a value for some arguments. Of constants the value is known, and whether there is one.
+    /// A call that has no value for some arguments. When all arguments are constants, the call is
+    /// replaced by its value, or reported when it has none.
     fn call_that_may_fail(&mut self, id: FunctionId, expr: Expr) -> Expr {
         let (def, span) = (id.def(), expr.span);
         match self.constant(&expr) {

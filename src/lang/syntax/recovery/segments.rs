@@ -298,8 +298,8 @@ struct BodyScan<'s, 'b> {
 }
 
 impl BodyScan<'_, '_> {
-    /// Begins a statement at a token when one begins there. Whether the statement before the token has a block
-    /// and has lost its `{`.
+    /// Begins a statement at a token when one begins there. Returns whether the statement before the
+    /// token has a block and has lost its `{`.
     fn begin(&mut self, at: usize) -> bool {
         let builder = self.builder;
         // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many

@@ -1,0 +1,230 @@
+//! Blocks of statements, and the statements that only a block may hold.
+
+use super::expressions::Expr;
+use super::items::Except;
+use super::names::{Broken, Doc, Name, StringLiteral, Template};
+use super::statements::{Let, Mode, Reason};
+use crate::diag::Span;
+use crate::lang::language::statements::StatementId;
+
+/// `{ … }` behind a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// In the order of the text. The parser lets only those in that the block may hold.
+    pub statements: Vec<BlockStatement>,
+    /// From `{` to `}`.
+    pub span: Span,
+}
+
+/// A statement of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockStatement {
+    /// The `///` comment above it.
+    pub doc: Option<Doc>,
+    /// What it is.
+    pub kind: BlockKind,
+    /// From its first word to its last mark.
+    pub span: Span,
+}
+
+/// The statements of blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlockKind {
+    /// `let NAME = E`, in every block.
+    Let(Let),
+    /// `require E else "r"`, in `filter`.
+    Require(Require),
+    /// `reject "r" when E`, in `filter`, `prefilter`, `permit`, `reserve`.
+    Reject(Reject),
+    /// `only nodes E when C`, in `prefilter`.
+    Only(Only),
+    /// `give E when C`, in `score`.
+    Give(Give),
+    /// `wait D for G until E else "r"`, in `permit`.
+    Wait(Wait),
+    /// `mode …`, in `filter`, `score`, `permit`; not built.
+    Mode(Mode),
+    /// `except until … because … when …`; not built.
+    Except(Except),
+    /// `victim v when E`, in `preempt`; not built.
+    Victim(Victim),
+    /// `protect v when E`, in `preempt`; not built.
+    Protect(Victim),
+    /// `never "r" when E`, in `preempt`; not built.
+    Never(Reject),
+    /// `guard E else "r"`, in `preempt`; not built.
+    Guard(Require),
+    /// `add E when C`, in `ledger`; not built.
+    Add(Give),
+    /// `annotate`, `label` or `patch`; not built.
+    Write(Write),
+    /// `event X normal "R" "text" when C`; not built.
+    Event(Event),
+    /// `remember M = E when C`; not built.
+    Remember(Remember),
+    /// `release G "r" when C`; not built.
+    Release(Release),
+    /// `activate G when C`; not built.
+    Activate(Activate),
+    /// Could not be read.
+    Broken(Broken),
+}
+
+impl BlockKind {
+    /// Its row in the table of statements; none for what could not be read.
+    pub fn id(&self) -> Option<StatementId> {
+        Some(match self {
+            BlockKind::Let(_) => StatementId::Let,
+            BlockKind::Require(_) => StatementId::Require,
+            BlockKind::Reject(_) => StatementId::Reject,
+            BlockKind::Only(_) => StatementId::Only,
+            BlockKind::Give(_) => StatementId::Give,
+            BlockKind::Wait(_) => StatementId::Wait,
+            BlockKind::Mode(_) => StatementId::Mode,
+            BlockKind::Except(_) => StatementId::Except,
+            BlockKind::Victim(_) => StatementId::Victim,
+            BlockKind::Protect(_) => StatementId::Protect,
+            BlockKind::Never(_) => StatementId::Never,
+            BlockKind::Guard(_) => StatementId::Guard,
+            BlockKind::Add(_) => StatementId::Add,
+            BlockKind::Write(write) => match write.verb {
+                WriteVerb::Annotate => StatementId::Annotate,
+                WriteVerb::Label => StatementId::Label,
+                WriteVerb::Patch => StatementId::Patch,
+            },
+            BlockKind::Event(_) => StatementId::Event,
+            BlockKind::Remember(_) => StatementId::Remember,
+            BlockKind::Release(_) => StatementId::Release,
+            BlockKind::Activate(_) => StatementId::Activate,
+            BlockKind::Broken(_) => return None,
+        })
+    }
+}
+
+/// `require E [else "r"]` and `guard E else "r"`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Require {
+    /// What must hold.
+    pub condition: Expr,
+    /// The message for the owner of the pod.
+    pub reason: Option<Reason>,
+}
+
+/// `reject "r" [when E]` and `never "r" when E`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reject {
+    /// The message for the owner of the pod.
+    pub reason: Reason,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `only nodes E [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Only {
+    /// A list of node names.
+    pub nodes: Expr,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `give E [when C]` and `add E [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Give {
+    /// The value.
+    pub value: Expr,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `wait D [for G] until E else "r"`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// How long at most.
+    pub patience: Expr,
+    /// The group that waits together.
+    pub group: Option<Name>,
+    /// What is waited for.
+    pub until: Expr,
+    /// The message for the owner of the pod when it did not happen.
+    pub reason: Reason,
+}
+
+/// `victim v when E`, `protect v when E`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Victim {
+    /// The variable for the pod in the condition.
+    pub variable: Name,
+    /// Which pods.
+    pub when: Expr,
+}
+
+/// `annotate X {…}`, `label X {…}`, `patch X {…}`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// Which of the three.
+    pub verb: WriteVerb,
+    /// `pod`, `node` or a name of an object.
+    pub object: Name,
+    /// A map.
+    pub value: Expr,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// The three ways of writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteVerb {
+    /// Annotations.
+    Annotate,
+    /// Labels.
+    Label,
+    /// Any part of the object.
+    Patch,
+}
+
+/// `event X normal|warning "Reason" "text" [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The object that the event is about.
+    pub object: Name,
+    /// `warning` was written.
+    pub warning: bool,
+    /// The reason of the event.
+    pub reason: StringLiteral,
+    /// Its text.
+    pub text: Template,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `remember M = E [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remember {
+    /// The memo.
+    pub memo: Name,
+    /// What it remembers.
+    pub value: Expr,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `release G "r" [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release {
+    /// The group.
+    pub group: Name,
+    /// Why.
+    pub reason: Reason,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
+
+/// `activate G [when C]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activate {
+    /// The group.
+    pub group: Name,
+    /// Always, when it is missing.
+    pub when: Option<Expr>,
+}
