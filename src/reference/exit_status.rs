@@ -16,7 +16,7 @@ pub struct ExitRow {
     pub failure: &'static str,
 }
 
-/// Every command, in the order of the help. `tests/docs.rs` compares the names with the commands.
+/// Every command, in the order of the help. `tests/docs/generated_pages.rs` compares the names with the commands.
 pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "run",

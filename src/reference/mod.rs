@@ -3,7 +3,7 @@
 //!
 //! A topic is a row of [`TOPICS`]. Its page is made from the table that the program itself reads
 //! (fields, functions, codes, …), so that the reference cannot differ from the program. Guides are
-//! Markdown files of `docs/`, built into the binary. `tests/docs.rs` compares the files with the
+//! Markdown files of `docs/`, built into the binary. `tests/docs/generated_pages.rs` compares the files with the
 //! pages; `make golden` writes them.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -2,7 +2,7 @@
 //!
 //! A row has an id and a name that are never used again for anything else, a severity, what is wrong, why,
 //! and an example of each kind. Diagnostics refer to rows; `lint --explain`, the page `docs/codes.md` and
-//! `bayplan help codes` are made from them; `tests/codes.rs` checks that the wrong example yields exactly
+//! `bayplan help codes` are made from them; `tests/diag/codes.rs` checks that the wrong example yields exactly
 //! its code and the right one does not.
 //!
 //! Ids by hundreds: 00 reading a text, 01 types and units, 02 statements and names, 03 what only a cluster

@@ -1,7 +1,7 @@
 //! Equality, order and hash of [`Value`]: what `==`, sorts, sets, maps and indexes mean by the same
 //! value.
 //!
-//! One total order, [`Value::order`], decides all three; `tests/values.rs` has the table that it is
+//! One total order, [`Value::order`], decides all three; `tests/lang/values.rs` has the table that it is
 //! tested against.
 //!
 //! - Values of different kinds are ordered by kind. Numbers are one kind and compare by amount,

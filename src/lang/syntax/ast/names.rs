@@ -54,7 +54,7 @@ pub struct Allow {
     pub because: Option<Text>,
     /// The comment.
     pub span: Span,
-    /// The item or statement that it stands on: the one it ends the line of, else the next one below.
+    /// The item or statement that it is on: the one it ends the line of, else the next one below.
     pub target: Option<Span>,
 }
 
