@@ -26,8 +26,7 @@ use crate::framework::{
     Ticket, TimedPoint, Wake, not_checked_text,
 };
 use crate::model::{Duration, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A pod whose bind has an unknown outcome is read again after this time.
@@ -95,12 +94,12 @@ impl BindingCycle {
         Self { cycle, queued, node, node_name, began: now, stage, groups: VecDeque::new(), since: None }
     }
 
-    fn key(&self) -> &PodKey {
+    pub(super) fn key(&self) -> &PodKey {
         &self.cycle.pod.key
     }
 
     /// The instant at which the binding needs a tick.
-    fn alarm(&self) -> Option<Time> {
+    pub(super) fn alarm(&self) -> Option<Time> {
         match &self.stage {
             BindingStage::Permit(waits) => waits.iter().map(Wait::alarm).min(),
             BindingStage::PreBind(tasks) => {
@@ -111,83 +110,16 @@ impl BindingCycle {
         }
     }
 
-    fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         matches!(&self.stage, BindingStage::Permit(waits) if !waits.is_empty())
     }
 
-    fn has_bind_open(&self) -> bool {
+    pub(super) fn has_bind_open(&self) -> bool {
         matches!(self.stage, BindingStage::Bind(_) | BindingStage::Resolve { .. })
     }
 
-    fn watches(&self) -> bool {
+    pub(super) fn watches(&self) -> bool {
         matches!(&self.stage, BindingStage::PreBind(tasks) if tasks.iter().any(|task| !task.watch.is_empty()))
-    }
-}
-
-/// All bindings, by pod.
-#[derive(Clone, Default)]
-pub(super) struct Bindings {
-    all: FxHashMap<PodKey, BindingCycle>,
-    alarms: BTreeSet<(Time, PodKey)>,
-    waiting: BTreeSet<PodKey>,
-    watching: BTreeSet<PodKey>,
-    binds_open: usize,
-}
-
-impl Bindings {
-    pub(super) fn contains(&self, pod: &PodKey) -> bool {
-        self.all.contains_key(pod)
-    }
-
-    pub(super) fn get(&self, pod: &PodKey) -> Option<&BindingCycle> {
-        self.all.get(pod)
-    }
-
-    /// All of them, ordered by pod.
-    pub(super) fn all(&self) -> Vec<(&PodKey, &BindingCycle)> {
-        let mut all: Vec<_> = self.all.iter().collect();
-        all.sort_by(|a, b| a.0.cmp(b.0));
-        all
-    }
-
-    /// Pods that wait at Permit, ordered by key.
-    pub(super) fn waiting(&self) -> &BTreeSet<PodKey> {
-        &self.waiting
-    }
-
-    pub(super) fn next_alarm(&self) -> Option<Time> {
-        self.alarms.first().map(|(at, _)| *at)
-    }
-
-    pub(super) fn binds_open(&self) -> usize {
-        self.binds_open
-    }
-
-    /// Takes a binding out to work on it; [`Bindings::put`] puts it back.
-    pub(super) fn take(&mut self, pod: &PodKey) -> Option<BindingCycle> {
-        let binding = self.all.remove(pod)?;
-        if let Some(at) = binding.alarm() {
-            self.alarms.remove(&(at, pod.clone()));
-        }
-        self.waiting.remove(pod);
-        self.watching.remove(pod);
-        self.binds_open -= usize::from(binding.has_bind_open());
-        Some(binding)
-    }
-
-    pub(super) fn put(&mut self, binding: BindingCycle) {
-        let key = binding.key().clone();
-        if let Some(at) = binding.alarm() {
-            self.alarms.insert((at, key.clone()));
-        }
-        if binding.is_waiting() {
-            self.waiting.insert(key.clone());
-        }
-        if binding.watches() {
-            self.watching.insert(key.clone());
-        }
-        self.binds_open += usize::from(binding.has_bind_open());
-        self.all.insert(key, binding);
     }
 }
 
@@ -641,7 +573,7 @@ impl Scheduler {
 
     /// Notes a changed object for the tasks that may watch it.
     pub(super) fn object_changed(&mut self, object: &ObjectKey) {
-        for pod in &self.bindings.watching {
+        for pod in self.bindings.watching() {
             self.deferred.push_back(Deferred::Changed(pod.clone(), object.clone()));
         }
     }
@@ -665,8 +597,8 @@ impl Scheduler {
 
     /// Handles the first deadline that has passed; one per call, because its effects may end other bindings.
     pub(super) fn ring_alarm(&mut self, now: Time, out: &mut Vec<Effect>) -> bool {
-        let Some((_, pod)) = self.bindings.alarms.first().filter(|(at, _)| *at <= now) else { return false };
-        let Some(binding) = self.bindings.take(&pod.clone()) else { return false };
+        let Some(pod) = self.bindings.first_alarm(now).cloned() else { return false };
+        let Some(binding) = self.bindings.take(&pod) else { return false };
         match &binding.stage {
             BindingStage::Permit(_) => self.permit_alarm(binding, now, out),
             BindingStage::PreBind(_) => {

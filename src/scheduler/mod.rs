@@ -14,6 +14,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod binding;
+mod bindings;
 mod cache;
 mod calls;
 mod cycle;
@@ -39,7 +40,7 @@ pub use view::{BindingView, Stage};
 use crate::engine::Decider;
 use crate::framework::{Act, Acting, EventRecord, Framework, Status, Ticket};
 use crate::model::{Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
-use binding::Bindings;
+use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
 use queue::{ProfileHints, SchedulingQueue, Scope};
