@@ -27,6 +27,7 @@ pub mod policy_objects;
 pub mod policy_state;
 pub mod policy_files;
 pub mod policy_writer;
+mod policy_service;
 pub mod policy_source;
 pub mod logs;
 pub mod comparer;

@@ -16,6 +16,7 @@ use super::limiter::Limiter;
 use super::metrics::Metrics;
 use super::pages::{self, LeaderStatus};
 use super::policies;
+use super::policy_service;
 use super::policy_source::{self, PolicySource, SourceError};
 use super::serve::{self, ServeError, Server};
 use super::stopwatch::Stopwatch;
@@ -274,21 +275,10 @@ impl Parts {
         Ok(Access::new(connect(authentication).await?, connect(authorization).await?, ttl))
     }
 
-    /// The source of policies. A set of policies becomes profiles, and these go into service as
-    /// soon as the watches bring what the policies read.
+    /// The source of policies, and what puts them into service.
     fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> PolicySource {
-        let profiles = Arc::new(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
-        let (informers, mailbox) = (self.informers.clone(), self.driver.mailbox());
-        let apply: policy_source::Apply = Box::new(move |service, revision| {
-            let (profiles, informers, mailbox) = (Arc::clone(&profiles), informers.clone(), mailbox.clone());
-            Box::pin(async move {
-                let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
-                let made = tokio::task::block_in_place(|| profiles(&policies))?;
-                informers.need(policies::needs(&policies)).await?;
-                mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
-                Ok(())
-            })
-        });
+        let profiles = timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>);
+        let apply = policy_service::apply(profiles, self.informers.clone(), self.driver.mailbox());
         PolicySource::new(self.unlimited.clone(), self.term.clone(), settings, apply)
     }
 
