@@ -37,7 +37,7 @@ pub struct FinishedCall {
     pub kind: &'static str,
     /// The pod.
     pub pod: ObjectKey,
-    /// `done`, `refused` or `unknown`.
+    /// `done`, `refused`, `unknown` or `retry`.
     pub result: &'static str,
     /// Time from the last request to its answer.
     pub took: Duration,
@@ -274,6 +274,7 @@ impl Maker {
             Ok(_) => "done",
             Err(CallError::Refused { .. }) => "refused",
             Err(CallError::Unknown(_)) => "unknown",
+            Err(CallError::Retry { .. }) => "retry",
         };
         if let Err(error) = &result {
             let what = format!("{}/{}", pod.namespace, pod.name);
@@ -289,6 +290,9 @@ impl Maker {
                 }
                 CallError::Unknown(why) => {
                     tracing::info!(call = kind, pod = %what, error = %why, "call unanswered");
+                }
+                CallError::Retry { message, .. } => {
+                    tracing::debug!(call = kind, pod = %what, error = %message, "call will be sent again");
                 }
             }
         }

@@ -249,7 +249,7 @@ metrics! {
     client_duration: Histograms<2> = "rest_client_request_duration_seconds" ["host", "verb"] Alpha
         "Request latency in seconds. Broken down by verb, and host" of_requests;
     calls: Counters<2> = "bayplan_calls_total" ["kind", "result"] Alpha
-        "API calls about pods, by kind (bind, patch, read, delete) and result (done, refused, unknown)";
+        "API calls about pods, by kind (bind, patch, read, delete) and result (done, refused, unknown, retry)";
     leader: Gauge = "bayplan_leader" [] Alpha
         "1 on the replica that schedules";
     policy_info: Gauges<4> = "bayplan_policy_info" ["policy", "revision", "mode", "source"] Alpha
@@ -265,7 +265,7 @@ metrics! {
     dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha
         "Items dropped because a queue was full";
     bind_results: Counters<1> = "bayplan_bind_results_total" ["result"] Alpha
-        "Bindings by result: done, refused, unknown";
+        "Bindings by result: done, refused, unknown, retry";
     cpu: FloatCounter = "process_cpu_seconds_total" [] Alpha
         "Total user and system CPU time spent in seconds";
     memory: Gauge = "process_resident_memory_bytes" [] Alpha

@@ -4,7 +4,7 @@
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
-use crate::model::{Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
+use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum WatchEvent {
 /// How a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Refused with this HTTP status; it had no effect.
+    /// Refused with this HTTP status; it had no effect. 429 asks for a pause of a second.
     Refuse(u16),
     /// It took effect and its answer is lost.
     LoseAnswer,
@@ -137,11 +137,12 @@ impl Api {
                     404 => "not found",
                     _ => "the server could not do it",
                 };
-                let unknown = matches!(code, 500 | 502 | 503 | 504);
-                match unknown {
-                    true => Err(CallError::Unknown(text.to_owned())),
-                    false => Err(refused(code, "Refused", text.to_owned())),
-                }
+                let message = text.to_owned();
+                Err(match code {
+                    429 => CallError::Retry { after: Duration::from_seconds(1), message },
+                    500 | 502 | 503 | 504 => CallError::Unknown(message),
+                    code => refused(code, "Refused", message),
+                })
             }
             Some(Fault::LoseAnswer) => {
                 let _ = self.carry_out(call, now);

@@ -1,6 +1,6 @@
 //! Calls to the API server and their answers, as data.
 
-use crate::model::{ObjectKey, PodKey, Symbol, Time};
+use crate::model::{Duration, ObjectKey, PodKey, Symbol, Time};
 
 /// Names one call that is answered by exactly one reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -73,6 +73,15 @@ pub enum CallError {
     },
     /// It may have happened: a time-out, a lost connection, a 5xx.
     Unknown(String),
+    /// It certainly did not happen, and the API server refused nothing: 429, or the request was never sent. The
+    /// scheduler sends the same call with the same ticket again; plugins and bindings never see this error of a call
+    /// that they still want.
+    Retry {
+        /// Minimum pause before it is sent again: the `Retry-After` of the API server.
+        after: Duration,
+        /// What happened.
+        message: String,
+    },
 }
 
 /// The type of an event.

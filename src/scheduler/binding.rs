@@ -383,7 +383,14 @@ impl Scheduler {
         let key = binding.key().clone();
         match answer {
             Ok(_) => self.bound(binding, now, out),
-            Err(CallError::Refused { code, message, .. }) if code != 409 => {
+            // A conflict: the pod may be bound already, so reading it decides.
+            Err(CallError::Refused { code: 409, message, .. }) => {
+                let message = text(&message);
+                binding.stage = BindingStage::Resolve { message, until: now, next: now, read: None };
+                self.resolve(binding, None, now, out);
+            }
+            // `Retry` comes only for a call that was withdrawn while it was open.
+            Err(CallError::Refused { message, .. } | CallError::Retry { message, .. }) => {
                 match self.cache.state(&key).cloned() {
                     Some(state) if !state.is_bound() => {
                         self.binding_failed(binding, Status::error(text(&message)), now, out);
@@ -391,16 +398,10 @@ impl Scheduler {
                     _ => self.resolve(binding, None, now, out),
                 }
             }
-            Err(error) => {
-                let (message, until) = match error {
-                    // It was refused, so the first look decides.
-                    CallError::Refused { message, .. } => (text(&message), now),
-                    CallError::Unknown(message) => {
-                        self.cache.doubt(&key);
-                        let timeout = self.options.request_timeout;
-                        (text(&message), now + timeout + timeout)
-                    }
-                };
+            Err(CallError::Unknown(message)) => {
+                self.cache.doubt(&key);
+                let timeout = self.options.request_timeout;
+                let (message, until) = (text(&message), now + timeout + timeout);
                 binding.stage = BindingStage::Resolve { message, until, next: now, read: None };
                 self.resolve(binding, None, now, out);
             }

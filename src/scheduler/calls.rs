@@ -1,6 +1,10 @@
 //! The queue of outgoing API calls. Calls about one object are sent one after another. A newer status patch replaces
 //! an unsent older one; a bind or delete drops it. Answers are assigned to the owner of their call. An instance that
 //! does not lead sends nothing.
+//!
+//! A call that was answered with [`CallError::Retry`] is unsent again: it goes back to the front of its line, keeps its
+//! ticket, and waits for the end of the pause. Its owner does not notice, and may withdraw it like any unsent call. A
+//! call whose owner asked to withdraw it while it was open is not sent again.
 
 use super::io::Effect;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
@@ -12,6 +16,8 @@ use std::collections::{BTreeSet, VecDeque};
 const PATCH_TRIES: u32 = 5;
 /// Minimum pause before a failed patch is sent again.
 const PATCH_PAUSE: Duration = Duration::from_seconds(1);
+/// Minimum pause before a call that was answered with `Retry` is sent again.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The owner of a call, which handles the reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,30 +42,74 @@ struct Wish {
     stale: Option<Box<str>>,
 }
 
+/// A call that was not sent.
+#[derive(Clone, Debug)]
+struct Unsent {
+    ticket: Ticket,
+    call: ApiCall,
+    /// Earliest instant at which it may be sent.
+    after: Option<Time>,
+}
+
+/// The calls about one object.
 #[derive(Clone, Debug, Default)]
 struct Line {
     open: Option<Ticket>,
-    unsent: VecDeque<(Ticket, ApiCall)>,
+    /// The open call, unless it is a status patch.
+    sent: Option<ApiCall>,
+    /// The open status patch.
+    sent_wish: Option<Wish>,
+    unsent: VecDeque<Unsent>,
     wish: Option<Wish>,
+}
+
+impl Line {
+    /// Whether a call that makes status patches pointless waits.
+    fn drops_patches(&self) -> bool {
+        self.unsent.iter().any(|unsent| drops_patches(&unsent.call))
+    }
+}
+
+/// The owner of a call that has no reply yet.
+#[derive(Clone, Debug)]
+struct Owned {
+    owner: Owner,
+    object: ObjectKey,
+    /// The owner asked to withdraw the call when it was open already.
+    unwanted: bool,
 }
 
 /// The outgoing calls, grouped by object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     lines: FxHashMap<ObjectKey, Line>,
-    owners: FxHashMap<Ticket, (Owner, ObjectKey)>,
+    owners: FxHashMap<Ticket, Owned>,
     /// Objects that may have a call to send.
     ready: BTreeSet<ObjectKey>,
-    /// Patches that wait for the end of a pause.
+    /// Objects whose next call waits for the end of a pause.
     paused: BTreeSet<(Time, ObjectKey)>,
-    /// Sent patches, until the watch shows the patched pod.
-    sent: FxHashMap<ObjectKey, Wish>,
 }
 
 fn object_of(call: &ApiCall) -> &ObjectKey {
     match call {
         ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
         ApiCall::Read(object) => object,
+    }
+}
+
+/// Whether an unsent status patch of the pod is pointless before this call.
+fn drops_patches(call: &ApiCall) -> bool {
+    matches!(call, ApiCall::Bind { .. } | ApiCall::Delete { .. })
+}
+
+/// The newer patch, with what only the older one sets.
+fn merged(newer: ConditionPatch, older: ConditionPatch) -> ConditionPatch {
+    ConditionPatch {
+        nominated_node: newer.nominated_node.or(older.nominated_node),
+        generation: if newer.reason.is_some() { newer.generation } else { older.generation },
+        message: if newer.reason.is_some() { newer.message } else { older.message },
+        reason: newer.reason.or(older.reason),
+        resource_version: Box::default(),
     }
 }
 
@@ -83,11 +133,11 @@ impl Outbox {
     pub(super) fn call(&mut self, ticket: Ticket, call: ApiCall, owner: Owner) {
         let object = object_of(&call).clone();
         let line = self.lines.entry(object.clone()).or_default();
-        if matches!(call, ApiCall::Bind { .. } | ApiCall::Delete { .. }) {
+        if drops_patches(&call) {
             line.wish = None;
         }
-        line.unsent.push_back((ticket, call));
-        self.owners.insert(ticket, (owner, object.clone()));
+        line.unsent.push_back(Unsent { ticket, call, after: None });
+        self.owners.insert(ticket, Owned { owner, object: object.clone(), unwanted: false });
         self.ready.insert(object);
     }
 
@@ -95,67 +145,93 @@ impl Outbox {
     pub(super) fn patch(&mut self, object: ObjectKey, key: PodKey, patch: ConditionPatch) {
         let line = self.lines.entry(object.clone()).or_default();
         let patch = match line.wish.take() {
-            // A patch of only the nomination keeps the older condition, and the reverse.
-            Some(old) => ConditionPatch {
-                nominated_node: patch.nominated_node.or(old.patch.nominated_node),
-                generation: if patch.reason.is_some() { patch.generation } else { old.patch.generation },
-                message: if patch.reason.is_some() { patch.message } else { old.patch.message },
-                reason: patch.reason.or(old.patch.reason),
-                resource_version: Box::default(),
-            },
+            Some(old) => merged(patch, old.patch),
             None => patch,
         };
         line.wish = Some(Wish { key, patch, tries: 0, after: None, stale: None });
         self.ready.insert(object);
     }
 
-    /// Withdraws a call. Returns whether it was still unsent.
+    /// Withdraws a call. Returns whether it was unsent; the reply to an open call still comes, and the call is not
+    /// sent again.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> bool {
-        let Some((_, object)) = self.owners.get(&ticket) else { return false };
-        let Some(line) = self.lines.get_mut(object) else { return false };
+        let Some(owned) = self.owners.get_mut(&ticket) else { return false };
+        let Some(line) = self.lines.get_mut(&owned.object) else { return false };
         let before = line.unsent.len();
-        line.unsent.retain(|(other, _)| *other != ticket);
-        let here = line.unsent.len() < before;
-        if here {
-            self.owners.remove(&ticket);
+        line.unsent.retain(|unsent| unsent.ticket != ticket);
+        if line.unsent.len() == before {
+            owned.unwanted = true;
+            return false;
         }
-        here
+        self.ready.insert(owned.object.clone());
+        self.owners.remove(&ticket);
+        true
     }
 
-    /// Handles a reply and returns its owner; `Owner::Nobody` for an unknown ticket.
+    /// Handles a reply and returns the owner of the call; `Owner::Nobody` for an unknown ticket, and for a call that
+    /// is to be sent again.
     pub(super) fn answered(
         &mut self,
         ticket: Ticket,
         answer: &Result<Answer, CallError>,
         now: Time,
     ) -> Owner {
-        let Some((owner, object)) = self.owners.remove(&ticket) else { return Owner::Nobody };
-        let Some(line) = self.lines.get_mut(&object) else { return owner };
-        if line.open == Some(ticket) {
-            line.open = None;
+        let object = self.owners.get(&ticket).map(|owned| &owned.object);
+        let line = object.and_then(|object| self.lines.get_mut(object));
+        let Some(line) = line.filter(|line| line.open == Some(ticket)) else { return Owner::Nobody };
+        let Some(Owned { owner, object, unwanted }) = self.owners.remove(&ticket) else {
+            return Owner::Nobody;
+        };
+        line.open = None;
+        self.ready.insert(object.clone());
+        let (sent, sent_wish) = (line.sent.take(), line.sent_wish.take());
+        let Err(error) = answer else { return owner };
+        if let Some(wish) = sent_wish {
+            self.patch_failed(object, wish, error, now);
+            return owner;
         }
-        if let (Owner::Patch(_), Some(mut wish)) = (&owner, self.sent.remove(&object))
-            && let Err(error) = answer
-        {
-            wish.tries += 1;
-            let lost = matches!(error, CallError::Refused { code: 404 | 403 | 422, .. });
-            let replaced = line.wish.is_some() || !line.unsent.is_empty();
-            if !lost && !replaced && wish.tries < PATCH_TRIES {
-                match error {
-                    CallError::Refused { code: 409, .. } => {
-                        wish.stale = Some(wish.patch.resource_version.clone())
-                    }
-                    _ => {
-                        let after = now + PATCH_PAUSE;
-                        wish.after = Some(after);
-                        self.paused.insert((after, object.clone()));
-                    }
-                }
-                line.wish = Some(wish);
-            }
+        if let (CallError::Retry { after, .. }, Some(call), false) = (error, sent, unwanted) {
+            let after = now + (*after).max(RETRY_PAUSE);
+            line.unsent.push_front(Unsent { ticket, call, after: Some(after) });
+            self.paused.insert((after, object.clone()));
+            self.owners.insert(ticket, Owned { owner, object, unwanted });
+            return Owner::Nobody;
         }
-        self.ready.insert(object);
         owner
+    }
+
+    /// Keeps a status patch that failed, unless the pod is lost or a bind or delete follows.
+    fn patch_failed(&mut self, object: ObjectKey, mut wish: Wish, error: &CallError, now: Time) {
+        let Some(line) = self.lines.get_mut(&object) else { return };
+        if line.drops_patches() {
+            return;
+        }
+        let pause = match error {
+            CallError::Refused { code: 404 | 403 | 422, .. } => return,
+            CallError::Retry { after, .. } => Some((*after).max(RETRY_PAUSE)),
+            CallError::Refused { code: 409, .. } => None,
+            CallError::Refused { .. } | CallError::Unknown(_) => Some(PATCH_PAUSE),
+        };
+        if !matches!(error, CallError::Retry { .. }) {
+            wish.tries += 1;
+        }
+        if wish.tries >= PATCH_TRIES {
+            return;
+        }
+        let version = std::mem::take(&mut wish.patch.resource_version);
+        if let Some(newer) = line.wish.take() {
+            wish.patch = merged(newer.patch, wish.patch);
+            wish.tries = newer.tries;
+        }
+        match pause {
+            Some(pause) => {
+                let after = now + pause;
+                wish.after = Some(after);
+                self.paused.insert((after, object));
+            }
+            None => wish.stale = Some(version),
+        }
+        line.wish = Some(wish);
     }
 
     /// Notes a new version of the pod, for which a refused patch may wait.
@@ -205,9 +281,14 @@ impl Outbox {
             if line.open.is_some() {
                 continue;
             }
-            if let Some((ticket, call)) = line.unsent.pop_front() {
-                line.open = Some(ticket);
-                out.push(Effect::Call(ticket, call));
+            if let Some(unsent) = line.unsent.pop_front() {
+                if unsent.after.is_some_and(|after| after > now) {
+                    line.unsent.push_front(unsent);
+                    continue;
+                }
+                line.open = Some(unsent.ticket);
+                line.sent = Some(unsent.call.clone());
+                out.push(Effect::Call(unsent.ticket, unsent.call));
                 continue;
             }
             if let Some(mut wish) = line.wish.take()
@@ -225,9 +306,10 @@ impl Outbox {
                 let ticket = Ticket(*next_ticket);
                 *next_ticket += 1;
                 line.open = Some(ticket);
-                self.owners.insert(ticket, (Owner::Patch(wish.key.clone()), object.clone()));
+                let owner = Owner::Patch(wish.key.clone());
+                self.owners.insert(ticket, Owned { owner, object: object.clone(), unwanted: false });
                 let patch = wish.patch.clone();
-                self.sent.insert(object.clone(), wish);
+                line.sent_wish = Some(wish);
                 out.push(Effect::Call(ticket, ApiCall::PatchStatus { pod: object, patch }));
                 continue;
             }

@@ -3,7 +3,8 @@
 //! - Objects of one kind come in watch order, kinds in any order. A broken watch ends in `Relisted`, and the core
 //!   determines which objects were deleted.
 //! - An Input carries the new object only; the core holds the old one.
-//! - Every `Call` is answered by exactly one `Reply`, also after a time-out.
+//! - Every `Call` is answered by exactly one `Reply`, also after a time-out. After `CallError::Retry` the scheduler
+//!   pushes the same `Call` with the same ticket again, once its pause is over and if it is still wanted.
 //! - Calls about one object are sent in order and one at a time.
 //! - `now` never runs backwards. After `Lead(false)` nothing is sent.
 

@@ -157,12 +157,11 @@ impl Scheduler {
         }
     }
 
-    /// The instant by which the next `Tick` is needed.
+    /// The instant by which the next `Tick` is needed. Calls that wait for the end of a pause need none while this
+    /// instance does not lead: it would not send them.
     pub fn next_wakeup(&self) -> Option<Time> {
-        [self.queue.next_wakeup(), self.bindings.next_alarm(), self.outbox.next_wakeup()]
-            .into_iter()
-            .flatten()
-            .min()
+        let calls = self.outbox.next_wakeup().filter(|_| self.leading);
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls].into_iter().flatten().min()
     }
 
     /// Whether a `Cycle` would do something: synced, leading, a pod to try, room in the window of open binds.

@@ -2,3 +2,5 @@
 
 mod gangs;
 mod pod_lifecycle;
+mod retry;
+mod steps;

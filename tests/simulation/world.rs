@@ -254,6 +254,10 @@ impl World {
     pub(crate) fn step(&mut self, input: Input) {
         let input = self.options.mutant.map_or(input.clone(), |mutant| mutant.input(input));
         let mut effects = Vec::new();
+        if let Input::Reply(ticket, Err(CallError::Retry { .. })) = &input {
+            // The call may be sent again.
+            self.tickets.remove(ticket);
+        }
         if self.trace && !matches!(input, Input::Profiles(_)) {
             let seconds = (self.now - BEGIN).0 as f64 / 1e6;
             eprintln!("{seconds} > {input:?}");
