@@ -9,28 +9,22 @@
 //!   └──────► Leaving: open calls are answered ► Unreserve (all, reverse) ► forget ► requeue
 //! ```
 //!
-//! A binding keeps the framework it began with. Waiting at Permit is in `permit.rs`.
+//! A binding keeps the framework it began with. Here are the stages, and the work before the bind. Waiting at Permit is
+//! in `permit.rs`, the bind call in `bind.rs`, the end without success in `leave.rs`.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `bindingCycle`.
 
-use super::cache::PodState;
 use super::calls::{Owner, nomination, object_key};
-use super::cycle::{guard, refused_at};
-use super::failure::no_nomination;
+use super::cycle::guard;
 use super::io::Effect;
 use super::permit::Wait;
-use super::queue::{Queued, Scope};
+use super::queue::Queued;
 use super::{Deferred, Scheduler};
 use crate::framework::{
-    Answer, BindTask, CallError, Cycle, EventRecord, EventType, Mark, PluginId, PreFlight, Status, TaskPoll,
-    Ticket, TimedPoint, Wake, not_checked_text,
+    Answer, BindTask, CallError, Cycle, Mark, PluginId, PreFlight, Status, TaskPoll, Ticket, TimedPoint, Wake,
 };
-use crate::model::{Duration, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use crate::model::{Duration, NodeId, ObjectKey, PodKey, Symbol, Time};
 use std::collections::VecDeque;
-use std::sync::Arc;
-
-/// A pod whose bind has an unknown outcome is read again after this time.
-const READ_AGAIN: Duration = Duration::from_seconds(1);
 
 /// The binding cycle of one pod.
 #[derive(Clone)]
@@ -69,7 +63,8 @@ pub(super) enum BindingStage {
 pub(super) struct Task {
     plugin: PluginId,
     task: Box<dyn BindTask>,
-    open: Vec<Ticket>,
+    /// Its calls that have no answer yet.
+    pub(super) open: Vec<Ticket>,
     until: Option<Time>,
     watch: Vec<ObjectKey>,
     done: bool,
@@ -302,27 +297,6 @@ impl Scheduler {
         }
     }
 
-    fn bind(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let framework = binding.cycle.framework.clone();
-        framework.point_ended(TimedPoint::PreBind, "Success", binding.since);
-        binding.since = framework.mark();
-        let call =
-            guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node));
-        match call {
-            Ok(call) => {
-                let ticket = Ticket(self.next_ticket);
-                self.next_ticket += 1;
-                self.outbox.call(ticket, call, Owner::Binding(binding.key().clone()));
-                binding.stage = BindingStage::Bind(ticket);
-                self.bindings.put(binding);
-            }
-            Err(status) => {
-                framework.point_ended(TimedPoint::Bind, status.code.name(), binding.since.take());
-                self.binding_failed(binding, status, now, out);
-            }
-        }
-    }
-
     /// A call of a binding was answered.
     pub(super) fn binding_answered(
         &mut self,
@@ -344,231 +318,12 @@ impl Scheduler {
                 self.poll_tasks(binding, concerns, now, out);
             }
             BindingStage::Bind(_) => self.bind_answered(binding, answer, now, out),
-            BindingStage::Resolve { read, next, .. } => {
-                *read = None;
-                *next = now + READ_AGAIN;
-                let seen = match answer {
-                    Ok(Answer::Object(object)) => Some(object),
-                    _ => None,
-                };
-                self.resolve(binding, seen, now, out);
-            }
+            BindingStage::Resolve { .. } => self.read_answered(binding, answer, now, out),
             BindingStage::Leaving { open, .. } => {
                 open.retain(|other| *other != ticket);
                 self.leave(binding, now, out);
             }
             BindingStage::Permit(_) => self.bindings.put(binding),
-        }
-    }
-
-    fn bind_answered(
-        &mut self,
-        mut binding: BindingCycle,
-        answer: Result<Answer, CallError>,
-        now: Time,
-        out: &mut Vec<Effect>,
-    ) {
-        let framework = &binding.cycle.framework;
-        let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
-        let name = framework.plugin_name(binder).to_owned();
-        let code = if answer.is_ok() { "Success" } else { "Error" };
-        framework.point_ended(TimedPoint::Bind, code, binding.since);
-        framework.plugin_ended(
-            binder,
-            TimedPoint::Bind,
-            code,
-            binding.since.filter(|_| binding.cycle.sampled),
-        );
-        let text = |message: &str| format!("running Bind plugin {name:?}: {message}");
-        let key = binding.key().clone();
-        match answer {
-            Ok(_) => self.bound(binding, now, out),
-            // A conflict: the pod may be bound already, so reading it decides.
-            Err(CallError::Refused { code: 409, message, .. }) => {
-                let message = text(&message);
-                binding.stage = BindingStage::Resolve { message, until: now, next: now, read: None };
-                self.resolve(binding, None, now, out);
-            }
-            // `Retry` comes only for a call that was withdrawn while it was open.
-            Err(CallError::Refused { message, .. } | CallError::Retry { message, .. }) => {
-                match self.cache.state(&key).cloned() {
-                    Some(state) if !state.is_bound() => {
-                        self.binding_failed(binding, Status::error(text(&message)), now, out);
-                    }
-                    _ => self.resolve(binding, None, now, out),
-                }
-            }
-            Err(CallError::Unknown(message)) => {
-                self.cache.doubt(&key);
-                let timeout = self.options.request_timeout;
-                let (message, until) = (text(&message), now + timeout + timeout);
-                binding.stage = BindingStage::Resolve { message, until, next: now, read: None };
-                self.resolve(binding, None, now, out);
-            }
-        }
-    }
-
-    /// Determines the outcome of a bind: from the watch, from reading the pod, or because the time limit for late
-    /// binds has passed.
-    fn resolve(
-        &mut self,
-        mut binding: BindingCycle,
-        read: Option<Option<Object>>,
-        now: Time,
-        out: &mut Vec<Effect>,
-    ) {
-        let key = binding.key().clone();
-        let here = &binding.node_name;
-        match self.cache.state(&key) {
-            None => return self.leave_quietly(binding, now, out),
-            Some(PodState::Bound(node) | PodState::Told(node)) if node == here => {
-                return self.bound(binding, now, out);
-            }
-            Some(PodState::Bound(_) | PodState::Told(_)) => return self.leave_quietly(binding, now, out),
-            Some(_) => {}
-        }
-        let BindingStage::Resolve { message, until, next, read: open } = &mut binding.stage else {
-            return self.leave_quietly(binding, now, out);
-        };
-        let failure = Status::error(message.as_str());
-        match read {
-            Some(Some(Object::Pod(pod))) if pod.key == key => match &pod.node_name {
-                Some(node) if *node == binding.node_name => return self.bound(binding, now, out),
-                Some(node) => {
-                    self.cache.told(&key, node);
-                    return self.leave_quietly(binding, now, out);
-                }
-                None if now >= *until => return self.binding_failed(binding, failure, now, out),
-                None => {}
-            },
-            // It is gone, and the watch will say so.
-            Some(_) => return self.binding_failed(binding, failure, now, out),
-            None => {}
-        }
-        if open.is_none() && *next <= now {
-            let ticket = Ticket(self.next_ticket);
-            self.next_ticket += 1;
-            *open = Some(ticket);
-            let call = crate::framework::ApiCall::Read(object_key(&binding.cycle.pod));
-            self.outbox.call(ticket, call, Owner::Binding(key));
-        }
-        self.bindings.put(binding);
-    }
-
-    /// The pod is bound.
-    fn bound(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let pod = binding.cycle.pod.clone();
-        self.cache.told(&pod.key, &binding.node_name);
-        let event = EventRecord {
-            pod: object_key(&pod),
-            key: pod.key.clone(),
-            scheduler: binding.cycle.framework.scheduler_name.clone(),
-            kind: EventType::Normal,
-            reason: "Scheduled",
-            action: "Binding",
-            note: scheduled_note(&binding),
-            at: now,
-        };
-        self.event(event, out);
-        let framework = binding.cycle.framework.clone();
-        let (node, cycle) = (binding.node, &mut binding.cycle);
-        let _ = self.acting(now, &Owner::Nobody, &framework, |acting| {
-            guard(&framework, || {
-                framework.run_post_bind(cycle, node, acting);
-                Ok(())
-            })
-        });
-    }
-
-    /// Cancels a binding after a refusal or error. It ends after the replies to its open calls.
-    pub(super) fn binding_failed(
-        &mut self,
-        mut binding: BindingCycle,
-        status: Status,
-        now: Time,
-        out: &mut Vec<Effect>,
-    ) {
-        let framework = &binding.cycle.framework;
-        match &binding.stage {
-            BindingStage::Permit(waits) if !waits.is_empty() => {
-                framework.waited(status.code.name(), binding.since);
-            }
-            BindingStage::PreBind(_) => {
-                framework.point_ended(TimedPoint::PreBind, status.code.name(), binding.since);
-            }
-            _ => {}
-        }
-        let open = self.calls_to_wait_for(&binding);
-        self.stop_waiting(&mut binding, now);
-        binding.stage = BindingStage::Leaving { open, status: Some(status) };
-        self.leave(binding, now, out);
-    }
-
-    /// Cancels the binding of a pod that was deleted or bound elsewhere: releases its reservations and reports nothing.
-    fn leave_quietly(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let open = self.calls_to_wait_for(&binding);
-        self.stop_waiting(&mut binding, now);
-        binding.stage = BindingStage::Leaving { open, status: None };
-        self.leave(binding, now, out);
-    }
-
-    /// The sent calls of a binding that have no reply yet. Unsent calls are withdrawn.
-    fn calls_to_wait_for(&mut self, binding: &BindingCycle) -> Vec<Ticket> {
-        let tickets = match &binding.stage {
-            BindingStage::PreBind(tasks) => tasks.iter().flat_map(|task| task.open.iter().copied()).collect(),
-            BindingStage::Bind(ticket) => vec![*ticket],
-            BindingStage::Resolve { read, .. } => read.iter().copied().collect(),
-            BindingStage::Leaving { open, .. } => open.clone(),
-            BindingStage::Permit(_) => Vec::new(),
-        };
-        let mut open: Vec<Ticket> = tickets;
-        open.retain(|ticket| self.outbox.is_known(*ticket) && !self.outbox.withdraw(*ticket));
-        open
-    }
-
-    /// Ends a binding that did not succeed: undoes all steps in reverse order.
-    fn leave(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let BindingStage::Leaving { open, status } = &binding.stage else { return };
-        if !open.is_empty() {
-            return self.bindings.put(binding);
-        }
-        let status = status.clone();
-        let key = binding.key().clone();
-        self.unreserve(&mut binding.cycle, binding.node, now);
-        self.cache.forget(&key);
-        let pod = &binding.cycle.pod;
-        let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
-        self.freed(&pod, &Scope { except: Some(key.clone()), ..Scope::default() }, now);
-        match status {
-            Some(status) if self.cache.state(&key) == Some(&PodState::Pending) => {
-                let mut refusal = refused_at(&mut binding.cycle, binding.node, status);
-                refusal.nominated = no_nomination();
-                self.attempt_failed(binding.queued, &binding.cycle, refusal, now, out);
-            }
-            _ => self.queue.done(&key),
-        }
-    }
-
-    /// Notes that a pod was deleted or seen on a node; its binding handles this at the end of the step.
-    pub(super) fn settled(&mut self, pod: &PodKey) {
-        if self.bindings.contains(pod) {
-            self.deferred.push_back(Deferred::Settled(pod.clone()));
-        }
-    }
-
-    /// Handles a binding whose pod was deleted or has a node.
-    pub(super) fn binding_settled(&mut self, pod: &PodKey, now: Time, out: &mut Vec<Effect>) {
-        let decided = self.cache.state(pod).is_none_or(PodState::is_bound);
-        let Some(binding) = self.bindings.take(pod) else { return };
-        match &binding.stage {
-            _ if !decided => self.bindings.put(binding),
-            // The answer of the bind decides.
-            BindingStage::Bind(ticket) if !self.outbox.withdraw(*ticket) => self.bindings.put(binding),
-            BindingStage::Resolve { read: Some(_), .. } | BindingStage::Leaving { .. } => {
-                self.bindings.put(binding);
-            }
-            BindingStage::Resolve { .. } => self.resolve(binding, None, now, out),
-            _ => self.leave_quietly(binding, now, out),
         }
     }
 
@@ -625,13 +380,4 @@ fn pre_bind_failed(framework: &crate::framework::Framework, status: Status, id: 
     }
     let name = framework.plugin_name(id);
     Status::error(format!("running PreBind plugin {name:?}: {}", status.message())).by(id)
-}
-
-/// Upstream's text, followed by the unchecked constraints that could have led to another node.
-fn scheduled_note(binding: &BindingCycle) -> String {
-    let note = format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name);
-    match not_checked_text(&binding.cycle.diagnosis.not_checked) {
-        Some(text) => format!("{note} ({text})"),
-        None => note,
-    }
 }

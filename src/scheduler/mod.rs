@@ -13,6 +13,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod bind;
 mod binding;
 mod bindings;
 mod cache;
@@ -21,6 +22,7 @@ mod cycle;
 mod detail;
 mod failure;
 mod io;
+mod leave;
 mod objects;
 mod options;
 mod permit;

@@ -1,0 +1,190 @@
+//! The bind call of a binding: sending it, its answer, and finding out the outcome when the answer does not tell.
+//!
+//! Source: `pkg/scheduler/schedule_one.go`, `bind`.
+
+use super::Scheduler;
+use super::binding::{BindingCycle, BindingStage};
+use super::cache::PodState;
+use super::calls::{Owner, object_key};
+use super::cycle::guard;
+use super::io::Effect;
+use crate::framework::{
+    Answer, ApiCall, CallError, EventRecord, EventType, PluginId, Status, Ticket, TimedPoint,
+    not_checked_text,
+};
+use crate::model::{Duration, Object, Time};
+
+/// A pod whose bind has an unknown outcome is read again after this time.
+const READ_AGAIN: Duration = Duration::from_seconds(1);
+
+impl Scheduler {
+    /// Sends the bind call.
+    pub(super) fn bind(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        let framework = binding.cycle.framework.clone();
+        framework.point_ended(TimedPoint::PreBind, "Success", binding.since);
+        binding.since = framework.mark();
+        let call =
+            guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node));
+        match call {
+            Ok(call) => {
+                let ticket = Ticket(self.next_ticket);
+                self.next_ticket += 1;
+                self.outbox.call(ticket, call, Owner::Binding(binding.key().clone()));
+                binding.stage = BindingStage::Bind(ticket);
+                self.bindings.put(binding);
+            }
+            Err(status) => {
+                framework.point_ended(TimedPoint::Bind, status.code.name(), binding.since.take());
+                self.binding_failed(binding, status, now, out);
+            }
+        }
+    }
+
+    /// The bind call was answered.
+    pub(super) fn bind_answered(
+        &mut self,
+        mut binding: BindingCycle,
+        answer: Result<Answer, CallError>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let framework = &binding.cycle.framework;
+        let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
+        let name = framework.plugin_name(binder).to_owned();
+        let code = if answer.is_ok() { "Success" } else { "Error" };
+        framework.point_ended(TimedPoint::Bind, code, binding.since);
+        framework.plugin_ended(
+            binder,
+            TimedPoint::Bind,
+            code,
+            binding.since.filter(|_| binding.cycle.sampled),
+        );
+        let text = |message: &str| format!("running Bind plugin {name:?}: {message}");
+        let key = binding.key().clone();
+        match answer {
+            Ok(_) => self.bound(binding, now, out),
+            // A conflict: the pod may be bound already, so reading it decides.
+            Err(CallError::Refused { code: 409, message, .. }) => {
+                let message = text(&message);
+                binding.stage = BindingStage::Resolve { message, until: now, next: now, read: None };
+                self.resolve(binding, None, now, out);
+            }
+            // `Retry` comes only for a call that was withdrawn while it was open.
+            Err(CallError::Refused { message, .. } | CallError::Retry { message, .. }) => {
+                match self.cache.state(&key).cloned() {
+                    Some(state) if !state.is_bound() => {
+                        self.binding_failed(binding, Status::error(text(&message)), now, out);
+                    }
+                    _ => self.resolve(binding, None, now, out),
+                }
+            }
+            Err(CallError::Unknown(message)) => {
+                self.cache.doubt(&key);
+                let timeout = self.options.request_timeout;
+                let (message, until) = (text(&message), now + timeout + timeout);
+                binding.stage = BindingStage::Resolve { message, until, next: now, read: None };
+                self.resolve(binding, None, now, out);
+            }
+        }
+    }
+
+    /// The read of a pod whose bind has an unknown outcome was answered.
+    pub(super) fn read_answered(
+        &mut self,
+        mut binding: BindingCycle,
+        answer: Result<Answer, CallError>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        if let BindingStage::Resolve { read, next, .. } = &mut binding.stage {
+            *read = None;
+            *next = now + READ_AGAIN;
+        }
+        let seen = match answer {
+            Ok(Answer::Object(object)) => Some(object),
+            _ => None,
+        };
+        self.resolve(binding, seen, now, out);
+    }
+
+    /// Determines the outcome of a bind: from the watch, from reading the pod, or because the time limit for late
+    /// binds has passed.
+    pub(super) fn resolve(
+        &mut self,
+        mut binding: BindingCycle,
+        read: Option<Option<Object>>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let key = binding.key().clone();
+        let here = &binding.node_name;
+        match self.cache.state(&key) {
+            None => return self.leave_quietly(binding, now, out),
+            Some(PodState::Bound(node) | PodState::Told(node)) if node == here => {
+                return self.bound(binding, now, out);
+            }
+            Some(PodState::Bound(_) | PodState::Told(_)) => return self.leave_quietly(binding, now, out),
+            Some(_) => {}
+        }
+        let BindingStage::Resolve { message, until, next, read: open } = &mut binding.stage else {
+            return self.leave_quietly(binding, now, out);
+        };
+        let failure = Status::error(message.as_str());
+        match read {
+            Some(Some(Object::Pod(pod))) if pod.key == key => match &pod.node_name {
+                Some(node) if *node == binding.node_name => return self.bound(binding, now, out),
+                Some(node) => {
+                    self.cache.told(&key, node);
+                    return self.leave_quietly(binding, now, out);
+                }
+                None if now >= *until => return self.binding_failed(binding, failure, now, out),
+                None => {}
+            },
+            // It is gone, and the watch will say so.
+            Some(_) => return self.binding_failed(binding, failure, now, out),
+            None => {}
+        }
+        if open.is_none() && *next <= now {
+            let ticket = Ticket(self.next_ticket);
+            self.next_ticket += 1;
+            *open = Some(ticket);
+            let call = ApiCall::Read(object_key(&binding.cycle.pod));
+            self.outbox.call(ticket, call, Owner::Binding(key));
+        }
+        self.bindings.put(binding);
+    }
+
+    /// The pod is bound.
+    fn bound(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        let pod = binding.cycle.pod.clone();
+        self.cache.told(&pod.key, &binding.node_name);
+        let event = EventRecord {
+            pod: object_key(&pod),
+            key: pod.key.clone(),
+            scheduler: binding.cycle.framework.scheduler_name.clone(),
+            kind: EventType::Normal,
+            reason: "Scheduled",
+            action: "Binding",
+            note: scheduled_note(&binding),
+            at: now,
+        };
+        self.event(event, out);
+        let framework = binding.cycle.framework.clone();
+        let (node, cycle) = (binding.node, &mut binding.cycle);
+        let _ = self.acting(now, &Owner::Nobody, &framework, |acting| {
+            guard(&framework, || {
+                framework.run_post_bind(cycle, node, acting);
+                Ok(())
+            })
+        });
+    }
+}
+
+/// Upstream's text, followed by the unchecked constraints that could have led to another node.
+fn scheduled_note(binding: &BindingCycle) -> String {
+    let note = format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name);
+    match not_checked_text(&binding.cycle.diagnosis.not_checked) {
+        Some(text) => format!("{note} ({text})"),
+        None => note,
+    }
+}
