@@ -3,7 +3,7 @@
 //! repeated (a binding must not be).
 
 use super::kubeconfig;
-use super::limiter::Limiter;
+use super::limiter::{Class, Limits};
 use http::{Method, StatusCode, header};
 use kube::client::Body;
 use serde::Serialize;
@@ -186,11 +186,14 @@ pub trait Observer: Send + Sync {
     fn called(&self, method: &Method, server: &str, code: Option<u16>, took: Duration);
 }
 
-/// The API server. Clones share connections and limits.
+/// The API server, for calls of one class. Clones share connections and limits.
 #[derive(Clone)]
 pub struct Api {
     client: kube::Client,
-    limiter: Arc<Limiter>,
+    /// What `client` was made of.
+    config: Arc<kube::Config>,
+    class: Class,
+    limits: Arc<Limits>,
     server: Arc<str>,
     namespace: Arc<str>,
     observer: Option<Arc<dyn Observer>>,
@@ -203,8 +206,8 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// Prepares connections without opening one.
-    pub async fn new(target: &Target, limiter: Limiter) -> Result<Self, ConnectError> {
+    /// Prepares connections without opening one. Calls are of [`Class::Read`] and have no limit of ours.
+    pub async fn new(target: &Target) -> Result<Self, ConnectError> {
         let found = match &target.kubeconfig {
             Some(path) => Some(kubeconfig::read(path)?),
             None if target.as_kubectl => kubeconfig::find()?,
@@ -232,16 +235,24 @@ impl Api {
         }
         let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
         let namespace = config.default_namespace.as_str().into();
-        let client = kube::Client::try_from(config).map_err(|error| ConnectError::Credentials {
-            server: server.to_string(),
-            why: deepest(&error),
-        })?;
-        Ok(Self { client, limiter: Arc::new(limiter), server, namespace, observer: None })
+        let (client, limits) = (connect(&config)?, Arc::new(Limits::unlimited()));
+        let config = Arc::new(config);
+        Ok(Self { client, config, class: Class::Read, limits, server, namespace, observer: None })
     }
 
-    /// The same connections with another limit.
-    pub fn limited_by(&self, limiter: Limiter) -> Self {
-        Self { limiter: Arc::new(limiter), ..self.clone() }
+    /// The same connections with these limits for all classes.
+    pub fn limited_by(&self, limits: Limits) -> Self {
+        Self { limits: Arc::new(limits), ..self.clone() }
+    }
+
+    /// The same connections and limits, for calls of another class.
+    pub fn for_class(&self, class: Class) -> Self {
+        Self { class, ..self.clone() }
+    }
+
+    /// The same limits with connections of its own, which no other call can occupy or break.
+    pub fn with_own_connections(&self) -> Result<Self, ConnectError> {
+        Ok(Self { client: connect(&self.config)?, ..self.clone() })
     }
 
     /// The same connections with an observer of their calls.
@@ -268,14 +279,14 @@ impl Api {
     /// Makes a call and returns the bytes of the answer. The timeout begins when the limit admits
     /// the call.
     pub async fn send(&self, request: Request) -> Result<Vec<u8>, ApiError> {
-        self.limiter.acquire().await;
+        self.limits.acquire(self.class).await;
         self.send_now(request).await
     }
 
     /// Waits until the limit admits one call, for callers that check something between the wait and
     /// [`Api::send_now`].
     pub async fn admitted(&self) {
-        self.limiter.acquire().await;
+        self.limits.acquire(self.class).await;
     }
 
     /// Makes a call without waiting for the limit.
@@ -316,7 +327,7 @@ impl Api {
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(Duration::from_secs);
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
-            self.limiter.pause(retry_after.unwrap_or(Duration::from_secs(1)).min(Duration::from_secs(10)));
+            self.throttled(retry_after);
         }
         let status: kube::core::Status =
             bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
@@ -333,14 +344,32 @@ impl Api {
         &self,
         path: &str,
     ) -> Result<impl futures::Stream<Item = kube::Result<kube::core::WatchEvent<T>>> + use<T>, ApiError> {
-        self.limiter.acquire().await;
+        self.limits.acquire(self.class).await;
         let request = http::Request::builder()
             .uri(path)
             .header(header::ACCEPT, JSON)
             .body(Vec::new())
             .map_err(|error| ApiError::NotSent(error.to_string()))?;
-        self.client.request_events(request).await.map_err(|error| outcome(&error))
+        self.client.request_events(request).await.map_err(|error| {
+            let error = outcome(&error);
+            if let ApiError::Status { code: 429, retry_after, .. } = &error {
+                self.throttled(*retry_after);
+            }
+            error
+        })
     }
+
+    /// The server answered 429: calls of this class wait as long as it asks.
+    fn throttled(&self, retry_after: Option<Duration>) {
+        self.limits.pause(self.class, retry_after.unwrap_or(Duration::from_secs(1)));
+    }
+}
+
+fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    kube::Client::try_from(config.clone()).map_err(|error| ConnectError::Credentials {
+        server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+        why: deepest(&error),
+    })
 }
 
 fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
@@ -358,7 +387,11 @@ pub fn outcome(error: &kube::Error) -> ApiError {
             code: status.code,
             reason: status.reason.clone(),
             message: status.message.clone(),
-            retry_after: None,
+            retry_after: status
+                .details
+                .as_ref()
+                .map(|details| Duration::from_secs(details.retry_after_seconds.into()))
+                .filter(|after| !after.is_zero()),
         },
         kube::Error::Auth(_) | kube::Error::HttpError(_) | kube::Error::BuildRequest(_) => {
             ApiError::NotSent(deepest(error))
@@ -391,10 +424,10 @@ mod tests {
     #[tokio::test]
     async fn errors_name_the_kubeconfig_or_url() {
         let target = Target { kubeconfig: Some("/nowhere/kubeconfig".into()), ..Target::default() };
-        let error = Api::new(&target, Limiter::unlimited()).await.unwrap_err().to_string();
+        let error = Api::new(&target).await.unwrap_err().to_string();
         assert!(error.starts_with("cannot use the kubeconfig `/nowhere/kubeconfig`: "), "{error}");
         let target = Target { master: Some("no url".into()), ..Target::default() };
-        let error = Api::new(&target, Limiter::unlimited()).await.unwrap_err().to_string();
+        let error = Api::new(&target).await.unwrap_err().to_string();
         assert!(error.contains("`no url`"), "{error}");
     }
 
@@ -402,7 +435,7 @@ mod tests {
     async fn over_a_refused_connection_nothing_was_sent() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let target = Target { master: Some(format!("http://{free}")), ..Target::default() };
-        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let api = Api::new(&target).await.unwrap();
         let error = api.send(Request::get("/version")).await.unwrap_err();
         assert!(matches!(&error, ApiError::NotSent(why) if why.contains("refused")), "{error:?}");
     }
@@ -414,7 +447,7 @@ mod tests {
             master: Some(format!("http://{}", listener.local_addr().unwrap())),
             ..Target::default()
         };
-        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let api = Api::new(&target).await.unwrap();
         let request = Request::get("/version").within(Duration::from_millis(50));
         let error = api.send(request).await.unwrap_err();
         assert!(matches!(error, ApiError::Lost(_)), "{error:?}");

@@ -4,6 +4,7 @@
 
 use super::calls::{self, Outcome};
 use super::client::Api;
+use super::limiter::Class;
 use super::term::Term;
 use super::watch::rule;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
@@ -222,6 +223,15 @@ fn right_of(call: &ApiCall) -> String {
     rule("", &[resource], &[verb])
 }
 
+/// The class of a call.
+fn class_of(call: &ApiCall) -> Class {
+    match call {
+        ApiCall::Bind { .. } => Class::Bind,
+        ApiCall::PatchStatus { .. } | ApiCall::Delete { .. } => Class::Write,
+        ApiCall::Read(_) => Class::Read,
+    }
+}
+
 /// The lane of a call: the pod it is about.
 fn lane_of(call: &ApiCall) -> Symbol {
     let key = match call {
@@ -317,7 +327,7 @@ impl Maker {
             _ => 5,
         };
         loop {
-            self.api.admitted().await;
+            self.api.for_class(class_of(&job.call)).admitted().await;
             // The last check of the term before a write.
             if !matches!(job.call, ApiCall::Read(_)) && !self.term.may_write() {
                 return Err(CallError::Refused {
@@ -327,7 +337,13 @@ impl Maker {
                 });
             }
             let since = Instant::now();
-            let outcome = calls::make(&self.api, &job.call, job.transition, self.settings.bind_timeout).await;
+            let outcome = calls::make(
+                &self.api.for_class(class_of(&job.call)),
+                &job.call,
+                job.transition,
+                self.settings.bind_timeout,
+            )
+            .await;
             *took = since.elapsed();
             tries -= 1;
             let error = match outcome {

@@ -4,7 +4,6 @@
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers::{self, RESOURCES};
-use super::limiter::Limiter;
 use super::objects::{Slim, Whole};
 use super::policy_list::{self, PolicyObject};
 use super::watch::{self, Collection};
@@ -113,7 +112,7 @@ pub fn read(options: &Options) -> Result<Listed, ListError> {
 }
 
 async fn read_all(options: &Options) -> Result<Listed, ListError> {
-    let api = Api::new(&options.target, Limiter::unlimited()).await?;
+    let api = Api::new(&options.target).await?;
     reach(&api).await?;
     let [pods, nodes, namespaces] = &RESOURCES;
     let (policies, pods, nodes, namespaces) = tokio::join!(

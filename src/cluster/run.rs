@@ -12,7 +12,7 @@ use super::effects::{self, Effects};
 use super::events::EventSink;
 use super::informers::Informers;
 use super::leader::{self, Election};
-use super::limiter::Limiter;
+use super::limiter::{Class, Limits};
 use super::metrics::Metrics;
 use super::pages::{self, LeaderStatus};
 use super::policies;
@@ -161,8 +161,8 @@ async fn start(options: Options) -> Result<(), RunError> {
         };
         tokio::spawn(server.serve(pages.pages(options.configz, access)));
     }
-    debugger::start(parts.unlimited.clone(), parts.driver.clone()).map_err(RunError::System)?;
-    reach(&parts.unlimited).await?;
+    debugger::start(parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
+    reach(&parts.api).await?;
     let (loaded, loading) = oneshot::channel();
     tokio::spawn(source.run(loaded));
     tokio::select! {
@@ -172,7 +172,13 @@ async fn start(options: Options) -> Result<(), RunError> {
     parts.informers.start();
     let mut dead = parts.spawn_scheduler(inbox, options.scheduler)?;
 
-    let mut election = options.election.map(|settings| Election::new(parts.unlimited.clone(), settings));
+    let mut election = match options.election {
+        Some(settings) => {
+            let api = parts.api.for_class(Class::Lease).with_own_connections()?;
+            Some(Election::new(api, settings))
+        }
+        None => None,
+    };
     let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
     parts.metrics.master_status.with([&name]).set(0);
     if let Some(election) = &mut election {
@@ -205,8 +211,8 @@ async fn start(options: Options) -> Result<(), RunError> {
 
 /// What runs beside the scheduling thread.
 struct Parts {
-    /// Connections without the limit on calls: for watches, policies, reviews and the lease.
-    unlimited: Api,
+    /// For calls of class `Read`.
+    api: Api,
     metrics: Arc<Metrics>,
     stopwatch: Arc<Stopwatch>,
     term: Term,
@@ -223,11 +229,11 @@ impl Parts {
     /// Prepares everything that needs a connection. The scheduling thread starts later, with the
     /// inbox.
     async fn connect(options: &Options) -> Result<(Self, Inbox<Scheduler>), RunError> {
-        let limiter = || Limiter::new(options.qps, options.burst);
         let metrics = Arc::new(Metrics::new());
         let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
-        let api = Api::new(&options.target, limiter()).await?.observed_by(Arc::clone(&stopwatch) as Arc<_>);
-        let unlimited = api.limited_by(Limiter::unlimited());
+        let limits = Limits::new(options.qps, options.burst);
+        let api =
+            Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);
         let term = if options.election.is_some() { Term::none() } else { Term::endless() };
         let bindings = Arc::new(InFlightBindings::default());
         let (driver, inbox) = Driver::<Scheduler>::new();
@@ -241,12 +247,11 @@ impl Parts {
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
-        // As upstream, events have a limit of their own.
-        let events = EventSink::start(&api.limited_by(limiter()), host);
-        let informers = Informers::new(&unlimited, driver.mailbox());
+        let events = EventSink::start(&api.for_class(Class::Event), host);
+        let informers = Informers::new(&api, driver.mailbox());
         let status = Arc::default();
         let parts = Self {
-            unlimited,
+            api,
             metrics,
             stopwatch,
             term,
@@ -269,17 +274,19 @@ impl Parts {
         ttl: CacheTtl,
     ) -> Result<Access, ConnectError> {
         let connect = async |target: Option<Target>| match target {
-            Some(target) => Api::new(&target, Limiter::unlimited()).await,
-            None => Ok(self.unlimited.clone()),
+            Some(target) => Api::new(&target).await,
+            None => Ok(self.api.clone()),
         };
-        Ok(Access::new(connect(authentication).await?, connect(authorization).await?, ttl))
+        let (authentication, authorization) = (connect(authentication).await?, connect(authorization).await?);
+        let review = |api: Api| api.for_class(Class::Review);
+        Ok(Access::new(review(authentication), review(authorization), ttl))
     }
 
     /// The source of policies, and what puts them into service.
     fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> PolicySource {
         let profiles = timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>);
         let apply = policy_service::apply(profiles, self.informers.clone(), self.driver.mailbox());
-        PolicySource::new(self.unlimited.clone(), self.term.clone(), settings, apply)
+        PolicySource::new(self.api.clone(), self.term.clone(), settings, apply)
     }
 
     /// Starts the scheduling thread. The receiver fires when that thread ends, whatever the reason.

@@ -3,7 +3,6 @@
 
 use crate::support::ControlPlane;
 use bayplan::cluster::client::{Api, ApiError, JSON, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH, Target};
-use bayplan::cluster::limiter::Limiter;
 use futures::StreamExt;
 use http::Method;
 use serde_json::Value;
@@ -27,7 +26,7 @@ impl ApiClient {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let target =
             Target { kubeconfig: Some(kubeconfig.to_owned()), user_agent: "tests", ..Target::default() };
-        let api = runtime.block_on(Api::new(&target, Limiter::unlimited())).unwrap();
+        let api = runtime.block_on(Api::new(&target)).unwrap();
         Self { runtime, api }
     }
 
