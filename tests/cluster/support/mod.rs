@@ -5,6 +5,7 @@
 pub(crate) mod binaries;
 pub(crate) mod control_plane;
 pub(crate) mod daemon;
+pub(crate) mod http_proxy;
 pub(crate) mod kube_scheduler;
 pub(crate) mod objects;
 pub(crate) mod proxy;
@@ -12,6 +13,7 @@ pub(crate) mod wait;
 
 pub(crate) use control_plane::{ControlPlane, Options, User};
 pub(crate) use daemon::Daemon;
+pub(crate) use http_proxy::{HttpProxy, Rule};
 pub(crate) use kube_scheduler::KubeScheduler;
 pub(crate) use proxy::Proxy;
 pub(crate) use wait::wait_until;
