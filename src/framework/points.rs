@@ -7,6 +7,7 @@ use super::diagnosis::NodeToStatus;
 use super::events::{ClusterEvent, EventRegistration, QueueingHint};
 use super::handle::{Actor, Handle};
 use super::queued::{QueuedPodInfo, SortKey};
+use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
 use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time, bits};
@@ -22,6 +23,11 @@ pub trait PreEnqueue: Sync {
 pub trait QueueSort: Sync {
     /// The key of a pod: smaller goes first. Made when the pod enters the active queue or changes.
     fn key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey;
+    /// What can change the key of a pod; `None`: everything that the plugin reads. Called with [`QueueSort::key`].
+    fn interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<Interest> {
+        let _ = (pod, snapshot);
+        None
+    }
 }
 
 /// Which events may help a pod that the plugin refused.
@@ -337,6 +343,12 @@ pub trait Permit: Sync {
     /// them goes on waiting, so do the others. `None`: the pod shares its answer with no other. Called whenever a pod
     /// begins or goes on waiting.
     fn equivalence_key(&self, h: &Handle) -> Option<u64> {
+        let _ = h;
+        None
+    }
+    /// What can change the answer about this waiting pod; `None`: everything that the plugin reads. Called whenever a
+    /// pod begins or goes on waiting.
+    fn interest(&self, h: &Handle) -> Option<Interest> {
         let _ = h;
         None
     }

@@ -1,7 +1,7 @@
-//! [`Reads`]: which data of pod, node and cluster a plugin uses. Queueing hints, label columns, re-evaluation of
+//! [`Reads`]: which data of pod, node and cluster a plugin uses. [`Interest`]: which of it concerns one pod. Queueing hints, label columns, re-evaluation of
 //! waiting pods and explanations derive from it.
 
-use crate::model::{Kinds, Symbol};
+use crate::model::{ChangeRecord, Kinds, Moved, Symbol};
 use std::collections::BTreeSet;
 
 /// Whether more of something helps a pod or hurts it.
@@ -36,5 +36,39 @@ impl Reads {
     /// Reads of `kinds` and nothing else of the cluster.
     pub fn of(kinds: Kinds) -> Self {
         Self { kinds, ..Self::default() }
+    }
+}
+
+/// What can change a plugin's answer about one pod, beside the pod itself and time.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Interest {
+    /// Kinds of change, of any node or pod.
+    pub kinds: Kinds,
+    /// Groups of pods, by their number in [`Moved::Group`]; sorted.
+    pub groups: Vec<u64>,
+}
+
+impl Interest {
+    /// The interest of a plugin that does not tell pods apart.
+    pub fn of(reads: &Reads) -> Self {
+        let kinds = match (reads.all, reads.other_pods) {
+            (true, _) => Kinds::ALL,
+            (false, true) => reads.kinds.with(Kinds::OF_PODS),
+            (false, false) => reads.kinds,
+        };
+        Self { kinds, groups: Vec::new() }
+    }
+
+    /// Whether nothing can change the answer.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.groups.is_empty()
+    }
+
+    /// Whether a change can change the answer.
+    pub fn takes(&self, change: &ChangeRecord) -> bool {
+        match change.what {
+            Moved::Group(number) => self.groups.binary_search(&number).is_ok(),
+            Moved::Node(_) | Moved::Global => self.kinds.intersects(change.kinds),
+        }
     }
 }

@@ -14,6 +14,7 @@ use super::points::*;
 use super::preconditions::{Places, Preconditions};
 use super::probe::{TimedPoint, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
+use super::reads::Interest;
 use super::recorder::Recorder;
 use super::simulation::Simulation;
 use super::status::{Code, Status};
@@ -232,6 +233,15 @@ impl Framework {
         let sort =
             self.points.queue_sort.first().and_then(|id| self.plugin(*id)).and_then(|p| p.queue_sort());
         sort.map(|sort| sort.key(pod, snapshot)).unwrap_or_default()
+    }
+
+    /// What can change the pod's place in the queue.
+    pub fn sort_interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Interest {
+        let Some(plugin) = self.points.queue_sort.first().and_then(|id| self.plugin(*id)) else {
+            return Interest::default();
+        };
+        let own = plugin.queue_sort().and_then(|sort| sort.interest(pod, snapshot));
+        own.unwrap_or_else(|| Interest::of(&plugin.reads()))
     }
 
     /// Runs PreFilter plugins. Returns the nodes that are left, `None` for all. The diagnosis records a refusal and

@@ -103,7 +103,7 @@ pub struct Delta<'a> {
 }
 
 /// Kinds of change of a node or of the cluster, as bits. Plugins and rules state what they read with the same bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Kinds(pub u32);
 
 impl Kinds {
@@ -143,6 +143,10 @@ impl Kinds {
     pub const PENDING_PODS: Self = Self(1 << 15);
     /// Anything of a node that has no bit of its own (raw objects).
     pub const OTHER: Self = Self(1 << 16);
+    /// Members of a group that an index follows ([`Moved::Group`]).
+    pub const GROUPS: Self = Self(1 << 17);
+    /// Everything.
+    pub const ALL: Self = Self(u32::MAX);
 
     /// Anything of pods, wherever they are.
     pub const OF_PODS: Self = Self::PODS_REQUESTS
@@ -184,6 +188,9 @@ pub enum Moved {
     Node(NodeId),
     /// Something of the whole cluster.
     Global,
+    /// A member of a group of pods that an index follows. Groups are numbered by a hash; two groups may share a
+    /// number, so a reader may look at a group that did not move.
+    Group(u64),
 }
 
 /// One record of the log.

@@ -14,6 +14,7 @@
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `bindingCycle`.
 
+use super::bindings::{WaitClass, watch_key};
 use super::calls::{Owner, nomination, object_key};
 use super::cycle::guard;
 use super::io::Effect;
@@ -113,8 +114,22 @@ impl BindingCycle {
         matches!(self.stage, BindingStage::Bind(_) | BindingStage::Resolve { .. })
     }
 
-    pub(super) fn watches(&self) -> bool {
-        matches!(&self.stage, BindingStage::PreBind(tasks) if tasks.iter().any(|task| !task.watch.is_empty()))
+    /// The objects that its tasks watch; one may come twice.
+    pub(super) fn watches(&self) -> impl Iterator<Item = &ObjectKey> {
+        let tasks = match &self.stage {
+            BindingStage::PreBind(tasks) => tasks.as_slice(),
+            _ => &[],
+        };
+        tasks.iter().flat_map(|task| &task.watch)
+    }
+
+    /// The classes in which it waits at Permit.
+    pub(super) fn classes(&self) -> impl Iterator<Item = WaitClass> {
+        let waits = match &self.stage {
+            BindingStage::Permit(waits) => waits.as_slice(),
+            _ => &[],
+        };
+        waits.iter().map(Wait::class)
     }
 }
 
@@ -327,10 +342,10 @@ impl Scheduler {
         }
     }
 
-    /// Notes a changed object for the tasks that may watch it.
+    /// Notes a changed object for the tasks that watch it.
     pub(super) fn object_changed(&mut self, object: &ObjectKey) {
-        for pod in self.bindings.watching() {
-            self.deferred.push_back(Deferred::Changed(pod.clone(), object.clone()));
+        for pod in self.bindings.watchers(object) {
+            self.deferred.push_back(Deferred::Changed(pod, object.clone()));
         }
     }
 
@@ -340,11 +355,8 @@ impl Scheduler {
         if !matches!(binding.stage, BindingStage::PreBind(_)) {
             return self.bindings.put(binding);
         }
-        let same = |watched: &ObjectKey| {
-            watched.kind == object.kind
-                && watched.namespace == object.namespace
-                && watched.name == object.name
-        };
+        let key = watch_key(object);
+        let same = |watched: &ObjectKey| watch_key(watched) == key;
         let concerns = |task: &mut Task| {
             task.watch.iter().find(|watched| same(watched)).map(|watched| Wake::Changed(watched.clone()))
         };

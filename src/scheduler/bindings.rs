@@ -2,9 +2,33 @@
 //! binding are in `binding.rs`.
 
 use super::binding::BindingCycle;
-use crate::model::{PodKey, Time};
+use super::interested::{Concerned, Interested};
+use crate::framework::Interest;
+use crate::model::{Generation, Kind, ObjectKey, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The name by which a binding watches an object.
+pub(super) type WatchKey = (Kind, Symbol, Symbol);
+
+/// The name of an object for watches.
+pub(super) fn watch_key(object: &ObjectKey) -> WatchKey {
+    (object.kind.clone(), object.namespace.clone(), object.name.clone())
+}
+
+/// Pods that wait for the same plugin with the same equivalence key: when one of them goes on waiting, so do the
+/// others.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct WaitClass {
+    /// The name of the plugin.
+    pub(super) plugin: Symbol,
+    /// `None`: each pod has an answer of its own.
+    pub(super) key: Option<u64>,
+    /// What can change the answer.
+    pub(super) interest: Arc<Interest>,
+}
 
 /// All bindings, by pod.
 #[derive(Clone, Default)]
@@ -12,7 +36,9 @@ pub(super) struct Bindings {
     all: FxHashMap<PodKey, BindingCycle>,
     alarms: BTreeSet<(Time, PodKey)>,
     waiting: BTreeSet<PodKey>,
-    watching: BTreeSet<PodKey>,
+    classes: BTreeMap<WaitClass, BTreeSet<PodKey>>,
+    interested: Interested<WaitClass>,
+    watching: BTreeMap<WatchKey, BTreeSet<PodKey>>,
     binds_open: usize,
 }
 
@@ -37,9 +63,31 @@ impl Bindings {
         &self.waiting
     }
 
-    /// Pods whose binding watches an object, ordered by key.
-    pub(super) fn watching(&self) -> &BTreeSet<PodKey> {
-        &self.watching
+    /// The pods whose bindings watch an object, ordered by key.
+    pub(super) fn watchers(&self, object: &ObjectKey) -> Vec<PodKey> {
+        if self.watching.is_empty() {
+            return Vec::new();
+        }
+        self.watching.get(&watch_key(object)).into_iter().flatten().cloned().collect()
+    }
+
+    /// The classes of waiting pods whose answer may have changed since `since`.
+    pub(super) fn classes_concerned(&self, since: Generation, snapshot: &Snapshot) -> Concerned<WaitClass> {
+        self.interested.since(since, snapshot)
+    }
+
+    /// The first pod of a class; the first one behind `after`.
+    pub(super) fn next_of(&self, class: &WaitClass, after: Option<&PodKey>) -> Option<PodKey> {
+        let pods = self.classes.get(class)?;
+        match after {
+            Some(after) => pods.range((Bound::Excluded(after), Bound::Unbounded)).next().cloned(),
+            None => pods.first().cloned(),
+        }
+    }
+
+    /// Whether a pod is in a class.
+    pub(super) fn is_in(&self, class: &WaitClass, pod: &PodKey) -> bool {
+        self.classes.get(class).is_some_and(|pods| pods.contains(pod))
     }
 
     /// The pod with the earliest alarm that has passed.
@@ -61,8 +109,18 @@ impl Bindings {
         if let Some(at) = binding.alarm() {
             self.alarms.remove(&(at, pod.clone()));
         }
-        self.waiting.remove(pod);
-        self.watching.remove(pod);
+        if self.waiting.remove(pod) {
+            binding.classes().for_each(|class| self.leave_class(&class, pod));
+        }
+        for object in binding.watches() {
+            let key = watch_key(object);
+            if let Some(pods) = self.watching.get_mut(&key) {
+                pods.remove(pod);
+                if pods.is_empty() {
+                    self.watching.remove(&key);
+                }
+            }
+        }
         self.binds_open -= usize::from(binding.has_bind_open());
         Some(binding)
     }
@@ -74,11 +132,33 @@ impl Bindings {
         }
         if binding.is_waiting() {
             self.waiting.insert(key.clone());
+            binding.classes().for_each(|class| self.enter_class(class, &key));
         }
-        if binding.watches() {
-            self.watching.insert(key.clone());
+        for object in binding.watches() {
+            self.watching.entry(watch_key(object)).or_default().insert(key.clone());
         }
         self.binds_open += usize::from(binding.has_bind_open());
         self.all.insert(key, binding);
+    }
+
+    fn enter_class(&mut self, class: WaitClass, pod: &PodKey) {
+        match self.classes.get_mut(&class) {
+            Some(pods) => {
+                pods.insert(pod.clone());
+            }
+            None => {
+                self.interested.insert(&class.interest, class.clone());
+                self.classes.insert(class, BTreeSet::from([pod.clone()]));
+            }
+        }
+    }
+
+    fn leave_class(&mut self, class: &WaitClass, pod: &PodKey) {
+        let Some(pods) = self.classes.get_mut(class) else { return };
+        pods.remove(pod);
+        if pods.is_empty() {
+            self.interested.remove(&class.interest, class);
+            self.classes.remove(class);
+        }
     }
 }

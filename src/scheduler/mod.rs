@@ -21,6 +21,7 @@ mod calls;
 mod cycle;
 mod detail;
 mod failure;
+mod interested;
 mod io;
 mod leave;
 mod objects;

@@ -3,13 +3,16 @@
 
 use super::Scheduler;
 use super::binding::{BindingCycle, BindingStage};
+use super::bindings::WaitClass;
 use super::calls::Owner;
 use super::cycle::guard;
 use super::io::{Effect, Profiles};
-use crate::framework::{Cycle, Framework, Handle, PermitOutcome, PluginId, StateSlot, Status};
+use crate::framework::{Cycle, Framework, Handle, Interest, PermitOutcome, PluginId, StateSlot, Status};
 use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
-use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Interval at which a plugin is re-evaluated after its `next_change` panicked.
+const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A plugin that makes a pod wait.
 #[derive(Clone)]
@@ -19,32 +22,67 @@ pub(super) struct Wait {
     pub(super) until: Time,
     /// The wait that it requested.
     asked: Duration,
+    /// When the plugin is to be re-evaluated.
+    renewal: Renewal,
+    /// After a reload: the plugin of the same name that hints from now on.
+    successor: Option<Box<Cycle>>,
+}
+
+/// When a plugin is re-evaluated for a waiting pod.
+#[derive(Clone)]
+struct Renewal {
     /// The next instant at which time may change its answer.
     again: Option<Time>,
     /// The plugin gives pods with the same key the same answer.
     key: Option<u64>,
-    /// After a reload: the plugin of the same name that hints from now on.
-    successor: Option<Box<Cycle>>,
+    /// What can change its answer.
+    interest: Arc<Interest>,
+}
+
+impl Renewal {
+    /// What the plugin says of a pod that begins or goes on waiting. Where it panics, nothing is shared and everything
+    /// concerns it.
+    fn of(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Self {
+        let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
+        let framework = &cycle.framework;
+        let Some(plugin) = framework.plugin(plugin) else {
+            return Self { again: None, key: None, interest: Arc::default() };
+        };
+        let again = guard(framework, || Ok(plugin.next_change(&handle)));
+        let again = again.unwrap_or_else(|_| Some(now + CLOCK_EVERY));
+        let point = plugin.permit();
+        let key = guard(framework, || Ok(point.and_then(|point| point.equivalence_key(&handle))));
+        let interest = guard(framework, || {
+            let own = point.and_then(|point| point.interest(&handle));
+            Ok(own.unwrap_or_else(|| Interest::of(&plugin.reads())))
+        });
+        let interest = interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() });
+        Self {
+            again: again.map(|next| next.max(now + Duration(1))),
+            key: key.ok().flatten(),
+            interest: Arc::new(interest),
+        }
+    }
 }
 
 impl Wait {
     pub(super) fn new(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, until: Time, now: Time) -> Self {
         let name = Symbol::new(cycle.framework.plugin_name(plugin));
-        let again = next_change(cycle, snapshot, plugin, now);
-        let key = equivalence_key(cycle, snapshot, plugin, now);
-        Self { plugin, name, until, asked: until - now, again, key, successor: None }
+        let renewal = Renewal::of(cycle, snapshot, plugin, now);
+        Self { plugin, name, until, asked: until - now, renewal, successor: None }
+    }
+
+    /// The pods with the same answer. Time may change the answer about each pod at another moment.
+    pub(super) fn class(&self) -> WaitClass {
+        WaitClass {
+            plugin: self.name.clone(),
+            key: self.renewal.key.filter(|_| self.renewal.again.is_none()),
+            interest: self.renewal.interest.clone(),
+        }
     }
 
     pub(super) fn alarm(&self) -> Time {
-        self.again.map_or(self.until, |again| again.min(self.until))
-    }
-
-    fn reads(&self, framework: &Framework, moved: Kinds) -> bool {
-        let framework = self.successor.as_ref().map_or(framework, |cycle| &*cycle.framework);
-        framework.plugin(self.plugin).is_some_and(|plugin| {
-            let reads = plugin.reads();
-            reads.all || reads.kinds.intersects(moved) || reads.other_pods && moved.intersects(Kinds::OF_PODS)
-        })
+        self.renewal.again.map_or(self.until, |again| again.min(self.until))
     }
 }
 
@@ -78,59 +116,54 @@ impl Scheduler {
         })
     }
 
-    /// Re-evaluates waiting pods at plugins that read what changed. Returns whether anything changed.
+    /// Re-evaluates one pod per equivalence class at plugins that read what changed. Returns whether anything changed.
     pub(super) fn reconsider_waiting(&mut self, now: Time, out: &mut Vec<Effect>) -> bool {
         let newest = self.cache.snapshot.generation();
         if newest == self.reconsidered {
             return false;
         }
-        let mut moved = Kinds::NONE;
-        if !self.bindings.waiting().is_empty() {
-            match self.cache.snapshot.changes_since(self.reconsidered) {
-                Some(records) => records.for_each(|record| moved |= record.kinds),
-                None => moved = Kinds(u32::MAX),
-            }
-        }
+        let concerned = self.bindings.classes_concerned(self.reconsidered, &self.cache.snapshot);
         self.reconsidered = newest;
-        let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
-        // Re-evaluate one pod per equivalence class, as long as it goes on waiting.
-        let mut go_on_waiting = BTreeSet::new();
-        for pod in waiting {
-            let known = |wait: &Wait| {
-                let key = wait.key.filter(|_| wait.again.is_none() && !moved.intersects(Kinds::NAMESPACES));
-                key.is_some_and(|key| go_on_waiting.contains(&(wait.name.clone(), key)))
-            };
-            let Some(binding) = self.bindings.take(&pod) else { continue };
-            let concerns = |wait: &Wait, framework: &Framework| wait.reads(framework, moved) && !known(wait);
-            let asked = self.ask_waits(binding, concerns, now, out);
-            go_on_waiting.extend(asked);
+        // The key of a pod holds values of its namespace as they were when it began to wait.
+        let keys_hold = !concerned.kinds.intersects(Kinds::NAMESPACES);
+        for class in concerned.all {
+            self.ask_class(&class, keys_hold, now, out);
         }
         true
     }
 
-    /// Re-evaluates plugins that read the clock, and ends waits at their deadlines.
-    pub(super) fn permit_alarm(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        self.ask_waits(binding, |wait, _| wait.alarm() <= now, now, out);
+    /// Re-evaluates the pods of a class, until one goes on waiting in it.
+    fn ask_class(&mut self, class: &WaitClass, keys_hold: bool, now: Time, out: &mut Vec<Effect>) {
+        let mut last: Option<PodKey> = None;
+        while let Some(pod) = self.bindings.next_of(class, last.as_ref()) {
+            let Some(binding) = self.bindings.take(&pod) else { return };
+            self.ask_waits(binding, |wait| wait.name == class.plugin, now, out);
+            if keys_hold && class.key.is_some() && self.bindings.is_in(class, &pod) {
+                return;
+            }
+            last = Some(pod);
+        }
     }
 
-    /// Re-evaluates the plugins that `concerns` selects for a waiting pod. Returns the equivalence keys of the plugins
-    /// for which the pod keeps waiting.
+    /// Re-evaluates plugins that read the clock, and ends waits at their deadlines.
+    pub(super) fn permit_alarm(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        self.ask_waits(binding, |wait| wait.alarm() <= now, now, out);
+    }
+
+    /// Re-evaluates the plugins that `concerns` selects for a waiting pod.
     fn ask_waits(
         &mut self,
         mut binding: BindingCycle,
-        concerns: impl Fn(&Wait, &Framework) -> bool,
+        concerns: impl Fn(&Wait) -> bool,
         now: Time,
         out: &mut Vec<Effect>,
-    ) -> Vec<(Symbol, u64)> {
-        let BindingStage::Permit(waits) = &mut binding.stage else {
-            self.bindings.put(binding);
-            return Vec::new();
-        };
+    ) {
+        let BindingStage::Permit(waits) = &mut binding.stage else { return self.bindings.put(binding) };
         let mut waits = std::mem::take(waits);
         let mut refused = None;
-        let (mut still, mut still_waiting) = (Vec::new(), Vec::new());
+        let mut still = Vec::new();
         for mut wait in waits.drain(..) {
-            if refused.is_some() || !concerns(&wait, &binding.cycle.framework) {
+            if refused.is_some() || !concerns(&wait) {
                 still.push(wait);
                 continue;
             }
@@ -142,9 +175,7 @@ impl Scheduler {
                     } else {
                         wait.until = wait.until.min(until.max(now));
                         let cycle = wait.successor.as_deref().unwrap_or(&binding.cycle);
-                        wait.again = next_change(cycle, &self.cache.snapshot, wait.plugin, now);
-                        wait.key = equivalence_key(cycle, &self.cache.snapshot, wait.plugin, now);
-                        still_waiting.extend(wait.key.map(|key| (wait.name.clone(), key)));
+                        wait.renewal = Renewal::of(cycle, &self.cache.snapshot, wait.plugin, now);
                     }
                     still.push(wait);
                 }
@@ -159,26 +190,26 @@ impl Scheduler {
         match refused {
             Some(status) => self.binding_failed(binding, status, now, out),
             None if goes_on => self.goes_on(binding, now, out),
-            None => {
-                self.bindings.put(binding);
-                return still_waiting;
-            }
+            None => self.bindings.put(binding),
         }
-        Vec::new()
     }
 
     fn timed_out(&self, binding: &BindingCycle, wait: &Wait) -> Status {
         let cycle = wait.successor.as_ref().map_or(&binding.cycle, |successor| successor);
         let handle = cycle.handle(&self.cache.snapshot).for_plugin(wait.plugin);
         let point = cycle.framework.plugin(wait.plugin).and_then(|plugin| plugin.permit());
-        let own = point.and_then(|point| point.timed_out(&handle));
-        let status = own.unwrap_or_else(|| {
+        let own = guard(&cycle.framework, || Ok(point.and_then(|point| point.timed_out(&handle))));
+        let of_upstream = || {
             let asked = go_duration(wait.asked);
             Status::unschedulable(format!(
                 "rejected due to timeout after waiting {asked} at plugin {}",
                 wait.name
             ))
-        });
+        };
+        let status = match own {
+            Ok(own) => own.unwrap_or_else(of_upstream),
+            Err(panicked) => panicked,
+        };
         let place =
             binding.cycle.framework.plugins().iter().position(|plugin| plugin.name() == wait.name.as_str());
         status.by(place.map_or(PluginId::NONE, |at| PluginId(at as u16)))
@@ -257,25 +288,9 @@ impl Scheduler {
                 waits.retain_mut(|wait| succeed(wait, &binding.cycle, successor.as_ref(), snapshot, now));
             }
             // Re-evaluate every remaining wait at once.
-            self.ask_waits(binding, |_, _| true, now, out);
+            self.ask_waits(binding, |_| true, now, out);
         }
     }
-}
-
-/// The next instant at which time may change a plugin's answer about a waiting pod.
-fn next_change(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<Time> {
-    let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
-    let asked = guard(&cycle.framework, || {
-        Ok(cycle.framework.plugin(plugin).and_then(|plugin| plugin.next_change(&handle)))
-    });
-    asked.ok().flatten().map(|next| next.max(now + Duration(1)))
-}
-
-/// The key under which a plugin gives waiting pods the same answer.
-fn equivalence_key(cycle: &Cycle, snapshot: &Snapshot, plugin: PluginId, now: Time) -> Option<u64> {
-    let handle = Handle { now, ..cycle.handle(snapshot).for_plugin(plugin) };
-    let point = cycle.framework.plugin(plugin).and_then(|plugin| plugin.permit())?;
-    guard(&cycle.framework, || Ok(point.equivalence_key(&handle))).ok().flatten()
 }
 
 /// Hands a wait over to the plugin of the same name; `false` when there is none.
@@ -300,8 +315,7 @@ fn succeed(
         let _ = guard(framework, || point.pre_filter(&handle, &mut slot));
         *successor.state.slot_mut(*id) = slot;
     }
-    wait.again = next_change(&successor, snapshot, *id, now);
-    wait.key = None;
+    wait.renewal = Renewal { key: None, ..Renewal::of(&successor, snapshot, *id, now) };
     wait.plugin = *id;
     wait.successor = Some(Box::new(successor));
     true

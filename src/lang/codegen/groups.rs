@@ -11,10 +11,12 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{GroupId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
-use crate::model::{Delta, Index, IndexKey, Moves, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{
+    Change, Delta, Index, IndexKey, Kinds, Moved, Moves, PodInfo, PodKey, Snapshot, Symbol, Time,
+};
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 type Key = Vec<Ordered<'static>>;
@@ -23,10 +25,21 @@ type Key = Vec<Ordered<'static>>;
 #[derive(Clone)]
 pub struct GroupIndex {
     paths: Arc<Paths>,
-    /// Members by key, in the order of their keys.
-    members: BTreeMap<Key, BTreeMap<PodKey, Arc<PodInfo>>>,
+    key: IndexKey,
+    groups: BTreeMap<Key, Members>,
     /// The key of each pod.
     keys: BTreeMap<PodKey, Key>,
+    /// No group has moved more often than this.
+    moves: u64,
+}
+
+/// The pods of one group.
+#[derive(Clone)]
+struct Members {
+    /// In the order of their keys.
+    pods: BTreeMap<PodKey, Arc<PodInfo>>,
+    /// Grows with each change of a member.
+    moves: u64,
 }
 
 /// The closures of a group's paths, which read nothing but the member and the policy's constants.
@@ -45,12 +58,12 @@ impl std::fmt::Debug for GroupIndex {
 impl PartialEq for GroupIndex {
     fn eq(&self, other: &Self) -> bool {
         self.keys == other.keys
-            && self.members.len() == other.members.len()
+            && self.groups.len() == other.groups.len()
             && self
-                .members
+                .groups
                 .iter()
-                .zip(&other.members)
-                .all(|(left, right)| left.0 == right.0 && left.1.values().eq(right.1.values()))
+                .zip(&other.groups)
+                .all(|(left, right)| left.0 == right.0 && left.1.pods.values().eq(right.1.pods.values()))
     }
 }
 
@@ -67,6 +80,14 @@ pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
     IndexKey(Symbol::from(format!("{}/group/{}/{:016x}", policy.name, group.0, hasher.finish())))
 }
 
+/// The number of a group in [`Moved::Group`]: of the pods whose paths have these values.
+pub fn group_number(index: &IndexKey, values: &[Ordered<'static>]) -> u64 {
+    let mut hasher = FxHasher::default();
+    index.hash(&mut hasher);
+    values.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl GroupIndex {
     /// An empty index for a group.
     pub fn new(policy: &Policy, group: GroupId) -> Self {
@@ -74,12 +95,18 @@ impl GroupIndex {
         let of = &policy[group];
         let values = of.keys.iter().map(|key| lowering.value(&key.member)).collect();
         let paths = Paths { slot: of.slot.index(), values };
-        Self { paths: Arc::new(paths), members: BTreeMap::new(), keys: BTreeMap::new() }
+        let key = index_key(policy, group);
+        Self { paths: Arc::new(paths), key, groups: BTreeMap::new(), keys: BTreeMap::new(), moves: 0 }
+    }
+
+    /// A number that grows by at least one with each change of a pod whose paths have, or had, these values.
+    pub fn moves(&self, key: &[Ordered<'static>]) -> u64 {
+        self.groups.get(key).map_or(self.moves, |members| members.moves)
     }
 
     /// The pods whose paths have these values.
     pub fn get(&self, key: &Key) -> impl Iterator<Item = &PodInfo> {
-        self.members.get(key).into_iter().flat_map(|members| members.values()).map(|pod| &**pod)
+        self.groups.get(key).into_iter().flat_map(|members| members.pods.values()).map(|pod| &**pod)
     }
 
     fn key_of(&self, pod: &Arc<PodInfo>, snapshot: &Snapshot) -> Option<Key> {
@@ -103,36 +130,66 @@ impl GroupIndex {
 
     fn take(&mut self, pod: &PodKey) {
         let Some(key) = self.keys.remove(pod) else { return };
-        if let Some(members) = self.members.get_mut(&key) {
-            members.remove(pod);
-            if members.is_empty() {
-                self.members.remove(&key);
+        if let Some(members) = self.groups.get_mut(&key) {
+            members.pods.remove(pod);
+            if members.pods.is_empty() {
+                self.groups.remove(&key);
             }
         }
+    }
+
+    /// Counts a change of a member that is or was in this group.
+    fn moved(&mut self, key: &Key) {
+        let moves = match self.groups.get_mut(key) {
+            Some(members) => {
+                members.moves += 1;
+                members.moves
+            }
+            None => self.moves + 1,
+        };
+        self.moves = self.moves.max(moves);
     }
 
     fn put(&mut self, pod: &Arc<PodInfo>, snapshot: &Snapshot) {
         self.take(&pod.key);
         if let Some(key) = self.key_of(pod, snapshot) {
-            self.members.entry(key.clone()).or_default().insert(pod.key.clone(), pod.clone());
+            let new = || Members { pods: BTreeMap::new(), moves: self.moves };
+            self.groups.entry(key.clone()).or_insert_with(new).pods.insert(pod.key.clone(), pod.clone());
             self.keys.insert(pod.key.clone(), key);
         }
     }
 }
 
 impl Index for GroupIndex {
-    fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, _moved: &mut Moves) {
-        use crate::model::Change;
+    fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves) {
+        let pod = match delta.change {
+            Change::PodPlaced { pod, .. } | Change::PodPending { pod } | Change::Nominated { pod, .. } => {
+                &pod.key
+            }
+            Change::PodRemoved { pod }
+            | Change::PodUnplaced { pod }
+            | Change::PodWaiting { pod, .. }
+            | Change::PodAssumed { pod, .. } => pod,
+            _ => return,
+        };
+        let before = self.keys.get(pod).cloned();
         match delta.change {
             Change::PodPlaced { pod, .. } | Change::PodPending { pod } => self.put(pod, snapshot),
             Change::PodRemoved { pod } => self.take(pod),
             _ => {}
         }
+        let after = self.keys.get(pod).filter(|after| before.as_ref() != Some(after)).cloned();
+        for key in before.iter().chain(&after) {
+            self.moved(key);
+            moved.0.push((Moved::Group(group_number(&self.key, key)), Kinds::GROUPS));
+        }
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot) {
-        self.members.clear();
+        self.groups.clear();
         self.keys.clear();
+        // Beyond every number that an index of this key may have given before.
+        self.moves = self.moves.max(snapshot.generation().0) + 1;
         for entry in snapshot.pods() {
             self.put(&entry.pod, snapshot);
         }

@@ -1,12 +1,14 @@
 //! The data that a policy reads, in the framework's terms, and the events that it registers for. Both follow
 //! from the reads of its statements; `hints.rs` says whether an event helps a pod.
 
-use crate::framework::{ActionType, EventRegistration, EventResource, Reads};
+use crate::framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
+use crate::lang::analysis::index::can_be_indexed;
+use crate::lang::codegen::groups::index_key;
 use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{GroupId, Point, Rule, Statement};
-use crate::model::{Kinds, Symbol};
+use crate::lang::typed::{GroupId, Point, Policy, Rule, Statement};
+use crate::model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
 /// Reads and registrations of a policy.
@@ -17,6 +19,40 @@ pub(super) struct Events {
     pub(super) early: Side,
     /// Rules that refuse afterwards: permit.
     pub(super) late: Side,
+    /// What can change the decision of the permits about a waiting pod.
+    pub(super) at_permit: RuleInterest,
+    /// What can change the keys of `queue by`.
+    pub(super) of_queue: RuleInterest,
+}
+
+/// What can change the result of rules for one pod, beside the pod itself and time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RuleInterest {
+    /// Kinds of change, of any node or pod.
+    pub(super) kinds: Kinds,
+    /// Groups with the indexes that follow them: only changes of their members matter.
+    pub(super) groups: Vec<(GroupId, IndexKey)>,
+}
+
+/// The groups of some reads, with the keys of their indexes.
+fn indexed(policy: &Policy, reads: &reads::Reads) -> Vec<(GroupId, IndexKey)> {
+    reads.groups.iter().map(|group| (*group, index_key(policy, *group))).collect()
+}
+
+impl RuleInterest {
+    pub(super) fn of(policy: &Policy, reads: &reads::Reads) -> Self {
+        let node_of_pod = reads.paths.keys().any(is_node_of_pod);
+        let of_nodes = if node_of_pod { Kinds::LIFE } else { Kinds::NONE };
+        if !reads.groups.iter().all(|group| can_be_indexed(policy, *group)) {
+            let kinds = Interest::of(&framework_reads(reads)).kinds;
+            return Self { kinds: kinds.with(of_nodes), groups: Vec::new() };
+        }
+        let mut apart = reads.clone();
+        apart.groups.clear();
+        apart.paths.retain(|path, _| path.of != ReadOf::Group);
+        let kinds = Interest::of(&framework_reads(&apart)).kinds;
+        Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads) }
+    }
 }
 
 /// What rules read that refuse before, or after, the node is chosen.
@@ -79,7 +115,14 @@ impl Events {
         let mut reads = framework_reads(&compiled.reads);
         reads.label_keys.extend(compiled.statements.inputs.label_keys().iter().cloned());
         let (registrations, early, late) = registered(&compiled.deciding, compiled.policy.rules());
-        Self { reads, registrations, early, late }
+        let policy = &compiled.policy;
+        let at = |point: Point, mut all: reads::Reads| {
+            policy.rules_at(point).flat_map(Rule::reads).for_each(|more| all.merge(more));
+            RuleInterest::of(policy, &all)
+        };
+        let at_permit = at(Point::Permit, compiled.deciding.clone());
+        let of_queue = at(Point::QueueSort, reads::Reads::default());
+        Self { reads, registrations, early, late, at_permit, of_queue }
     }
 
     pub(super) fn reads(&self) -> &Reads {

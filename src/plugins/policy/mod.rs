@@ -8,13 +8,15 @@
 //! - `attempt.rs`: the beginning of an attempt (PreFilter), and gates (PreEnqueue)
 //! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
 //! - `clock.rs`: when time alone changes a decision
-//! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision
+//! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision;
+//!   `distance.rs`: how many members must change before a condition over a group can hold
 //! - `remedies.rs`: edits that may help against a refusal, for explanations
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
 //!   event helps a refused pod
 
 mod attempt;
 mod clock;
+mod distance;
 mod events;
 mod filter;
 mod hints;

@@ -5,17 +5,19 @@
 //! without being allowed takes the other waiting members with it.
 
 use super::attempt::{Absent, Attempt};
+use super::events::RuleInterest;
 use super::pod_inputs::ConditionInputs;
-use super::waits::{ConditionKey, Moment, WaitKey, Waits};
+use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
 use super::{PolicyPlugin, refusal};
-use crate::framework::{Actor, Handle, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
+use crate::framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
+use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
-use crate::model::{Duration, NodeId, PodInfo, PodKey, Snapshot, Time};
+use crate::model::{Duration, IndexKey, NodeId, PodInfo, PodKey, Snapshot, Time};
 
 /// The state of a `wait` for a pod.
 struct Seen {
@@ -39,12 +41,41 @@ impl PolicyPlugin {
         self.compiled.statements.permits.iter().flat_map(|permit| &permit.waits)
     }
 
-    fn group_key(&self, at: usize, group: GroupId, context: EvalContext<'_>) -> Option<WaitKey> {
+    /// The values that the members of the pod's group have; `None`: it is in no group.
+    fn group_values(&self, group: GroupId, context: EvalContext<'_>) -> Option<Vec<Ordered<'static>>> {
         let of = &self.compiled.policy[group];
         let mut evaluator = Evaluator::new(&self.compiled.policy, context);
         let values: Vec<_> =
             of.keys.iter().map(|key| Ordered(convert::keep(&evaluator.value(&key.pod)))).collect();
-        values.iter().all(|value| !value.0.is_absent()).then_some((at, values))
+        values.iter().all(|value| !value.0.is_absent()).then_some(values)
+    }
+
+    fn group_key(&self, at: usize, group: GroupId, context: EvalContext<'_>) -> Option<WaitKey> {
+        Some((at, self.group_values(group, context)?))
+    }
+
+    /// What can change the result of rules for the pod of the context.
+    pub(super) fn interest_of(&self, rules: &RuleInterest, context: EvalContext<'_>) -> Interest {
+        let number = |(group, index): &(GroupId, IndexKey)| {
+            Some(group_number(index, &self.group_values(*group, context)?))
+        };
+        let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        Interest { kinds: rules.kinds, groups }
+    }
+
+    /// How often the groups of a condition moved, for the pod of the context; `None`: more than members of groups can
+    /// change its result.
+    fn group_moves(&self, inputs: &ConditionInputs, context: EvalContext<'_>) -> Option<u64> {
+        let mut all = 0u64;
+        for (group, index) in inputs.groups.as_ref()? {
+            // The condition of a pod without a group does not change.
+            let Some(values) = self.group_values(*group, context) else { continue };
+            let index = context.snapshot.index::<GroupIndex>(index)?;
+            all = all.wrapping_add(index.moves(&values));
+        }
+        Some(all)
     }
 
     /// The state of the cluster in which conditions are evaluated.
@@ -66,15 +97,22 @@ impl PolicyPlugin {
         let moment = self.moment(a);
         let h = a.handle();
         let context = placed(pod, h.snapshot, h.now, node)?;
-        let key = inputs.key(&self.compiled.policy, at, context);
+        let policy = &self.compiled.policy;
+        let key = inputs.key(policy, at, context);
+        let moves = key.as_ref().and_then(|_| self.group_moves(inputs, context));
         let waits = h.snapshot.index::<Waits>(&self.waits_key);
-        let known = key.as_ref().and_then(|key| waits?.judged(moment, key));
-        if let Some(known) = known {
-            return Some((key, known));
-        }
-        let answer = condition(&mut Env::new(&self.compiled.policy, context, &[]));
+        let known = key.as_ref().and_then(|key| waits?.judged(moment, key, moves));
+        let (answer, holds_for) = match known {
+            Some(known) => (known, None),
+            None => {
+                let answer = condition(&mut Env::new(policy, context, &[]));
+                let distance = || inputs.distance.least(&mut Evaluator::new(policy, context));
+                (answer, Some(if answer { 1 } else { distance() }))
+            }
+        };
         if let Some(waits) = a.own::<Waits>(&self.waits_key) {
-            waits.judge(moment, key.clone(), answer);
+            let verdict = Verdict { answer, moves: moves.zip(holds_for) };
+            waits.judge(moment, key.clone(), verdict, known.is_none());
         }
         Some((key, answer))
     }
@@ -162,7 +200,9 @@ impl PolicyPlugin {
                 *place = deadline;
             }
         }
-        let equivalence_key = a.own::<Waits>(&self.waits_key).and_then(|waits| waits.enlist(&pod, keys));
+        let moment = self.moment(a);
+        let equivalence_key =
+            a.own::<Waits>(&self.waits_key).and_then(|waits| waits.enlist(moment, &pod, keys));
         let until = deadlines.iter().copied().min().unwrap_or(a.now);
         if let Some(attempt) = a.slot().get_mut::<Attempt>() {
             attempt.deadlines = deadlines;
@@ -272,6 +312,11 @@ impl Permit for PolicyPlugin {
 
     fn equivalence_key(&self, h: &Handle) -> Option<u64> {
         h.state::<Attempt>()?.equivalence_key.filter(|_| self.compiled.statements.guards.is_empty())
+    }
+
+    fn interest(&self, h: &Handle) -> Option<Interest> {
+        let context = EvalContext::new(h.pod, h.snapshot, h.now);
+        Some(self.interest_of(&self.events.at_permit, context))
     }
 
     fn timed_out(&self, h: &Handle) -> Option<Status> {

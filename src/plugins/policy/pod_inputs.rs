@@ -1,15 +1,18 @@
 //! The data of the waiting pod itself that the conditions of a permit read. At one moment a condition has
 //! the same answer for all pods with the same inputs, so `permit.rs` evaluates it once for them.
 
+use super::distance::Distance;
+use super::events::RuleInterest;
 use super::waits::ConditionKey;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, Point, Policy, Root, Rule};
+use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Rule};
 use crate::lang::types::convert;
 use crate::lang::types::value::Ordered;
+use crate::model::{IndexKey, Kinds};
 
 /// The inputs of each condition of a policy's permits.
 pub(super) struct PodInputs {
@@ -21,27 +24,47 @@ impl PodInputs {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let policy = &compiled.policy;
         let rules = || policy.rules_at(Point::Permit);
-        let waits = rules().flat_map(Rule::waits).map(|of| ConditionInputs::of(policy, [&of.until]));
-        let checks = rules().flat_map(Rule::checks).map(|of| ConditionInputs::of(policy, &of.condition));
+        let waits = rules().flat_map(Rule::waits).map(|of| {
+            let distance = Distance::of(policy, &of.until);
+            ConditionInputs::of(policy, [&of.until], &of.reads, distance)
+        });
+        let checks = rules().flat_map(Rule::checks);
+        let checks = checks.map(|of| ConditionInputs::of(policy, &of.condition, &of.reads, Distance::One));
         Self { waits: waits.collect(), checks: checks.collect() }
     }
 }
 
-/// The largest parts of a condition that read the waiting pod, its namespace, and nothing else.
-/// `None`: the condition reads more of the pod than values can tell.
-pub(super) struct ConditionInputs(Option<Vec<Expr>>);
+/// What a condition reads.
+pub(super) struct ConditionInputs {
+    /// The largest parts that read the waiting pod, its namespace, and nothing else. `None`: the condition reads more
+    /// of the pod than values can tell.
+    parts: Option<Vec<Expr>>,
+    /// The groups that it reads, with their indexes. `None`: more than the parts and members of groups can change its
+    /// result.
+    pub(super) groups: Option<Vec<(GroupId, IndexKey)>>,
+    /// How many members must change before it can hold.
+    pub(super) distance: Distance,
+}
 
 impl ConditionInputs {
-    fn of<'e>(policy: &Policy, conditions: impl IntoIterator<Item = &'e Expr>) -> Self {
+    fn of<'e>(
+        policy: &Policy,
+        conditions: impl IntoIterator<Item = &'e Expr>,
+        reads: &typed::reads::Reads,
+        distance: Distance,
+    ) -> Self {
         let mut parts = Vec::new();
         let all = conditions.into_iter().all(|condition| collect(policy, condition, &mut parts));
-        Self(all.then_some(parts))
+        let interest = RuleInterest::of(policy, reads);
+        // The parts hold what is read of the namespace.
+        let of_groups = !reads.clock && Kinds::NAMESPACES.with(interest.kinds) == Kinds::NAMESPACES;
+        Self { parts: all.then_some(parts), groups: of_groups.then_some(interest.groups), distance }
     }
 
     /// The condition at `at` with its inputs for a pod; `None`: no other pod has the same.
     pub(super) fn key(&self, policy: &Policy, at: usize, context: EvalContext<'_>) -> Option<ConditionKey> {
         let mut evaluator = Evaluator::new(policy, context);
-        let parts = self.0.as_ref()?.iter();
+        let parts = self.parts.as_ref()?.iter();
         Some((at, parts.map(|part| Ordered(convert::keep(&evaluator.value(part)))).collect()))
     }
 }

@@ -1,7 +1,7 @@
 //! `queue by`: the keys of a pod as bytes that sort in the order of the keys.
 
 use super::PolicyPlugin;
-use crate::framework::{QueueSort, QueuedPodInfo, SortKey};
+use crate::framework::{Interest, QueueSort, QueuedPodInfo, SortKey};
 use crate::lang::codegen::Env;
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::types::value::Value;
@@ -24,6 +24,11 @@ impl QueueSort for PolicyPlugin {
             }
         }
         key
+    }
+
+    fn interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<Interest> {
+        let context = EvalContext::new(&pod.pod, snapshot, pod.timestamp);
+        Some(self.interest_of(&self.events.of_queue, context))
     }
 }
 

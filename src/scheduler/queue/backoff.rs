@@ -81,10 +81,6 @@ impl Backoff {
         Some(next + Duration(SECOND))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &PodKey> {
-        self.refused.values().chain(self.failed.values())
-    }
-
     pub(super) fn len(&self) -> usize {
         self.refused.len() + self.failed.len()
     }

@@ -23,8 +23,9 @@ mod unschedulable;
 pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
 
-use crate::framework::{ClusterEvent, CycleState, EventObjects, QueuedPodInfo};
-use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Time};
+use super::interested::Interested;
+use crate::framework::{ClusterEvent, CycleState, EventObjects, Interest, QueuedPodInfo};
+use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
 use in_flight::{InFlight, Since};
@@ -89,6 +90,8 @@ enum Place {
 struct Entry {
     queued: Queued,
     place: Place,
+    /// What can change its sort key; empty for a pod that waits for an event.
+    interest: Interest,
 }
 
 /// The scheduling queue.
@@ -106,6 +109,8 @@ pub(super) struct SchedulingQueue {
     next_flush: Time,
     /// The generation of the cluster at which the sort keys were computed.
     keys_at: Generation,
+    /// Pods in the active and back-off queues, by what can change their sort keys.
+    sorted: Interested<PodKey>,
 }
 
 impl SchedulingQueue {
@@ -121,6 +126,7 @@ impl SchedulingQueue {
             longest_wait,
             next_flush: Time(i64::MIN),
             keys_at: Generation::default(),
+            sorted: Interested::default(),
         }
     }
 
@@ -173,6 +179,7 @@ impl SchedulingQueue {
     /// Removes a pod that was deleted or has a node.
     pub(super) fn remove(&mut self, pod: &PodKey) -> Option<Queued> {
         let entry = self.entries.remove(pod)?;
+        self.sorted.remove(&entry.interest, pod);
         match &entry.place {
             Place::Active(rank) => self.active.remove(rank),
             Place::Backoff { failed, expiry, rank } => self.backoff.remove(*failed, *expiry, rank),
@@ -265,7 +272,8 @@ impl SchedulingQueue {
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
             let next = queued.hints.next_change(&queued.info, snapshot, now);
             self.unschedulable.set_alarm(queued.number, &key, next);
-            self.entries.insert(key, Entry { queued, place: Place::Unschedulable });
+            let interest = Interest::default();
+            self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
             return incoming::UNSCHEDULABLE;
         }
         let rank = rank(&queued, snapshot);
@@ -281,8 +289,15 @@ impl SchedulingQueue {
                 (Place::Active(rank), "active")
             }
         };
-        self.entries.insert(key, Entry { queued, place });
+        self.enter(key, queued, place, snapshot);
         queue
+    }
+
+    /// Keeps a pod that has a sort key.
+    fn enter(&mut self, key: PodKey, queued: Queued, place: Place, snapshot: &Snapshot) {
+        let interest = sort_interest(&queued, snapshot);
+        self.sorted.insert(&interest, key.clone());
+        self.entries.insert(key, Entry { queued, place, interest });
     }
 
     /// PreEnqueue. The plugin that refuses is noted; a panic of one counts as a refusal that every event may lift.
@@ -325,7 +340,7 @@ impl SchedulingQueue {
 
     /// Evaluates the hints for a waiting pod, and moves the pod if the event may help it.
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
-        let Some(Entry { queued, place: Place::Unschedulable }) = self.entries.get(key) else { return };
+        let Some(Entry { queued, place: Place::Unschedulable, .. }) = self.entries.get(key) else { return };
         let strategy = queued.hints.strategy(&queued.info, event, snapshot, now);
         if strategy == RequeueStrategy::Skip && self.unschedulable.has_alarm(queued.number) {
             // It does not help now; it may have moved the instant at which time helps.
@@ -369,7 +384,7 @@ impl SchedulingQueue {
             queued.info.gating_plugin = None;
             let rank = rank(&queued, snapshot);
             self.active.insert(rank.clone(), key.clone());
-            self.entries.insert(key, Entry { queued, place: Place::Active(rank) });
+            self.enter(key, queued, Place::Active(rank), snapshot);
             self.incoming.count("active", "BackoffComplete");
         }
         while let Some(key) = self.unschedulable.first_alarm(now).cloned() {
@@ -430,35 +445,27 @@ impl SchedulingQueue {
         }
     }
 
-    /// Recomputes the sort keys after a change of data that QueueSort reads.
+    /// Recomputes the sort keys of the pods whose keys read what changed.
     fn rank_anew(&mut self, snapshot: &Snapshot) {
         let now_at = snapshot.generation();
         if now_at == self.keys_at {
             return;
         }
-        let Some(Entry { queued, .. }) = self.active.first().and_then(|key| self.entries.get(key)) else {
-            return;
-        };
-        let framework = &queued.hints.framework;
-        let sort = framework.points().queue_sort.first().and_then(|id| framework.plugin(*id));
-        let Some(reads) = sort.map(|plugin| plugin.reads()) else { return };
-        let stale = reads.all
-            || !reads.kinds.is_empty()
-                && match snapshot.changes_since(self.keys_at) {
-                    None => true,
-                    Some(mut records) => records.any(|record| record.kinds.intersects(reads.kinds)),
-                };
+        let concerned = self.sorted.since(self.keys_at, snapshot);
         self.keys_at = now_at;
-        if stale {
-            let keys: Vec<PodKey> = self.active.iter().chain(self.backoff.iter()).cloned().collect();
-            for key in keys {
-                self.rank_again(&key, snapshot);
-            }
+        for key in concerned.all {
+            self.rank_again(&key, snapshot);
         }
     }
 
     fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
         let Some(entry) = self.entries.get_mut(key) else { return };
+        let interest = sort_interest(&entry.queued, snapshot);
+        if interest != entry.interest {
+            self.sorted.remove(&entry.interest, key);
+            self.sorted.insert(&interest, key.clone());
+            entry.interest = interest;
+        }
         let fresh = rank(&entry.queued, snapshot);
         match &mut entry.place {
             Place::Active(rank) if *rank != fresh => {
@@ -559,6 +566,13 @@ fn note_failure(info: &mut QueuedPodInfo, now: Time) {
 fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
     let key = catch_unwind(AssertUnwindSafe(|| queued.hints.framework.sort_key(&queued.info, snapshot)));
     Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
+}
+
+/// What can change the sort key of a pod; everything where the QueueSort plugin panics.
+fn sort_interest(queued: &Queued, snapshot: &Snapshot) -> Interest {
+    let framework = &queued.hints.framework;
+    let interest = catch_unwind(AssertUnwindSafe(|| framework.sort_interest(&queued.info, snapshot)));
+    interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() })
 }
 
 /// Translates the plugins that refused a pod to those of the new framework. Returns whether all of them are unchanged.
