@@ -2,28 +2,15 @@
 //! decides when and how often to send it.
 
 use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
+use super::limiter::LONGEST;
 use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
-use crate::model::{Kind, ObjectKey, Symbol};
+use crate::model::{self, Kind, ObjectKey, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-/// The outcome of one request.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The call is done.
-    Answered(Answer),
-    /// The call was refused, or its effect is unknown.
-    Failed {
-        /// The answer to the scheduler if the call is not retried.
-        error: CallError,
-        /// Whether a retry of the same request is safe and may succeed.
-        again: bool,
-    },
-}
 
 /// The path of an object.
 pub fn path_of(key: &ObjectKey) -> String {
@@ -34,17 +21,18 @@ pub fn path_of(key: &ObjectKey) -> String {
     }
 }
 
-/// Makes the request of a call.
-pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Duration) -> Outcome {
-    let result = match call {
+/// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
+/// limit, so that lost answers are rare.
+pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) -> Result<Answer, ApiError> {
+    match call {
         ApiCall::Bind { pod, node, annotations } => {
-            api.send_now(bind(pod, node, annotations, bind_timeout)).await.map(|_| Answer::Done)
+            api.send_now(bind(pod, node, annotations, limit)).await.map(|_| Answer::Done)
         }
         ApiCall::PatchStatus { pod, patch } => {
             let now = transition.then(now_rfc3339);
             let path = format!("{}/status", path_of(pod));
             let body = status_patch(pod, patch, now);
-            let request = Request::with_body(Method::PATCH, path, STRATEGIC_MERGE_PATCH, &body);
+            let request = write(Method::PATCH, &path, STRATEGIC_MERGE_PATCH, &body, limit);
             api.send_now(request).await.map(|_| Answer::Done)
         }
         ApiCall::Delete { pod } => {
@@ -52,7 +40,7 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
             if !pod.uid.is_empty() {
                 body["preconditions"] = json!({"uid": pod.uid.as_str()});
             }
-            let request = Request::with_body(Method::DELETE, path_of(pod), client::JSON, &body);
+            let request = write(Method::DELETE, &path_of(pod), client::JSON, &body, limit);
             match api.send_now(request).await {
                 // The pod is gone, as requested.
                 Err(error) if error.code() == Some(404) => Ok(Answer::Done),
@@ -60,18 +48,16 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, bind_timeout: Dur
             }
         }
         ApiCall::Read(key) => read(api, key).await,
-    };
-    match result {
-        Ok(answer) => Outcome::Answered(answer),
-        Err(error) => {
-            // A failed precondition on UID or resource version stays failed: the object is another
-            // or a newer one.
-            let versioned =
-                matches!(call, ApiCall::PatchStatus { patch, .. } if !patch.resource_version.is_empty());
-            let stays = error.code() == Some(409) && (versioned || error.to_string().contains("UID"));
-            Outcome::Failed { again: error.is_passing() && !stays, error: meaning(&error) }
-        }
     }
+}
+
+/// The pause before a throttled call is sent again, if the server asks for none, and before one that
+/// could not be sent.
+const RETRY: Duration = Duration::from_secs(1);
+
+fn pause(pause: Duration) -> model::Duration {
+    let millis = pause.min(LONGEST).as_millis();
+    model::Duration::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
 /// The meaning of an error for the scheduler: whether the call may have taken effect.
@@ -80,19 +66,31 @@ pub fn meaning(error: &ApiError) -> CallError {
         ApiError::Status { code: code @ (408 | 500..=599), message, .. } => {
             CallError::Unknown(format!("the API server answered {code}: {message}"))
         }
+        ApiError::Status { code: 429, message, retry_after, .. } => {
+            CallError::Retry { after: pause(retry_after.unwrap_or(RETRY)), message: message.clone() }
+        }
         ApiError::Status { code, reason, message, .. } => {
             CallError::Refused { code: *code, reason: reason.clone(), message: message.clone() }
         }
-        ApiError::NotSent(_) => {
-            CallError::Refused { code: 0, reason: "NotSent".into(), message: error.to_string() }
-        }
+        ApiError::NotSent(_) => CallError::Retry { after: pause(RETRY), message: error.to_string() },
         ApiError::Lost(_) | ApiError::Unreadable(_) => CallError::Unknown(error.to_string()),
     }
 }
 
-/// The POST of a binding. The server's time limit is shorter than ours, so that lost answers are
-/// rare.
-fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], timeout: Duration) -> Request {
+/// A write with a time limit for the server, and a slightly longer one for us.
+fn write(
+    method: Method,
+    path: &str,
+    content: &'static str,
+    body: &impl serde::Serialize,
+    limit: Duration,
+) -> Request {
+    let path = format!("{path}?timeout={}s", limit.as_secs().max(1));
+    Request::with_body(method, path, content, body).within(limit + Duration::from_millis(500))
+}
+
+/// The POST of a binding.
+fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], limit: Duration) -> Request {
     let text = |symbol: &Symbol| Some(symbol.to_string()).filter(|text| !text.is_empty());
     let annotations = annotations.iter().map(|(key, value)| (key.to_string(), value.clone()));
     let metadata = ObjectMeta {
@@ -109,9 +107,8 @@ fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], timeou
         name: text(node),
         ..ObjectReference::default()
     };
-    let path = format!("{}/binding?timeout={}s", path_of(pod), timeout.as_secs().max(1));
-    let request = Request::with_body(Method::POST, path, client::JSON, &Binding { metadata, target });
-    request.within(timeout + Duration::from_millis(500))
+    let path = format!("{}/binding", path_of(pod));
+    write(Method::POST, &path, client::JSON, &Binding { metadata, target }, limit)
 }
 
 /// The patch of a pod's status: the condition `PodScheduled=False`, the nominated node, or both. A
@@ -213,20 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn only_refused_and_unsent_calls_certainly_had_no_effect() {
+    fn only_refused_throttled_and_unsent_calls_certainly_had_no_effect() {
         let status = |code| ApiError::Status {
             code,
             reason: String::new(),
             message: String::new(),
             retry_after: None,
         };
-        for code in [400, 401, 403, 404, 409, 422, 429] {
+        for code in [400, 401, 403, 404, 409, 422] {
             assert!(matches!(meaning(&status(code)), CallError::Refused { .. }), "{code}");
         }
         for code in [408, 500, 502, 503, 504] {
             assert!(matches!(meaning(&status(code)), CallError::Unknown(_)), "{code}");
         }
-        assert!(matches!(meaning(&ApiError::NotSent(String::new())), CallError::Refused { .. }));
+        assert!(matches!(meaning(&ApiError::NotSent(String::new())), CallError::Retry { .. }));
+        assert!(matches!(meaning(&status(429)), CallError::Retry { .. }));
         assert!(matches!(meaning(&ApiError::Lost(String::new())), CallError::Unknown(_)));
     }
 }

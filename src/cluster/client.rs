@@ -121,6 +121,12 @@ impl ApiError {
         }
     }
 
+    /// Whether the server certainly did nothing and refused nothing: it throttled the call, or the
+    /// request was not sent. The same call can be sent again.
+    pub fn is_unprocessed(&self) -> bool {
+        matches!(self, Self::Status { code: 429, .. } | Self::NotSent(_))
+    }
+
     /// Whether the same call may succeed later. It says nothing about whether a retry is safe.
     pub fn is_passing(&self) -> bool {
         match self {
@@ -260,6 +266,11 @@ impl Api {
         Self { observer: Some(observer), ..self.clone() }
     }
 
+    /// The limits of all classes, for callers that choose among them.
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.limits
+    }
+
     /// The server's URL, for messages.
     pub fn server(&self) -> &str {
         &self.server
@@ -283,13 +294,7 @@ impl Api {
         self.send_now(request).await
     }
 
-    /// Waits until the limit admits one call, for callers that check something between the wait and
-    /// [`Api::send_now`].
-    pub async fn admitted(&self) {
-        self.limits.acquire(self.class).await;
-    }
-
-    /// Makes a call without waiting for the limit.
+    /// Makes a call without waiting for the limit, for callers that asked [`Api::limits`].
     pub async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         let (timeout, method, since) = (request.timeout, request.method.clone(), Instant::now());
         let result = match tokio::time::timeout(timeout, self.exchange(request)).await {

@@ -1,9 +1,8 @@
-//! Routes the scheduler's effects: calls to `effects`, events to `events`, decisions to metrics and
-//! the log. Runs on the driver's thread and never waits.
+//! Routes the scheduler's effects: calls and events to `effects`, decisions to metrics and the
+//! log. Runs on the driver's thread and never waits.
 
 use super::driver::{Mailbox, Outlet};
-use super::effects::{Effects, FinishedCall, Replies};
-use super::events::EventSink;
+use super::effects::{Effects, EventSink, FinishedCall, Replies};
 use super::metrics::Metrics;
 use crate::framework::{Answer, ApiCall, CallError, Ticket};
 use crate::model::{PodKey, Symbol, Time};
@@ -51,16 +50,12 @@ impl InFlightBindings {
 
 impl EffectRouter {
     /// A router to these receivers.
-    pub fn new(
-        effects: Effects,
-        events: EventSink,
-        metrics: Arc<Metrics>,
-        binding: Arc<InFlightBindings>,
-    ) -> Self {
+    pub fn new(effects: Effects, metrics: Arc<Metrics>, binding: Arc<InFlightBindings>) -> Self {
+        let events = effects.events();
         Self { effects, events, metrics, binding, started: FxHashMap::default(), took: Duration::ZERO }
     }
 
-    fn call(&mut self, ticket: Option<Ticket>, call: ApiCall, machine: &Scheduler) {
+    fn call(&mut self, ticket: Ticket, call: ApiCall, machine: &Scheduler) {
         if let ApiCall::Bind { pod, .. } = &call {
             self.binding.all().insert(pod.uid.clone());
         }
@@ -112,7 +107,7 @@ impl EffectRouter {
 impl Outlet<Scheduler> for EffectRouter {
     fn effect(&mut self, effect: Effect, machine: &Scheduler, now: Time) {
         match effect {
-            Effect::Call(ticket, call) => self.call(Some(ticket), call, machine),
+            Effect::Call(ticket, call) => self.call(ticket, call, machine),
             Effect::Event(event) => {
                 match (event.reason, self.started.remove(&event.key)) {
                     ("Scheduled", Some(started)) => {

@@ -1,33 +1,39 @@
-//! Sends the scheduler's API calls: bindings, conditions, reads and deletions. Calls about the same
-//! pod go out in order, one at a time. The number of calls in flight is bounded. Each call gets one
-//! reply: done, refused (it certainly had no effect) or unknown. A binding is never sent twice.
+//! Sends the scheduler's API calls and events through one window of open requests (`window` says
+//! which goes next). Each call is one request and gets one reply: done, refused, unknown, or to be
+//! sent again. Nothing is sent twice here: the core's queue of calls decides that, and keeps calls
+//! about one pod in order. `events` orders and repeats events.
 
-use super::calls::{self, Outcome};
-use super::client::Api;
-use super::limiter::Class;
+use super::calls;
+use super::client::{Api, ApiError, Request};
+use super::events::{Events, QUEUE};
+use super::limiter::{Class, Limits};
 use super::term::Term;
 use super::watch::rule;
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
+use super::window::Window;
+use crate::framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
 use crate::model::{ObjectKey, Symbol};
-use rustc_hash::FxHashMap;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// The settings of calls.
 #[derive(Clone)]
 pub struct Settings {
     /// Maximum number of requests in flight; each takes a connection.
     pub at_once: usize,
-    /// Time limit of the API server for a binding; shorter than `leaseDuration - renewDeadline`.
-    pub bind_timeout: Duration,
+    /// Time limit of the API server for a write about a pod; shorter than `leaseDuration -
+    /// renewDeadline`.
+    pub write_timeout: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { at_once: 32, bind_timeout: Duration::from_secs(4) }
+        Self { at_once: 32, write_timeout: Duration::from_secs(4) }
     }
 }
 
@@ -40,21 +46,26 @@ pub struct FinishedCall {
     pub pod: ObjectKey,
     /// `done`, `refused`, `unknown` or `retry`.
     pub result: &'static str,
-    /// Time from the last request to its answer.
-    pub took: Duration,
 }
 
 /// Receives the replies.
 pub trait Replies: Send + Sync + 'static {
     /// The reply to a call.
     fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>);
-    /// A call finished, with a ticket or without.
+    /// A call finished.
     fn finished(&self, call: FinishedCall);
 }
 
+/// A call that waits.
+struct Job {
+    ticket: Ticket,
+    call: ApiCall,
+    transition: bool,
+}
+
 enum Command {
-    Call { ticket: Option<Ticket>, call: ApiCall, transition: bool },
-    Finished { lane: Symbol, throttled: bool },
+    Call(Job),
+    Event(EventRecord),
     Drain(oneshot::Sender<()>),
 }
 
@@ -62,29 +73,65 @@ enum Command {
 #[derive(Clone)]
 pub struct Effects {
     commands: mpsc::UnboundedSender<Command>,
+    backlog: Arc<Backlog>,
+}
+
+/// Sends events, through the window of the calls.
+#[derive(Clone)]
+pub struct EventSink {
+    commands: mpsc::UnboundedSender<Command>,
+    backlog: Arc<Backlog>,
+}
+
+/// The events that are not written yet.
+#[derive(Default)]
+struct Backlog {
+    /// On their way to the window.
+    sent: AtomicUsize,
+    /// In the window.
+    waiting: AtomicUsize,
+    /// Found no room.
+    overflowed: AtomicU64,
+    /// The API server did not take them.
+    given_up: AtomicU64,
+}
+
+impl Backlog {
+    fn len(&self) -> usize {
+        self.sent.load(Ordering::SeqCst) + self.waiting.load(Ordering::SeqCst)
+    }
 }
 
 impl Effects {
-    /// Starts the task that sends the calls; it ends with the last clone.
-    pub fn start(api: Api, term: Term, settings: Settings, replies: Arc<dyn Replies>) -> Self {
+    /// Starts the task that sends calls and events; it ends with the last clone. `host` is this
+    /// instance's host name.
+    pub fn start(api: &Api, term: Term, settings: Settings, host: &str, replies: Arc<dyn Replies>) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
-        let width = settings.at_once as f64;
-        let window = Window {
-            maker: Maker { api, term, settings, replies, done: commands.downgrade() },
-            lanes: FxHashMap::default(),
-            ready: VecDeque::new(),
-            open: 0,
-            width,
+        let backlog = Arc::new(Backlog::default());
+        let sender = Sender {
+            window: Window::new(settings.at_once),
+            limits: Arc::clone(api.limits()),
+            caller: Arc::new(Caller { api: api.clone(), term, settings, replies }),
+            calls: Calls::default(),
+            events: Events::new(host),
+            backlog: Arc::clone(&backlog),
+            open_calls: 0,
+            open: FuturesUnordered::new(),
             drained: Vec::new(),
         };
-        tokio::spawn(window.run(inbox));
-        Self { commands }
+        tokio::spawn(sender.run(inbox));
+        Self { commands, backlog }
     }
 
-    /// Queues a call. A call with a ticket gets one reply. `transition`: the patch changes the
-    /// status of the pod's condition, so its transition time is the present time.
-    pub fn call(&self, ticket: Option<Ticket>, call: ApiCall, transition: bool) {
-        let _ = self.commands.send(Command::Call { ticket, call, transition });
+    /// Queues a call, which gets one reply. `transition`: the patch changes the status of the pod's
+    /// condition, so its transition time is the present time.
+    pub fn call(&self, ticket: Ticket, call: ApiCall, transition: bool) {
+        let _ = self.commands.send(Command::Call(Job { ticket, call, transition }));
+    }
+
+    /// The queue of events.
+    pub fn events(&self) -> EventSink {
+        EventSink { commands: self.commands.clone(), backlog: Arc::clone(&self.backlog) }
     }
 
     /// Waits until no call is open, for at most `patience`; returns whether that happened.
@@ -95,120 +142,184 @@ impl Effects {
     }
 }
 
-struct Job {
-    ticket: Option<Ticket>,
-    call: ApiCall,
-    transition: bool,
+impl EventSink {
+    /// Queues an event; never waits. An event that finds no room is dropped.
+    pub fn send(&self, event: EventRecord) {
+        if self.backlog.len() >= QUEUE {
+            self.backlog.overflowed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.backlog.sent.fetch_add(1, Ordering::SeqCst);
+        let _ = self.commands.send(Command::Event(event));
+    }
+
+    /// The number of events that will never be written: they found no room, or the API server did not
+    /// take them.
+    pub fn dropped(&self) -> u64 {
+        self.backlog.overflowed.load(Ordering::Relaxed) + self.backlog.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Waits until all queued events are written, at most `patience`. Drops the others.
+    pub async fn drain(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.backlog.len() > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let left = self.backlog.len();
+        if left > 0 {
+            self.backlog.overflowed.fetch_add(left as u64, Ordering::Relaxed);
+            tracing::warn!(events = left, "some events were not written before the end");
+        }
+    }
 }
 
+/// The waiting calls, by class.
 #[derive(Default)]
-struct Lane {
-    queue: VecDeque<Job>,
-    /// The flag of the call in flight, set when a later call makes its retries pointless.
-    superseded: Option<Arc<AtomicBool>>,
+struct Calls {
+    reads: VecDeque<Job>,
+    binds: VecDeque<Job>,
+    writes: VecDeque<Job>,
 }
 
-struct Window {
-    maker: Maker,
-    lanes: FxHashMap<Symbol, Lane>,
-    /// Lanes with a queued call and none in flight.
-    ready: VecDeque<Symbol>,
-    open: usize,
-    /// Maximum number of open calls: halved when the server throttles, then widened call by call.
-    width: f64,
+impl Calls {
+    fn of(&mut self, class: Class) -> &mut VecDeque<Job> {
+        match class {
+            Class::Bind => &mut self.binds,
+            Class::Read => &mut self.reads,
+            _ => &mut self.writes,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.binds.is_empty() && self.writes.is_empty()
+    }
+}
+
+/// A request that ended.
+struct Ended {
+    class: Class,
+    took: Duration,
+    throttled: bool,
+    /// An event's pod and answer.
+    event: Option<(Symbol, Result<(), ApiError>)>,
+}
+
+struct Sender {
+    window: Window,
+    limits: Arc<Limits>,
+    caller: Arc<Caller>,
+    calls: Calls,
+    events: Events,
+    backlog: Arc<Backlog>,
+    open_calls: usize,
+    open: FuturesUnordered<BoxFuture<'static, Ended>>,
     drained: Vec<oneshot::Sender<()>>,
 }
 
-impl Window {
+/// How often series of events are looked over.
+const SWEEP: Duration = Duration::from_secs(60);
+
+impl Sender {
     async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Command>) {
-        while let Some(command) = inbox.recv().await {
-            match command {
-                Command::Call { ticket, call, transition } => self.take(Job { ticket, call, transition }),
-                Command::Finished { lane, throttled } => self.finished(lane, throttled),
-                Command::Drain(tell) => self.drained.push(tell),
-            }
-            self.send();
-            if self.open == 0 && self.ready.is_empty() {
-                for tell in self.drained.drain(..) {
-                    let _ = tell.send(());
+        let mut sweep = tokio::time::interval(SWEEP);
+        sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let again = self.send(Instant::now());
+            self.tell();
+            let alarm = async {
+                match again {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
                 }
+            };
+            tokio::select! {
+                command = inbox.recv() => match command {
+                    Some(command) => self.take(command),
+                    None => return,
+                },
+                Some(ended) = self.open.next() => self.ended(ended),
+                () = alarm => {}
+                _ = sweep.tick() => self.events.sweep(Instant::now()),
             }
         }
     }
 
-    fn take(&mut self, mut job: Job) {
-        let key = lane_of(&job.call);
-        let lane = self.lanes.entry(key.clone()).or_default();
-        let idle = lane.superseded.is_none() && lane.queue.is_empty();
-        match &mut job.call {
-            ApiCall::PatchStatus { patch, .. } => {
-                // A newer patch replaces one that has not been sent.
-                if let Some(at) =
-                    lane.queue.iter().position(|it| matches!(it.call, ApiCall::PatchStatus { .. }))
-                    && let Some(older) = lane.queue.remove(at)
-                {
-                    if let ApiCall::PatchStatus { patch: older_patch, .. } = &older.call {
-                        join(patch, older_patch);
-                    }
-                    job.transition |= older.transition;
-                    self.maker.refuse(older.ticket, "Superseded", "a newer patch replaced this one");
-                }
-                if let Some(flag) = &lane.superseded {
-                    flag.store(true, Ordering::Relaxed);
-                }
+    fn take(&mut self, command: Command) {
+        match command {
+            Command::Call(job) => self.calls.of(class_of(&job.call)).push_back(job),
+            Command::Event(event) => {
+                self.events.push(event, Instant::now());
+                self.backlog.waiting.store(self.events.len(), Ordering::SeqCst);
+                self.backlog.sent.fetch_sub(1, Ordering::SeqCst);
             }
-            ApiCall::Bind { .. } | ApiCall::Delete { .. } => {
-                let mut kept = VecDeque::new();
-                for older in lane.queue.drain(..) {
-                    if matches!(older.call, ApiCall::PatchStatus { .. }) {
-                        self.maker.refuse(older.ticket, "Superseded", "the pod is bound or deleted instead");
-                    } else {
-                        kept.push_back(older);
-                    }
-                }
-                lane.queue = kept;
-                if let Some(flag) = &lane.superseded {
-                    flag.store(true, Ordering::Relaxed);
-                }
-            }
-            ApiCall::Read(_) => {}
-        }
-        lane.queue.push_back(job);
-        if idle || (lane.superseded.is_none() && !self.ready.contains(&key)) {
-            self.ready.push_back(key);
+            Command::Drain(tell) => self.drained.push(tell),
         }
     }
 
-    fn finished(&mut self, key: Symbol, throttled: bool) {
-        self.open -= 1;
-        let most = self.maker.settings.at_once as f64;
-        self.width =
-            if throttled { (self.width / 2.0).max(1.0) } else { (self.width + 1.0 / self.width).min(most) };
-        let Some(lane) = self.lanes.get_mut(&key) else { return };
-        lane.superseded = None;
-        if lane.queue.is_empty() {
-            self.lanes.remove(&key);
+    fn ended(&mut self, ended: Ended) {
+        let now = Instant::now();
+        self.window.closed(ended.class, now, ended.took, ended.throttled);
+        match ended.event {
+            Some((pod, answer)) => self.events.answered(&pod, answer, now),
+            None => self.open_calls -= 1,
+        }
+    }
+
+    /// Reports the present state to those who wait for it.
+    fn tell(&mut self) {
+        self.backlog.waiting.store(self.events.len(), Ordering::SeqCst);
+        self.backlog.given_up.store(self.events.given_up(), Ordering::Relaxed);
+        if self.open_calls == 0 && self.calls.is_empty() {
+            for tell in self.drained.drain(..) {
+                let _ = tell.send(());
+            }
+        }
+    }
+
+    /// Opens all requests that may go now. Returns when to look again, if nothing else happens.
+    fn send(&mut self, now: Instant) -> Option<Instant> {
+        self.events.wake(now);
+        loop {
+            let (calls, events) = (&self.calls, &self.events);
+            let waits = |class| match class {
+                Class::Bind => !calls.binds.is_empty(),
+                Class::Read => !calls.reads.is_empty(),
+                Class::Event => events.is_ready(),
+                _ => !calls.writes.is_empty(),
+            };
+            let class = match self.window.next(&self.limits, now, waits) {
+                Ok(class) => class,
+                Err(again) => return again.into_iter().chain(self.events.next_retry()).min(),
+            };
+            self.open(class, now);
+        }
+    }
+
+    /// Opens the next request of a class.
+    fn open(&mut self, class: Class, now: Instant) {
+        let caller = Arc::clone(&self.caller);
+        let request: BoxFuture<'static, Ended> = if class == Class::Event {
+            let Some((pod, request)) = self.events.next(now) else {
+                return self.window.closed(class, now, Duration::ZERO, false);
+            };
+            Box::pin(async move { caller.write_event(pod, request).await })
         } else {
-            self.ready.push_back(key);
-        }
+            let Some(job) = self.calls.of(class).pop_front() else {
+                return self.window.closed(class, now, Duration::ZERO, false);
+            };
+            self.open_calls += 1;
+            Box::pin(async move { caller.make(class, job).await })
+        };
+        self.open.push(request);
     }
+}
 
-    fn send(&mut self) {
-        while self.open < self.width as usize {
-            let Some(key) = self.ready.pop_front() else { return };
-            let Some(lane) = self.lanes.get_mut(&key) else { continue };
-            let Some(job) = lane.queue.pop_front() else { continue };
-            let flag = Arc::new(AtomicBool::new(false));
-            lane.superseded = Some(Arc::clone(&flag));
-            self.open += 1;
-            let maker = self.maker.clone();
-            tokio::spawn(async move {
-                let throttled = maker.make(job, &flag).await;
-                if let Some(done) = maker.done.upgrade() {
-                    let _ = done.send(Command::Finished { lane: key, throttled });
-                }
-            });
-        }
+/// The class of a call.
+fn class_of(call: &ApiCall) -> Class {
+    match call {
+        ApiCall::Bind { .. } => Class::Bind,
+        ApiCall::PatchStatus { .. } | ApiCall::Delete { .. } => Class::Write,
+        ApiCall::Read(_) => Class::Read,
     }
 }
 
@@ -223,63 +334,42 @@ fn right_of(call: &ApiCall) -> String {
     rule("", &[resource], &[verb])
 }
 
-/// The class of a call.
-fn class_of(call: &ApiCall) -> Class {
-    match call {
-        ApiCall::Bind { .. } => Class::Bind,
-        ApiCall::PatchStatus { .. } | ApiCall::Delete { .. } => Class::Write,
-        ApiCall::Read(_) => Class::Read,
-    }
-}
-
-/// The lane of a call: the pod it is about.
-fn lane_of(call: &ApiCall) -> Symbol {
-    let key = match call {
-        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
-        ApiCall::Read(key) => key,
-    };
-    if key.uid.is_empty() { Symbol::from(format!("{}/{}", key.namespace, key.name)) } else { key.uid.clone() }
-}
-
-/// Adds to the newer patch what only the older one sets.
-fn join(newer: &mut ConditionPatch, older: &ConditionPatch) {
-    if newer.reason.is_none() && older.reason.is_some() {
-        newer.reason = older.reason;
-        newer.message.clone_from(&older.message);
-        newer.generation = older.generation;
-    }
-    if newer.nominated_node.is_none() {
-        newer.nominated_node.clone_from(&older.nominated_node);
-    }
-}
-
-#[derive(Clone)]
-struct Maker {
+/// Makes single requests.
+struct Caller {
     api: Api,
     term: Term,
     settings: Settings,
     replies: Arc<dyn Replies>,
-    done: mpsc::WeakUnboundedSender<Command>,
 }
 
-impl Maker {
-    fn refuse(&self, ticket: Option<Ticket>, reason: &str, message: &str) {
-        if let Some(ticket) = ticket {
-            let refused = CallError::Refused { code: 0, reason: reason.into(), message: message.into() };
-            self.replies.reply(ticket, Err(refused));
-        }
+impl Caller {
+    async fn write_event(&self, pod: Symbol, request: Request) -> Ended {
+        let since = Instant::now();
+        let answer = self.api.for_class(Class::Event).send_now(request).await.map(drop);
+        let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
+        Ended { class: Class::Event, took: since.elapsed(), throttled, event: Some((pod, answer)) }
     }
 
-    /// Makes a call and replies to it; returns whether the server throttled it.
-    async fn make(&self, job: Job, superseded: &AtomicBool) -> bool {
+    /// Makes a call and replies to it.
+    async fn make(&self, class: Class, job: Job) -> Ended {
         let (kind, pod) = match &job.call {
             ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
             ApiCall::PatchStatus { pod, .. } => ("patch", pod.clone()),
             ApiCall::Delete { pod } => ("delete", pod.clone()),
             ApiCall::Read(key) => ("read", key.clone()),
         };
-        let mut took = Duration::ZERO;
-        let result = self.attempts(&job, superseded, &mut took).await;
+        let since = Instant::now();
+        // The last look at the term before a write.
+        let answer = if class == Class::Read || self.term.may_write() {
+            let api = self.api.for_class(class);
+            calls::make(&api, &job.call, job.transition, self.settings.write_timeout).await
+        } else {
+            let message = "this instance is not the leader".into();
+            Err(ApiError::Status { code: 0, reason: "NotLeading".into(), message, retry_after: None })
+        };
+        let took = since.elapsed();
+        let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
+        let result = answer.map_err(|error| calls::meaning(&error));
         let name = match &result {
             Ok(_) => "done",
             Err(CallError::Refused { .. }) => "refused",
@@ -287,75 +377,31 @@ impl Maker {
             Err(CallError::Retry { .. }) => "retry",
         };
         if let Err(error) = &result {
-            let what = format!("{}/{}", pod.namespace, pod.name);
-            match error {
-                // Without this line nothing would show the missing right: the condition may not be
-                // writable, either.
-                CallError::Refused { code: 403, message, .. } => {
-                    let rule = right_of(&job.call);
-                    tracing::error!(call = kind, pod = %what, error = %message, "call forbidden; add this rule to the role: {rule}");
-                }
-                CallError::Refused { code, message, .. } => {
-                    tracing::info!(call = kind, pod = %what, code, error = %message, "call refused");
-                }
-                CallError::Unknown(why) => {
-                    tracing::info!(call = kind, pod = %what, error = %why, "call unanswered");
-                }
-                CallError::Retry { message, .. } => {
-                    tracing::debug!(call = kind, pod = %what, error = %message, "call will be sent again");
-                }
-            }
+            log(kind, &pod, &job.call, error);
         }
-        let throttled = matches!(&result, Err(CallError::Refused { code: 429, .. }));
-        self.replies.finished(FinishedCall { kind, pod, result: name, took });
-        if let Some(ticket) = job.ticket {
-            self.replies.reply(ticket, result);
-        }
-        throttled
+        self.replies.finished(FinishedCall { kind, pod, result: name });
+        self.replies.reply(job.ticket, result);
+        Ended { class, took, throttled, event: None }
     }
+}
 
-    /// Retries what is safe to retry: reads, deletions by UID and patches of conditions.
-    async fn attempts(
-        &self,
-        job: &Job,
-        superseded: &AtomicBool,
-        took: &mut Duration,
-    ) -> Result<Answer, CallError> {
-        let mut pause = Duration::from_millis(100);
-        let mut tries = match job.call {
-            ApiCall::Bind { .. } => 1,
-            _ => 5,
-        };
-        loop {
-            self.api.for_class(class_of(&job.call)).admitted().await;
-            // The last check of the term before a write.
-            if !matches!(job.call, ApiCall::Read(_)) && !self.term.may_write() {
-                return Err(CallError::Refused {
-                    code: 0,
-                    reason: "NotLeading".into(),
-                    message: "this instance is not the leader".into(),
-                });
-            }
-            let since = Instant::now();
-            let outcome = calls::make(
-                &self.api.for_class(class_of(&job.call)),
-                &job.call,
-                job.transition,
-                self.settings.bind_timeout,
-            )
-            .await;
-            *took = since.elapsed();
-            tries -= 1;
-            let error = match outcome {
-                Outcome::Answered(answer) => return Ok(answer),
-                Outcome::Failed { error, again } if !again || tries == 0 => return Err(error),
-                Outcome::Failed { error, .. } => error,
-            };
-            if superseded.load(Ordering::Relaxed) {
-                return Err(error);
-            }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+fn log(kind: &str, pod: &ObjectKey, call: &ApiCall, error: &CallError) {
+    let pod = format!("{}/{}", pod.namespace, pod.name);
+    match error {
+        // Without this line nothing would show the missing right: the condition may not be writable,
+        // either.
+        CallError::Refused { code: 403, message, .. } => {
+            let rule = right_of(call);
+            tracing::error!(call = kind, %pod, error = %message, "call forbidden; add this rule to the role: {rule}");
+        }
+        CallError::Refused { code, message, .. } => {
+            tracing::info!(call = kind, %pod, code, error = %message, "call refused");
+        }
+        CallError::Unknown(why) => {
+            tracing::info!(call = kind, %pod, error = %why, "call unanswered");
+        }
+        CallError::Retry { message, .. } => {
+            tracing::debug!(call = kind, %pod, error = %message, "call will be sent again");
         }
     }
 }

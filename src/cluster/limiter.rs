@@ -25,12 +25,12 @@ pub enum Class {
 }
 
 /// The number of classes.
-const CLASSES: usize = 6;
+pub(super) const CLASSES: usize = 6;
 
 /// The longest `Retry-After` that is obeyed, and the longest that kube-apiserver sends.
 ///
 /// Source: `apiserver/pkg/server/filters`, `dropped_requests_tracker.go`, `maxRetryAfter`.
-const LONGEST: Duration = Duration::from_secs(32);
+pub(super) const LONGEST: Duration = Duration::from_secs(32);
 
 /// The limits of all classes.
 #[derive(Debug)]
@@ -90,6 +90,11 @@ impl Limits {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The end of the pause of this class, if it is paused.
+    pub fn paused(&self, class: Class, now: Instant) -> Option<Instant> {
+        self.state().pauses[class as usize].filter(|until| *until > now)
     }
 
     /// Admits one call of this class now, or returns when to ask again.

@@ -4,7 +4,7 @@
 use super::access::Access;
 use super::driver::Driver;
 use super::effect_router::InFlightBindings;
-use super::events::EventSink;
+use super::effects::EventSink;
 use super::informers::Informers;
 use super::metrics::{Incoming, Metrics};
 use super::policy_state::{ObjectState, PolicyState};

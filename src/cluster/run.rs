@@ -8,8 +8,7 @@ use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::debugger;
 use super::driver::{Clock, Driver, Inbox, Machine};
 use super::effect_router::{Answers, EffectRouter, InFlightBindings};
-use super::effects::{self, Effects};
-use super::events::EventSink;
+use super::effects::{self, Effects, EventSink};
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::{Class, Limits};
@@ -243,11 +242,10 @@ impl Parts {
             binding: Arc::clone(&bindings),
         };
         let calls = effects::Settings::default();
-        let effects = Effects::start(api.clone(), term.clone(), calls.clone(), Arc::new(answers));
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
-        let events = EventSink::start(&api.for_class(Class::Event), host);
+        let effects = Effects::start(&api, term.clone(), calls.clone(), host, Arc::new(answers));
         let informers = Informers::new(&api, driver.mailbox());
         let status = Arc::default();
         let parts = Self {
@@ -258,8 +256,8 @@ impl Parts {
             bindings,
             driver,
             calls,
+            events: effects.events(),
             effects,
-            events,
             informers,
             status,
         };
@@ -295,15 +293,14 @@ impl Parts {
         inbox: Inbox<Scheduler>,
         options: SchedulerOptions,
     ) -> Result<oneshot::Receiver<()>, RunError> {
-        let millis = i64::try_from(self.calls.bind_timeout.as_millis()).unwrap_or(4_000) + 500;
+        let millis = i64::try_from(self.calls.write_timeout.as_millis()).unwrap_or(4_000) + 500;
         let machine = Scheduler::new(SchedulerOptions {
             request_timeout: crate::model::Duration::from_millis(millis),
             window: self.calls.at_once * 4,
             ..options
         });
-        let (effects, events) = (self.effects.clone(), self.events.clone());
         let router =
-            EffectRouter::new(effects, events, Arc::clone(&self.metrics), Arc::clone(&self.bindings));
+            EffectRouter::new(self.effects.clone(), Arc::clone(&self.metrics), Arc::clone(&self.bindings));
         let (died, dead) = oneshot::channel::<()>();
         std::thread::Builder::new()
             .name("scheduler".into())
@@ -338,6 +335,8 @@ impl Parts {
                 "some calls got no answer before the end; the API server may still carry them out"
             );
         }
+        // The answers of these calls make events.
+        let _ = self.driver.inspect(|_| ()).await;
         self.events.drain(LAST_EVENTS).await;
         self.driver.stop();
         if let Some(election) = election {

@@ -14,6 +14,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Maximum number of attempts to send a patch.
 const PATCH_TRIES: u32 = 5;
+/// Maximum number of open patches. The others wait here, where a bind or delete still drops them.
+const PATCHES: usize = 32;
 /// Minimum pause before a failed patch is sent again.
 const PATCH_PAUSE: Duration = Duration::from_seconds(1);
 /// Minimum pause before a call that was answered with `Retry` is sent again.
@@ -61,6 +63,8 @@ struct Line {
     sent_wish: Option<Wish>,
     unsent: VecDeque<Unsent>,
     wish: Option<Wish>,
+    /// Whether the object is in `Outbox::crowded`.
+    crowded: bool,
 }
 
 impl Line {
@@ -88,6 +92,9 @@ pub(super) struct Outbox {
     ready: BTreeSet<ObjectKey>,
     /// Objects whose next call waits for the end of a pause.
     paused: BTreeSet<(Time, ObjectKey)>,
+    /// Objects whose patch waits until fewer patches are open, in the order in which they wanted to send it.
+    crowded: VecDeque<ObjectKey>,
+    patches_open: usize,
 }
 
 fn object_of(call: &ApiCall) -> &ObjectKey {
@@ -185,6 +192,7 @@ impl Outbox {
         line.open = None;
         self.ready.insert(object.clone());
         let (sent, sent_wish) = (line.sent.take(), line.sent_wish.take());
+        self.patches_open -= usize::from(sent_wish.is_some());
         let Err(error) = answer else { return owner };
         if let Some(wish) = sent_wish {
             self.patch_failed(object, wish, error, now);
@@ -264,6 +272,21 @@ impl Outbox {
         self.owners.contains_key(&ticket)
     }
 
+    /// The next object that may have a call to send, and whether it is the turn of its patch.
+    fn next_object(&mut self) -> Option<(ObjectKey, bool)> {
+        if let Some(object) = self.ready.pop_first() {
+            return Some((object, false));
+        }
+        if self.patches_open >= PATCHES {
+            return None;
+        }
+        let object = self.crowded.pop_front()?;
+        if let Some(line) = self.lines.get_mut(&object) {
+            line.crowded = false;
+        }
+        Some((object, true))
+    }
+
     /// Sends all calls that need not wait. `pod` returns the newest version of a known, unbound pod.
     pub(super) fn flush<'p>(
         &mut self,
@@ -276,7 +299,7 @@ impl Outbox {
             self.paused.remove(&(at, object.clone()));
             self.ready.insert(object);
         }
-        while let Some(object) = self.ready.pop_first() {
+        while let Some((object, in_turn)) = self.next_object() {
             let Some(line) = self.lines.get_mut(&object) else { continue };
             if line.open.is_some() {
                 continue;
@@ -300,6 +323,14 @@ impl Outbox {
                     line.wish = Some(wish);
                     continue;
                 }
+                if !in_turn && (self.patches_open >= PATCHES || !self.crowded.is_empty()) {
+                    line.wish = Some(wish);
+                    if !std::mem::replace(&mut line.crowded, true) {
+                        self.crowded.push_back(object);
+                    }
+                    continue;
+                }
+                self.patches_open += 1;
                 wish.after = None;
                 wish.stale = None;
                 wish.patch.resource_version = pod.resource_version.clone();

@@ -6,7 +6,8 @@
 //! - Every `Call` is answered by exactly one `Reply`, also after a time-out. After `CallError::Retry` the scheduler
 //!   pushes the same `Call` with the same ticket again, once its pause is over and if it is still wanted.
 //! - Calls about one object are sent in order and one at a time.
-//! - `now` never runs backwards. After `Lead(false)` nothing is sent.
+//! - `now` never runs backwards. After `Lead(false)` nothing is sent but the events of bindings
+//!   that were answered.
 
 use crate::framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, NotChecked, PartialScore, Status, Ticket,

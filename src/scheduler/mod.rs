@@ -201,10 +201,15 @@ impl Scheduler {
         self.hints.iter().find(|hints| hints.framework.scheduler_name == pod.scheduler_name).cloned()
     }
 
-    /// Sends waiting calls; nothing while this instance does not lead.
+    /// Sends waiting calls and events. While this instance does not lead, only the events of bindings that were
+    /// answered: nobody else reports them. A failure is reported by the next leader, who tries the pod again.
     fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.leading {
-            out.retain(|effect| matches!(effect, Effect::Decided(_)));
+            out.retain(|effect| match effect {
+                Effect::Decided(_) => true,
+                Effect::Event(event) => event.reason == "Scheduled",
+                Effect::Call(..) => false,
+            });
             return;
         }
         let cache = &self.cache;

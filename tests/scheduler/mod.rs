@@ -1,6 +1,7 @@
 //! Pods in the queue, in the cycle and in Permit waits.
 
 mod gangs;
+mod outbox;
 mod pod_lifecycle;
 mod retry;
 mod steps;

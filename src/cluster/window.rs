@@ -1,0 +1,218 @@
+//! Which call goes next: one window of open requests for all calls about pods and for their events.
+//! Urgent calls (bindings, and the reads of a binding whose outcome is unknown) go first; the others
+//! share a quarter of the window while urgent calls wait, and have all of it otherwise. A class that
+//! the server throttles gets a narrower part of the window, which widens again call by call. `effects`
+//! asks; nothing here waits or sends.
+
+use super::limiter::{CLASSES, Class, Limits};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const URGENT: [Class; 2] = [Class::Read, Class::Bind];
+/// In turns.
+const OTHERS: [Class; 2] = [Class::Write, Class::Event];
+/// While both wait, one call of this many is not urgent, and one place of this many is for those that
+/// are not.
+const SHARE: usize = 4;
+
+/// The open requests of a class.
+#[derive(Clone, Copy)]
+struct Part {
+    open: usize,
+    /// Maximum number of open requests: halved when the server throttles, then widened.
+    width: f64,
+    /// When it was halved.
+    halved: Option<Instant>,
+}
+
+/// The window of open requests.
+pub(super) struct Window {
+    at_once: usize,
+    parts: [Part; CLASSES],
+    /// The number of urgent calls since the last other one, while both waited.
+    urgent_in_turn: usize,
+    /// The class of the last call that was not urgent.
+    last_other: Class,
+}
+
+impl Window {
+    /// A window of this many requests.
+    pub(super) fn new(at_once: usize) -> Self {
+        let part = Part { open: 0, width: at_once as f64, halved: None };
+        Self { at_once, parts: [part; CLASSES], urgent_in_turn: 0, last_other: Class::Event }
+    }
+
+    /// The number of open requests of these classes.
+    fn open(&self, classes: &[Class]) -> usize {
+        classes.iter().map(|class| self.parts[*class as usize].open).sum()
+    }
+
+    /// Opens a request of the class that goes next, of those with a waiting call. `Err`: none may go
+    /// now; a limit may admit one at that instant.
+    pub(super) fn next(
+        &mut self,
+        limits: &Limits,
+        now: Instant,
+        waits: impl Fn(Class) -> bool,
+    ) -> Result<Class, Option<Instant>> {
+        let mut again: Option<Instant> = None;
+        let mut later = |at: Instant| again = Some(again.map_or(at, |other| other.min(at)));
+        let mut may = [false; CLASSES];
+        for class in URGENT.into_iter().chain(OTHERS) {
+            let part = &self.parts[class as usize];
+            may[class as usize] = waits(class)
+                && part.open < part.width as usize
+                && match limits.paused(class, now) {
+                    Some(until) => {
+                        later(until);
+                        false
+                    }
+                    None => true,
+                };
+        }
+        while let Some(class) = self.choose(&may) {
+            match limits.take(class, now) {
+                Ok(()) => {
+                    self.opened(class, &may);
+                    return Ok(class);
+                }
+                Err(at) => {
+                    later(at);
+                    may[class as usize] = false;
+                    // They share a limit, and its next token is for the binding.
+                    if class == Class::Bind {
+                        may[Class::Write as usize] = false;
+                    }
+                }
+            }
+        }
+        Err(again)
+    }
+
+    /// The class that goes next, of those that may.
+    fn choose(&self, may: &[bool; CLASSES]) -> Option<Class> {
+        let all = self.open(&URGENT) + self.open(&OTHERS);
+        if all >= self.at_once {
+            return None;
+        }
+        let first = |classes: [Class; 2]| classes.into_iter().find(|class| may[*class as usize]);
+        let turns = if self.last_other == OTHERS[0] { [OTHERS[1], OTHERS[0]] } else { OTHERS };
+        let (urgent, other) = (first(URGENT), first(turns));
+        let share = self.open(&OTHERS) < (self.at_once / SHARE).max(1);
+        match urgent {
+            None => other,
+            Some(_) if share && other.is_some() && self.urgent_in_turn >= SHARE - 1 => other,
+            Some(_) => urgent,
+        }
+    }
+
+    fn opened(&mut self, class: Class, may: &[bool; CLASSES]) {
+        self.parts[class as usize].open += 1;
+        if OTHERS.contains(&class) {
+            self.last_other = class;
+            self.urgent_in_turn = 0;
+        } else if OTHERS.iter().any(|other| may[*other as usize]) {
+            self.urgent_in_turn += 1;
+        }
+    }
+
+    /// A request ended that was open for `took`; `throttled`: the server answered 429.
+    pub(super) fn closed(&mut self, class: Class, now: Instant, took: Duration, throttled: bool) {
+        let most = self.at_once as f64;
+        let part = &mut self.parts[class as usize];
+        part.open = part.open.saturating_sub(1);
+        if !throttled {
+            part.width = (part.width + 1.0 / part.width).min(most);
+        } else if part.halved.is_none_or(|halved| halved + took <= now) {
+            // Requests that were open at that time have the same cause.
+            part.width = (part.width / 2.0).max(1.0);
+            part.halved = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The classes of the next calls while `waits` wait, until none may go.
+    fn opened(window: &mut Window, limits: &Limits, waits: &[Class]) -> Vec<Class> {
+        let now = Instant::now();
+        std::iter::from_fn(|| window.next(limits, now, |class| waits.contains(&class)).ok()).collect()
+    }
+
+    fn count(opened: &[Class], class: Class) -> usize {
+        opened.iter().filter(|other| **other == class).count()
+    }
+
+    #[test]
+    fn bindings_get_three_quarters_while_others_wait() {
+        let mut window = Window::new(32);
+        let all = opened(&mut window, &Limits::unlimited(), &[Class::Bind, Class::Write, Class::Event]);
+        assert_eq!(
+            [Class::Bind, Class::Write, Class::Event].map(|class| count(&all, class)),
+            [24, 4, 4],
+            "{all:?}"
+        );
+        assert_eq!(all[..4], [Class::Bind, Class::Bind, Class::Bind, Class::Write], "bindings first");
+    }
+
+    #[test]
+    fn a_class_alone_has_the_whole_window() {
+        for class in [Class::Read, Class::Bind, Class::Write, Class::Event] {
+            assert_eq!(opened(&mut Window::new(32), &Limits::unlimited(), &[class]), [class; 32]);
+        }
+    }
+
+    #[test]
+    fn a_binding_takes_each_place_that_others_leave_down_to_a_quarter() {
+        let (mut window, limits, now) = (Window::new(32), Limits::unlimited(), Instant::now());
+        assert_eq!(opened(&mut window, &limits, &[Class::Event]).len(), 32);
+        let mut next = Vec::new();
+        for _ in 0..32 {
+            window.closed(Class::Event, now, Duration::ZERO, false);
+            next.push(
+                window.next(&limits, now, |class| matches!(class, Class::Bind | Class::Event)).unwrap(),
+            );
+        }
+        assert_eq!(next[..24], [Class::Bind; 24], "patches and events wait until a quarter is left");
+        assert!(next[24..].contains(&Class::Event) && window.open(&OTHERS) <= 8, "{next:?}");
+    }
+
+    #[test]
+    fn a_paused_binding_leaves_the_window_to_others() {
+        let limits = Limits::unlimited();
+        limits.pause(Class::Bind, Duration::from_secs(5));
+        let mut window = Window::new(32);
+        assert_eq!(opened(&mut window, &limits, &[Class::Bind, Class::Event]), [Class::Event; 32]);
+        let mut window = Window::new(32);
+        let again = window.next(&limits, Instant::now(), |class| class == Class::Bind);
+        assert!(again.unwrap_err().is_some(), "it tells when to ask again");
+    }
+
+    #[test]
+    fn the_next_token_is_for_a_binding() {
+        let (limits, mut window, now) = (Limits::new(1.0, 1), Window::new(32), Instant::now());
+        let bind_and_write = |class| matches!(class, Class::Bind | Class::Write);
+        assert_eq!(window.next(&limits, now, bind_and_write), Ok(Class::Bind));
+        let again = window.next(&limits, now, bind_and_write).unwrap_err().unwrap();
+        assert_eq!(window.next(&limits, again, bind_and_write), Ok(Class::Bind));
+        assert_eq!(window.next(&limits, now, |class| class == Class::Event), Ok(Class::Event));
+    }
+
+    #[test]
+    fn throttling_narrows_its_class_once_for_what_was_open_and_success_widens_it() {
+        let (mut window, limits, start) = (Window::new(32), Limits::unlimited(), Instant::now());
+        assert_eq!(opened(&mut window, &limits, &[Class::Bind]).len(), 32);
+        let took = Duration::from_millis(5);
+        for _ in 0..32 {
+            window.closed(Class::Bind, start, took, true);
+        }
+        assert_eq!(opened(&mut window, &limits, &[Class::Bind]).len(), 16);
+        assert_eq!(opened(&mut window, &limits, &[Class::Event]).len(), 16, "the rest of the window");
+        for _ in 0..16 {
+            window.closed(Class::Bind, start + Duration::from_secs(1), took, false);
+        }
+        assert!(window.parts[Class::Bind as usize].width > 16.5);
+    }
+}
