@@ -131,7 +131,30 @@ struct Fields {
     rest: String,
 }
 
+impl Fields {
+    /// A value whose text can hold nothing but letters, digits and signs.
+    fn plain(&mut self, field: &Field, value: impl std::fmt::Display) {
+        let _ = write!(self.rest, " {}={value}", field.name());
+    }
+}
+
 impl Visit for Fields {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.plain(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.plain(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.plain(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.plain(field, value);
+    }
+
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             self.message.push_str(value);
@@ -140,15 +163,9 @@ impl Visit for Fields {
         }
     }
 
+    /// Quotes also what looks quoted: the value may be a text that a user wrote.
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let text = format!("{value:?}");
-        if field.name() == "message" {
-            self.message.push_str(&text);
-        } else if text.contains([' ', '=', '\n']) && !text.starts_with('"') {
-            let _ = write!(self.rest, " {}={text:?}", field.name());
-        } else {
-            let _ = write!(self.rest, " {}={text}", field.name());
-        }
+        self.record_str(field, &format!("{value:?}"));
     }
 }
 
@@ -220,6 +237,24 @@ mod tests {
                 assert_eq!(line["fields"]["pod"], HOSTILE);
             }
         }
+    }
+
+    #[test]
+    fn no_value_can_pass_for_another_field() {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .event_format(Klog { pid: 7 })
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let forged = "\"a\" user=\"admin\"";
+            tracing::warn!(pod = %forged, name = forged, word = %"plain", truth = true, part = 0.5, "said");
+        });
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let forged = "\"\\\"a\\\" user=\\\"admin\\\"\"";
+        let end = format!("pod={forged} name={forged} word=\"plain\" truth=true part=0.5\n");
+        assert!(text.ends_with(&end), "{text}");
     }
 
     #[test]
