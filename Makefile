@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz deny
+.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz deny deny-local
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -30,7 +30,7 @@ lint: ## Checks formatting and clippy, also for the build without the feature `c
 fmt: ## Formats the code
 	cargo fmt
 
-ci: lint test ## Runs what every change must pass
+ci: lint deny-local test ## Runs what every change must pass
 
 bench: ## Measures decisions, rules and compilation; prints figures and never fails
 	cargo bench
@@ -51,5 +51,7 @@ fuzz: ## Fuzzes every parser for a minute (BAYPLAN_FUZZ_SECONDS)
 	    cargo fuzz run $$target -- -max_total_time=$${BAYPLAN_FUZZ_SECONDS:-60} -timeout=10 || exit 1; done
 
 deny: ## Checks licences, sources and advisories of the dependencies
-	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
-	cargo deny check
+	tools/cargo-deny.sh --log-level error check
+
+deny-local: ## Checks the same without advisories, which need the internet
+	tools/cargo-deny.sh --log-level error check bans licenses sources
