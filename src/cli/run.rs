@@ -6,7 +6,7 @@ use super::{ExitStatus, setup};
 use crate::cluster::client::Target;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
-use crate::cluster::{access, leader, logs, policy_source, serve};
+use crate::cluster::{access, connections, leader, logs, policy_source, serve, tls};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
 use crate::framework::Features;
@@ -289,11 +289,12 @@ fn secure_port(args: &SecurePortArgs) -> Option<serve::Settings> {
     (args.secure_port != 0).then(|| serve::Settings {
         bind: args.bind_address,
         port: args.secure_port,
-        certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
-        directory: args.cert_dir.clone(),
         always_allow: args.authorization_always_allow_paths.clone(),
-        client_authority: args.client_ca_file.clone(),
-        tls: serve::Tls {
+        limits: connections::Limits::default(),
+        tls: tls::Settings {
+            certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
+            directory: args.cert_dir.clone(),
+            client_authority: args.client_ca_file.clone(),
             newest_only: args.tls_min_version == Some(true),
             suites: args.tls_cipher_suites.clone(),
         },
@@ -372,7 +373,7 @@ mod tests {
         ]))
         .unwrap();
         let serve = options.serve.unwrap();
-        assert!(serve.tls.newest_only && serve.share_port && serve.client_authority.is_some());
+        assert!(serve.tls.newest_only && serve.share_port && serve.tls.client_authority.is_some());
         assert_eq!(serve.tls.suites.len(), 2);
         assert_eq!(options.review_ttl.allowed, Duration::from_secs(10));
         assert_eq!(options.review_ttl.refused, Duration::from_secs(3));

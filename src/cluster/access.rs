@@ -1,37 +1,22 @@
 //! Who may read the pages of the secure port that are not health checks. The API server decides
-//! (TokenReview, then SubjectAccessReview), as for kube-scheduler. Answers are cached for a short
-//! time.
+//! (TokenReview, then SubjectAccessReview), as for kube-scheduler. `access_cache` remembers its
+//! answers, and `review_limit` bounds the number of reviews.
 
+pub use super::access_cache::CacheTtl;
+use super::access_cache::{Answers, Credentials};
 use super::client::{Api, ApiError, JSON, Request};
+use super::review_limit::ReviewLimit;
 use super::watch::rule;
 use http::{HeaderMap, Method, StatusCode, header};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
-use rustc_hash::FxHashMap;
+use rustls::pki_types::CertificateDer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long answers of the API server are cached.
-#[derive(Clone, Copy, Debug)]
-pub struct CacheTtl {
-    /// That a request is allowed.
-    pub allowed: Duration,
-    /// That a request is refused.
-    pub refused: Duration,
-}
-
-impl Default for CacheTtl {
-    fn default() -> Self {
-        Self { allowed: Duration::from_secs(10), refused: Duration::from_secs(10) }
-    }
-}
-
-/// Maximum number of cached answers.
-const MOST: usize = 1_000;
+use std::time::Instant;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,83 +25,86 @@ pub struct Refusal {
     pub status: StatusCode,
     /// The body of the response.
     pub message: String,
+    /// When the caller may try again, in seconds, for the header `Retry-After`.
+    pub retry_after: Option<u64>,
 }
 
-/// How a request identifies its sender.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Credentials {
-    /// A verified client certificate, as the JSON of its user.
-    Certificate(String),
-    Token(String),
-    Anonymous,
+impl Refusal {
+    /// A refusal that lasts.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), retry_after: None }
+    }
+
+    /// There are too many reviews at the moment.
+    fn busy() -> Self {
+        let message = "too many requests whose sender must be reviewed; try again later";
+        Self { retry_after: Some(1), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
+    }
 }
 
-/// Answers by credentials and path: when each came, and the refusal, if it was one.
-type Answers = FxHashMap<(Credentials, String), (Instant, Option<Refusal>)>;
+/// The client certificate of a connection.
+pub struct Peer<'c> {
+    /// The certificate, which one of the authorities signed.
+    pub certificate: &'c CertificateDer<'c>,
+    /// The user that it names.
+    pub user: &'c UserInfo,
+}
 
-/// Asks the API server who may do what, and caches the answers.
+/// Asks the API server who may do what, and remembers the answers.
 pub struct Access {
     authentication: Api,
     authorization: Api,
-    ttl: CacheTtl,
-    cache: Mutex<Answers>,
+    answers: Mutex<Answers<Refusal>>,
+    limit: ReviewLimit,
 }
 
 impl Access {
     /// `authentication` tells who a token belongs to, `authorization` what that user may do.
     pub fn new(authentication: Api, authorization: Api, ttl: CacheTtl) -> Self {
-        Self { authentication, authorization, ttl, cache: Mutex::new(FxHashMap::default()) }
+        let (answers, limit) = (Mutex::new(Answers::new(ttl)), ReviewLimit::new(Instant::now()));
+        Self { authentication, authorization, answers, limit }
     }
 
-    /// Whether the sender of these headers may GET `path`. `peer` is the user of a verified client
-    /// certificate and comes before a bearer token; without either the sender is anonymous.
+    /// Whether the sender of these headers may GET `path`. `peer` is the verified client certificate
+    /// and comes before a bearer token; without either the sender is anonymous.
     pub async fn check(
         &self,
         headers: &HeaderMap,
-        peer: Option<&UserInfo>,
+        peer: Option<Peer<'_>>,
         path: &str,
     ) -> Result<(), Refusal> {
-        let token = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
-            .map(|token| token.trim().to_owned());
-        let credentials = match (peer, token) {
-            (Some(user), _) => Credentials::Certificate(serde_json::json!(user).to_string()),
-            (None, Some(token)) => Credentials::Token(token),
+        let token = bearer(headers);
+        let credentials = match (&peer, token) {
+            (Some(peer), _) => Credentials::certificate(peer.certificate),
+            (None, Some(token)) => Credentials::token(token),
             (None, None) => Credentials::Anonymous,
         };
-        let key = (credentials, path.to_owned());
-        if let Some((at, answer)) = self.cache().get(&key)
-            && at.elapsed() < if answer.is_some() { self.ttl.refused } else { self.ttl.allowed }
-        {
-            return answer.clone().map_or(Ok(()), Err);
+        let asked = (credentials, path.to_owned());
+        let (answer, known) = {
+            let (answers, now) = (self.answers(), Instant::now());
+            (answers.get(&asked, now), answers.knows(&asked, now))
+        };
+        if let Some(answer) = answer {
+            return answer.map_or(Ok(()), Err);
         }
-        let answer = self.review(&key.0, peer, path).await;
+        let Some(_open) = self.limit.begin(known, Instant::now()) else { return Err(Refusal::busy()) };
+        let answer = self.review(token, peer.map(|peer| peer.user), path).await;
         // A review that failed says nothing about the sender.
         if !matches!(&answer, Err(refusal) if refusal.status == StatusCode::INTERNAL_SERVER_ERROR) {
-            let mut cache = self.cache();
-            if cache.len() >= MOST {
-                cache.clear();
-            }
-            cache.insert(key, (Instant::now(), answer.clone().err()));
+            self.answers().put(asked, answer.clone().err(), Instant::now());
         }
         answer
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, Answers> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    fn answers(&self) -> std::sync::MutexGuard<'_, Answers<Refusal>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn review(
-        &self,
-        credentials: &Credentials,
-        peer: Option<&UserInfo>,
-        path: &str,
-    ) -> Result<(), Refusal> {
-        let user = match (peer, credentials) {
+    async fn review(&self, token: Option<&str>, peer: Option<&UserInfo>, path: &str) -> Result<(), Refusal> {
+        let user = match (peer, token) {
             (Some(user), _) => user.clone(),
-            (None, Credentials::Token(token)) => self.user_of(token).await?,
-            (None, _) => UserInfo {
+            (None, Some(token)) => self.user_of(token).await?,
+            (None, None) => UserInfo {
                 username: Some("system:anonymous".to_owned()),
                 groups: Some(vec!["system:unauthenticated".to_owned()]),
                 ..UserInfo::default()
@@ -140,10 +128,8 @@ impl Access {
         if answer.status.is_some_and(|status| status.allowed) {
             return Ok(());
         }
-        Err(Refusal {
-            status: StatusCode::FORBIDDEN,
-            message: format!("forbidden: User \"{name}\" cannot get path \"{path}\""),
-        })
+        let message = format!("forbidden: User \"{name}\" cannot get path \"{path}\"");
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
     async fn user_of(&self, token: &str) -> Result<UserInfo, Refusal> {
@@ -153,9 +139,18 @@ impl Access {
         let answer: TokenReview = create(&self.authentication, group, &review).await?;
         match answer.status {
             Some(status) if status.authenticated == Some(true) => Ok(status.user.unwrap_or_default()),
-            _ => Err(Refusal { status: StatusCode::UNAUTHORIZED, message: "Unauthorized".into() }),
+            _ => Err(Refusal::new(StatusCode::UNAUTHORIZED, "Unauthorized")),
         }
     }
+}
+
+/// The bearer token of a request.
+///
+/// Source: `apiserver/pkg/authentication/request/bearertoken`.
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.trim();
+    let (scheme, token) = value.split_once(' ')?;
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Creates a review; the API server answers with its status filled in.
@@ -172,9 +167,100 @@ async fn create<T: Serialize + DeserializeOwned>(
             _ => String::new(),
         };
         tracing::warn!(%error, "cannot review who may read the secure port{help}");
-        Refusal {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            message: format!("cannot review your credentials: {error}"),
-        }
+        let message = format!("cannot review your credentials: {error}");
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::client::Target;
+    use crate::cluster::limiter::Limiter;
+    use std::io::{BufRead, Read, Write};
+    use std::time::Duration;
+
+    #[test]
+    fn tokens_are_read_as_upstream_reads_them() {
+        let of = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, text.parse().unwrap());
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(of("Bearer abc"), Some("abc".into()));
+        assert_eq!(of("bearer abc "), Some("abc".into()));
+        for none in ["Bearer", "Bearer ", "Basic abc", "abc", ""] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    /// An API server that counts reviews, never finishes those of the token `hang`, and allows
+    /// everything.
+    fn server(reviews: &std::sync::Arc<std::sync::atomic::AtomicUsize>) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let reviews = std::sync::Arc::clone(reviews);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, reviews) = (stream.unwrap(), std::sync::Arc::clone(&reviews));
+                std::thread::spawn(move || {
+                    let mut lines = std::io::BufReader::new(stream.try_clone().unwrap());
+                    loop {
+                        let (mut length, mut line) = (0, String::new());
+                        while lines.read_line(&mut line).is_ok_and(|read| read > 2) {
+                            if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
+                                length = value.trim().parse().unwrap();
+                            }
+                            line.clear();
+                        }
+                        let mut body = vec![0; length];
+                        if length == 0 || lines.read_exact(&mut body).is_err() {
+                            return;
+                        }
+                        let text = String::from_utf8(body).unwrap();
+                        if text.contains("hang") {
+                            std::thread::sleep(Duration::from_secs(3));
+                        }
+                        reviews.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        let body = r#"{"spec":{},"status":{"authenticated":true,"user":{"username":"u"},"allowed":true}}"#;
+                        let head = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length";
+                        let _ = write!(stream, "{head}: {}\r\n\r\n{body}", body.len());
+                    }
+                });
+            }
+        });
+        url
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_unknown_callers_leaves_known_ones_alone() {
+        let reviews = std::sync::Arc::default();
+        let target = Target { master: Some(server(&reviews)), ..Target::default() };
+        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let ttl = CacheTtl { allowed: Duration::from_secs(60), refused: Duration::from_secs(60) };
+        let access = std::sync::Arc::new(Access::new(api.clone(), api, ttl));
+        let of = |token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+            headers
+        };
+        assert_eq!(access.check(&of("scraper"), None, "/metrics").await, Ok(()));
+        let flood: Vec<_> = (0..300)
+            .map(|at| {
+                let (access, headers) = (std::sync::Arc::clone(&access), of(&format!("hang-{at}")));
+                tokio::spawn(async move { access.check(&headers, None, "/metrics").await })
+            })
+            .collect();
+        let mut open = 0;
+        for one in flood {
+            match tokio::time::timeout(Duration::from_millis(20), one).await {
+                Ok(answer) => assert_eq!(answer.unwrap(), Err(Refusal::busy())),
+                Err(_) => open += 1,
+            }
+        }
+        assert!(open <= 16 && open > 0, "{open} reviews are open");
+        let before = reviews.load(std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(access.check(&of("scraper"), None, "/metrics").await, Ok(()));
+        assert_eq!(reviews.load(std::sync::atomic::Ordering::SeqCst), before, "the answer was remembered");
+    }
 }

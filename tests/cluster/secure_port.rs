@@ -1,10 +1,12 @@
-//! The secure port from outside: who may read the metrics, and which certificate it presents, also
-//! after the certificate was replaced.
+//! The secure port from outside: who may read the metrics and the reasons of health checks, which
+//! certificate it presents and which it trusts, also after a file was replaced, and what silent
+//! clients cost.
 
 use crate::api_load::ApiClient;
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, daemon::Folder, wait_until};
 use bayplan::cluster::client::{ApiError, Request};
+use kube::config::Kubeconfig;
 use std::path::Path;
 use std::time::Duration;
 
@@ -142,4 +144,84 @@ fn client_certificates_identify_users_and_the_api_server_knows_their_rights() {
     // The page has the effective configuration.
     let shown = String::from_utf8(asked("reader").unwrap()).unwrap();
     assert!(shown.contains("\"schedulerName\":\"certificates\""), "{shown}");
+    // Another authority takes over. A connection from before shows a certificate of the old one.
+    let (certificate, key) = (folder.join("reader.crt"), folder.join("reader.key"));
+    let open = ApiClient::of(&plane.kubeconfig_showing(&ours.url(), &certificate, &key));
+    let asked_again = || open.runtime.block_on(open.api.send(Request::get("/configz")));
+    assert!(asked_again().is_ok());
+    std::fs::copy(folder.join("other.crt"), folder.join("ours.crt")).unwrap();
+    wait_until("a user of the new authority is known", SOON, || asked("stranger").is_ok());
+    assert!(asked("reader").is_err(), "the old authority does not count any more");
+    assert!(asked_again().is_err(), "nor on a connection that is open");
+}
+
+/// The HTTP status and body of a GET with a token, or without one.
+fn page(plane: &ControlPlane, ours: &SchedulerProcess, token: &str, path: &str) -> (u16, String) {
+    let kubeconfig = Kubeconfig::read_from(plane.kubeconfig_at(&ours.url(), token)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let client = kube::Client::try_from(config).unwrap();
+        let request = http::Request::get(path).body(kube::client::Body::empty()).unwrap();
+        let response = client.send(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let text = String::from_utf8(body.collect_bytes().await.unwrap().to_vec()).unwrap();
+        (head.status.as_u16(), text)
+    })
+}
+
+#[test]
+fn only_users_with_the_right_learn_why_it_is_not_ready() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.create_namespace("reasons");
+    for name in ["powerless", "reader", "other"] {
+        plane.kubectl_ok(["create", "serviceaccount", name, "--namespace", &namespace]);
+    }
+    let role = format!("{namespace}-readyz");
+    plane.kubectl_ok(["create", "clusterrole", &role, "--verb=get", "--non-resource-url=/readyz"]);
+    let account = format!("--serviceaccount={namespace}:reader");
+    plane.kubectl_ok(["create", "clusterrolebinding", &role, &format!("--clusterrole={role}"), &account]);
+    let token = |name: &str| {
+        let text = plane.kubectl_ok(["create", "token", name, "--namespace", &namespace]);
+        text.trim().to_owned()
+    };
+    // The scheduler may read nothing, so it is not ready.
+    let admin = plane.kubeconfig().display().to_string();
+    let setup = Setup::new(&namespace)
+        .kubeconfig(plane.kubeconfig_of_service_account(&namespace, "powerless"))
+        .flag(format!("--authentication-kubeconfig={admin}"))
+        .flag(format!("--authorization-kubeconfig={admin}"));
+    let ours = SchedulerProcess::spawn(plane, &setup);
+    wait_until("it answers", SOON, || plane.get_from(&ours.url(), "/livez").is_some());
+    let withheld = "[-]sched-handler-sync failed: reason withheld\n";
+    for path in ["/readyz", "/readyz?verbose"] {
+        for anybody in ["", "no-such-token"] {
+            let (status, text) = page(plane, &ours, anybody, path);
+            assert!(status == 500 && text.contains(withheld) && !text.contains("not fully"), "{text}");
+        }
+        let (status, text) = page(plane, &ours, &token("reader"), path);
+        assert!(status == 500 && text.contains("handlers are not fully synchronized"), "{text}");
+    }
+    // By default every user with credentials may get the health checks.
+    assert!(page(plane, &ours, &token("other"), "/readyz").1.contains("not fully synchronized"));
+    let (status, text) = page(plane, &ours, "", "/livez?verbose");
+    assert_eq!((status, text.as_str()), (200, "[+]ping ok\nlivez check passed\n"));
+}
+
+#[test]
+fn clients_that_only_connect_keep_nobody_out() {
+    let plane = ControlPlane::shared();
+    let ours = SchedulerProcess::start(plane, &Setup::new("crowded"));
+    let address = ours.url().trim_start_matches("https://").to_owned();
+    let silent: Vec<_> = (0..400).map(|_| std::net::TcpStream::connect(&address).unwrap()).collect();
+    for path in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(status(plane, &ours, "", path), 200, "{path}");
+    }
+    // Of the silent ones those that have waited longest were closed.
+    let closed = |mut stream: &std::net::TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        matches!(std::io::Read::read(&mut stream, &mut [0]), Ok(0))
+    };
+    assert!(silent.iter().filter(|stream| closed(stream)).count() >= 200);
 }
