@@ -176,7 +176,6 @@ async fn create<T: Serialize + DeserializeOwned>(
 mod tests {
     use super::*;
     use crate::cluster::client::Target;
-    use crate::cluster::limiter::Limiter;
     use std::io::{BufRead, Read, Write};
     use std::time::Duration;
 
@@ -236,7 +235,7 @@ mod tests {
     async fn a_flood_of_unknown_callers_leaves_known_ones_alone() {
         let reviews = std::sync::Arc::default();
         let target = Target { master: Some(server(&reviews)), ..Target::default() };
-        let api = Api::new(&target, Limiter::unlimited()).await.unwrap();
+        let api = Api::new(&target).await.unwrap();
         let ttl = CacheTtl { allowed: Duration::from_secs(60), refused: Duration::from_secs(60) };
         let access = std::sync::Arc::new(Access::new(api.clone(), api, ttl));
         let of = |token: &str| {
