@@ -26,6 +26,7 @@ mod policies;
 mod secure_port;
 mod soak;
 mod startup_errors;
+mod throttling;
 mod tutorial;
 mod upstream_metrics;
 

@@ -68,6 +68,8 @@ pub(crate) struct Seen {
     pub path: String,
     /// The status, if a rule answered.
     pub ruled: Option<u16>,
+    /// When the head of the answer was passed on.
+    pub ended: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -160,7 +162,7 @@ fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 
 async fn pass(State(forward): State<Forward>, request: Request) -> Response {
     let path = request.uri().path_and_query().map_or_else(String::new, ToString::to_string);
-    let (rule, delay) = {
+    let (rule, delay, number) = {
         let mut shared = locked(&forward.shared);
         let fits = |rule: &&mut Rule| {
             rule.times > 0 && rule.method == *request.method() && path.contains(&rule.part)
@@ -174,12 +176,13 @@ async fn pass(State(forward): State<Forward>, request: Request) -> Response {
             method: request.method().clone(),
             path: path.clone(),
             ruled: rule.as_ref().map(|rule| rule.status),
+            ended: None,
         };
         shared.seen.push(seen);
-        (rule, shared.delay)
+        (rule, shared.delay, shared.seen.len() - 1)
     };
     tokio::time::sleep(delay).await;
-    match rule {
+    let response = match rule {
         Some(rule) => answer(&rule),
         None => forwarded(&forward.client, path, request).await.unwrap_or_else(|| {
             // The connection to the server broke.
@@ -187,7 +190,11 @@ async fn pass(State(forward): State<Forward>, request: Request) -> Response {
             *response.status_mut() = StatusCode::BAD_GATEWAY;
             response
         }),
+    };
+    if let Some(seen) = locked(&forward.shared).seen.get_mut(number) {
+        seen.ended = Some(Instant::now());
     }
+    response
 }
 
 async fn forwarded(client: &kube::Client, path: String, request: Request) -> Option<Response> {
