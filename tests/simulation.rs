@@ -26,7 +26,7 @@ const MOVES: usize = 300;
 
 fn moves(options: &Options) -> Vec<Move> {
     let mut random = Random(options.seed);
-    (0..MOVES).map(|_| Move::draw(random.next(), random.next(), options.policies)).collect()
+    (0..MOVES).map(|_| Move::draw(random.next(), random.next(), options)).collect()
 }
 
 /// Runs moves, then lets the world come to rest. `Err`: which invariant broke, and when. Besides, a hash of all effects.
@@ -86,7 +86,8 @@ fn invariants_hold_whatever_goes_wrong() {
     for seed in seeds() {
         // Every other seed with policies.
         let policies = number("BAYPLAN_POLICIES").map_or(seed % 2 == 1, |wanted| wanted == 1);
-        let options = Options { seed, twin: seed % 8 < 2, policies, ..Options::default() };
+        let clock_steps = seed % 4 > 1;
+        let options = Options { seed, twin: seed % 8 < 2, policies, clock_steps, ..Options::default() };
         if let Err(broken) = run(&moves(&options), &options) {
             let shortest = shortest(moves(&options), &options);
             let last = run(&shortest, &options).unwrap_err();
@@ -169,6 +170,12 @@ fn a_gang_that_is_judged_once_and_for_all_is_caught() {
 #[test]
 fn policies_that_forget_the_clock_are_caught() {
     catches_policies(Mutant::ForgetClock);
+}
+
+#[test]
+fn a_driver_that_forgets_steps_of_the_wall_clock_is_caught() {
+    let mutant = Some(Mutant::ForgetSteps);
+    catches(Options { mutant, policies: true, clock_steps: true, ..Options::default() });
 }
 
 #[test]

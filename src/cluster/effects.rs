@@ -265,7 +265,7 @@ impl Sender {
         }
     }
 
-    /// Reports the present state to those who wait for it.
+    /// Reports the present state to the callers that wait for it.
     fn tell(&mut self) {
         self.backlog.waiting.store(self.events.len(), Ordering::SeqCst);
         self.backlog.given_up.store(self.events.given_up(), Ordering::Relaxed);

@@ -39,7 +39,8 @@ pub trait Plugin: Send + Sync {
     /// The next instant at which the plugin's answer about a refused or waiting pod may change because time passed.
     /// `None`: never. Called when the pod begins to wait and at that instant.
     fn next_change(&self, h: &Handle) -> Option<Time> {
-        self.reads().clock.then(|| Time((h.now.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE)))
+        let next_minute = |wall: Time| Time((wall.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE));
+        self.reads().clock.then(|| h.snapshot.monotonic(next_minute(h.snapshot.wall_clock(h.now))))
     }
     /// Indexes that it keeps in the snapshot, added when its profile comes into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {

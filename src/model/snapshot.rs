@@ -11,7 +11,7 @@ use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
 use super::resource::Resource;
 use super::symbol::Symbol;
-use super::time::Time;
+use super::time::{Duration, Time};
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -92,9 +92,27 @@ pub struct Snapshot {
     columns: Columns,
     indexes: Vec<(IndexKey, Arc<Box<dyn Index>>)>,
     log: Arc<ChangeLog>,
+    wall_offset: Duration,
 }
 
 impl Snapshot {
+    /// The wall clock at an instant of the scheduler's monotonic time, for policies and events. Timers use monotonic
+    /// time itself.
+    pub fn wall_clock(&self, at: Time) -> Time {
+        at + self.wall_offset
+    }
+
+    /// The instant of the scheduler's monotonic time at which the wall clock shows `wall`, as long as it is not
+    /// stepped.
+    pub fn monotonic(&self, wall: Time) -> Time {
+        wall - self.wall_offset
+    }
+
+    /// How far the wall clock is ahead of the scheduler's monotonic time.
+    pub fn set_wall_offset(&mut self, offset: Duration) {
+        self.wall_offset = offset;
+    }
+
     /// A node with its pods, alive or not. `None` for an unknown row.
     pub fn node(&self, id: NodeId) -> Option<NodeInfo<'_>> {
         self.rows.get(id.row()).map(|row| NodeInfo::new(self, row, id))

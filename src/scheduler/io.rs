@@ -6,13 +6,14 @@
 //! - Every `Call` is answered by exactly one `Reply`, also after a time-out. After `CallError::Retry` the scheduler
 //!   pushes the same `Call` with the same ticket again, once its pause is over and if it is still wanted.
 //! - Calls about one object are sent in order and one at a time.
-//! - `now` never runs backwards. After `Lead(false)` nothing is sent but the events of bindings
-//!   that were answered.
+//! - `now` is monotonic: it never runs backwards and never jumps with the wall clock. `WallClock` says how far the
+//!   wall clock is away from it; events and policies get the wall clock. After `Lead(false)` nothing is sent but the
+//!   events of bindings that were answered.
 
 use crate::framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, NotChecked, PartialScore, Status, Ticket,
 };
-use crate::model::{Kind, Object, ObjectKey, PodKey, Symbol, Time};
+use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Symbol, Time};
 use std::sync::Arc;
 
 /// The profiles in service, by `schedulerName`, with the revision of the policies they were made with.
@@ -42,6 +43,10 @@ pub enum Input {
     Relisted(Kind, Vec<Object>),
     /// Every kind has been listed once.
     Synced,
+    /// Whether a watch is too old to decide on. No attempt begins meanwhile; bindings continue.
+    Stale(bool),
+    /// The wall clock was stepped: it is `now` plus this. Zero until the first such input.
+    WallClock(Duration),
     /// The answer to a call.
     Reply(Ticket, Result<Answer, CallError>),
     /// Other profiles or policies; taken between attempts.

@@ -42,7 +42,7 @@ pub use view::{BindingView, Stage};
 
 use crate::engine::Decider;
 use crate::framework::{Act, Acting, EventRecord, Framework, Status, Ticket};
-use crate::model::{Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
@@ -62,6 +62,7 @@ pub struct Scheduler {
     decider: Box<dyn Decider>,
     next_ticket: u64,
     synced: bool,
+    stale: bool,
     leading: bool,
     /// The generation of the cluster at which waiting pods were last re-evaluated.
     reconsidered: Generation,
@@ -84,6 +85,7 @@ impl Clone for Scheduler {
             decider: self.fresh_decider(),
             next_ticket: self.next_ticket,
             synced: self.synced,
+            stale: self.stale,
             leading: self.leading,
             reconsidered: self.reconsidered,
             deferred: self.deferred.clone(),
@@ -108,6 +110,7 @@ impl Scheduler {
             decider,
             next_ticket: 1,
             synced: false,
+            stale: false,
             leading: false,
             reconsidered: Generation::default(),
             deferred: VecDeque::new(),
@@ -124,6 +127,8 @@ impl Scheduler {
             Input::Deleted(key) => self.deleted(&key, now),
             Input::Relisted(kind, all) => self.relisted(&kind, all, now),
             Input::Synced => self.synced = true,
+            Input::Stale(stale) => self.stale = stale,
+            Input::WallClock(offset) => self.wall_clock_stepped(offset, now, out),
             Input::Lead(leading) => self.leading = leading,
             Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
             Input::Reply(ticket, answer) => match self.outbox.answered(ticket, &answer, now) {
@@ -140,6 +145,13 @@ impl Scheduler {
         self.queue.tick(&self.cache.snapshot, now);
         self.finish_step(now, out);
         self.send(now, out);
+    }
+
+    /// The wall clock was stepped: whatever reads it is evaluated again.
+    fn wall_clock_stepped(&mut self, offset: Duration, now: Time, out: &mut Vec<Effect>) {
+        self.cache.snapshot.set_wall_offset(offset);
+        self.queue.wall_clock_stepped(now);
+        self.clock_waits_again(now, out);
     }
 
     /// Carries out the consequences of an input until no work is left.
@@ -167,9 +179,10 @@ impl Scheduler {
         [self.queue.next_wakeup(), self.bindings.next_alarm(), calls].into_iter().flatten().min()
     }
 
-    /// Whether a `Cycle` would do something: synced, leading, a pod to try, room in the window of open binds.
+    /// Whether a `Cycle` would do something: synced and up to date, leading, a pod to try, room in the window of open binds.
     pub fn wants_cycle(&self) -> bool {
         self.synced
+            && !self.stale
             && self.leading
             && self.bindings.binds_open() < self.options.window
             && self.queue.has_work()
@@ -202,7 +215,7 @@ impl Scheduler {
     }
 
     /// Sends waiting calls and events. While this instance does not lead, only the events of bindings that were
-    /// answered: nobody else reports them. A failure is reported by the next leader, who tries the pod again.
+    /// answered: no other instance reports them. A failure is reported by the next leader, who tries the pod again.
     fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.leading {
             out.retain(|effect| match effect {
@@ -262,7 +275,8 @@ impl Scheduler {
     }
 
     fn event(&self, event: EventRecord, out: &mut Vec<Effect>) {
-        out.push(Effect::Event(event));
+        let at = self.cache.snapshot.wall_clock(event.at);
+        out.push(Effect::Event(EventRecord { at, ..event }));
     }
 }
 

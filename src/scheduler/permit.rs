@@ -145,6 +145,15 @@ impl Scheduler {
         }
     }
 
+    /// Re-evaluates plugins that read the clock, for every waiting pod.
+    pub(super) fn clock_waits_again(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
+        for pod in waiting {
+            let Some(binding) = self.bindings.take(&pod) else { continue };
+            self.ask_waits(binding, |wait| wait.renewal.again.is_some(), now, out);
+        }
+    }
+
     /// Re-evaluates plugins that read the clock, and ends waits at their deadlines.
     pub(super) fn permit_alarm(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         self.ask_waits(binding, |wait| wait.alarm() <= now, now, out);

@@ -34,6 +34,8 @@ impl World {
             self.indexes_are_what_a_rebuild_makes()?;
         }
         let s = &self.scheduler;
+        let wall = s.snapshot().wall_clock(self.now);
+        hold!(wall == self.now + self.wall, "policies see {wall:?}, the wall clock is {:?} ahead", self.wall);
         hold!(s.in_flight_events() <= 10_000, "8: {} events are kept", s.in_flight_events());
         Ok(())
     }

@@ -25,6 +25,8 @@ pub(crate) enum Mutant {
     JudgeOnce,
     /// No plugin says when the clock changes its answer.
     ForgetClock,
+    /// Steps of the wall clock are not reported.
+    ForgetSteps,
     /// All pods that wait at a plugin's Permit are in one equivalence class.
     AllAreEquivalent,
 }
@@ -47,6 +49,7 @@ impl Mutant {
                 let reason = String::from("Conflict");
                 Input::Reply(ticket, Err(CallError::Refused { code: 409, reason, message }))
             }
+            Input::WallClock(_) if self == Self::ForgetSteps => Input::WallClock(Duration::ZERO),
             other => other,
         }
     }

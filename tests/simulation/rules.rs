@@ -314,6 +314,7 @@ impl World {
         let mut scheduler =
             Scheduler::new(scheduler::Options { longest_wait: None, ..scheduler::Options::default() });
         let mut inputs = vec![Input::Profiles(self.scheduler.profiles().clone()), Input::Lead(true)];
+        inputs.push(Input::WallClock(self.wall));
         inputs.extend(
             [Kind::Node, Kind::Namespace, Kind::Pod]
                 .map(|kind| Input::Relisted(kind.clone(), api.list(&kind))),

@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub mutant: Option<Mutant>,
     /// Policies decide, beside the in-tree plugins, and not the plugins of the tests.
     pub policies: bool,
+    /// The wall clock is stepped.
+    pub clock_steps: bool,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
 }
@@ -64,6 +66,7 @@ enum What {
     AnnotateNode,
     RelabelPod,
     RelabelNamespace,
+    StepClock,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -103,9 +106,13 @@ const MORE: &[(What, u64)] = &[
     (What::Reload, 1),
 ];
 
+/// What is drawn besides when the wall clock is stepped.
+const STEPS: &[(What, u64)] = &[(What::StepClock, 4)];
+
 impl Move {
-    pub(crate) fn draw(what: u64, with: u64, policies: bool) -> Self {
-        let weights = || WEIGHTS.iter().chain(MORE.iter().filter(|_| policies));
+    pub(crate) fn draw(what: u64, with: u64, options: &Options) -> Self {
+        let more = || MORE.iter().filter(|_| options.policies);
+        let weights = || WEIGHTS.iter().chain(more()).chain(STEPS.iter().filter(|_| options.clock_steps));
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -140,6 +147,8 @@ const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
 pub(crate) struct World {
     pub options: Options,
     pub now: Time,
+    /// How far the wall clock is ahead of `now`.
+    pub wall: Duration,
     pub api: Api,
     pub scheduler: Scheduler,
     pub twin: Option<Scheduler>,
@@ -167,6 +176,7 @@ impl World {
         let mut world = Self {
             options: options.clone(),
             now: BEGIN,
+            wall: Duration::ZERO,
             api: Api::new(),
             scheduler: Scheduler::new(scheduler::Options::default()),
             twin: None,
@@ -239,6 +249,9 @@ impl World {
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
         self.step(Input::Profiles(profiles));
+        if self.wall != Duration::ZERO {
+            self.step(Input::WallClock(self.wall));
+        }
         self.step(Input::Lead(true));
         for at in 0..3 {
             self.relist(&KINDS[(with as usize + at) % 3].clone());
@@ -352,7 +365,7 @@ impl World {
         self.api.put(maker.object());
         if self.options.policies {
             let name = name.to_owned();
-            let created = self.now;
+            let created = self.now + self.wall;
             let labels = labels(with);
             if let Some(found) = self.api.pod("default", &name) {
                 let mut pod = (**found).clone();
@@ -404,7 +417,8 @@ impl World {
             What::CordonNode => self.change_node(with, |node| node.unschedulable = with.is_multiple_of(3)),
             What::AnnotateNode => {
                 let seconds = [5, 30, 90][(with % 3) as usize];
-                let opens = jiff::Timestamp::from_microsecond(self.now.0 + seconds * 1_000_000).unwrap();
+                let opens = jiff::Timestamp::from_microsecond((self.now + self.wall).0 + seconds * 1_000_000)
+                    .unwrap();
                 self.change_node(with, |node| {
                     let opens = (Symbol::new("opens"), Arc::from(opens.to_string()));
                     node.annotations =
@@ -525,6 +539,10 @@ impl World {
                     let late = self.late.remove(with as usize % self.late.len());
                     let _ = self.api.answer(&late.call, self.now, None);
                 }
+            }
+            What::StepClock => {
+                self.wall = Duration::from_seconds([-90, -20, 0, 20, 40, 90][(with % 6) as usize]);
+                self.step(Input::WallClock(self.wall));
             }
             What::Advance => {
                 let by = [50, 200, 1_000, 2_500, 12_000, 40_000][(with % 6) as usize];

@@ -17,7 +17,7 @@ pub struct EvalContext<'a> {
     pub node: Option<NodeInfo<'a>>,
     /// The cluster.
     pub snapshot: &'a Snapshot,
-    /// The instant of the cycle.
+    /// The wall clock at the instant of the cycle.
     pub now: Time,
     /// When the pod was put into the queue and how often it was tried.
     pub queued: Queued,
@@ -74,8 +74,9 @@ impl Moved {
 }
 
 impl<'a> EvalContext<'a> {
-    /// A context without a node, outside simulations.
+    /// A context without a node, outside simulations, at an instant of the scheduler's monotonic time.
     pub fn new(pod: &'a PodInfo, snapshot: &'a Snapshot, now: Time) -> Self {
+        let now = snapshot.wall_clock(now);
         Self { pod, node: None, snapshot, now, queued: Queued::default(), moved: &NOTHING_MOVED }
     }
 

@@ -178,7 +178,7 @@ impl PolicyPlugin {
             pod: h.pod,
             node: None,
             snapshot: h.snapshot,
-            now: h.now,
+            now: h.snapshot.wall_clock(h.now),
             queued: queued(h),
             moved: attempt.map_or(&NOTHING_MOVED, |attempt| &attempt.moved),
         }

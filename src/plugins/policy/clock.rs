@@ -55,7 +55,8 @@ impl Clocked {
 }
 
 impl PolicyPlugin {
-    /// The first instant at which one of the conditions turns over, everything else as it is.
+    /// The first instant of monotonic time at which one of the conditions turns over, everything else
+    /// as it is.
     pub(super) fn next_turn(&self, h: &Handle<'_>) -> Option<Time> {
         if self.clocked.is_empty() {
             return None;
@@ -67,19 +68,20 @@ impl PolicyPlugin {
         let turns = |context: EvalContext<'_>, all: &[Expr]| {
             all.iter().filter_map(|condition| next_change(policy, context, condition)).min()
         };
+        let monotonic = |wall: Time| h.snapshot.monotonic(wall);
         if let Some(node) = placed {
-            return turns(context.on(node), &self.clocked.permit);
+            return turns(context.on(node), &self.clocked.permit).map(monotonic);
         }
         let of_pod = turns(context, &self.clocked.pod);
         // The node is not chosen yet, so conditions of the permit are evaluated again soon.
-        let of_permit = (!self.clocked.permit.is_empty()).then(|| next_minute(h.now));
+        let of_permit = (!self.clocked.permit.is_empty()).then(|| next_minute(context.now));
         let of_nodes = match self.clocked.nodes.len().saturating_mul(h.snapshot.node_count()) {
             0 => None,
             few if few <= EVALUATIONS => {
                 h.snapshot.nodes().filter_map(|node| turns(context.on(node), &self.clocked.nodes)).min()
             }
-            _ => Some(next_minute(h.now)),
+            _ => Some(next_minute(context.now)),
         };
-        [of_pod, of_permit, of_nodes].into_iter().flatten().min()
+        [of_pod, of_permit, of_nodes].into_iter().flatten().min().map(monotonic)
     }
 }

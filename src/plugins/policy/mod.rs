@@ -187,7 +187,7 @@ impl Plugin for PolicyPlugin {
 
 /// What the queue knows of the pod of a call.
 fn queued(h: &crate::framework::Handle<'_>) -> Queued {
-    Queued { since: h.queued_at, attempts: h.attempts }
+    Queued { since: h.queued_at.map(|at| h.snapshot.wall_clock(at)), attempts: h.attempts }
 }
 
 /// A refusal with a reason of the policy, its values from `context`.

@@ -407,6 +407,11 @@ impl SchedulingQueue {
         }
     }
 
+    /// The wall clock was stepped: the next [`SchedulingQueue::tick`] tries the pods again that time may help.
+    pub(super) fn wall_clock_stepped(&mut self, now: Time) {
+        self.unschedulable.ring_all(now);
+    }
+
     /// When the next [`SchedulingQueue::tick`] may do something.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         let flush = self.longest_wait.filter(|_| self.unschedulable.counts().0 > 0).map(|_| self.next_flush);

@@ -89,6 +89,15 @@ impl Unschedulable {
         }
     }
 
+    /// Sets every instant at which time may help a pod to `now`, unless it is earlier.
+    pub(super) fn ring_all(&mut self, now: Time) {
+        let later = self.alarms.split_off(&(now, u64::MAX));
+        for ((_, number), pod) in later {
+            self.alarm_of.insert(number, now);
+            self.alarms.insert((now, number), pod);
+        }
+    }
+
     /// Whether time may help the pod of that number.
     pub(super) fn has_alarm(&self, number: u64) -> bool {
         self.alarm_of.contains_key(&number)

@@ -1,0 +1,112 @@
+//! Time in the scheduler: policies and events follow steps of the wall clock, timers do not. While the
+//! watches are too old, no attempt begins.
+
+use crate::support::policies::{NOW, compile};
+use bayplan::framework::{Instances, Named, Profile};
+use bayplan::model::{Duration, PodKey, Time};
+use bayplan::plugins::policy::{ExemptPods, plugins};
+use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
+use bayplan::testing::{node, pod};
+use std::sync::Arc;
+
+const HOUR: Duration = Duration::from_seconds(3_600);
+
+/// A scheduler with one policy and one node, and its clock.
+struct Run {
+    scheduler: Scheduler,
+    now: Time,
+}
+
+impl Run {
+    fn new(policy: &str) -> Self {
+        let mut registry = bayplan::plugins::registry();
+        let mut enabled = vec!["PrioritySort", "NodeResourcesFit", "DefaultBinder"];
+        for plugin in plugins(&compile(policy), &ExemptPods::default()) {
+            registry.add_plugin(plugin).unwrap();
+            enabled.push("clocked");
+        }
+        let mut profile = Profile::new("default-scheduler");
+        let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
+        profile.multi_point.disabled.push(named("*"));
+        profile.multi_point.enabled.extend(enabled.into_iter().map(named));
+        let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
+        let options = Options { longest_wait: None, ..Options::default() };
+        let mut run = Self { scheduler: Scheduler::new(options), now: NOW };
+        let profiles = Profiles { frameworks: vec![framework], revision: 1 };
+        run.step(Input::Profiles(Arc::new(profiles)));
+        run.step(Input::Lead(true));
+        run.step(Input::Upserted(node("a").cpu("4").object()));
+        run.step(Input::Synced);
+        run
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut out = Vec::new();
+        self.scheduler.step(input, self.now, &mut out);
+        out
+    }
+
+    fn place(&self, pod: &str) -> Option<QueuePlace> {
+        self.scheduler.queue_place(&PodKey(pod.into()))
+    }
+}
+
+fn after(by: Duration) -> String {
+    jiff::Timestamp::from_microsecond((NOW + by).0).unwrap().to_string()
+}
+
+#[test]
+fn a_gate_that_reads_the_clock_opens_when_the_wall_clock_is_stepped() {
+    let opens = after(HOUR);
+    let mut run = Run::new(&format!(
+        "policy clocked {{ applies to all pods gate \"later\" when now() < timestamp(\"{opens}\") }}"
+    ));
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
+    assert_eq!(run.place("p"), Some(QueuePlace::Gated));
+    let alarm = run.scheduler.next_wakeup().unwrap();
+    assert_eq!(alarm, NOW + HOUR, "the gate opens at that time");
+    // Half an hour forward: the alarm comes half an hour earlier.
+    run.step(Input::WallClock(Duration::from_seconds(1_800)));
+    assert_eq!(run.place("p"), Some(QueuePlace::Gated));
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + Duration::from_seconds(1_800)));
+    // Back again, and then past the instant.
+    run.step(Input::WallClock(Duration::ZERO));
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + HOUR));
+    run.step(Input::WallClock(HOUR));
+    assert!(run.scheduler.wants_cycle(), "the gate is open: {:?}", run.place("p"));
+}
+
+#[test]
+fn backoffs_do_not_move_with_the_wall_clock_and_events_do() {
+    let mut run = Run::new(
+        "policy clocked { applies to all pods filter f { reject \"no\" when node.name == \"a\" && pod.labels[\"no\"] == \"yes\" } }",
+    );
+    run.step(Input::WallClock(HOUR));
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").label("no", "yes").object()));
+    let effects = run.step(Input::Cycle);
+    let at = effects.iter().find_map(|effect| match effect {
+        Effect::Event(event) => Some(event.at),
+        _ => None,
+    });
+    assert_eq!(at, Some(NOW + HOUR), "an event has the time of the wall clock");
+    assert_eq!(run.place("p"), Some(QueuePlace::Unschedulable));
+    run.now = run.now + Duration::from_millis(100);
+    run.step(Input::Upserted(node("b").cpu("4").object()));
+    assert_eq!(run.place("p"), Some(QueuePlace::Backoff));
+    let until = run.scheduler.next_wakeup().unwrap();
+    run.step(Input::WallClock(Duration::from_seconds(7_200)));
+    assert_eq!((run.place("p"), run.scheduler.next_wakeup()), (Some(QueuePlace::Backoff), Some(until)));
+}
+
+#[test]
+fn no_attempt_begins_while_the_watches_are_too_old() {
+    let mut run = Run::new("policy clocked { applies to all pods }");
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
+    assert!(run.scheduler.wants_cycle());
+    run.step(Input::Stale(true));
+    assert!(!run.scheduler.wants_cycle());
+    assert!(run.step(Input::Cycle).is_empty(), "a cycle does nothing");
+    run.step(Input::Stale(false));
+    let effects = run.step(Input::Cycle);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Call(..))), "{effects:?}");
+}
