@@ -263,6 +263,8 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             on_invalid: on_invalid(&args.policies.on_invalid)?,
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
+        watch_max_age: args.api_server.watch_max_age,
+        max_unauthorized: args.api_server.max_unauthorized,
         configz: config::value(&config),
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,
@@ -317,6 +319,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
         Ok(()) => Ok(ExitStatus::Success),
         Err(error @ RunError::LeaseLost(_)) => {
             tracing::error!(%error, "Leaderelection lost");
+            Ok(ExitStatus::Findings)
+        }
+        Err(error) if error.is_of_running() => {
+            tracing::error!(%error, "the scheduler ends");
             Ok(ExitStatus::Findings)
         }
         Err(error) => Err(error.into()),

@@ -80,6 +80,12 @@ pub(super) struct ApiServerArgs {
     /// Maximum burst of API calls.
     #[arg(long, value_name = "N")]
     pub(super) kube_api_burst: Option<i64>,
+    /// Be not ready, and schedule nothing, while a watch has brought nothing for this long.
+    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "3m")]
+    pub(super) watch_max_age: Duration,
+    /// End the process when the API server has refused the credentials for this long.
+    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "1m")]
+    pub(super) max_unauthorized: Duration,
 }
 
 /// The lease and its times.

@@ -2,7 +2,7 @@
 //! Everything in this room uses it. It retries nothing: only the caller knows whether a call may be
 //! repeated (a binding must not be).
 
-use super::kubeconfig;
+use super::credentials::Credentials;
 use super::limiter::{Class, Limits};
 use http::{Method, StatusCode, header};
 use kube::client::Body;
@@ -195,9 +195,7 @@ pub trait Observer: Send + Sync {
 /// The API server, for calls of one class. Clones share connections and limits.
 #[derive(Clone)]
 pub struct Api {
-    client: kube::Client,
-    /// What `client` was made of.
-    config: Arc<kube::Config>,
+    credentials: Arc<Credentials>,
     class: Class,
     limits: Arc<Limits>,
     server: Arc<str>,
@@ -214,36 +212,20 @@ impl std::fmt::Debug for Api {
 impl Api {
     /// Prepares connections without opening one. Calls are of [`Class::Read`] and have no limit of ours.
     pub async fn new(target: &Target) -> Result<Self, ConnectError> {
-        let found = match &target.kubeconfig {
-            Some(path) => Some(kubeconfig::read(path)?),
-            None if target.as_kubectl => kubeconfig::find()?,
-            None => None,
-        };
-        let mut config = match found {
-            Some(found) => found.connection(target.context.as_deref()).await?,
-            None => match (kube::Config::incluster(), &target.master) {
-                (Ok(config), _) => config,
-                (Err(_), Some(master)) => kube::Config::new(parse_master(master)?),
-                (Err(error), None) => return Err(ConnectError::NotInCluster(deepest(&error))),
-            },
-        };
-        if let Some(master) = &target.master {
-            config.cluster_url = parse_master(master)?;
-        }
-        if target.impersonate.is_some() {
-            config.auth_info.impersonate.clone_from(&target.impersonate);
-        }
-        config.default_retry = false;
-        config.connect_timeout = Some(Duration::from_secs(5));
-        let agent = format!("bayplan/{} {}", env!("CARGO_PKG_VERSION"), target.user_agent);
-        if let Ok(agent) = http::HeaderValue::from_str(&agent) {
-            config.headers.push((header::USER_AGENT, agent));
-        }
-        let server: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-        let namespace = config.default_namespace.as_str().into();
-        let (client, limits) = (connect(&config)?, Arc::new(Limits::unlimited()));
-        let config = Arc::new(config);
-        Ok(Self { client, config, class: Class::Read, limits, server, namespace, observer: None })
+        let (credentials, server, namespace) = Credentials::new(target).await?;
+        Ok(Self {
+            credentials: Arc::new(credentials),
+            class: Class::Read,
+            limits: Arc::new(Limits::unlimited()),
+            server: server.into(),
+            namespace: namespace.into(),
+            observer: None,
+        })
+    }
+
+    /// Its connections and their credentials.
+    pub fn credentials(&self) -> &Arc<Credentials> {
+        &self.credentials
     }
 
     /// The same connections with these limits for all classes.
@@ -257,8 +239,9 @@ impl Api {
     }
 
     /// The same limits with connections of its own, which no other call can occupy or break.
-    pub fn with_own_connections(&self) -> Result<Self, ConnectError> {
-        Ok(Self { client: connect(&self.config)?, ..self.clone() })
+    pub async fn with_own_connections(&self) -> Result<Self, ConnectError> {
+        let (credentials, ..) = Credentials::new(self.credentials.target()).await?;
+        Ok(Self { credentials: Arc::new(credentials), ..self.clone() })
     }
 
     /// The same connections with an observer of their calls.
@@ -301,11 +284,12 @@ impl Api {
             Ok(result) => result,
             Err(_) => Err(ApiError::Lost(format!("no answer within {timeout:?}"))),
         };
+        let code = match &result {
+            Ok((code, _)) => Some(*code),
+            Err(error) => error.code(),
+        };
+        code.inspect(|code| self.credentials.answered(*code));
         if let Some(observer) = &self.observer {
-            let code = match &result {
-                Ok((code, _)) => Some(*code),
-                Err(error) => error.code(),
-            };
             observer.called(&method, &self.server, code, since.elapsed());
         }
         result.map(|(_, bytes)| bytes)
@@ -320,7 +304,7 @@ impl Api {
             .header(header::ACCEPT, JSON)
             .body(Body::from(request.body))
             .map_err(|error| ApiError::NotSent(error.to_string()))?;
-        let response = self.client.send(built).await.map_err(|error| outcome(&error))?;
+        let response = self.credentials.client().send(built).await.map_err(|error| outcome(&error))?;
         let (parts, body) = response.into_parts();
         let bytes = body.collect_bytes().await.map_err(|error| ApiError::Lost(deepest(&error)));
         if parts.status.is_success() {
@@ -355,13 +339,16 @@ impl Api {
             .header(header::ACCEPT, JSON)
             .body(Vec::new())
             .map_err(|error| ApiError::NotSent(error.to_string()))?;
-        self.client.request_events(request).await.map_err(|error| {
+        let opened = self.credentials.client().request_events(request).await.map_err(|error| {
             let error = outcome(&error);
             if let ApiError::Status { code: 429, retry_after, .. } = &error {
                 self.throttled(*retry_after);
             }
             error
-        })
+        });
+        let code = opened.as_ref().map_or_else(ApiError::code, |_| Some(200));
+        code.inspect(|code| self.credentials.answered(*code));
+        opened
     }
 
     /// The server answered 429: calls of this class wait as long as it asks.
@@ -370,14 +357,7 @@ impl Api {
     }
 }
 
-fn connect(config: &kube::Config) -> Result<kube::Client, ConnectError> {
-    kube::Client::try_from(config.clone()).map_err(|error| ConnectError::Credentials {
-        server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
-        why: deepest(&error),
-    })
-}
-
-fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
+pub(super) fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
     let uri: http::Uri = master.parse().map_err(|_| ConnectError::Master(master.to_owned()))?;
     if uri.scheme().is_none() || uri.host().is_none() {
         return Err(ConnectError::Master(master.to_owned()));

@@ -9,6 +9,7 @@ use super::comparer::{self, Mismatches, compare};
 use super::driver::Driver;
 use super::informers;
 use super::objects::Slim;
+use super::supervisor::{Supervisor, Task};
 use super::watch;
 use crate::model::objects::{node, pod};
 use crate::model::{Node, NodeId, NodeInfo, Object, PodInfo, Resource, Snapshot};
@@ -40,10 +41,10 @@ impl Picture {
 }
 
 /// Handles SIGUSR2 until the scheduler ends.
-pub fn start(api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
+pub fn start(supervisor: &Supervisor, api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
     // Registered at once, because without a handler the signal ends the process.
     let mut asked = signal(SignalKind::user_defined2())?;
-    tokio::spawn(async move {
+    supervisor.spawn(Task::Debugger, async move {
         while asked.recv().await.is_some() {
             let Some(picture) = show_differences(&api, &driver).await else { return };
             dump(&picture);

@@ -2,9 +2,12 @@
 //! wakes it at the times it asks for, and hands its Effects on. Nothing else calls `step`. Other
 //! threads read the scheduler by sending a closure.
 
-use crate::model::Time;
+use super::inbox::{Message, Queue};
+use crate::model::{Duration as Span, Time};
 use crate::scheduler::{Effect, Input};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use futures::future::BoxFuture;
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The driven state machine: the scheduler, or a simpler one in tests.
@@ -27,77 +30,119 @@ pub trait Outlet<M>: Send + 'static {
     fn idle(&mut self, _machine: &M) {}
 }
 
-/// The wall clock at the start plus monotonic time since then. It never runs backwards.
+/// The clock of the scheduling thread: the wall clock at the start plus monotonic time since then.
+/// It never runs backwards and never jumps, so timers of the queue are right whatever happens to the
+/// system clock. [`Clock::step`] tells how far the wall clock has moved away from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    wall: i64,
     base: Instant,
+    start: i64,
+    /// The present wall clock, in microseconds since the Unix epoch.
+    wall: fn() -> i64,
+    /// The difference that was last reported.
+    offset: Span,
 }
+
+/// A smaller difference between the wall clock and monotonic time is not reported: NTP slews clocks
+/// by small amounts all the time.
+const SMALLEST_STEP: Span = Span::from_millis(50);
 
 impl Clock {
     /// Starts at the present time.
     pub fn start() -> Self {
-        Self { wall: jiff::Timestamp::now().as_microsecond(), base: Instant::now() }
+        Self::with_wall(|| jiff::Timestamp::now().as_microsecond())
+    }
+
+    /// Starts at the present time of this wall clock, which returns microseconds since the Unix epoch.
+    pub fn with_wall(wall: fn() -> i64) -> Self {
+        Self { base: Instant::now(), start: wall(), wall, offset: Span(0) }
     }
 
     /// The present time.
     pub fn now(&self) -> Time {
         let since = i64::try_from(self.base.elapsed().as_micros()).unwrap_or(i64::MAX);
-        Time(self.wall.saturating_add(since))
+        Time(self.start.saturating_add(since))
+    }
+
+    /// The new difference of the wall clock from [`Clock::now`], if the wall clock was stepped: by
+    /// NTP, by an administrator, or because the machine was suspended.
+    fn step(&mut self) -> Option<Span> {
+        let offset = Span((self.wall)().saturating_sub(self.now().0));
+        let moved = Span(offset.0.saturating_sub(self.offset.0).saturating_abs());
+        (moved >= SMALLEST_STEP).then(|| {
+            self.offset = offset;
+            offset
+        })
     }
 }
 
 type Look<M> = Box<dyn FnOnce(&mut M) + Send>;
 
-enum Message<M> {
-    Input(Input),
-    Inspect(Look<M>),
-    Stop,
+/// Where inputs go.
+trait Receiver: Send + Sync {
+    fn input(&self, input: Input) -> bool;
+    fn room(&self) -> BoxFuture<'_, ()>;
+}
+
+impl<M: 'static> Receiver for Queue<Look<M>> {
+    fn input(&self, input: Input) -> bool {
+        self.put(Message::Input(input))
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Queue::room(self))
+    }
 }
 
 /// Sends inputs to the driver.
 #[derive(Clone)]
 pub struct Mailbox {
-    send: std::sync::Arc<dyn Fn(Input) -> bool + Send + Sync>,
+    receiver: Arc<dyn Receiver>,
 }
 
 impl Mailbox {
-    /// A mailbox that hands each input to `send`, which returns whether the receiver still exists.
-    pub fn new(send: impl Fn(Input) -> bool + Send + Sync + 'static) -> Self {
-        Self { send: std::sync::Arc::new(send) }
+    /// Sends an input without waiting; returns whether the driver still runs.
+    pub fn input(&self, input: Input) -> bool {
+        self.receiver.input(input)
     }
 
-    /// Sends an input; returns whether the driver still runs.
-    pub fn input(&self, input: Input) -> bool {
-        (self.send)(input)
+    /// Waits until the inbox has room, and sends an input; returns whether the driver still runs.
+    pub async fn input_with_room(&self, input: Input) -> bool {
+        self.receiver.room().await;
+        self.receiver.input(input)
     }
 }
 
 /// A handle of a running driver.
 pub struct Driver<M> {
-    messages: Sender<Message<M>>,
+    queue: Arc<Queue<Look<M>>>,
 }
 
 impl<M> Clone for Driver<M> {
     fn clone(&self) -> Self {
-        Self { messages: self.messages.clone() }
+        Self { queue: Arc::clone(&self.queue) }
     }
 }
 
 /// The inbox of a driver that has not started.
-pub struct Inbox<M>(Receiver<Message<M>>);
+pub struct Inbox<M>(Arc<Queue<Look<M>>>);
+
+impl<M> Drop for Inbox<M> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 impl<M: Machine> Driver<M> {
     /// A driver and its inbox. The loop starts later, when its outlet exists.
     pub fn new() -> (Self, Inbox<M>) {
-        let (messages, inbox) = channel();
-        (Self { messages }, Inbox(inbox))
+        let queue = Arc::new(Queue::default());
+        (Self { queue: Arc::clone(&queue) }, Inbox(queue))
     }
 
     /// A mailbox of this driver.
     pub fn mailbox(&self) -> Mailbox {
-        let messages = self.messages.clone();
-        Mailbox::new(move |input| messages.send(Message::Input(input)).is_ok())
+        Mailbox { receiver: Arc::clone(&self.queue) as Arc<dyn Receiver> }
     }
 
     /// Runs a closure on the driver's thread, between two steps. `None` if the driver has ended.
@@ -109,44 +154,57 @@ impl<M: Machine> Driver<M> {
         let look: Look<M> = Box::new(move |machine| {
             let _ = tell.send(look(machine));
         });
-        self.messages.send(Message::Inspect(look)).ok()?;
+        self.queue.put(Message::Look(look)).then_some(())?;
         told.await.ok()
+    }
+
+    /// Number of messages that wait for the driver.
+    pub fn inbox_depth(&self) -> usize {
+        self.queue.depth()
     }
 
     /// Ends the loop after it has handled all earlier messages.
     pub fn stop(&self) {
-        let _ = self.messages.send(Message::Stop);
+        self.queue.put(Message::Stop);
     }
 }
 
-/// Maximum number of messages between two attempts, so that neither starves the other.
+/// Maximum number of messages that are taken from the inbox at once.
 const BATCH: usize = 256;
-/// Maximum wait, so that gauges stay fresh.
+/// Maximum wait, so that gauges stay fresh and steps of the wall clock are seen.
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl<M: Machine> Inbox<M> {
     /// Runs the loop on this thread until `Driver::stop`.
-    pub fn run(self, mut machine: M, mut outlet: impl Outlet<M>, clock: Clock) {
+    pub fn run(self, mut machine: M, mut outlet: impl Outlet<M>, mut clock: Clock) {
         let mut effects = Vec::new();
-        let mut waiting = None;
+        let mut batch = VecDeque::new();
+        let mut last_attempt = Duration::ZERO;
         loop {
-            for _ in 0..BATCH {
-                let message = match waiting.take() {
-                    Some(message) => message,
-                    None => match self.0.try_recv() {
-                        Ok(message) => message,
-                        Err(TryRecvError::Empty) => break,
-                        Err(TryRecvError::Disconnected) => return,
-                    },
-                };
-                match message {
-                    Message::Input(input) => {
-                        let now = clock.now();
-                        machine.step(input, now, &mut effects);
-                        carry(&mut effects, &mut outlet, &machine, now);
+            if let Some(offset) = clock.step() {
+                tracing::info!(offset_seconds = offset.0 as f64 / 1e6, "the wall clock was stepped");
+                let now = clock.now();
+                machine.step(Input::WallClock(offset), now, &mut effects);
+                carry(&mut effects, &mut outlet, &machine, now);
+            }
+            // Messages get at least as much time as attempts, so that neither starves the other.
+            let since = Instant::now();
+            loop {
+                self.0.take(BATCH, &mut batch);
+                let more = batch.len() == BATCH;
+                for message in batch.drain(..) {
+                    match message {
+                        Message::Input(input) => {
+                            let now = clock.now();
+                            machine.step(input, now, &mut effects);
+                            carry(&mut effects, &mut outlet, &machine, now);
+                        }
+                        Message::Look(look) => look(&mut machine),
+                        Message::Stop => return,
                     }
-                    Message::Inspect(look) => look(&mut machine),
-                    Message::Stop => return,
+                }
+                if !more || since.elapsed() >= last_attempt {
+                    break;
                 }
             }
             let now = clock.now();
@@ -158,7 +216,8 @@ impl<M: Machine> Inbox<M> {
                 let now = clock.now();
                 let since = Instant::now();
                 machine.step(Input::Cycle, now, &mut effects);
-                outlet.attempted(since.elapsed());
+                last_attempt = since.elapsed();
+                outlet.attempted(last_attempt);
                 carry(&mut effects, &mut outlet, &machine, now);
                 continue;
             }
@@ -170,11 +229,7 @@ impl<M: Machine> Inbox<M> {
                 }
                 None => LONGEST,
             };
-            match self.0.recv_timeout(wait) {
-                Ok(message) => waiting = Some(message),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+            self.0.wait(wait);
         }
     }
 }
@@ -248,6 +303,24 @@ mod tests {
         assert!((at - before).0 >= 20_000, "the tick came too early");
         driver.stop();
         thread.join().unwrap();
+        assert_eq!(driver.inbox_depth(), 0);
         assert!(!driver.mailbox().input(Input::Synced), "the driver has ended");
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_reported_once_and_moves_no_timer() {
+        use std::sync::atomic::{AtomicI64, Ordering};
+        static AHEAD: AtomicI64 = AtomicI64::new(0);
+        let mut clock =
+            Clock::with_wall(|| jiff::Timestamp::now().as_microsecond() + AHEAD.load(Ordering::SeqCst));
+        assert_eq!(clock.step(), None);
+        for ahead in [3_600_000_000, -60_000_000] {
+            let before = clock.now();
+            AHEAD.store(ahead, Ordering::SeqCst);
+            let offset = clock.step().unwrap();
+            assert!((offset.0 - ahead).abs() < SMALLEST_STEP.0, "{offset:?}");
+            assert_eq!(clock.step(), None, "it is reported once");
+            assert!((clock.now() - before).0 < 1_000_000, "monotonic time does not jump");
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::calls;
 use super::client::{Api, ApiError, Request};
 use super::events::{Events, QUEUE};
 use super::limiter::{Class, Limits};
+use super::supervisor::{Supervisor, Task};
 use super::term::Term;
 use super::watch::rule;
 use super::window::Window;
@@ -105,7 +106,14 @@ impl Backlog {
 impl Effects {
     /// Starts the task that sends calls and events; it ends with the last clone. `host` is this
     /// instance's host name.
-    pub fn start(api: &Api, term: Term, settings: Settings, host: &str, replies: Arc<dyn Replies>) -> Self {
+    pub fn start(
+        supervisor: &Supervisor,
+        api: &Api,
+        term: Term,
+        settings: Settings,
+        host: &str,
+        replies: Arc<dyn Replies>,
+    ) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog::default());
         let sender = Sender {
@@ -119,7 +127,7 @@ impl Effects {
             open: FuturesUnordered::new(),
             drained: Vec::new(),
         };
-        tokio::spawn(sender.run(inbox));
+        supervisor.spawn(Task::Calls, sender.run(inbox));
         Self { commands, backlog }
     }
 

@@ -2,11 +2,13 @@
 //! over the driver's one channel. `Synced` follows when all have been listed once. A missing right
 //! is logged once, and its consumers wait until it is granted: without pods or nodes nothing is
 //! scheduled, because decisions would be guesses; without namespaces, policies that read them do
-//! not go into service.
+//! not go into service. A watch that brings nothing for minutes stops decisions, too
+//! (`Input::Stale`), until it is up to date again.
 
 use super::client::Api;
 use super::driver::Mailbox;
 use super::objects::{Slim, Whole};
+use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
 use crate::model::Kind;
 use crate::model::objects::{namespace, node, pod};
@@ -14,7 +16,7 @@ use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What policies need from the watches: the kinds to keep whole, because a policy reads more than
 /// their slim fields, and whether namespaces are needed at all.
@@ -79,15 +81,21 @@ struct Shared {
     changed: tokio::sync::Notify,
     started: AtomicBool,
     synced: AtomicBool,
+    stale: AtomicBool,
+    max_age: Duration,
 }
+
+/// How often the age of the watches is checked.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The watched kinds and their resources.
 pub(super) const RESOURCES: [(Kind, &str); 3] =
     [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
 
 impl Informers {
-    /// Watches that have not started.
-    pub fn new(api: &Api, mailbox: Mailbox) -> Self {
+    /// Watches that have not started. A watch without an event or bookmark for longer than `max_age`
+    /// is too old to decide on.
+    pub fn new(api: &Api, mailbox: Mailbox, max_age: Duration) -> Self {
         let state = |resource| WatchState {
             resource,
             listed: false,
@@ -102,18 +110,21 @@ impl Informers {
             changed: tokio::sync::Notify::new(),
             started: AtomicBool::new(false),
             synced: AtomicBool::new(false),
+            stale: AtomicBool::new(false),
+            max_age,
         });
         Self { api: api.clone(), shared }
     }
 
     /// Starts watching.
-    pub fn start(&self) {
+    pub fn start(&self, supervisor: &Supervisor) {
         self.shared.started.store(true, Ordering::SeqCst);
         for at in 0..RESOURCES.len() {
             let shared = Arc::clone(&self.shared);
             let needs = shared.needs.subscribe();
-            tokio::spawn(watch_kind(at, self.api.clone(), shared, needs));
+            supervisor.spawn(Task::Watch, watch_kind(at, self.api.clone(), shared, needs));
         }
+        supervisor.spawn(Task::WatchAge, watch_age(Arc::clone(&self.shared)));
     }
 
     /// The state of the watches.
@@ -124,6 +135,24 @@ impl Informers {
     /// Whether every needed kind has been listed once.
     pub fn is_synced(&self) -> bool {
         self.shared.synced.load(Ordering::SeqCst)
+    }
+
+    /// Waits until every needed kind has been listed once.
+    pub async fn synced(&self) {
+        loop {
+            let mut notified = std::pin::pin!(self.shared.changed.notified());
+            // Register before the check, so that no change is missed.
+            notified.as_mut().enable();
+            if self.is_synced() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The watches that are too old to decide on, and how old they are.
+    pub fn stale(&self) -> Vec<(&'static str, Duration)> {
+        self.shared.too_old()
     }
 
     /// Keeps these kinds whole from now on, and lists again those that were slim. Returns when that
@@ -175,8 +204,25 @@ impl Shared {
 
     fn alive(&self, at: usize) {
         if let Some(state) = self.states().get_mut(at) {
-            state.seen = Instant::now();
+            (state.seen, state.trouble) = (Instant::now(), None);
         }
+    }
+
+    /// The needed watches without an event for too long, with their ages. Before the first list they
+    /// are not synced, which is another matter.
+    fn too_old(&self) -> Vec<(&'static str, Duration)> {
+        if !self.synced.load(Ordering::SeqCst) {
+            return Vec::new();
+        }
+        let any_namespace = self.needs.borrow().any_namespace;
+        let states = self.states();
+        let needed = RESOURCES.iter().zip(states.iter()).filter(|((kind, _), state)| {
+            *kind != Kind::Namespace || any_namespace || state.listed && state.trouble.is_none()
+        });
+        needed
+            .map(|(_, state)| (state.resource, state.seen.elapsed()))
+            .filter(|(_, age)| *age > self.max_age)
+            .collect()
     }
 
     fn listed(&self, at: usize, whole: bool) {
@@ -206,6 +252,27 @@ impl Shared {
             self.mailbox.input(Input::Synced);
         }
         self.changed.notify_waiters();
+    }
+}
+
+/// Stops decisions while a watch is too old, and resumes them when all are up to date.
+async fn watch_age(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let old = shared.too_old();
+        let stale = !old.is_empty();
+        if shared.stale.swap(stale, Ordering::SeqCst) == stale {
+            continue;
+        }
+        match old.first() {
+            Some((resource, age)) => tracing::error!(
+                resource,
+                age_seconds = age.as_secs(),
+                "no event of the watch for too long; nothing is scheduled until it is up to date"
+            ),
+            None => tracing::info!("the watches are up to date again"),
+        }
+        shared.mailbox.input(Input::Stale(stale));
     }
 }
 
@@ -255,34 +322,51 @@ pub fn collection(kind: &Kind) -> Collection {
 async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bool) {
     let Some((_, resource)) = RESOURCES.get(at) else { return };
     let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
-    watch::run::<T>(api, &collection(&T::KIND), |update| {
-        let sent = match update {
+    watch::run::<T, _>(api, &collection(&T::KIND), |update| {
+        let input = match update {
             Update::Listed(objects) => {
-                let count = objects.len();
+                tracing::info!(resource, count = objects.len(), "listed");
                 // Each object is freed when it is parsed, so that memory never holds a large
                 // cluster in both forms.
                 let parsed = objects.into_iter().filter_map(|object| unreadable.parse(&object)).collect();
-                let sent = shared.mailbox.input(Input::Relisted(T::KIND, parsed));
-                tracing::info!(resource, count, "listed");
-                shared.listed(at, whole);
-                return sent;
+                Ok(Some(Input::Relisted(T::KIND, parsed)))
             }
-            Update::Changed(object) => match unreadable.parse(&object) {
-                Some(parsed) => shared.mailbox.input(Input::Upserted(parsed)),
-                None => true,
-            },
-            Update::Deleted(object) => shared.mailbox.input(Input::Deleted(object.key())),
-            Update::None => true,
-            Update::Trouble(trouble) => {
-                tracing::error!(resource, "cannot watch: {trouble}");
-                shared.troubled(at, trouble);
-                return true;
-            }
+            Update::Changed(object) => Ok(unreadable.parse(&object).map(Input::Upserted)),
+            Update::Deleted(object) => Ok(Some(Input::Deleted(object.key()))),
+            Update::None => Ok(None),
+            Update::Trouble(trouble) => Err(trouble),
         };
-        shared.alive(at);
-        sent
+        deliver(at, whole, Arc::clone(shared), input)
     })
     .await;
+}
+
+/// Hands an input to the scheduling thread, or notes trouble; returns whether that thread runs.
+async fn deliver(at: usize, whole: bool, shared: Arc<Shared>, input: Result<Option<Input>, Trouble>) -> bool {
+    match input {
+        Ok(Some(list @ Input::Relisted(..))) => {
+            // A list replaces the updates that wait, so it needs no room.
+            let sent = shared.mailbox.input(list);
+            shared.listed(at, whole);
+            sent
+        }
+        Ok(Some(input)) => {
+            let sent = shared.mailbox.input_with_room(input).await;
+            shared.alive(at);
+            sent
+        }
+        Ok(None) => {
+            shared.alive(at);
+            true
+        }
+        Err(trouble) => {
+            if let Some((_, resource)) = RESOURCES.get(at) {
+                tracing::error!(resource, "cannot watch: {trouble}");
+            }
+            shared.troubled(at, trouble);
+            true
+        }
+    }
 }
 
 /// Parses objects, and logs once each object that the API server accepts and we cannot use.

@@ -12,6 +12,7 @@ pub struct LoadedKubeconfig {
     config: Kubeconfig,
     /// The files, for messages.
     path: String,
+    paths: Vec<PathBuf>,
 }
 
 /// Reads one file.
@@ -55,10 +56,29 @@ fn merged(paths: &[PathBuf]) -> Result<LoadedKubeconfig, ConnectError> {
         };
         config = Kubeconfig::read_from(path).and_then(|next| config.merge(next)).map_err(refuse)?;
     }
-    Ok(LoadedKubeconfig { config, path: listed(paths) })
+    Ok(LoadedKubeconfig { config, path: listed(paths), paths: paths.to_vec() })
 }
 
 impl LoadedKubeconfig {
+    /// The files that a connection of a context depends on: the kubeconfig and the files that it
+    /// names for this context.
+    pub fn files(&self, context: Option<&str>) -> Vec<PathBuf> {
+        let wanted = context.or(self.config.current_context.as_deref()).unwrap_or_default();
+        let context = self.config.contexts.iter().find(|it| it.name == wanted);
+        let context = context.and_then(|it| it.context.as_ref());
+        let cluster = self.config.clusters.iter().find(|it| context.is_some_and(|of| of.cluster == it.name));
+        let user = self
+            .config
+            .auth_infos
+            .iter()
+            .find(|it| context.is_some_and(|of| of.user.as_deref() == Some(it.name.as_str())));
+        let user = user.and_then(|it| it.auth_info.as_ref());
+        let authority = cluster.and_then(|it| it.cluster.as_ref()?.certificate_authority.as_ref());
+        let named = user.map(|it| [&it.token_file, &it.client_certificate, &it.client_key]);
+        let named = named.into_iter().flatten().filter_map(|path| path.as_ref()).chain(authority);
+        self.paths.iter().cloned().chain(named.map(PathBuf::from)).collect()
+    }
+
     /// The connection of a context, or of the current context.
     pub async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
         self.check(context)?;
@@ -101,7 +121,11 @@ mod tests {
         contexts:\n- {name: dev, context: {cluster: d, namespace: shop}}\n- {name: prod, context: {cluster: p}}\n";
 
     fn found(text: &str) -> LoadedKubeconfig {
-        LoadedKubeconfig { config: Kubeconfig::from_yaml(text).unwrap(), path: "a".into() }
+        LoadedKubeconfig {
+            config: Kubeconfig::from_yaml(text).unwrap(),
+            path: "a".into(),
+            paths: vec!["a".into()],
+        }
     }
 
     #[tokio::test]
@@ -110,6 +134,18 @@ mod tests {
         assert_eq!((config.cluster_url.host(), config.default_namespace.as_str()), (Some("dev"), "shop"));
         let config = found(TWO).connection(Some("prod")).await.unwrap();
         assert_eq!((config.cluster_url.host(), config.default_namespace.as_str()), (Some("prod"), "default"));
+    }
+
+    #[test]
+    fn the_files_of_a_context_are_known() {
+        let text = TWO.replace("cluster: d, ", "cluster: d, user: me, ").replace(
+            "clusters:",
+            "users: [{name: me, user: {tokenFile: t, client-certificate: c, client-key: k}}]\nclusters:",
+        );
+        let text = text.replace("'https://dev:6443'", "'https://dev:6443', certificate-authority: ca");
+        let names = |context| found(&text).files(context);
+        assert_eq!(names(None), ["a", "t", "c", "k", "ca"].map(PathBuf::from));
+        assert_eq!(names(Some("prod")), ["a"].map(PathBuf::from));
     }
 
     #[tokio::test]

@@ -55,20 +55,28 @@ pub struct Election {
     settings: Settings,
     observed: Option<Observed>,
     reported: String,
+    /// Whether this instance sent a write of the lease, so that the lease may be ours even without an
+    /// answer.
+    wrote: bool,
 }
+
+/// How often the release of the lease is tried when other clients write it.
+const RELEASES: usize = 3;
 
 /// The result of one attempt to take or renew the lease.
 enum Attempt {
     Held,
     /// By this other holder.
     HeldBy(String),
+    /// Somebody else wrote the lease between our read and our write.
+    Conflict,
     Failed(ApiError),
 }
 
 impl Election {
     /// A candidate that has not seen the lease yet.
     pub fn new(api: Api, settings: Settings) -> Self {
-        Self { api, settings, observed: None, reported: String::new() }
+        Self { api, settings, observed: None, reported: String::new(), wrote: false }
     }
 
     /// Waits until this instance holds the lease. `waiting` receives the holder or the error,
@@ -94,6 +102,7 @@ impl Election {
                         self.reported = holder;
                     }
                 }
+                Attempt::Conflict => {}
                 Attempt::Failed(error) => {
                     let error = self.advice(&error);
                     tracing::error!(lease = %self.path(), "cannot take the lease: {error}");
@@ -127,6 +136,7 @@ impl Election {
                     term.end();
                     return format!("`{holder}` holds the lease");
                 }
+                Ok(Attempt::Conflict) => "another client writes the lease".clone_into(&mut last),
                 Ok(Attempt::Failed(error)) => {
                     last = self.advice(&error);
                     tracing::warn!(lease = %self.path(), error = %last, "cannot renew the lease");
@@ -136,11 +146,31 @@ impl Election {
         }
     }
 
-    /// Releases the lease, so that another instance can take it at once.
+    /// Releases the lease, so that another instance can take it at once. It reads the lease first,
+    /// because an attempt that was given up may have changed it.
     pub async fn release(&mut self) {
-        let Some(Observed { mut lease, .. }) = self.observed.take() else { return };
-        if !self.is_ours(&lease) {
+        if !self.wrote {
             return;
+        }
+        self.observed = None;
+        for _ in 0..RELEASES {
+            let error = match self.release_once().await {
+                Ok(false) => return,
+                Ok(true) => return tracing::info!(lease = %self.path(), "released the lease"),
+                Err(error) => error,
+            };
+            if error.code() != Some(409) {
+                return tracing::warn!(lease = %self.path(), %error, "cannot release the lease");
+            }
+        }
+        tracing::warn!(lease = %self.path(), "cannot release the lease: another client writes it");
+    }
+
+    /// Whether it was ours and is released.
+    async fn release_once(&self) -> Result<bool, ApiError> {
+        let mut lease = self.get().await?;
+        if !self.is_ours(&lease) {
+            return Ok(false);
         }
         let now = now();
         lease.spec = Some(LeaseSpec {
@@ -151,10 +181,7 @@ impl Election {
             lease_transitions: lease.spec.and_then(|spec| spec.lease_transitions),
             ..LeaseSpec::default()
         });
-        match self.put(&lease).await {
-            Ok(_) => tracing::info!(lease = %self.path(), "released the lease"),
-            Err(error) => tracing::warn!(lease = %self.path(), %error, "cannot release the lease"),
-        }
+        self.put(&lease).await.map(|_| true)
     }
 
     /// The name of the lease.
@@ -193,6 +220,11 @@ impl Election {
         self.api.call(request).await
     }
 
+    async fn get(&self) -> Result<Lease, ApiError> {
+        let path = format!("{}/{}", self.collection(), self.settings.name);
+        self.api.call(Request::get(path).within(self.settings.renew / 2)).await
+    }
+
     /// client-go's `tryAcquireOrRenew`.
     async fn attempt(&mut self) -> Attempt {
         let now = Instant::now();
@@ -202,14 +234,14 @@ impl Election {
             && now < observed.at + self.settings.lease
         {
             let lease = self.renewed(observed.lease.clone());
+            self.wrote = true;
             match self.put(&lease).await {
                 Ok(lease) => return self.held(lease),
                 Err(error) if error.code() == Some(409) => {}
                 Err(error) => return Attempt::Failed(error),
             }
         }
-        let path = format!("{}/{}", self.collection(), self.settings.name);
-        let lease: Lease = match self.api.call(Request::get(path).within(self.settings.renew / 2)).await {
+        let lease = match self.get().await {
             Ok(lease) => lease,
             Err(error) if error.code() == Some(404) => return self.create().await,
             Err(error) => return Attempt::Failed(error),
@@ -225,9 +257,10 @@ impl Election {
         if !holder.is_empty() && valid && holder != self.settings.identity {
             return Attempt::HeldBy(holder);
         }
+        self.wrote = true;
         match self.put(&self.renewed(lease)).await {
             Ok(lease) => self.held(lease),
-            Err(error) if error.code() == Some(409) => Attempt::HeldBy(holder),
+            Err(error) if error.code() == Some(409) => Attempt::Conflict,
             Err(error) => Attempt::Failed(error),
         }
     }
@@ -245,9 +278,10 @@ impl Election {
         }
         let request =
             Request::with_body(Method::POST, self.collection(), JSON, &lease).within(self.settings.renew / 2);
+        self.wrote = true;
         match self.api.call(request).await {
             Ok(lease) => self.held(lease),
-            Err(error) if error.code() == Some(409) => Attempt::HeldBy("another candidate".into()),
+            Err(error) if error.code() == Some(409) => Attempt::Conflict,
             Err(error) => Attempt::Failed(error),
         }
     }

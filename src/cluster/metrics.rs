@@ -264,6 +264,8 @@ metrics! {
         "Time since the last event or bookmark of a watch";
     dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha
         "Items dropped because a queue was full";
+    inbox_depth: Gauge = "bayplan_inbox_depth" [] Alpha
+        "Inputs that wait for the scheduling thread; updates of one object count once";
     bind_results: Counters<1> = "bayplan_bind_results_total" ["result"] Alpha
         "Bindings by result: done, refused, unknown, retry";
     cpu: FloatCounter = "process_cpu_seconds_total" [] Alpha

@@ -3,8 +3,10 @@
 //! [`Scheduler`](crate::scheduler) on one thread and makes no scheduling decisions.
 
 pub mod backoff;
+pub mod supervisor;
 pub mod limiter;
 pub mod kubeconfig;
+pub mod credentials;
 pub mod client;
 pub mod watch;
 pub mod objects;
@@ -14,6 +16,7 @@ mod window;
 mod event_object;
 mod events;
 pub mod effects;
+pub mod inbox;
 pub mod driver;
 pub mod informers;
 pub mod leader;

@@ -98,6 +98,7 @@ impl Sources {
     fn checks(&self) -> Vec<Check> {
         let (of_lease, of_shutdown) = (self.clone(), Arc::clone(&self.status));
         let (informers, policies) = (self.informers.clone(), self.policies.clone());
+        let of_age = informers.clone();
         vec![
             Check {
                 name: "leaderElection",
@@ -120,6 +121,7 @@ impl Sources {
                 of: &["readyz"],
                 run: Box::new(move || handlers_synced(&informers)),
             },
+            Check { name: "watch-age", of: &["readyz"], run: Box::new(move || fresh(&of_age)) },
             Check { name: "policy-loaded", of: &["readyz"], run: Box::new(move || policies.loaded()) },
         ]
     }
@@ -131,6 +133,7 @@ impl Sources {
         for state in self.informers.states() {
             self.metrics.watch_age.with([state.resource]).set(state.seen.elapsed().as_secs_f64());
         }
+        self.metrics.inbox_depth.set(i64::try_from(self.driver.inbox_depth()).unwrap_or(i64::MAX));
         let dropped = self.metrics.dropped.with(["events"]);
         dropped.inc_by(self.events.dropped().saturating_sub(dropped.get()));
         self.show_policies();
@@ -204,6 +207,14 @@ fn handlers_synced(informers: &Informers) -> Result<(), String> {
         None => format!("{} are not listed yet", state.resource),
     });
     Err(format!("handlers are not fully synchronized: {}", open.collect::<Vec<String>>().join("; ")))
+}
+
+/// Fails while a watch is too old to decide on.
+fn fresh(informers: &Informers) -> Result<(), String> {
+    let stale = informers.stale();
+    let old = stale.iter().map(|(resource, age)| format!("{resource}: no event for {} s", age.as_secs()));
+    let old: Vec<String> = old.collect();
+    if old.is_empty() { Ok(()) } else { Err(format!("watches are too old: {}", old.join("; "))) }
 }
 
 fn configz(configuration: &Value, policies: &PolicyState) -> String {

@@ -3,6 +3,7 @@
 
 use super::informers::Needs;
 use super::policy_store::{Compiled, Problem, Texts};
+use super::supervisor::message;
 use crate::diag::{Diagnostic, SourceMap};
 use crate::lang::compile as compile_text;
 use crate::lang::language::fields::ObjectType;
@@ -11,6 +12,7 @@ use crate::lang::syntax::{self, ast};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A compiled policy.
@@ -55,6 +57,33 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
     });
     let compiled = compiled.collect();
     if problems.is_empty() { Ok(compiled) } else { Err(problems) }
+}
+
+/// Compiles the texts of an object. A panic of the compiler refuses the object, so that one object
+/// never stops every replica.
+pub fn compile_guarded(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
+    guarded(object, || compile(object, texts)).unwrap_or_else(|problem| Err(vec![problem]))
+}
+
+/// The stand-in of texts that do not compile; none if the compiler panics.
+pub fn stand_in_guarded(object: &str, texts: &Texts) -> Option<Texts> {
+    guarded(object, || stand_in(object, texts)).ok().flatten()
+}
+
+/// Runs the compiler; a panic becomes a problem of the object.
+fn guarded<T>(object: &str, work: impl FnOnce() -> T) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let panic = message(&*panic);
+        tracing::error!(policy = object, %panic, "the compiler panicked; please report this policy");
+        Problem {
+            code: String::new(),
+            key: object.to_owned(),
+            line: 0,
+            column: 0,
+            message: shortened(&format!("the compiler panicked: {panic}")),
+            help: "please report this policy; a similar text may compile".into(),
+        }
+    })
 }
 
 /// The stand-in of texts that do not compile: policies that make the pods wait that the texts
@@ -169,6 +198,16 @@ mod tests {
         let held = stand_in("n/a", &texts)?;
         assert!(compile("n/a", &held).is_ok(), "{held:?}");
         held.into_values().next()
+    }
+
+    #[test]
+    fn a_panic_of_the_compiler_refuses_the_object() {
+        let problem = guarded("n/a", || -> () { panic!("on purpose") }).unwrap_err();
+        assert_eq!(
+            (problem.key.as_str(), problem.message.as_str()),
+            ("n/a", "the compiler panicked: on purpose")
+        );
+        assert_eq!(guarded("n/a", || 3), Ok(3));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::policy_objects::{LABEL, age_of, name_of, texts_of, with_label};
 use super::policy_state::{ObjectState, PolicyState};
 use super::policy_store::{ObjectName, Service, StandIn, Store, Verdict};
 use super::policy_writer::{PolicyWriter, Report};
+use super::supervisor::{Supervisor, Task};
 use super::term::Term;
 use super::watch::{self, Update};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -96,6 +97,7 @@ struct Known {
 /// The task that loads policies.
 pub struct PolicySource {
     api: Api,
+    supervisor: Supervisor,
     settings: Settings,
     store: Store<Policy>,
     apply: Apply,
@@ -114,18 +116,19 @@ pub struct PolicySource {
 
 impl PolicySource {
     /// A source that has read nothing yet.
-    pub fn new(api: Api, term: Term, settings: Settings, apply: Apply) -> Self {
+    pub fn new(api: Api, term: Term, settings: Settings, apply: Apply, supervisor: Supervisor) -> Self {
         let (on_invalid, namespaces) = (settings.on_invalid.clone(), settings.namespaces.clone());
         let stand_in: StandIn = Box::new(move |name, texts| {
             // A file that does not compile ends the start instead; only ConfigMaps have a stand-in.
             let namespace = name.split_once('/').map(|(namespace, _)| namespace.to_owned());
             let namespace = namespace.filter(|it| namespaces.contains(it))?;
-            on_invalid.waits(&namespace).then(|| policies::stand_in(name, texts)).flatten()
+            on_invalid.waits(&namespace).then(|| policies::stand_in_guarded(name, texts)).flatten()
         });
         Self {
             writer: PolicyWriter::new(api.clone(), term, settings.identity.clone()),
             api,
-            store: Store::new(Box::new(policies::compile), stand_in),
+            supervisor,
+            store: Store::new(Box::new(policies::compile_guarded), stand_in),
             apply,
             state: PolicyState::default(),
             objects: BTreeMap::new(),
@@ -166,7 +169,8 @@ impl PolicySource {
         let state = self.state.clone();
         self.writer.read_history(&self.settings.namespaces, |trouble| note_trouble(&state, trouble)).await;
         for (at, namespace) in self.settings.namespaces.iter().enumerate() {
-            tokio::spawn(watch_namespace(self.api.clone(), namespace.clone(), at, send.clone()));
+            let watch = watch_namespace(self.api.clone(), namespace.clone(), at, send.clone());
+            self.supervisor.spawn(Task::PolicyWatch, watch);
         }
         while !self.listed.iter().all(|listed| *listed) {
             let Some(event) = inbox.recv().await else { break };
@@ -353,15 +357,15 @@ fn log_verdict(name: &str, verdict: &Verdict) {
 
 async fn watch_namespace(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
     let collection = with_label(Some(&namespace), LABEL);
-    watch::run::<ConfigMap>(&api, &collection, |update| {
+    watch::run::<ConfigMap, _>(&api, &collection, |update| {
         let event = match update {
             Update::Listed(objects) => SourceEvent::Listed { namespace: at, objects },
             Update::Changed(object) => SourceEvent::Changed { namespace: at, object: Box::new(object) },
             Update::Deleted(object) => SourceEvent::Deleted(name_of(&object)),
-            Update::None => return !send.is_closed(),
+            Update::None => return std::future::ready(!send.is_closed()),
             Update::Trouble(trouble) => SourceEvent::Trouble(format!("{trouble} (namespace {namespace})")),
         };
-        send.send(event).is_ok()
+        std::future::ready(send.send(event).is_ok())
     })
     .await;
 }

@@ -1,7 +1,8 @@
 //! The scheduler process: what starts, in what order, and how it stops. First the port is bound, so
 //! that a port in use is known before anything else; then connection, policies, watches, the
-//! scheduling thread and the lease. On SIGTERM it stops in reverse: no further attempts, open
-//! bindings finish, the lease is released.
+//! scheduling thread and, with full caches, the lease. SIGTERM is heard at every moment and stops it
+//! in reverse: no further attempts, open bindings finish, the lease is released. A task that ends or
+//! panics ends the process.
 
 use super::access::{Access, CacheTtl};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
@@ -17,13 +18,17 @@ use super::pages::{self, LeaderStatus};
 use super::policies;
 use super::policy_service;
 use super::policy_source::{self, PolicySource, SourceError};
+use super::policy_state::PolicyState;
 use super::serve::{self, ServeError, Server};
 use super::stopwatch::Stopwatch;
+use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
 use crate::framework::Probe;
 use crate::model::Time;
 use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -49,6 +54,11 @@ pub struct Options {
     pub authorization: Option<Target>,
     /// How long to cache the answers to reviews.
     pub review_ttl: CacheTtl,
+    /// A watch without an event or bookmark for this long is too old: the replica is not ready, and
+    /// the leader schedules nothing.
+    pub watch_max_age: Duration,
+    /// After the API server has refused our credentials for this long, the process ends.
+    pub max_unauthorized: Duration,
     /// Where policies come from.
     pub policies: policy_source::Settings,
     /// The options of the core.
@@ -93,9 +103,27 @@ pub enum RunError {
     /// Another instance has the lease, or it was not renewed in time.
     #[error("leader election lost: {0}")]
     LeaseLost(String),
-    /// The scheduling thread ended.
-    #[error("the scheduling thread ended unexpectedly; see the log")]
-    Died,
+    /// The API server refused our credentials for too long.
+    #[error(
+        "the API server {server} has not accepted our credentials for {seconds} s: is the token or the client certificate expired?"
+    )]
+    Expired {
+        /// Its URL.
+        server: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// A task of the process ended or panicked.
+    #[error("{0}; see the log")]
+    TaskEnded(#[from] TaskEnded),
+}
+
+impl RunError {
+    /// Whether the process ended while it ran, so that another replica must take over, and not
+    /// because it was started with a mistake.
+    pub fn is_of_running(&self) -> bool {
+        matches!(self, Self::LeaseLost(_) | Self::Expired { .. } | Self::TaskEnded(_))
+    }
 }
 
 impl Machine for Scheduler {
@@ -137,75 +165,145 @@ pub fn run(options: Options) -> Result<(), RunError> {
 
 async fn start(options: Options) -> Result<(), RunError> {
     let mut stop = std::pin::pin!(stop_signal().map_err(RunError::System)?);
-    let server = match &options.serve {
-        Some(settings) => Some(Server::bind(settings).await?),
-        None => None,
+    let (supervisor, mut failures) = Supervisor::new();
+    let mut life = Life::default();
+    let ended = tokio::select! {
+        ended = life.live(options, &supervisor) => ended,
+        failed = failures.next() => Err(RunError::TaskEnded(failed)),
+        () = &mut stop => return {
+            life.stop().await;
+            Ok(())
+        },
     };
-    let (parts, inbox) = Parts::connect(&options).await?;
-    let source = parts.policy_source(options.policies, options.profiles);
-    if let Some(server) = server {
-        tracing::info!(port = server.port(), "serving securely");
-        let access = parts.access(options.authentication, options.authorization, options.review_ttl).await?;
-        let pages = pages::Sources {
-            metrics: Arc::clone(&parts.metrics),
-            stopwatch: Arc::clone(&parts.stopwatch),
-            driver: parts.driver.clone(),
-            informers: parts.informers.clone(),
-            policies: source.state(),
-            events: parts.events.clone(),
-            bindings: Arc::clone(&parts.bindings),
-            status: Arc::clone(&parts.status),
-            term: parts.term.clone(),
-            elects: options.election.is_some(),
-        };
-        tokio::spawn(server.serve(pages.pages(options.configz, access)));
-    }
-    debugger::start(parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
-    reach(&parts.api).await?;
-    let (loaded, loading) = oneshot::channel();
-    tokio::spawn(source.run(loaded));
-    tokio::select! {
-        result = loading => result.unwrap_or_else(|_| Err(SourceError::Set("the loader ended".into())))?,
-        () = &mut stop => return Ok(()),
-    }
-    parts.informers.start();
-    let mut dead = parts.spawn_scheduler(inbox, options.scheduler)?;
+    life.end_term();
+    ended.map(|never| match never {})
+}
 
-    let mut election = match options.election {
-        Some(settings) => {
-            let api = parts.api.for_class(Class::Lease).with_own_connections()?;
-            Some(Election::new(api, settings))
+/// What has been started.
+#[derive(Default)]
+struct Life {
+    parts: Option<Parts>,
+    election: Option<Election>,
+    leads: bool,
+}
+
+impl Life {
+    /// Starts everything in order, and leads. Returns only with an error.
+    async fn live(&mut self, options: Options, supervisor: &Supervisor) -> Result<Infallible, RunError> {
+        let server = match &options.serve {
+            Some(settings) => Some(Server::bind(settings).await?),
+            None => None,
+        };
+        let (parts, inbox) = Parts::connect(&options, supervisor).await?;
+        let parts = &*self.parts.insert(parts);
+        let election = match options.election {
+            Some(settings) => {
+                // With connections and a limit of its own, so that nothing else delays a renewal.
+                let api = parts.api.for_class(Class::Lease).with_own_connections().await?;
+                follow_credentials(supervisor, &api);
+                self.election.insert(Election::new(api, settings)).into()
+            }
+            None => None,
+        };
+        follow_credentials(supervisor, &parts.api);
+        let source = parts.policy_source(options.policies, options.profiles, supervisor);
+        if let Some(server) = server {
+            tracing::info!(port = server.port(), "serving securely");
+            let reviews = [options.authentication, options.authorization];
+            let access = parts.access(reviews, options.review_ttl, supervisor).await?;
+            let pages = parts.pages(source.state(), election.is_some());
+            supervisor.spawn(Task::Port, server.serve(pages.pages(options.configz, access)));
         }
-        None => None,
-    };
-    let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
-    parts.metrics.master_status.with([&name]).set(0);
-    if let Some(election) = &mut election {
+        debugger::start(supervisor, parts.api.clone(), parts.driver.clone())
+            .map_err(RunError::System)?;
+        reach(&parts.api).await?;
+        let (loaded, loading) = oneshot::channel();
+        supervisor.spawn(Task::Policies, source.run(loaded));
+        match loading.await {
+            Ok(loaded) => loaded?,
+            // The supervisor reports the task.
+            Err(_) => std::future::pending().await,
+        }
+        parts.informers.start(supervisor);
+        parts.spawn_scheduler(inbox, options.scheduler, supervisor)?;
+        let led = async {
+            // A replica that cannot read the cluster must not keep the lease from one that can.
+            parts.informers.synced().await;
+            lead(parts, election, &mut self.leads).await
+        };
         tokio::select! {
-            () = election.acquire(&parts.term, |_| {}) => {}
-            () = &mut stop => return Ok(()),
-            _ = &mut dead => return Err(RunError::Died),
+            why = led => Err(RunError::LeaseLost(why)),
+            seconds = unauthorized(&parts.api, options.max_unauthorized) => {
+                Err(RunError::Expired { server: parts.api.server().to_owned(), seconds })
+            }
         }
     }
-    parts.metrics.master_status.with([&name]).set(1);
-    parts.lead(true);
+
+    /// The end after a failure: no more writes. Another instance takes over.
+    fn end_term(&self) {
+        let Some(parts) = &self.parts else { return };
+        parts.term.end();
+        if self.leads {
+            parts.lead(false);
+        }
+    }
+
+    /// The end after a request to stop, at any moment of the start too.
+    async fn stop(&mut self) {
+        let Some(parts) = &self.parts else { return };
+        parts.status.start_stopping();
+        if self.leads {
+            parts.finish().await;
+        }
+        if let Some(election) = &mut self.election {
+            election.release().await;
+        }
+        parts.term.end();
+    }
+}
+
+/// Takes the lease and leads until it is lost; returns the reason. Without election it leads for
+/// ever.
+async fn lead(parts: &Parts, election: Option<&mut Election>, leads: &mut bool) -> String {
+    let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
+    let status = parts.metrics.master_status.with([&name]);
+    status.set(0);
     let held = async {
-        match &mut election {
-            Some(election) => election.hold(&parts.term).await,
-            None => std::future::pending().await,
+        match election {
+            Some(election) => {
+                election.acquire(&parts.term, |_| {}).await;
+                status.set(1);
+                *leads = true;
+                parts.lead(true);
+                election.hold(&parts.term).await
+            }
+            None => {
+                status.set(1);
+                *leads = true;
+                parts.lead(true);
+                std::future::pending().await
+            }
         }
     };
-    tokio::select! {
-        why = held => {
-            // `term` allows no more writes. This process ends, and another instance takes over.
-            parts.lead(false);
-            return Err(RunError::LeaseLost(why));
+    held.await
+}
+
+/// Reads changed credentials of a connection again.
+fn follow_credentials(supervisor: &Supervisor, api: &Api) {
+    let credentials = Arc::clone(api.credentials());
+    supervisor.spawn(Task::Credentials, async move { credentials.follow().await });
+}
+
+/// Waits until the API server has refused our credentials for `limit`; returns the seconds.
+async fn unauthorized(api: &Api, limit: Duration) -> u64 {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if let Some(since) = api.credentials().refused_for()
+            && since >= limit
+        {
+            return since.as_secs();
         }
-        _ = &mut dead => return Err(RunError::Died),
-        () = &mut stop => {}
     }
-    parts.stop(election.as_mut()).await;
-    Ok(())
 }
 
 /// What runs beside the scheduling thread.
@@ -227,7 +325,10 @@ struct Parts {
 impl Parts {
     /// Prepares everything that needs a connection. The scheduling thread starts later, with the
     /// inbox.
-    async fn connect(options: &Options) -> Result<(Self, Inbox<Scheduler>), RunError> {
+    async fn connect(
+        options: &Options,
+        supervisor: &Supervisor,
+    ) -> Result<(Self, Inbox<Scheduler>), RunError> {
         let metrics = Arc::new(Metrics::new());
         let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
         let limits = Limits::new(options.qps, options.burst);
@@ -245,8 +346,9 @@ impl Parts {
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
-        let effects = Effects::start(&api, term.clone(), calls.clone(), host, Arc::new(answers));
-        let informers = Informers::new(&api, driver.mailbox());
+        let effects =
+            Effects::start(supervisor, &api, term.clone(), calls.clone(), host, Arc::new(answers));
+        let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age);
         let status = Arc::default();
         let parts = Self {
             api,
@@ -264,16 +366,34 @@ impl Parts {
         Ok((parts, inbox))
     }
 
+    /// What the pages of the secure port show.
+    fn pages(&self, policies: PolicyState, elects: bool) -> pages::Sources {
+        pages::Sources {
+            metrics: Arc::clone(&self.metrics),
+            stopwatch: Arc::clone(&self.stopwatch),
+            driver: self.driver.clone(),
+            informers: self.informers.clone(),
+            policies,
+            events: self.events.clone(),
+            bindings: Arc::clone(&self.bindings),
+            status: Arc::clone(&self.status),
+            term: self.term.clone(),
+            elects,
+        }
+    }
+
     /// Reviews of who may read the secure port.
     async fn access(
         &self,
-        authentication: Option<Target>,
-        authorization: Option<Target>,
+        [authentication, authorization]: [Option<Target>; 2],
         ttl: CacheTtl,
+        supervisor: &Supervisor,
     ) -> Result<Access, ConnectError> {
-        let connect = async |target: Option<Target>| match target {
-            Some(target) => Api::new(&target).await,
-            None => Ok(self.api.clone()),
+        let connect = async |target: Option<Target>| {
+            let Some(target) = target else { return Ok(self.api.clone()) };
+            let api = Api::new(&target).await?;
+            follow_credentials(supervisor, &api);
+            Ok::<_, ConnectError>(api)
         };
         let (authentication, authorization) = (connect(authentication).await?, connect(authorization).await?);
         let review = |api: Api| api.for_class(Class::Review);
@@ -281,18 +401,24 @@ impl Parts {
     }
 
     /// The source of policies, and what puts them into service.
-    fn policy_source(&self, settings: policy_source::Settings, profiles: MakeProfiles) -> PolicySource {
-        let profiles = timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>);
+    fn policy_source(
+        &self,
+        settings: policy_source::Settings,
+        profiles: MakeProfiles,
+        supervisor: &Supervisor,
+    ) -> PolicySource {
+        let profiles = guarded(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
         let apply = policy_service::apply(profiles, self.informers.clone(), self.driver.mailbox());
-        PolicySource::new(self.api.clone(), self.term.clone(), settings, apply)
+        PolicySource::new(self.api.clone(), self.term.clone(), settings, apply, supervisor.clone())
     }
 
-    /// Starts the scheduling thread. The receiver fires when that thread ends, whatever the reason.
+    /// Starts the scheduling thread.
     fn spawn_scheduler(
         &self,
         inbox: Inbox<Scheduler>,
         options: SchedulerOptions,
-    ) -> Result<oneshot::Receiver<()>, RunError> {
+        supervisor: &Supervisor,
+    ) -> Result<(), RunError> {
         let millis = i64::try_from(self.calls.write_timeout.as_millis()).unwrap_or(4_000) + 500;
         let machine = Scheduler::new(SchedulerOptions {
             request_timeout: crate::model::Duration::from_millis(millis),
@@ -301,17 +427,8 @@ impl Parts {
         });
         let router =
             EffectRouter::new(self.effects.clone(), Arc::clone(&self.metrics), Arc::clone(&self.bindings));
-        let (died, dead) = oneshot::channel::<()>();
-        std::thread::Builder::new()
-            .name("scheduler".into())
-            .stack_size(crate::lang::STACK)
-            .spawn(move || {
-                // Dropped when the thread ends, also by a panic.
-                let _died = died;
-                inbox.run(machine, router, Clock::start());
-            })
-            .map_err(RunError::System)?;
-        Ok(dead)
+        let work = move || inbox.run(machine, router, Clock::start());
+        supervisor.spawn_thread(Task::Scheduler, work).map_err(RunError::System)
     }
 
     /// Starts or ends scheduling, as the leader.
@@ -323,10 +440,9 @@ impl Parts {
         self.driver.mailbox().input(Input::Lead(leads));
     }
 
-    /// Stops gracefully: finishes open bindings and their events, then releases the lease.
-    async fn stop(&self, election: Option<&mut Election>) {
+    /// Ends scheduling gracefully: finishes open bindings and their events.
+    async fn finish(&self) {
         tracing::info!("stopping: finishing open bindings");
-        self.status.start_stopping();
         self.driver.mailbox().input(Input::Lead(false));
         // When the driver answers, its earlier calls are on their way.
         let _ = self.driver.inspect(|_| ()).await;
@@ -339,11 +455,16 @@ impl Parts {
         let _ = self.driver.inspect(|_| ()).await;
         self.events.drain(LAST_EVENTS).await;
         self.driver.stop();
-        if let Some(election) = election {
-            election.release().await;
-        }
-        self.term.end();
     }
+}
+
+/// Makes the same profiles; a panic becomes an error, so that one policy never stops every replica.
+fn guarded(profiles: MakeProfiles) -> MakeProfiles {
+    Box::new(move |policies| {
+        catch_unwind(AssertUnwindSafe(|| profiles(policies))).unwrap_or_else(|panic| {
+            Err(format!("making the profiles panicked: {}", supervisor::message(&*panic)))
+        })
+    })
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {

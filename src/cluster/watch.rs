@@ -1,7 +1,7 @@
-//! Lists one kind of object in pages and then watches it, for ever. Handles bookmarks, a new list
-//! after 410, broken and silent connections, an absent server, and missing rights. `informers`
-//! turns the objects into Inputs, `policy_source` into policies. Objects are decoded directly into
-//! the caller's type.
+//! Lists one kind of object in pages and then watches it, for ever. Handles bookmarks, broken and
+//! silent connections, an absent server, and missing rights. A watch that the server refuses for
+//! any other reason than missing rights or overload is listed again. `informers` turns the objects
+//! into Inputs, `policy_source` into policies. Objects are decoded directly into the caller's type.
 
 use super::backoff::{backoff, jitter};
 use super::client::{Api, ApiError, Request, outcome};
@@ -122,12 +122,15 @@ const SILENCE: Duration = Duration::from_secs(95);
 /// Generous, because a page may be large and the server busy.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A watch that fails this often without an event in between is listed again, whatever the failure.
+const FAILURES: u32 = 5;
+
 /// Lists and watches a collection until `report` returns `false`, which means that its receiver is
-/// gone.
-pub async fn run<T: Watched>(
+/// gone. The watch waits for `report`, so a receiver without room slows it down.
+pub async fn run<T: Watched, F: Future<Output = bool> + Send>(
     api: &Api,
     collection: &Collection,
-    mut report: impl FnMut(Update<T>) -> bool + Send,
+    mut report: impl FnMut(Update<T>) -> F + Send,
 ) {
     let backoff = backoff(Duration::from_millis(200), Duration::from_secs(10));
     let mut waits = backoff.build();
@@ -137,14 +140,10 @@ pub async fn run<T: Watched>(
             Ok(listed) => listed,
             Err(error) => {
                 let trouble = trouble(collection, &error);
-                // A missing right may be granted at any time; a few seconds of delay do not matter.
-                let pause = match trouble {
-                    Trouble::Passing(_) => waits.next().unwrap_or_default(),
-                    _ => jitter(Duration::from_secs(5), 0.5),
-                };
+                let pause = pause_after(&trouble, waits.next());
                 if last_trouble.as_ref() != Some(&trouble) {
                     last_trouble = Some(trouble.clone());
-                    if !report(Update::Trouble(trouble)) {
+                    if !report(Update::Trouble(trouble)).await {
                         return;
                     }
                 }
@@ -152,36 +151,61 @@ pub async fn run<T: Watched>(
                 continue;
             }
         };
-        last_trouble = None;
-        if !report(Update::Listed(items)) {
+        if !report(Update::Listed(items)).await {
             return;
         }
-        // One watch follows the other until the server has forgotten our resource version.
+        let mut failures = 0;
+        // One watch follows the other until the server cannot continue from our resource version.
         loop {
-            match follow(api, collection, &mut version, &mut report).await {
-                Followed::Ended { events } => {
-                    if events {
-                        waits = backoff.build();
-                    } else {
-                        tokio::time::sleep(waits.next().unwrap_or_default()).await;
+            let followed = follow(api, collection, &mut version, &mut report).await;
+            if followed.events {
+                (failures, last_trouble, waits) = (0, None, backoff.build());
+            }
+            match followed.end {
+                End::Closed if followed.events => {}
+                End::Closed => tokio::time::sleep(waits.next().unwrap_or_default()).await,
+                End::ReceiverGone => return,
+                End::Failed(error) => {
+                    failures += 1;
+                    if must_list(&error) || failures >= FAILURES {
+                        tracing::info!(resource = collection.resource, %error, "watch failed, listing again");
+                        break;
                     }
-                }
-                Followed::Expired => {
-                    tracing::info!(resource = collection.resource, "watch expired, listing again");
-                    break;
-                }
-                Followed::Failed(error) => {
                     let trouble = trouble(collection, &error);
                     tracing::info!(resource = collection.resource, %error, "watch broken, opening it again");
-                    if !matches!(trouble, Trouble::Passing(_)) && !report(Update::Trouble(trouble)) {
-                        return;
+                    let pause = pause_after(&trouble, waits.next());
+                    if !matches!(trouble, Trouble::Passing(_)) && last_trouble.as_ref() != Some(&trouble) {
+                        last_trouble = Some(trouble.clone());
+                        if !report(Update::Trouble(trouble)).await {
+                            return;
+                        }
                     }
-                    tokio::time::sleep(waits.next().unwrap_or_default()).await;
+                    tokio::time::sleep(pause).await;
                 }
-                Followed::ReceiverGone => return,
             }
         }
         tokio::time::sleep(waits.next().unwrap_or_default()).await;
+    }
+}
+
+/// A missing right may be granted at any time; a few seconds of delay do not matter.
+fn pause_after(trouble: &Trouble, wait: Option<Duration>) -> Duration {
+    match trouble {
+        Trouble::Passing(_) => wait.unwrap_or_default(),
+        _ => jitter(Duration::from_secs(5), 0.5),
+    }
+}
+
+/// Whether a watch that failed cannot be continued from the last resource version: 410, an error of
+/// the server (after etcd was restored it answers 504, "Too large resource version", for ever), or an
+/// object that cannot be read, whose resource version is therefore unknown. A watch without rights,
+/// throttled or broken by the network is opened again where it stopped: a list of a large cluster is
+/// expensive.
+fn must_list(error: &ApiError) -> bool {
+    match error {
+        ApiError::Status { code, .. } => !matches!(code, 401 | 403 | 429),
+        ApiError::Unreadable(_) => true,
+        ApiError::NotSent(_) | ApiError::Lost(_) => false,
     }
 }
 
@@ -206,23 +230,24 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
     }
 }
 
-/// How a watch ended.
-enum Followed {
-    /// By itself, with or without events before.
-    Ended {
-        events: bool,
-    },
-    /// The resource version is too old, so the collection must be listed again.
-    Expired,
+/// How a watch ended, and whether it brought events before.
+struct Followed {
+    events: bool,
+    end: End,
+}
+
+enum End {
+    /// By itself, when its time was over.
+    Closed,
     Failed(ApiError),
     ReceiverGone,
 }
 
-async fn follow<T: Watched>(
+async fn follow<T: Watched, F: Future<Output = bool> + Send>(
     api: &Api,
     collection: &Collection,
     version: &mut String,
-    report: &mut (impl FnMut(Update<T>) -> bool + Send),
+    report: &mut (impl FnMut(Update<T>) -> F + Send),
 ) -> Followed {
     let seconds = jitter(WATCH, 0.2).as_secs();
     let mut path = format!(
@@ -233,48 +258,45 @@ async fn follow<T: Watched>(
         path.push('&');
         path.push_str(&collection.selectors);
     }
+    let mut events = false;
     let opened = tokio::time::timeout(LIST_TIMEOUT, api.watch::<T>(&path)).await;
     let stream = match opened {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) if error.code() == Some(410) => return Followed::Expired,
-        Ok(Err(error)) => return Followed::Failed(error),
-        Err(_) => return Followed::Failed(ApiError::Lost("the watch was not opened".into())),
+        Ok(Err(error)) => return Followed { events, end: End::Failed(error) },
+        Err(_) => {
+            let error = ApiError::Lost("the watch was not opened".into());
+            return Followed { events, end: End::Failed(error) };
+        }
     };
     let mut stream = std::pin::pin!(stream);
-    let mut events = false;
-    loop {
+    let end = loop {
         let next = match tokio::time::timeout(SILENCE, stream.next()).await {
             Ok(Some(next)) => next,
-            Ok(None) => return Followed::Ended { events },
-            Err(_) => return Followed::Failed(ApiError::Lost(format!("no event for {SILENCE:?}"))),
+            Ok(None) => break End::Closed,
+            Err(_) => break End::Failed(ApiError::Lost(format!("no event for {SILENCE:?}"))),
         };
-        let on = match next {
+        let update = match next {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
                 object.resource_version().clone_into(version);
-                report(Update::Changed(object))
+                Update::Changed(object)
             }
             Ok(WatchEvent::Deleted(object)) => {
                 object.resource_version().clone_into(version);
-                report(Update::Deleted(object))
+                Update::Deleted(object)
             }
             Ok(WatchEvent::Bookmark(bookmark)) => {
                 *version = bookmark.metadata.resource_version;
-                report(Update::None)
+                Update::None
             }
-            Ok(WatchEvent::Error(status)) if status.code == 410 => return Followed::Expired,
-            Ok(WatchEvent::Error(status)) => return Followed::Failed(outcome(&kube::Error::Api(status))),
-            Err(kube::Error::SerdeError(error)) => {
-                // Without the object its resource version is unknown, too; only a list helps.
-                tracing::warn!(resource = collection.resource, %error, "cannot read an object of the watch");
-                return Followed::Expired;
-            }
-            Err(error) => return Followed::Failed(outcome(&error)),
+            Ok(WatchEvent::Error(status)) => break End::Failed(outcome(&kube::Error::Api(status))),
+            Err(error) => break End::Failed(outcome(&error)),
         };
         events = true;
-        if !on {
-            return Followed::ReceiverGone;
+        if !report(update).await {
+            break End::ReceiverGone;
         }
-    }
+    };
+    Followed { events, end }
 }
 
 fn trouble(collection: &Collection, error: &ApiError) -> Trouble {
@@ -319,6 +341,25 @@ mod tests {
             "poddisruptionbudgets.policy is forbidden; add this rule to the role: {apiGroups: [\"policy\"], \
              resources: [\"poddisruptionbudgets\"], verbs: [\"list\", \"watch\"]}"
         );
+    }
+
+    #[test]
+    fn every_answer_but_refusal_and_overload_lists_again() {
+        let status = |code| ApiError::Status {
+            code,
+            reason: String::new(),
+            message: String::new(),
+            retry_after: None,
+        };
+        for code in [400, 404, 410, 500, 503, 504] {
+            assert!(must_list(&status(code)), "{code}");
+        }
+        for code in [401, 403, 429] {
+            assert!(!must_list(&status(code)), "{code}");
+        }
+        assert!(must_list(&ApiError::Unreadable("no JSON".into())));
+        assert!(!must_list(&ApiError::Lost("broken".into())));
+        assert!(!must_list(&ApiError::NotSent("refused".into())));
     }
 
     #[test]
