@@ -68,7 +68,7 @@ enum Attempt {
     Held,
     /// By this other holder.
     HeldBy(String),
-    /// Somebody else wrote the lease between our read and our write.
+    /// Another client wrote the lease between our read and our write.
     Conflict,
     Failed(ApiError),
 }
