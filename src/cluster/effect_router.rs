@@ -4,7 +4,7 @@
 use super::driver::{Mailbox, Outlet};
 use super::effects::{Effects, EventSink, FinishedCall, Replies};
 use super::metrics::Metrics;
-use crate::framework::{Answer, ApiCall, CallError, Ticket};
+use crate::framework::{Answer, ApiCall, AttemptResult, CallError, Ticket};
 use crate::model::{PodKey, Symbol, Time};
 use crate::scheduler::{Decision, DecisionRecord, Effect, Input, Scheduler};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +18,7 @@ const TRACKED: usize = 100_000;
 struct Started {
     at: Instant,
     attempt: u32,
-    /// The time of the pod's first attempt.
+    /// When the pod first entered the active queue.
     first: Time,
     profile: Symbol,
 }
@@ -87,15 +87,15 @@ impl EffectRouter {
             }
             Decision::Unschedulable { message, .. } => {
                 tracing::debug!(%pod, revision, attempt, err = %message, "Unable to schedule pod; no fit; waiting");
-                "unschedulable"
+                AttemptResult::Unschedulable
             }
             Decision::Error { message } => {
                 tracing::error!(%pod, revision, attempt, err = %message, "Error scheduling pod; retrying");
-                "error"
+                AttemptResult::Error
             }
         };
         self.started.remove(&record.key);
-        self.count(result, &record.profile, self.took);
+        self.count(result.label(), &record.profile, self.took);
     }
 
     fn count(&self, result: &str, profile: &Symbol, took: Duration) {
@@ -109,17 +109,17 @@ impl Outlet<Scheduler> for EffectRouter {
         match effect {
             Effect::Call(ticket, call) => self.call(ticket, call, machine),
             Effect::Event(event) => {
-                match (event.reason, self.started.remove(&event.key)) {
-                    ("Scheduled", Some(started)) => {
+                match (event.result, self.started.remove(&event.key)) {
+                    (Some(AttemptResult::Scheduled), Some(started)) => {
                         self.metrics.bound(started.attempt, (now - started.first).0.max(0) as f64 / 1e6);
-                        self.count("scheduled", &started.profile, started.at.elapsed());
+                        self.count(AttemptResult::Scheduled.label(), &started.profile, started.at.elapsed());
                         tracing::debug!(
                             pod = %format_args!("{}/{}", event.pod.namespace, event.pod.name),
                             "Successfully bound pod to node"
                         );
                     }
-                    ("FailedScheduling", Some(started)) => {
-                        self.count("error", &started.profile, started.at.elapsed());
+                    (Some(result), Some(started)) => {
+                        self.count(result.label(), &started.profile, started.at.elapsed());
                     }
                     _ => {}
                 }

@@ -79,6 +79,7 @@ mod tests {
             uid: "u-1".into(),
         };
         let event = EventRecord {
+            result: None,
             key: crate::model::PodKey("u-1".into()),
             pod,
             scheduler: "bayplan".into(),

@@ -378,6 +378,7 @@ mod tests {
             reason,
             action: "Scheduling",
             note: String::new(),
+            result: None,
             at: Time(at),
         }
     }

@@ -1,4 +1,5 @@
-//! How many nodes are filtered, and in which order, when `percentageOfNodesToScore` is set. Unset means all nodes.
+//! How many nodes are filtered, and in which order, when `percentageOfNodesToScore` is set, or when nothing scores them.
+//! Unset means all nodes.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `numFeasibleNodesToFind`; `pkg/scheduler/backend/cache/node_tree.go`.
 
@@ -11,10 +12,10 @@ const MIN_FEASIBLE_NODES: usize = 100;
 
 /// How many feasible nodes to find among `nodes`; `None`: all nodes are filtered.
 pub(super) fn enough(framework: &Framework, nodes: usize) -> Option<usize> {
-    let percentage = framework.percentage_of_nodes_to_score?;
     if framework.points().score.is_empty() {
         return Some(1);
     }
+    let percentage = framework.percentage_of_nodes_to_score?;
     if nodes < MIN_FEASIBLE_NODES || percentage >= 100 {
         return None;
     }

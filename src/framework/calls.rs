@@ -93,6 +93,28 @@ pub enum EventType {
     Warning,
 }
 
+/// How a scheduling attempt ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttemptResult {
+    /// The pod was bound.
+    Scheduled,
+    /// The pod was refused, at any point up to the bind.
+    Unschedulable,
+    /// Something failed.
+    Error,
+}
+
+impl AttemptResult {
+    /// The label `result` of `scheduler_schedule_attempts_total`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Unschedulable => "unschedulable",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// An event of `events.k8s.io/v1`, to be written by the driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventRecord {
@@ -110,6 +132,8 @@ pub struct EventRecord {
     pub action: &'static str,
     /// The note, at most 1,024 characters.
     pub note: String,
+    /// How the attempt ended that the event reports; `None` when it reports none.
+    pub result: Option<AttemptResult>,
     /// When.
     pub at: Time,
 }

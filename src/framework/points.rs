@@ -216,22 +216,51 @@ pub struct Feasible {
     pub nodes: NodeSet,
 }
 
+/// How a failed attempt treats the pod's nomination (`status.nominatedNodeName`).
+///
+/// Source: `staging/src/k8s.io/kube-scheduler/framework/interface.go`, `NominatingInfo`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Promise {
+    /// It stays as it is.
+    Keep,
+    /// It is removed.
+    #[default]
+    Clear,
+    /// The pod is nominated for the node of this name.
+    To(Symbol),
+}
+
 /// The result of PostFilter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PostFilterOutcome {
-    /// Nominates a node for the pod; an empty name removes the nomination.
-    Nominate(Symbol),
+    /// The plugin did something that may make the pod schedulable. Later plugins do not run.
+    Made {
+        /// The nomination that follows.
+        promise: Promise,
+        /// The text that follows the reasons of the filters; empty for none.
+        message: String,
+    },
+    /// The plugin did nothing for the pod. `UnschedulableAndUnresolvable` and `Error` end PostFilter; the pod is
+    /// `Unschedulable` in every case.
+    Not {
+        /// Why, with the text that follows the reasons of the filters.
+        status: Status,
+        /// The nomination that follows; an `Error` keeps it.
+        promise: Promise,
+    },
+}
+
+impl PostFilterOutcome {
+    /// The plugin did nothing for the pod, and the nomination stays.
+    pub fn not(status: Status) -> Self {
+        Self::Not { status, promise: Promise::Keep }
+    }
 }
 
 /// Runs when no node fits.
 pub trait PostFilter: Sync {
     /// May make the pod schedulable.
-    fn post_filter(
-        &self,
-        h: &Handle,
-        nodes: &NodeToStatus,
-        run: &dyn PluginsRunner,
-    ) -> Result<PostFilterOutcome, Status>;
+    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome;
 }
 
 /// Lets plugins run filters on a changed copy of a node.

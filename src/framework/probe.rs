@@ -93,12 +93,20 @@ pub trait Outcome {
 
 impl Outcome for () {}
 impl<T> Outcome for Option<T> {}
-impl Outcome for PostFilterOutcome {}
 
 /// The groups of PreBind plugins that have work.
 impl<T> Outcome for std::collections::VecDeque<T> {
     fn code(&self) -> &'static str {
         if self.is_empty() { "Skip" } else { "Success" }
+    }
+}
+
+impl Outcome for PostFilterOutcome {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Made { .. } => "Success",
+            Self::Not { status, .. } => status.code.name(),
+        }
     }
 }
 

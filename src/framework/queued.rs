@@ -15,7 +15,8 @@ pub struct QueuedPodInfo {
     pub pod: Arc<PodInfo>,
     /// When it entered the queue this time; the base of its back-off.
     pub timestamp: Time,
-    /// When it was first tried; `None` before.
+    /// When it was first ready to be tried: it entered the active queue. `None` before. The scheduling SLI is measured
+    /// from here.
     pub initial_attempt: Option<Time>,
     /// When it first entered the queue.
     pub added: Time,
@@ -29,7 +30,7 @@ pub struct QueuedPodInfo {
     pub unschedulable_plugins: PluginSet,
     /// Those of them that said `Pending`.
     pub pending_plugins: PluginSet,
-    /// It was refused after its node had been chosen: at Reserve, at Permit or in the work before the bind.
+    /// It was refused after its node had been chosen: at Reserve or at Permit.
     pub refused_late: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,

@@ -76,6 +76,12 @@ impl Waits {
         })
     }
 
+    /// Whether a plugin has no `EnqueueExtensions`, so that it waits for everything.
+    pub fn waits_for_everything(&self, plugin: PluginId) -> bool {
+        let all = |row: &Wait| row.registration.resource == EventResource::WildCard;
+        self.rows.iter().any(|row| row.plugin == plugin && all(row))
+    }
+
     /// Whether any plugin registered for an event.
     pub fn anyone(&self, event: &ClusterEvent) -> bool {
         self.rows.iter().any(|row| row.takes(event))

@@ -9,7 +9,7 @@ use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, CallError, EventRecord, EventType, PluginId, Status, Ticket, TimedPoint,
+    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, PluginId, Status, Ticket, TimedPoint,
     not_checked_text,
 };
 use crate::model::{Duration, Object, Time};
@@ -126,6 +126,12 @@ impl Scheduler {
             Some(PodState::Bound(_) | PodState::Told(_)) => return self.leave_quietly(binding, now, out),
             Some(_) => {}
         }
+        if self.ends(&key) {
+            // The API server refuses to bind a pod that is being deleted, so this bind did not and will not happen: a
+            // pod that was bound before its deletion began would be seen with its node.
+            // Source: `pkg/registry/core/pod/storage/storage.go`, `setPodNodeAndMetadata`.
+            return self.leave_quietly(binding, now, out);
+        }
         let BindingStage::Resolve { message, until, next, read: open } = &mut binding.stage else {
             return self.leave_quietly(binding, now, out);
         };
@@ -166,6 +172,7 @@ impl Scheduler {
             reason: "Scheduled",
             action: "Binding",
             note: scheduled_note(&binding),
+            result: Some(AttemptResult::Scheduled),
             at: now,
         };
         self.event(event, out);

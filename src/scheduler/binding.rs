@@ -16,7 +16,7 @@
 
 use super::bindings::{WaitClass, watch_key};
 use super::calls::{Owner, nomination, object_key};
-use super::cycle::guard;
+use super::cycle::{Refusal, guard};
 use super::io::Effect;
 use super::permit::Wait;
 use super::queue::Queued;
@@ -53,10 +53,10 @@ pub(super) enum BindingStage {
         next: Time,
         read: Option<Ticket>,
     },
-    /// Cancelled; `status: None` means that the pod is not requeued.
+    /// Cancelled; `refusal: None` means that nothing is reported.
     Leaving {
         open: Vec<Ticket>,
-        status: Option<Status>,
+        refusal: Option<Refusal>,
     },
 }
 

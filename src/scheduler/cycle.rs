@@ -10,8 +10,8 @@ use super::detail::Detail;
 use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
 use super::queue::Queued;
 use crate::framework::{
-    Code, Cycle, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
-    PostFilterOutcome, Runner, Status, TimedPoint,
+    Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId, Promise,
+    Status,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,21 +30,22 @@ pub(super) struct Chosen {
 }
 
 /// Why an attempt ended without a node.
+#[derive(Clone)]
 pub(super) struct Refusal {
     /// The status of the pod.
     pub(super) status: Status,
     /// The text for event and condition.
     pub(super) message: String,
-    /// The node that PostFilter nominated; an empty name removes the nomination.
-    pub(super) nominated: Option<Symbol>,
+    /// How the nomination is treated.
+    pub(super) promise: Promise,
     /// Whether the node had been chosen already.
     pub(super) late: bool,
 }
 
 impl Refusal {
-    /// Something failed.
-    pub(super) fn error(status: Status) -> Self {
-        Self { message: status.message(), status, nominated: None, late: false }
+    /// Reports the text of the status alone; the nomination is removed.
+    pub(super) fn plain(status: Status) -> Self {
+        Self { message: status.message(), status, promise: Promise::Clear, late: false }
     }
 }
 
@@ -88,7 +89,10 @@ impl Scheduler {
             }
             Err(refusal) => {
                 record.decision = if refusal.status.is_rejected() {
-                    let nominated = refusal.nominated.clone().filter(|node| !node.is_empty());
+                    let nominated = match &refusal.promise {
+                        Promise::To(node) => Some(node.clone()),
+                        Promise::Keep | Promise::Clear => None,
+                    };
                     Decision::Unschedulable { message: refusal.message.clone(), nominated }
                 } else {
                     Decision::Error { message: refusal.message.clone() }
@@ -102,12 +106,7 @@ impl Scheduler {
     /// Filter, score, select. `Err` when no node fits or something failed.
     fn choose(&mut self, cycle: &mut Cycle, detail: &mut Detail) -> Result<Chosen, Refusal> {
         if self.cache.snapshot.node_count() == 0 {
-            return Err(Refusal {
-                status: Status::unresolvable(NO_NODES),
-                message: NO_NODES.to_owned(),
-                nominated: None,
-                late: false,
-            });
+            return Err(Refusal::plain(Status::unresolvable(NO_NODES)));
         }
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
@@ -137,69 +136,12 @@ impl Scheduler {
             Ok(Ok(Some(chosen))) => Ok(chosen),
             Ok(Ok(None)) => Err(self.no_node_fits(cycle)),
             Ok(Err(status)) if status.is_rejected() => Err(self.no_node_fits(cycle)),
-            Ok(Err(status)) => Err(Refusal::error(status)),
+            Ok(Err(status)) => Err(Refusal::plain(status)),
             Err(_) => {
                 self.decider = self.fresh_decider();
-                Err(Refusal::error(blame(cycle, &self.cache.snapshot)))
+                Err(Refusal::plain(blame(cycle, &self.cache.snapshot)))
             }
         }
-    }
-
-    /// No node fits: PostFilter plugins may make the pod schedulable.
-    fn no_node_fits(&mut self, cycle: &mut Cycle) -> Refusal {
-        let framework = cycle.framework.clone();
-        let snapshot = &self.cache.snapshot;
-        let mut messages = Vec::new();
-        let mut nominated = None;
-        let since = framework.mark().filter(|_| !framework.points().post_filter.is_empty());
-        let answered = catch_unwind(AssertUnwindSafe(|| {
-            for id in &framework.points().post_filter {
-                let Some(point) = framework.plugin(*id).and_then(|plugin| plugin.post_filter()) else {
-                    continue;
-                };
-                let handle = cycle.handle(snapshot).for_plugin(*id);
-                let runner = Runner { framework: &framework, handle };
-                let answer = framework.timed_plugin(cycle.sampled, *id, TimedPoint::PostFilter, || {
-                    point.post_filter(&handle, &cycle.diagnosis.nodes, &runner)
-                });
-                match answer {
-                    Ok(PostFilterOutcome::Nominate(node)) => {
-                        nominated = Some(node);
-                        return Ok(());
-                    }
-                    Err(status) if status.code == Code::Error => {
-                        let name = framework.plugin_name(*id);
-                        let text = format!("running PostFilter plugin {name:?}: {}", status.message());
-                        return Err(Status::error(text).by(*id));
-                    }
-                    Err(status) => {
-                        messages.push(status.message());
-                        if status.code == Code::UnschedulableAndUnresolvable {
-                            return Ok(());
-                        }
-                    }
-                }
-            }
-            Ok(())
-        }));
-        let code = match &answered {
-            Ok(Ok(())) if nominated.is_some() => "Success",
-            Ok(Ok(())) => "Unschedulable",
-            _ => "Error",
-        };
-        framework.point_ended(TimedPoint::PostFilter, code, since);
-        match answered {
-            Ok(Ok(())) => {}
-            Ok(Err(status)) => return Refusal::error(status),
-            Err(_) => return Refusal::error(Status::error("a PostFilter plugin panicked")),
-        }
-        messages.retain(|message| !message.is_empty());
-        if !messages.is_empty() {
-            cycle.diagnosis.post_filter_message = Some(messages.join(", "));
-        }
-        let all_nodes = snapshot.node_count();
-        let message = FitError { all_nodes, diagnosis: &cycle.diagnosis }.to_string();
-        Refusal { status: Status::unschedulable(message.as_str()), message, nominated, late: false }
     }
 
     /// Assumes the pod on its node, runs Reserve, then Permit. `Err`: all steps are undone.
@@ -256,6 +198,7 @@ impl Scheduler {
             reason: "FailedScheduling",
             action: "Scheduling",
             note: format!("skip schedule deleting pod: {}", pod.full_name()),
+            result: None,
             at: now,
         };
         self.event(event, out);
@@ -294,15 +237,25 @@ fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
 }
 
 /// A refusal at Reserve or Permit is reported as that of one node, whatever the number of nodes.
-pub(super) fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
+fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
     if !status.is_rejected() {
-        return Refusal::error(status);
+        return Refusal::plain(status);
     }
-    cycle.diagnosis = crate::framework::Diagnosis::default();
+    cycle.diagnosis = Diagnosis::default();
     cycle.diagnosis.nodes.set(node, &status);
     cycle.diagnosis.add_plugin(&status);
     let message = FitError { all_nodes: 1, diagnosis: &cycle.diagnosis }.to_string();
-    Refusal { status, message, nominated: None, late: true }
+    Refusal { status, message, promise: Promise::Clear, late: true }
+}
+
+/// A refusal of a pod that waits at Permit. The plugin counts as one that refused, also when it said `Pending`.
+pub(super) fn refused_waiting(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
+    let refusal = refused_at(cycle, node, status);
+    let pending = std::mem::take(&mut cycle.diagnosis.pending_plugins);
+    for plugin in pending.iter() {
+        cycle.diagnosis.unschedulable_plugins.insert(plugin);
+    }
+    refusal
 }
 
 /// Runs plugins that act; a panic of one becomes an `Error`.

@@ -1,4 +1,5 @@
-//! Handles a failed attempt: requeues the pod, and reports the failure by event, condition and nomination.
+//! Handles a failed attempt: requeues the pod, sets, keeps or removes its nomination, and reports the failure by event
+//! and condition.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `handleSchedulingFailure`.
 
@@ -8,8 +9,9 @@ use super::calls::object_key;
 use super::cycle::Refusal;
 use super::io::Effect;
 use super::queue::Queued;
-use crate::framework::{ConditionPatch, Cycle, EventRecord, EventType};
-use crate::model::{Symbol, Time};
+use crate::framework::{AttemptResult, ConditionPatch, Cycle, EventRecord, EventType, Promise};
+use crate::model::{PodInfo, Symbol, Time};
+use std::sync::Arc;
 
 /// The longest note of an event.
 const NOTE_LENGTH: usize = 1_024;
@@ -42,9 +44,8 @@ impl Scheduler {
         match &newest {
             Some(pod) => {
                 queued.info.pod = pod.clone();
-                let node = refusal.nominated.clone().or_else(|| pod.nominated_node.clone());
-                self.cache.nominator.set(pod, node.as_ref(), &mut self.cache.snapshot);
                 self.requeue(queued, now);
+                self.promise(pod, &refusal.promise, now);
             }
             None => self.queue.done(&key),
         }
@@ -57,6 +58,7 @@ impl Scheduler {
             reason: "FailedScheduling",
             action: "Scheduling",
             note: note(&refusal.message),
+            result: Some(if rejected { AttemptResult::Unschedulable } else { AttemptResult::Error }),
             at: now,
         };
         self.event(event, out);
@@ -65,11 +67,30 @@ impl Scheduler {
                 reason: Some(if rejected { "Unschedulable" } else { "SchedulerError" }),
                 message: refusal.message,
                 generation: pod.generation,
-                nominated_node: refusal.nominated,
+                nominated_node: match refusal.promise {
+                    Promise::Keep => None,
+                    Promise::Clear => Some(Symbol::default()),
+                    Promise::To(node) => Some(node),
+                },
                 resource_version: Box::default(),
             };
             self.outbox.patch(object_key(pod), key, patch);
         }
+    }
+
+    /// Sets, keeps or removes the nomination in memory, and wakes the pods that a nomination which ends kept off its
+    /// node. Upstream wakes them when the watch shows the new status; ours is written later, possibly joined with the
+    /// next one.
+    fn promise(&mut self, pod: &Arc<PodInfo>, promise: &Promise, now: Time) {
+        let before = self.cache.nominator.get(&pod.key).cloned();
+        let after = match promise {
+            Promise::Keep => before.clone(),
+            Promise::Clear => None,
+            Promise::To(node) => Some(node.clone()).filter(|node| !node.is_empty()),
+        };
+        self.cache.nominator.set(pod, after.as_ref(), &mut self.cache.snapshot);
+        let placed = after.and_then(|node| self.cache.snapshot.node_by_name(&node));
+        self.promise_ended(pod, before, placed, now);
     }
 
     /// Requeues a pod. If its profile was replaced meanwhile, the new plugins apply.
@@ -77,7 +98,7 @@ impl Scheduler {
         let key = queued.info.pod.key.clone();
         let hints = self.hints_of(&queued.info.pod);
         match hints {
-            Some(hints) if std::sync::Arc::ptr_eq(&hints, &queued.hints) => {
+            Some(hints) if Arc::ptr_eq(&hints, &queued.hints) => {
                 self.queue.requeue(queued, &self.cache.snapshot, now);
             }
             Some(hints) => self.queue.requeue_to(queued, hints, &self.cache.snapshot, now),
@@ -93,9 +114,4 @@ fn note(message: &str) -> String {
     }
     let end = message.floor_char_boundary(NOTE_LENGTH - 4);
     format!("{} ...", &message[..end])
-}
-
-/// Removes a nomination.
-pub(super) fn no_nomination() -> Option<Symbol> {
-    Some(Symbol::default())
 }

@@ -129,7 +129,7 @@ pub struct DecisionRecord {
     pub at: Time,
     /// Which attempt, from 1.
     pub attempt: u32,
-    /// When the pod was first tried.
+    /// When the pod first entered the active queue.
     pub first_attempt: Time,
     /// How it ended.
     pub decision: Decision,

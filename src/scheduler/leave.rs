@@ -1,21 +1,22 @@
 //! The end of a binding without success: its open calls are answered, its steps are undone in reverse order, and the pod
 //! is requeued when it still needs a node.
 //!
-//! Source: `pkg/scheduler/schedule_one.go`, `handleBindingCycleError`.
+//! Source: `pkg/scheduler/schedule_one.go`, `handleBindingCycleError`; `pkg/scheduler/eventhandlers.go`,
+//! `handleAssumedPodDeletion`.
 
 use super::binding::{BindingCycle, BindingStage};
 use super::cache::PodState;
-use super::cycle::refused_at;
-use super::failure::no_nomination;
+use super::cycle::{Refusal, refused_waiting};
 use super::io::Effect;
 use super::queue::Scope;
 use super::{Deferred, Scheduler};
-use crate::framework::{Status, Ticket, TimedPoint};
+use crate::framework::{Code, Diagnosis, Status, Ticket, TimedPoint};
 use crate::model::{PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {
-    /// Cancels a binding after a refusal or error. It ends after the replies to its open calls.
+    /// Cancels a binding after a refusal or error. It ends after the replies to its open calls. Only a refusal at Permit
+    /// is reported as that of a node; after Permit the pod backs off as after an error.
     pub(super) fn binding_failed(
         &mut self,
         mut binding: BindingCycle,
@@ -24,26 +25,42 @@ impl Scheduler {
         out: &mut Vec<Effect>,
     ) {
         let framework = &binding.cycle.framework;
-        match &binding.stage {
+        let code = status.code.name();
+        let refusal = match &binding.stage {
             BindingStage::Permit(waits) if !waits.is_empty() => {
-                framework.waited(status.code.name(), binding.since);
+                framework.waited(code, binding.since);
+                refused_waiting(&mut binding.cycle, binding.node, status)
             }
-            BindingStage::PreBind(_) => {
-                framework.point_ended(TimedPoint::PreBind, status.code.name(), binding.since);
+            stage => {
+                if matches!(stage, BindingStage::PreBind(_)) {
+                    framework.point_ended(TimedPoint::PreBind, code, binding.since);
+                }
+                binding.cycle.diagnosis = Diagnosis::default();
+                Refusal::plain(status)
             }
-            _ => {}
-        }
-        let open = self.calls_to_wait_for(&binding);
-        self.stop_waiting(&mut binding, now);
-        binding.stage = BindingStage::Leaving { open, status: Some(status) };
-        self.leave(binding, now, out);
+        };
+        self.cancel(binding, Some(refusal), now, out);
     }
 
-    /// Cancels the binding of a pod that was deleted or bound elsewhere: releases its reservations and reports nothing.
-    pub(super) fn leave_quietly(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+    /// Cancels the binding of a pod that was deleted, is being deleted or was bound elsewhere: releases its
+    /// reservations and reports nothing.
+    pub(super) fn leave_quietly(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+        if matches!(&binding.stage, BindingStage::Permit(waits) if !waits.is_empty()) {
+            binding.cycle.framework.waited(Code::Unschedulable.name(), binding.since);
+        }
+        self.cancel(binding, None, now, out);
+    }
+
+    fn cancel(
+        &mut self,
+        mut binding: BindingCycle,
+        refusal: Option<Refusal>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
         let open = self.calls_to_wait_for(&binding);
         self.stop_waiting(&mut binding, now);
-        binding.stage = BindingStage::Leaving { open, status: None };
+        binding.stage = BindingStage::Leaving { open, refusal };
         self.leave(binding, now, out);
     }
 
@@ -61,47 +78,69 @@ impl Scheduler {
         open
     }
 
-    /// Ends a binding that did not succeed: undoes all steps in reverse order.
+    /// Ends a binding that did not succeed: undoes all steps in reverse order. While calls are open, only the room of a
+    /// pod that is being deleted is given back.
     pub(super) fn leave(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let BindingStage::Leaving { open, status } = &binding.stage else { return };
+        let BindingStage::Leaving { open, refusal } = &mut binding.stage else { return };
+        let key = binding.cycle.pod.key.clone();
         if !open.is_empty() {
+            if self.ends(&key) && self.cache.state(&key).is_some_and(PodState::is_assumed) {
+                self.give_room_back(&binding, now);
+            }
             return self.bindings.put(binding);
         }
-        let status = status.clone();
-        let key = binding.key().clone();
+        let refusal = refusal.take();
         self.unreserve(&mut binding.cycle, binding.node, now);
-        self.cache.forget(&key);
-        let pod = &binding.cycle.pod;
-        let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
-        self.freed(&pod, &Scope { except: Some(key.clone()), ..Scope::default() }, now);
-        match status {
-            Some(status) if self.cache.state(&key) == Some(&PodState::Pending) => {
-                let mut refusal = refused_at(&mut binding.cycle, binding.node, status);
-                refusal.nominated = no_nomination();
+        self.give_room_back(&binding, now);
+        let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
+        match refusal {
+            Some(refusal) if pending => {
                 self.attempt_failed(binding.queued, &binding.cycle, refusal, now, out);
             }
-            _ => self.queue.done(&key),
+            _ => {
+                self.queue.done(&key);
+                // A stale list may show a pod without a node that was deleted or bound before.
+                if let Some(pod) = self.cache.pod(&key).filter(|_| pending).cloned()
+                    && let Some(hints) = self.hints_of(&pod)
+                {
+                    self.queue.add(pod, hints, &self.cache.snapshot, now);
+                }
+            }
         }
     }
 
-    /// Notes that a pod was deleted or seen on a node; its binding handles this at the end of the step.
+    /// Whether a pod is being deleted.
+    pub(super) fn ends(&self, pod: &PodKey) -> bool {
+        self.cache.pod(pod).is_some_and(|pod| pod.is_terminating())
+    }
+
+    /// Ends the assumption, and wakes the pods that the room may help.
+    fn give_room_back(&mut self, binding: &BindingCycle, now: Time) {
+        let key = binding.key().clone();
+        self.cache.forget(&key);
+        let pod = &binding.cycle.pod;
+        let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
+        self.freed(&pod, &Scope { except: Some(key), ..Scope::default() }, now);
+    }
+
+    /// Notes that a pod was deleted, is being deleted or was seen on a node; its binding handles this at the end of the
+    /// step.
     pub(super) fn settled(&mut self, pod: &PodKey) {
         if self.bindings.contains(pod) {
             self.deferred.push_back(Deferred::Settled(pod.clone()));
         }
     }
 
-    /// Handles a binding whose pod was deleted or has a node.
+    /// Handles a binding whose pod was deleted, is being deleted or has a node.
     pub(super) fn binding_settled(&mut self, pod: &PodKey, now: Time, out: &mut Vec<Effect>) {
-        let decided = self.cache.state(pod).is_none_or(PodState::is_bound);
+        let decided = self.cache.state(pod).is_none_or(PodState::is_bound) || self.ends(pod);
         let Some(binding) = self.bindings.take(pod) else { return };
         match &binding.stage {
             _ if !decided => self.bindings.put(binding),
             // The answer of the bind decides.
             BindingStage::Bind(ticket) if !self.outbox.withdraw(*ticket) => self.bindings.put(binding),
-            BindingStage::Resolve { read: Some(_), .. } | BindingStage::Leaving { .. } => {
-                self.bindings.put(binding);
-            }
+            BindingStage::Leaving { .. } => self.leave(binding, now, out),
+            BindingStage::Resolve { read: Some(_), .. } if !self.ends(pod) => self.bindings.put(binding),
             BindingStage::Resolve { .. } => self.resolve(binding, None, now, out),
             _ => self.leave_quietly(binding, now, out),
         }

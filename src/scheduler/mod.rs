@@ -27,6 +27,7 @@ mod leave;
 mod objects;
 mod options;
 mod permit;
+mod post_filter;
 mod queue;
 mod reload;
 mod verify;
@@ -41,7 +42,7 @@ pub use queue::QueuePlace;
 pub use view::{BindingView, Stage};
 
 use crate::engine::Decider;
-use crate::framework::{Act, Acting, EventRecord, Framework, Status, Ticket};
+use crate::framework::{Act, Acting, AttemptResult, EventRecord, Framework, Status, Ticket};
 use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bindings::Bindings;
 use cache::Cache;
@@ -220,7 +221,7 @@ impl Scheduler {
         if !self.leading {
             out.retain(|effect| match effect {
                 Effect::Decided(_) => true,
-                Effect::Event(event) => event.reason == "Scheduled",
+                Effect::Event(event) => event.result == Some(AttemptResult::Scheduled),
                 Effect::Call(..) => false,
             });
             return;

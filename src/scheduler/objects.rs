@@ -140,11 +140,17 @@ impl Scheduler {
             }
             if self.queue.contains(&key) || self.bindings.contains(&key) {
                 self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
-            } else if let Some(hints) = self.hints_of(&pod) {
+            } else if let Some(hints) = self.hints_of(&pod)
+                && !seen.old.is_some_and(|old| old.is_terminating() && pod.is_terminating())
+            {
+                // A pod whose end is known already stays out of the queue.
                 self.queue.add(pod.clone(), hints, &self.cache.snapshot, now);
             }
         } else if seen.after.is_assumed() {
             self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
+            if pod.is_terminating() {
+                self.settled(&key);
+            }
         }
         let others = Scope { except: Some(key), ..Scope::default() };
         for event in &events {

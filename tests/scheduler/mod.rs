@@ -1,8 +1,11 @@
 //! Pods in the queue, in the cycle and in Permit waits.
 
 mod clock;
+mod failure;
 mod gangs;
 mod outbox;
 mod pod_lifecycle;
+mod refuser;
 mod retry;
 mod steps;
+mod terminating;

@@ -2,7 +2,7 @@
 
 use crate::support::plugins::{basics, framework};
 use bayplan::dry_run::{Api, WatchEvent};
-use bayplan::framework::{Answer, ApiCall, CallError, Plugin, Ticket};
+use bayplan::framework::{Answer, ApiCall, AttemptResult, CallError, Plugin, Ticket};
 use bayplan::model::{Duration, Object, PodInfo, PodKey, Time};
 use bayplan::scheduler::{DecisionRecord, Effect, Input, Options, Profiles, Scheduler};
 use std::sync::Arc;
@@ -14,24 +14,31 @@ pub(super) struct Steps {
     pub(super) now: Time,
     pub(super) open: Vec<(Ticket, ApiCall)>,
     pub(super) events: Vec<String>,
+    /// How the attempts ended that the events report.
+    pub(super) results: Vec<AttemptResult>,
     pub(super) decisions: Vec<DecisionRecord>,
     seen: usize,
 }
 
-/// One profile with the plugins of every profile of the tests and these.
+/// One profile with these plugins, then those of every profile of the tests.
 pub(super) fn with(more: Vec<Arc<dyn Plugin>>) -> Arc<Profiles> {
-    let plugins = basics().into_iter().chain(more).collect();
+    let plugins = more.into_iter().chain(basics()).collect();
     Arc::new(Profiles { frameworks: vec![framework("default-scheduler", plugins)], revision: 1 })
 }
 
 impl Steps {
     pub(super) fn new(profiles: Arc<Profiles>, objects: Vec<Object>) -> Self {
+        Self::with_options(Options { longest_wait: None, ..Options::default() }, profiles, objects)
+    }
+
+    pub(super) fn with_options(options: Options, profiles: Arc<Profiles>, objects: Vec<Object>) -> Self {
         let mut steps = Self {
-            scheduler: Scheduler::new(Options { longest_wait: None, ..Options::default() }),
+            scheduler: Scheduler::new(options),
             server: Api::new(),
             now: Time(1_767_614_400_000_000),
             open: Vec::new(),
             events: Vec::new(),
+            results: Vec::new(),
             decisions: Vec::new(),
             seen: 0,
         };
@@ -48,7 +55,10 @@ impl Steps {
         for effect in out {
             match effect {
                 Effect::Call(ticket, call) => self.open.push((ticket, call)),
-                Effect::Event(event) => self.events.push(format!("{} {}", event.reason, event.note)),
+                Effect::Event(event) => {
+                    self.events.push(format!("{} {}", event.reason, event.note));
+                    self.results.extend(event.result);
+                }
                 Effect::Decided(record) => self.decisions.push(*record),
             }
         }

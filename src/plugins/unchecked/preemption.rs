@@ -4,7 +4,7 @@
 
 use crate::framework::{
     ArgsError, EnqueueExtensions, EventRegistration, Handle, NodeToStatus, Plugin, PluginsRunner, PostFilter,
-    PostFilterOutcome, Reads, Status, Tree, Unchecked,
+    PostFilterOutcome, Promise, Reads, Status, Tree, Unchecked,
 };
 use crate::model::{Change, Delta, Index, IndexKey, Kinds, Moves, Snapshot, Symbol};
 use std::collections::BTreeMap;
@@ -92,15 +92,17 @@ impl EnqueueExtensions for Preemption {
 }
 
 impl PostFilter for Preemption {
-    fn post_filter(
-        &self,
-        h: &Handle,
-        nodes: &NodeToStatus,
-        _: &dyn PluginsRunner,
-    ) -> Result<PostFilterOutcome, Status> {
+    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, _: &dyn PluginsRunner) -> PostFilterOutcome {
         let lowest = h.snapshot.index::<Priorities>(&Priorities::key()).and_then(|of| of.0.keys().next());
         let lower = lowest.is_some_and(|lowest| *lowest < h.pod.priority);
         let could = lower && !h.pod.never_preempts && nodes.any_resolvable();
-        Err(Status::unschedulable(if could { "not checked: preemption" } else { "" }))
+        match could {
+            true => PostFilterOutcome::not(Status::unschedulable("not checked: preemption")),
+            // Upstream clears the nomination of a pod for which it finds nothing to evict.
+            false if !h.pod.never_preempts => {
+                PostFilterOutcome::Not { status: Status::unschedulable(""), promise: Promise::Clear }
+            }
+            false => PostFilterOutcome::not(Status::unschedulable("")),
+        }
     }
 }

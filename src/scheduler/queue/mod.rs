@@ -285,6 +285,7 @@ impl SchedulingQueue {
                 (Place::Backoff { failed, expiry, rank }, "backoff")
             }
             _ => {
+                queued.info.initial_attempt.get_or_insert(now);
                 self.active.insert(rank.clone(), key.clone());
                 (Place::Active(rank), "active")
             }
@@ -382,6 +383,7 @@ impl SchedulingQueue {
         while let Some(key) = self.backoff.first_over(now).cloned() {
             let Some(mut queued) = self.remove(&key) else { break };
             queued.info.gating_plugin = None;
+            queued.info.initial_attempt.get_or_insert(now);
             let rank = rank(&queued, snapshot);
             self.active.insert(rank.clone(), key.clone());
             self.enter(key, queued, Place::Active(rank), snapshot);
@@ -414,7 +416,7 @@ impl SchedulingQueue {
 
     /// When the next [`SchedulingQueue::tick`] may do something.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
-        let flush = self.longest_wait.filter(|_| self.unschedulable.counts().0 > 0).map(|_| self.next_flush);
+        let flush = self.longest_wait.filter(|_| self.unschedulable.any_flushed()).map(|_| self.next_flush);
         [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
     }
 

@@ -1,5 +1,5 @@
 //! Nominated pods by the name of their node. A nomination to an unknown or deleted node is kept here, and is not in the
-//! snapshot until the node exists.
+//! snapshot until the node exists. Nominations of gated pods count, as in kube-scheduler 1.37 (#139057).
 
 use crate::model::{Change, PodInfo, PodKey, Snapshot, Symbol};
 use std::collections::BTreeMap;

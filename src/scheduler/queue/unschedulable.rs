@@ -2,7 +2,7 @@
 //! for costs one check per group, not per pod.
 
 use super::interest::ProfileHints;
-use crate::framework::{ClusterEvent, PluginId, PluginSet, QueuedPodInfo};
+use crate::framework::{ClusterEvent, EventObjects, PluginId, PluginSet, QueuedPodInfo};
 use crate::model::{PodKey, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,12 @@ struct Group {
 }
 
 impl Group {
-    /// Whether a rejecting plugin registered for this event. Only its gate can release a gated pod.
+    /// Whether a rejecting plugin registered for this event. Only its gate can release a gated pod, and events of the
+    /// scheduler itself are only for gates that registered for everything.
     fn waits_for(&self, event: &ClusterEvent) -> bool {
         if let Some(gate) = self.gated_by {
-            return !event.is_wildcard() && self.hints.waits_for(gate, event);
+            let everything = || self.hints.framework.waits().waits_for_everything(gate);
+            return self.hints.waits_for(gate, event) && (!event.is_wildcard() || everything());
         }
         event.is_wildcard() || self.refused_by.iter().any(|plugin| self.hints.waits_for(plugin, event))
     }
@@ -118,6 +120,12 @@ impl Unschedulable {
         let mut pods: Vec<(&u64, &PodKey)> = self.groups.iter().flat_map(|group| &group.pods).collect();
         pods.sort();
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
+    }
+
+    /// Whether a pod may be requeued because it has waited long.
+    pub(super) fn any_flushed(&self) -> bool {
+        let event = ClusterEvent::wildcard("UnschedulableTimeout", EventObjects::None);
+        self.groups.iter().any(|group| group.waits_for(&event))
     }
 
     /// The number of unschedulable pods and of gated pods.
