@@ -10,6 +10,8 @@
 mod plugins;
 #[path = "simulation/checks.rs"]
 mod checks;
+#[path = "simulation/endings.rs"]
+mod endings;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 #[path = "simulation/rules.rs"]
@@ -150,6 +152,16 @@ fn a_core_that_skips_unreserve_is_caught() {
 #[test]
 fn a_core_that_gives_room_back_while_a_bind_is_open_is_caught() {
     catches_core(Mutant::ForgetUnknown);
+}
+
+#[test]
+fn a_core_that_takes_a_throttled_call_for_a_refused_one_is_caught() {
+    catches_core(Mutant::ThrottledIsRefused);
+}
+
+#[test]
+fn a_core_that_does_not_see_that_a_pod_is_being_deleted_is_caught() {
+    catches_core(Mutant::HideDeletions);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{ApiCall, Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{Change, Placement, PodKey, Snapshot, Symbol};
-use bayplan::scheduler::{PodState, QueuePlace, Stage};
+use bayplan::scheduler::{BindingView, PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
 macro_rules! hold {
@@ -47,6 +47,11 @@ impl World {
             let places = (queued.contains(key), s.is_binding(key));
             let pod = &s.snapshot().pod(key).ok_or_else(|| format!("1: {key:?} is not in the snapshot"))?.pod;
             match state {
+                // Its room is free; calls of its plugins may still be open.
+                PodState::Pending if pod.is_terminating() && places.1 => {
+                    let leaves = |b: &BindingView| b.pod == *key && b.stage == Stage::Leaving;
+                    hold!(!places.0 && s.bindings().iter().any(leaves), "1: {key:?} stands in {places:?}");
+                }
                 PodState::Pending if pod.is_terminating() || !s.is_ours(key) => {
                     hold!(
                         !places.1 && (s.is_ours(key) || !places.0),

@@ -2,7 +2,7 @@
 //! the tests of the simulation's checks.
 
 use bayplan::framework::*;
-use bayplan::model::{Duration, Index, IndexKey, NodeId, PodPrecondition, Symbol, Time};
+use bayplan::model::{Duration, Index, IndexKey, NodeId, Object, PodInfo, PodPrecondition, Symbol, Time};
 use bayplan::scheduler::Input;
 use std::sync::Arc;
 
@@ -17,6 +17,10 @@ pub(crate) enum Mutant {
     SkipUnreserve,
     /// The driver reports a call of unknown outcome as refused.
     ForgetUnknown,
+    /// The driver reports a call that was answered with 429 as refused.
+    ThrottledIsRefused,
+    /// The driver does not show that a pod is being deleted.
+    HideDeletions,
     /// Deleted pods wake no pod.
     SkipDeletions,
     /// When a gang breaks up, its other members stay at Permit.
@@ -50,8 +54,28 @@ impl Mutant {
                 Input::Reply(ticket, Err(CallError::Refused { code: 409, reason, message }))
             }
             Input::WallClock(_) if self == Self::ForgetSteps => Input::WallClock(Duration::ZERO),
+            Input::Reply(ticket, Err(CallError::Retry { message, .. }))
+                if self == Self::ThrottledIsRefused =>
+            {
+                let reason = String::from("TooManyRequests");
+                Input::Reply(ticket, Err(CallError::Refused { code: 429, reason, message }))
+            }
+            Input::Upserted(object) if self == Self::HideDeletions => Input::Upserted(undeleted(object)),
+            Input::Relisted(kind, all) if self == Self::HideDeletions => {
+                Input::Relisted(kind, all.into_iter().map(undeleted).collect())
+            }
             other => other,
         }
+    }
+}
+
+/// The object as if its deletion had not begun.
+fn undeleted(object: Object) -> Object {
+    match object {
+        Object::Pod(pod) if pod.deleted.is_some() => {
+            Object::Pod(Arc::new(PodInfo { deleted: None, ..(*pod).clone() }))
+        }
+        other => other,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The world around the scheduler: server, watches, calls on their way, users, other schedulers, time. Every move is
 //! total: where it cannot be made, nothing happens, so that moves can be left out of a log.
 
+use crate::endings::{Endings, ThrottledBind};
 use crate::mutants::Mutant;
 use crate::plugins::{Gang, Labelled, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
@@ -46,6 +47,8 @@ enum What {
     DeletePod,
     RecreatePod,
     TerminatePod,
+    TerminateBinding,
+    Storm,
     UpdatePod,
     Ungate,
     ForeignBind,
@@ -78,6 +81,8 @@ const WEIGHTS: &[(What, u64)] = &[
     (What::DeletePod, 4),
     (What::RecreatePod, 2),
     (What::TerminatePod, 1),
+    (What::TerminateBinding, 2),
+    (What::Storm, 1),
     (What::UpdatePod, 3),
     (What::Ungate, 2),
     (What::ForeignBind, 1),
@@ -155,6 +160,10 @@ pub(crate) struct World {
     seen: BTreeMap<Kind, usize>,
     pub open: Vec<Open>,
     late: Vec<Late>,
+    /// Until then the server answers most calls with 429.
+    storm: Time,
+    /// Pods that are being deleted.
+    endings: Endings,
     /// Every ticket ever given out by the scheduler of the day.
     tickets: BTreeSet<Ticket>,
     /// Nodes that others than us have filled, or that shrank.
@@ -183,6 +192,8 @@ impl World {
             seen: BTreeMap::new(),
             open: Vec::new(),
             late: Vec::new(),
+            storm: BEGIN,
+            endings: Endings::default(),
             tickets: BTreeSet::new(),
             not_ours_alone: BTreeSet::new(),
             others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
@@ -246,6 +257,7 @@ impl World {
         });
         self.twin = None;
         self.open.clear();
+        self.endings = Endings::default();
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
         self.step(Input::Profiles(profiles));
@@ -265,12 +277,14 @@ impl World {
 
     /// One input to the scheduler, and to its twin.
     pub(crate) fn step(&mut self, input: Input) {
-        let input = self.options.mutant.map_or(input.clone(), |mutant| mutant.input(input));
-        let mut effects = Vec::new();
+        self.endings.see(&input);
+        let throttled = self.throttled_bind(&input);
         if let Input::Reply(ticket, Err(CallError::Retry { .. })) = &input {
             // The call may be sent again.
             self.tickets.remove(ticket);
         }
+        let input = self.options.mutant.map_or(input.clone(), |mutant| mutant.input(input));
+        let mut effects = Vec::new();
         if self.trace && !matches!(input, Input::Profiles(_)) {
             let seconds = (self.now - BEGIN).0 as f64 / 1e6;
             eprintln!("{seconds} > {input:?}");
@@ -309,11 +323,24 @@ impl World {
                     if matches!(call, ApiCall::Delete { .. }) {
                         self.break_(format!("nothing was to be deleted: {call:?}"));
                     }
+                    if let Err(broken) = self.endings.sent(&call, &self.open) {
+                        self.break_(broken);
+                    }
                     self.open.push(Open { ticket, call });
                 }
                 Effect::Event(_) | Effect::Decided(_) => {}
             }
         }
+        let broken = throttled.and_then(|bind| bind.broken(&self.scheduler));
+        if let Some(broken) = broken.or_else(|| self.endings.broken(&self.scheduler, &self.open)) {
+            self.break_(broken);
+        }
+    }
+
+    /// The binding whose bind the server answers with 429.
+    fn throttled_bind(&self, input: &Input) -> Option<ThrottledBind> {
+        let Input::Reply(ticket, Err(CallError::Retry { .. })) = input else { return None };
+        ThrottledBind::of(*ticket, &self.scheduler)
     }
 
     fn names(&self, kind: &Kind) -> Vec<ObjectKey> {
@@ -479,6 +506,18 @@ impl World {
                 let now = self.now;
                 self.change_pod(with, |pod| pod.deleted = Some(now));
             }
+            What::TerminateBinding => {
+                let bindings = self.scheduler.bindings();
+                let (now, at) = (self.now, (with / 64) as usize);
+                let uid = bindings.get(at % bindings.len().max(1)).map(|binding| binding.pod.0.clone());
+                let pod = self.api.pods().find(|pod| Some(&pod.uid) == uid.as_ref()).cloned();
+                if let Some(pod) = pod {
+                    self.api.put(Object::Pod(Arc::new(PodInfo { deleted: Some(now), ..(*pod).clone() })));
+                }
+            }
+            What::Storm => {
+                self.storm = self.now + Duration::from_seconds([2, 10, 60][(with % 3) as usize]);
+            }
             What::UpdatePod => self.change_pod(with, |pod| {
                 let touched = (Symbol::new("touched"), Symbol::new(["a", "b"][(with % 2) as usize]));
                 let kept = pod.labels.iter().filter(|(key, _)| key.as_str() != "touched");
@@ -519,6 +558,7 @@ impl World {
                         2 => Some(Fault::Refuse(
                             [409, 404, 410, 429, 500, 503, 504, 403][(with / 1024 % 8) as usize],
                         )),
+                        4..=12 if self.now < self.storm => Some(Fault::Refuse(429)),
                         _ => None,
                     };
                     let answer = self.api.answer(&open.call, self.now, fault);
@@ -558,7 +598,8 @@ impl World {
                 self.deliver_all();
                 self.step(Input::Cycle);
                 self.step(Input::Tick);
-                for open in std::mem::take(&mut self.open) {
+                for _ in 0..before {
+                    let open = self.open.remove(0);
                     let answer = self.api.answer(&open.call, self.now, None);
                     self.step(Input::Reply(open.ticket, answer));
                 }

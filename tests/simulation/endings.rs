@@ -1,0 +1,89 @@
+//! Invariants of pods that are being deleted, and of calls that the server answers with 429.
+
+use crate::world::Open;
+use bayplan::framework::{ApiCall, Ticket};
+use bayplan::model::{Object, PodKey};
+use bayplan::scheduler::{Input, PodState, Scheduler, Stage};
+use std::collections::BTreeSet;
+
+/// The pods that the scheduler saw being deleted without a node. A finalizer keeps them.
+#[derive(Default)]
+pub(crate) struct Endings(BTreeSet<PodKey>);
+
+impl Endings {
+    /// What the watch shows.
+    pub(crate) fn see(&mut self, input: &Input) {
+        let objects: Vec<&Object> = match input {
+            Input::Upserted(object) => vec![object],
+            Input::Relisted(_, all) => all.iter().collect(),
+            _ => return,
+        };
+        for object in objects {
+            if let Object::Pod(pod) = object
+                && pod.is_terminating()
+                && pod.node_name.is_none()
+            {
+                self.0.insert(pod.key.clone());
+            }
+        }
+    }
+
+    /// A call that is sent while others are open: calls about one object go one at a time, and no pod is bound whose
+    /// deletion was seen.
+    pub(crate) fn sent(&self, call: &ApiCall, open: &[Open]) -> Result<(), String> {
+        if let Some(other) = open.iter().find(|other| object(&other.call).uid == object(call).uid) {
+            return Err(format!("11: {call:?} was sent while {other:?} was open"));
+        }
+        match call {
+            ApiCall::Bind { pod, .. } if self.0.contains(&PodKey(pod.uid.clone())) => {
+                Err(format!("11: {} is being deleted and bound", pod.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A pod whose deletion was seen has no room, unless its bind is out.
+    pub(crate) fn broken(&self, scheduler: &Scheduler, open: &[Open]) -> Option<String> {
+        let assumed = |key: &&PodKey| scheduler.pod_state(key).is_some_and(PodState::is_assumed);
+        let is_out = |key: &PodKey| {
+            let of = |open: &Open| matches!(&open.call, ApiCall::Bind { pod, .. } if pod.uid == key.0);
+            open.iter().any(of)
+        };
+        let taken = self.0.iter().filter(assumed).find(|key| !is_out(key))?;
+        Some(format!("11: {taken:?} is being deleted and takes room"))
+    }
+}
+
+fn object(call: &ApiCall) -> &bayplan::model::ObjectKey {
+    match call {
+        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
+        ApiCall::Read(key) => key,
+    }
+}
+
+/// A bind that the server answered with 429: nothing of it fails, unless its pod is gone, bound or being deleted.
+pub(crate) struct ThrottledBind {
+    pod: PodKey,
+    ticket: Ticket,
+}
+
+impl ThrottledBind {
+    /// The bind of this ticket, while its pod still needs it.
+    pub(crate) fn of(ticket: Ticket, scheduler: &Scheduler) -> Option<Self> {
+        let binding =
+            scheduler.bindings().into_iter().find(|binding| binding.stage == Stage::Bind(ticket))?;
+        let pod = binding.pod;
+        let needed = scheduler.pod_state(&pod).is_some_and(PodState::is_assumed)
+            && scheduler.snapshot().pod(&pod).is_some_and(|entry| !entry.pod.is_terminating());
+        needed.then_some(Self { pod, ticket })
+    }
+
+    /// What broke after the answer.
+    pub(crate) fn broken(&self, scheduler: &Scheduler) -> Option<String> {
+        let goes_on = scheduler
+            .bindings()
+            .iter()
+            .any(|binding| binding.pod == self.pod && binding.stage == Stage::Bind(self.ticket));
+        (!goes_on).then(|| format!("12: the bind of {:?} was throttled, and its binding failed", self.pod))
+    }
+}
