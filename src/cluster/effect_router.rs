@@ -11,8 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of in-flight bindings whose start is tracked.
-const TRACKED: usize = 100_000;
+/// Minimum number of tracked attempts at which those that ended are looked for.
+const SWEEP_AT: usize = 1_024;
 
 /// A pod between its decision and its binding.
 struct Started {
@@ -23,13 +23,35 @@ struct Started {
     profile: Symbol,
 }
 
+/// The attempts whose pods are being bound. A binding that ends without an event, because its pod was deleted, leaves
+/// its entry behind until the next sweep.
+#[derive(Default)]
+struct StartedAttempts {
+    all: FxHashMap<PodKey, Started>,
+    sweep_at: usize,
+}
+
+impl StartedAttempts {
+    fn insert(&mut self, pod: PodKey, started: Started, is_binding: impl Fn(&PodKey) -> bool) {
+        if self.all.len() >= self.sweep_at {
+            self.all.retain(|pod, _| is_binding(pod));
+            self.sweep_at = (2 * self.all.len()).max(SWEEP_AT);
+        }
+        self.all.insert(pod, started);
+    }
+
+    fn remove(&mut self, pod: &PodKey) -> Option<Started> {
+        self.all.remove(pod)
+    }
+}
+
 /// Hands each effect to its receiver.
 pub struct EffectRouter {
     effects: Effects,
     events: EventSink,
     metrics: Arc<Metrics>,
     binding: Arc<InFlightBindings>,
-    started: FxHashMap<PodKey, Started>,
+    started: StartedAttempts,
     took: Duration,
 }
 
@@ -52,7 +74,7 @@ impl EffectRouter {
     /// A router to these receivers.
     pub fn new(effects: Effects, metrics: Arc<Metrics>, binding: Arc<InFlightBindings>) -> Self {
         let events = effects.events();
-        Self { effects, events, metrics, binding, started: FxHashMap::default(), took: Duration::ZERO }
+        Self { effects, events, metrics, binding, started: StartedAttempts::default(), took: Duration::ZERO }
     }
 
     fn call(&mut self, ticket: Ticket, call: ApiCall, machine: &Scheduler) {
@@ -63,7 +85,7 @@ impl EffectRouter {
         self.effects.call(ticket, call, transition);
     }
 
-    fn decided(&mut self, record: DecisionRecord) {
+    fn decided(&mut self, record: DecisionRecord, machine: &Scheduler) {
         let now = Instant::now();
         let pod = format!("{}/{}", record.pod.namespace, record.pod.name);
         let (revision, attempt) = (record.revision, record.attempt);
@@ -73,16 +95,13 @@ impl EffectRouter {
                     %pod, %node, evaluated_nodes = record.evaluated, feasible_nodes = feasible, revision, attempt,
                     "chose a node for pod"
                 );
-                if self.started.len() >= TRACKED {
-                    self.started.clear();
-                }
                 let started = Started {
                     at: now - self.took,
                     attempt: record.attempt,
                     first: record.first_attempt,
                     profile: record.profile,
                 };
-                self.started.insert(record.key, started);
+                self.started.insert(record.key, started, |pod| machine.is_binding(pod));
                 return;
             }
             Decision::Unschedulable { message, .. } => {
@@ -125,7 +144,7 @@ impl Outlet<Scheduler> for EffectRouter {
                 }
                 self.events.send(event);
             }
-            Effect::Decided(record) => self.decided(*record),
+            Effect::Decided(record) => self.decided(*record, machine),
         }
     }
 
@@ -168,5 +187,23 @@ impl Replies for Answers {
         }
         self.metrics.bind_results.with([call.result]).inc();
         self.binding.all().remove(&call.pod.uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_whose_bindings_ended_without_an_event_are_forgotten() {
+        let mut started = StartedAttempts::default();
+        let attempt = || Started { at: Instant::now(), attempt: 1, first: Time(0), profile: "p".into() };
+        for at in 0..10 * SWEEP_AT {
+            let last = at.saturating_sub(10);
+            let is_binding = |pod: &PodKey| pod.0.parse::<usize>().is_ok_and(|of| of >= last);
+            started.insert(PodKey(at.to_string().into()), attempt(), is_binding);
+            assert!(started.all.len() <= SWEEP_AT);
+        }
+        assert!(started.remove(&PodKey((10 * SWEEP_AT - 5).to_string().into())).is_some());
     }
 }
