@@ -5,7 +5,7 @@
 mod support;
 
 use bayplan::engine::Scan;
-use bayplan::model::{PodInfo, Symbol};
+use bayplan::model::{PodInfo, Symbol, Want};
 use bayplan::testing::pod;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use serde_json::json;
@@ -37,7 +37,7 @@ fn decisions(c: &mut Criterion) {
     ];
     for size in sizes("1000,5000,20000,100000") {
         let mut snapshot = cluster(size, &framework);
-        snapshot.want_label(&Symbol::new("tier"));
+        snapshot.want(&[Want::Label(Symbol::new("tier"))]);
         for (name, pods) in &kinds {
             let mut scan = Scan::new();
             let mut next = 0;

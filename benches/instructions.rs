@@ -8,7 +8,7 @@ mod support;
 
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Silent};
-use bayplan::model::{Snapshot, Symbol, Time};
+use bayplan::model::{Snapshot, Time, Want};
 use std::hint::black_box;
 use std::process::Command;
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
@@ -69,7 +69,7 @@ fn run(case: &str, size: usize, times: usize) {
             let framework = only(policy(FOUR_TERMS));
             let mut snapshot = cluster(size, &framework);
             for key in framework.plugins().iter().flat_map(|plugin| plugin.reads().label_keys) {
-                snapshot.want_label(&Symbol::new(&key));
+                snapshot.want(&[Want::Label(key)]);
             }
             for pod in pods.iter().take(times) {
                 let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));

@@ -7,7 +7,7 @@ mod support;
 
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Silent};
-use bayplan::model::{Symbol, Time};
+use bayplan::model::{Time, Want};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use support::{FOUR_TERMS, cluster, only, policy, sizes, small_pod};
@@ -24,7 +24,7 @@ fn asking(c: &mut Criterion) {
     for size in sizes("1000,5000,20000,100000") {
         let mut snapshot = cluster(size, &framework);
         for key in framework.plugins().iter().flat_map(|plugin| plugin.reads().label_keys) {
-            snapshot.want_label(&Symbol::new(&key));
+            snapshot.want(&[Want::Label(key)]);
         }
         let mut scan = Scan::new();
         let mut next = 0;

@@ -214,8 +214,7 @@ impl Life {
             let pages = parts.pages(source.state(), election.is_some());
             supervisor.spawn(Task::Port, server.serve(pages.pages(options.configz, access)));
         }
-        debugger::start(supervisor, parts.api.clone(), parts.driver.clone())
-            .map_err(RunError::System)?;
+        debugger::start(supervisor, parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
         reach(&parts.api).await?;
         let (loaded, loading) = oneshot::channel();
         supervisor.spawn(Task::Policies, source.run(loaded));
@@ -346,8 +345,7 @@ impl Parts {
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
-        let effects =
-            Effects::start(supervisor, &api, term.clone(), calls.clone(), host, Arc::new(answers));
+        let effects = Effects::start(supervisor, &api, term.clone(), calls.clone(), host, Arc::new(answers));
         let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age);
         let status = Arc::default();
         let parts = Self {

@@ -108,7 +108,7 @@ impl<'a> CoverageRecorder<'a> {
             _ => best,
         };
         if let Some(node) = chosen.and_then(|name| named(before, name)) {
-            let mut after = before.clone();
+            let mut after = before.fork();
             after.apply(Change::PodPlaced { pod: pod.clone(), node: node.id(), how: Placement::Assumed });
             let Some(node) = after.node(node.id()) else { return };
             for policy in refusing() {

@@ -28,7 +28,7 @@ impl Decider for Plain {
 
     /// A fork with every index derived anew.
     fn view<'s>(&self, s: &'s Snapshot) -> Cow<'s, Snapshot> {
-        let mut fork = s.clone();
+        let mut fork = s.fork();
         fork.rebuild_indexes();
         Cow::Owned(fork)
     }

@@ -120,15 +120,13 @@ impl Scan {
         if !s.has_nominations() {
             return;
         }
-        let promised: NodeSet = s
-            .nominations()
-            .into_iter()
-            .filter(|(pod, node)| {
-                pod.priority >= c.pod.priority && pod.key != c.pod.key && nodes.contains(*node)
-            })
-            .map(|(_, node)| node)
-            .collect();
-        for node in promised.iter().filter_map(|id| s.node(id)) {
+        let mut promised = s.columns().promised().clone();
+        promised.intersect(nodes);
+        let matters = |id: &NodeId| {
+            let mut pods = s.nominated(*id).iter();
+            pods.any(|pod| pod.priority >= c.pod.priority && pod.key != c.pod.key)
+        };
+        for node in promised.iter().filter(matters).filter_map(|id| s.node(id)) {
             nodes.remove(node.id());
             match c.framework.filter_with_nominated(c.handle(s), node) {
                 Ok(()) => self.singly.insert(node.id()),

@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         if !edits.iter().any(Edit::changes_node) {
             return Attempt::new(&framework, self.question.snapshot, &pod, self.question.now).fits(node);
         }
-        let mut fork = self.question.snapshot.clone();
+        let mut fork = self.question.snapshot.fork();
         edits.iter().for_each(|edit| edit.apply_to_node(&mut fork, node));
         Attempt::new(&framework, &fork, &pod, self.question.now).fits(node)
     }

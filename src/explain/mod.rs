@@ -226,7 +226,7 @@ impl NodeExplanation {
 
 /// The cluster with the pod on no node.
 pub fn unplaced(snapshot: &Snapshot, pod: &PodInfo) -> Snapshot {
-    let mut world = snapshot.clone();
+    let mut world = snapshot.fork();
     if snapshot.pod(&pod.key).is_some_and(|entry| entry.placed.is_some()) {
         world.apply(Change::PodUnplaced { pod: pod.key.clone() });
     }

@@ -5,7 +5,7 @@ use super::points::*;
 use super::reads::Reads;
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{NodeInfo, PodPrecondition, Symbol, Time};
+use crate::model::{NodeInfo, PodInfo, PodPrecondition, Symbol, Time, Want};
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
@@ -45,6 +45,12 @@ pub trait Plugin: Send + Sync {
     /// Indexes that it keeps in the snapshot, added when its profile comes into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()
+    }
+    /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
+    /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The
+    /// plugin must work without the columns too.
+    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+        let _ = (pod, out);
     }
     /// Before a pod may enter the queue.
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {

@@ -62,7 +62,8 @@ pub trait PreFilter: Sync {
     }
 }
 
-/// Updates the state of PreFilter when a simulation adds or removes a pod.
+/// Updates the state of PreFilter when a simulation adds or removes a pod. The state is the argument, not
+/// [`Handle::state`].
 pub trait PreFilterExtensions: Sync {
     /// `added` was put onto `node`.
     fn add_pod(

@@ -20,7 +20,7 @@ pub enum Polarity {
 pub struct Reads {
     /// Kinds of change of nodes and cluster that can change its answer.
     pub kinds: Kinds,
-    /// Node label keys, when it reads labels of known keys only; a column is kept for each.
+    /// Node label keys that it reads for every pod; a column is kept for each.
     pub label_keys: BTreeSet<Symbol>,
     /// Whether it reads labels of keys that are not known beforehand.
     pub any_label: bool,

@@ -20,7 +20,7 @@ use super::simulation::Simulation;
 use super::status::{Code, Status};
 use super::unchecked::{Impact, NotChecked};
 use super::waits::Waits;
-use crate::model::{NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time};
+use crate::model::{IndexError, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
 use std::sync::Arc;
 
 /// The plugins of one profile.
@@ -198,6 +198,15 @@ impl Framework {
         &self.waits
     }
 
+    /// What the plugins want to be kept for a pod; each once.
+    pub fn wants(&self, pod: &PodInfo) -> Vec<Want> {
+        let mut wants = Vec::new();
+        self.plugins.iter().for_each(|plugin| plugin.wants(pod, &mut wants));
+        wants.sort();
+        wants.dedup();
+        wants
+    }
+
     /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
     pub fn hint(
         &self,
@@ -271,6 +280,9 @@ impl Framework {
         cycle.state.skip_filter.union(&concerned.silent);
         cycle.state.skip_score.union(&concerned.silent);
         cycle.state.concerned = Some(concerned.clone());
+        if let Some(status) = self.with_broken_index(&concerned, snapshot) {
+            return Err(self.failed("running PreFilter plugin", status));
+        }
         for id in &concerned.pre_filter {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_filter()) else { continue };
             let mut slot = cycle.state.slot_mut(*id).clone();
@@ -334,6 +346,20 @@ impl Framework {
         Ok(left)
     }
 
+    /// The `Error` of the first plugin of an attempt that lost an index: what it would say without it may be wrong.
+    fn with_broken_index(&self, concerned: &Concerned, snapshot: &Snapshot) -> Option<Status> {
+        snapshot.broken_indexes().next()?;
+        let scorers = concerned.score.iter().map(|entry| entry.plugin);
+        let early = concerned.pre_filter.iter().chain(&concerned.filter).chain(&concerned.pre_score);
+        let late = self.points.reserve.iter().chain(&self.points.permit);
+        let late = late.filter(|id| !concerned.silent.contains(**id));
+        early.chain(late).copied().chain(scorers).find_map(|id| {
+            let keys = self.plugin(id)?.indexes().into_iter().map(|(key, _)| key);
+            let broken = keys.into_iter().find(|key| snapshot.broken_indexes().any(|other| other == key))?;
+            Some(Status::error(format!("index {:?}: {}", broken.0.as_str(), IndexError::Broken)).by(id))
+        })
+    }
+
     /// The plugins whose Filter runs in this cycle, in order.
     pub fn filters<'a>(&'a self, state: &'a CycleState) -> impl Iterator<Item = PluginId> + 'a {
         let point = state.concerned.as_ref().map_or(&self.points.filter, |some| &some.filter);
@@ -387,7 +413,8 @@ impl Framework {
         self.filter_node(h, node)
     }
 
-    /// PreFilter extensions after `pod` was added to or removed from `node`.
+    /// PreFilter extensions after `pod` was added to or removed from `node`. They get their slot as an argument; the
+    /// state of the handle has none for them.
     pub fn run_pre_filter_extensions(
         &self,
         state: &mut CycleState,
@@ -402,20 +429,21 @@ impl Framework {
             }
             let extensions = self.plugin(*id).and_then(|p| p.pre_filter()).and_then(|p| p.extensions());
             let Some(extensions) = extensions else { continue };
-            let mut slot = state.slot_mut(*id).clone();
+            // Taken out, so that writing into it copies nothing that only this state holds.
+            let mut slot = std::mem::take(state.slot_mut(*id));
             let h = Handle { cycle: state, ..h.for_plugin(*id) };
             let done = if added {
                 extensions.add_pod(&h, &mut slot, pod, node)
             } else {
                 extensions.remove_pod(&h, &mut slot, pod, node)
             };
+            *state.slot_mut(*id) = slot;
             let what = if added {
                 "running AddPod on PreFilter plugin"
             } else {
                 "running RemovePod on PreFilter plugin"
             };
             done.map_err(|status| self.failed(what, status.by(*id)))?;
-            *state.slot_mut(*id) = slot;
         }
         Ok(())
     }

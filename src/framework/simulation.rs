@@ -24,7 +24,7 @@ impl<'s> Simulation<'s> {
 
     /// Takes a pod off the node.
     pub fn remove_pod(&mut self, pod: &PodInfo) -> Result<(), Status> {
-        self.overlay.remove(pod);
+        self.overlay.remove(self.node, pod);
         let node = self.node.with_overlay(&self.overlay);
         self.framework.run_pre_filter_extensions(&mut self.state, self.handle, pod, node, false)
     }

@@ -160,6 +160,11 @@ impl Kinds {
         Self(self.0 | other.0)
     }
 
+    /// The first without the second.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether they share a bit.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -210,7 +215,7 @@ pub struct ChangeRecord {
 #[derive(Default, Debug)]
 pub struct Moves(pub Vec<(Moved, Kinds)>);
 
-/// The last records, oldest first; a ring.
+/// The last records, oldest first; a ring. A log that begins with a fork has no older record.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeLog {
     records: VecDeque<ChangeRecord>,
@@ -220,6 +225,27 @@ pub struct ChangeLog {
 impl ChangeLog {
     /// Records kept.
     pub const CAPACITY: usize = 65_536;
+
+    /// An empty log whose next record has the generation after `newest`.
+    pub fn after(newest: Generation) -> Self {
+        Self { records: VecDeque::new(), newest }
+    }
+
+    /// How many records are kept.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether no record is kept.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Drops all records: what happened cannot be told, and readers look at everything.
+    pub fn forget(&mut self) {
+        self.newest.0 += 1;
+        self.records.clear();
+    }
 
     /// Writes a record.
     pub fn push(&mut self, what: Moved, kinds: Kinds, label: Option<Symbol>) {

@@ -2,6 +2,7 @@
 //! one by one equals a fresh start. Rows are named by node; their order does not matter.
 
 use super::changes::Change;
+use super::columns::Want;
 use super::snapshot::Snapshot;
 use super::symbol::Symbol;
 use std::fmt::Write;
@@ -13,10 +14,9 @@ impl Snapshot {
         let columns = self.columns();
         let mut resources: Vec<Symbol> =
             ["cpu", "memory", "ephemeral-storage", "pods"].map(Symbol::new).to_vec();
-        resources.extend(columns.scalars.keys().cloned());
+        resources.extend(columns.scalar_names().cloned());
         resources.sort();
-        let mut labels: Vec<&Symbol> = columns.labels.keys().collect();
-        labels.sort();
+        let labels = columns.label_keys();
         for info in self.nodes() {
             let row = info.id().row();
             let mut line = format!("node {} {:?}", info.name(), info.node());
@@ -33,6 +33,7 @@ impl Snapshot {
             }
             let nonzero = (columns.nonzero_milli_cpu().get(row), columns.nonzero_memory().get(row));
             let taints = columns.taints().get(row).and_then(|id| columns.taint_sets().get(id.0 as usize));
+            let taints = taints.map(|set| set.taints());
             let _ = write!(line, " nonzero={nonzero:?} taints={taints:?}");
             let _ = write!(line, " unschedulable={}", columns.unschedulable().contains(info.id()));
             let _ = write!(line, " host_ports={}", columns.host_ports().contains(info.id()));
@@ -67,10 +68,8 @@ impl Snapshot {
     /// A snapshot made anew from the objects of this one, with the same label columns and no indexes.
     pub fn rebuilt(&self) -> Snapshot {
         let mut made = Snapshot::default();
-        let mut labels: Vec<&Symbol> = self.columns().labels.keys().collect();
-        labels.sort();
-        for key in labels {
-            made.want_label(key);
+        for key in self.columns().label_keys() {
+            made.want(&[Want::Label(key.clone())]);
         }
         for info in self.nodes() {
             made.apply(Change::NodeUpserted { node: info.node().clone() });

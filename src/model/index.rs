@@ -1,6 +1,6 @@
-//! [`Index`]: the state of a plugin between attempts. The snapshot keeps it and feeds it every change.
+//! [`Index`]: the state of a plugin between attempts. The snapshot keeps it and feeds it the changes that it asks for.
 
-use super::changes::{Delta, Moves};
+use super::changes::{Change, Delta, Moves};
 use super::snapshot::Snapshot;
 use super::symbol::Symbol;
 use std::any::Any;
@@ -10,7 +10,12 @@ use std::any::Any;
 pub struct IndexKey(pub Symbol);
 
 /// State derived from the objects of a snapshot. [`Index::rebuild`] defines it; [`Index::apply`] must agree.
+///
+/// A pod update that differs in nothing that a plugin can read ([`PodInfo::difference`](super::PodInfo::difference))
+/// reaches no index: an index that keeps the objects themselves may keep the earlier version.
 pub trait Index: Any + Send + Sync + std::fmt::Debug {
+    /// The changes that [`Index::apply`] is called for; it must ignore all others.
+    fn feeds(&self) -> Feeds;
     /// Applies a change that `snapshot` has applied already. Changes of the index itself go to `moved` and from there
     /// to the log.
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);
@@ -18,4 +23,81 @@ pub trait Index: Any + Send + Sync + std::fmt::Debug {
     fn rebuild(&mut self, snapshot: &Snapshot);
     /// A copy, made when a forked snapshot is written to.
     fn fork(&self) -> Box<dyn Index>;
+}
+
+/// Why there is no index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The snapshot has no index of this key and type.
+    #[error("the snapshot has no such index")]
+    Absent,
+    /// The index panicked, was rebuilt, and panicked again. A reload of the profiles makes it anew.
+    #[error("the index panicked twice and is out of use until the next reload")]
+    Broken,
+}
+
+/// Kinds of [`Change`] as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Feeds(u16);
+
+impl Feeds {
+    /// No change.
+    pub const NONE: Self = Self(0);
+    /// [`Change::PodPlaced`].
+    pub const POD_PLACED: Self = Self(1);
+    /// [`Change::PodAssumed`].
+    pub const POD_ASSUMED: Self = Self(1 << 1);
+    /// [`Change::PodPending`].
+    pub const POD_PENDING: Self = Self(1 << 2);
+    /// [`Change::PodUnplaced`].
+    pub const POD_UNPLACED: Self = Self(1 << 3);
+    /// [`Change::PodRemoved`].
+    pub const POD_REMOVED: Self = Self(1 << 4);
+    /// [`Change::PodWaiting`].
+    pub const POD_WAITING: Self = Self(1 << 5);
+    /// [`Change::Nominated`].
+    pub const NOMINATED: Self = Self(1 << 6);
+    /// [`Change::NodeUpserted`].
+    pub const NODE_UPSERTED: Self = Self(1 << 7);
+    /// [`Change::NodeRemoved`].
+    pub const NODE_REMOVED: Self = Self(1 << 8);
+    /// [`Change::NamespaceUpserted`].
+    pub const NAMESPACE_UPSERTED: Self = Self(1 << 9);
+    /// [`Change::NamespaceRemoved`].
+    pub const NAMESPACE_REMOVED: Self = Self(1 << 10);
+    /// The changes that put pods on nodes and take them off.
+    pub const PLACEMENTS: Self =
+        Self::POD_PLACED.with(Self::POD_PENDING).with(Self::POD_UNPLACED).with(Self::POD_REMOVED);
+    /// Changes of nodes.
+    pub const NODES: Self = Self::NODE_UPSERTED.with(Self::NODE_REMOVED);
+    /// How many kinds there are.
+    pub(super) const COUNT: usize = 11;
+
+    /// Both.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether the kind with this number is among them.
+    pub(super) const fn has(self, number: usize) -> bool {
+        self.0 >> number & 1 == 1
+    }
+
+    /// The number of a change's kind.
+    pub(super) fn number_of(change: &Change) -> usize {
+        let feed = match change {
+            Change::PodPlaced { .. } => Self::POD_PLACED,
+            Change::PodAssumed { .. } => Self::POD_ASSUMED,
+            Change::PodPending { .. } => Self::POD_PENDING,
+            Change::PodUnplaced { .. } => Self::POD_UNPLACED,
+            Change::PodRemoved { .. } => Self::POD_REMOVED,
+            Change::PodWaiting { .. } => Self::POD_WAITING,
+            Change::Nominated { .. } => Self::NOMINATED,
+            Change::NodeUpserted { .. } => Self::NODE_UPSERTED,
+            Change::NodeRemoved { .. } => Self::NODE_REMOVED,
+            Change::NamespaceUpserted { .. } => Self::NAMESPACE_UPSERTED,
+            Change::NamespaceRemoved { .. } => Self::NAMESPACE_REMOVED,
+        };
+        feed.0.trailing_zeros() as usize
+    }
 }

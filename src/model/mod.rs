@@ -22,6 +22,7 @@ mod precondition;
 mod node;
 mod columns;
 mod changes;
+mod difference;
 mod index;
 mod snapshot;
 mod node_info;
@@ -34,10 +35,10 @@ mod requests;
 pub use amounts::{amount, amount_beside, rounded_down};
 pub use bit_set::{BitSet, Row, bits};
 pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
-pub use columns::{Columns, ResourceColumn, TaintSetId};
+pub use columns::{Columns, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
 pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
 pub use duration::DurationError;
-pub use index::{Index, IndexKey};
+pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
     value_problem,
@@ -52,7 +53,7 @@ pub use precondition::PodPrecondition;
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
-pub use snapshot::{PodEntry, Snapshot};
+pub use snapshot::{Kept, PodEntry, Snapshot};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};
 pub use time::{Duration, Time};

@@ -50,8 +50,13 @@ impl Overlay {
         }
     }
 
-    /// Takes a pod off the node.
-    pub fn remove(&mut self, pod: &PodInfo) {
+    /// Takes a pod off `node`, the node that it was made for. A pod that is not there changes nothing.
+    pub fn remove(&mut self, node: NodeInfo<'_>, pod: &PodInfo) {
+        let there =
+            node.row.pods.iter().any(|other| other.key == pod.key) && !self.removed.contains(&pod.key);
+        if !there && !self.added.iter().any(|added| added.key == pod.key) {
+            return;
+        }
         self.requested.sub(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
         self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
@@ -135,7 +140,8 @@ impl<'a> NodeInfo<'a> {
     /// How many pods are on the node.
     pub fn pod_count(&self) -> usize {
         let there = self.row.pods.len();
-        self.overlay.map_or(there, |overlay| there + overlay.added.len() - overlay.removed.len())
+        self.overlay
+            .map_or(there, |overlay| (there + overlay.added.len()).saturating_sub(overlay.removed.len()))
     }
 
     /// Host ports in use on the node.

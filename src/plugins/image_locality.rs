@@ -6,8 +6,8 @@
 
 use crate::framework::{ArgsError, Features, Handle, Plugin, Reads, Score, Status, Tree};
 use crate::model::{
-    Change, Delta, Image, Index, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet, Snapshot, Symbol,
-    blocks_mut,
+    Change, Delta, Feeds, Image, Index, IndexError, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet,
+    Snapshot, Symbol, blocks_mut,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -73,6 +73,9 @@ impl ImageHolders {
 }
 
 impl Index for ImageHolders {
+    fn feeds(&self) -> Feeds {
+        Feeds::NODES
+    }
     fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, moved: &mut Moves) {
         let now = match delta.change {
             Change::NodeUpserted { node } => Some(node),
@@ -122,12 +125,13 @@ fn score(sum: i64, containers: usize) -> i64 {
 type Images<'h> = SmallVec<[(i64, &'h Holders); 4]>;
 
 /// Calls `with` with the images of the pod that some node has.
-fn with_images(h: &Handle, with: impl FnOnce(&Images<'_>)) {
+fn with_images(h: &Handle, with: impl FnOnce(&Images<'_>)) -> Result<(), Status> {
     let built;
-    let index = match h.snapshot.index::<ImageHolders>(&ImageHolders::key()) {
-        Some(index) => index,
+    let index = match h.snapshot.try_index::<ImageHolders>(&ImageHolders::key()) {
+        Ok(index) => index,
+        Err(error @ IndexError::Broken) => return Err(Status::error(error.to_string())),
         // A snapshot without this plugin's index: build the index.
-        None => {
+        Err(IndexError::Absent) => {
             let mut fresh = ImageHolders::default();
             fresh.rebuild(h.snapshot);
             built = fresh;
@@ -137,6 +141,7 @@ fn with_images(h: &Handle, with: impl FnOnce(&Images<'_>)) {
     let nodes = h.snapshot.node_count();
     let images = h.pod.images.iter().filter_map(|name| index.image(name));
     with(&images.map(|(size, holders)| (scaled(size, holders.len(), nodes), &**holders)).collect());
+    Ok(())
 }
 
 impl Plugin for ImageLocality {
@@ -163,7 +168,7 @@ impl Score for ImageLocality {
                     sum = sum.saturating_add(*share);
                 }
             }
-        });
+        })?;
         Ok(score(sum, h.pod.containers.len()))
     }
 
@@ -202,8 +207,7 @@ impl Score for ImageLocality {
                     *sum = score;
                 }
             }
-        });
-        Ok(())
+        })
     }
 }
 

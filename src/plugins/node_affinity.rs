@@ -10,7 +10,7 @@ use crate::framework::{
 };
 use crate::model::{
     Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
-    Requirement, SelectorOperator, Symbol, bits, blocks_mut, objects, rows_where,
+    PodInfo, Requirement, SelectorOperator, Symbol, Want, bits, blocks_mut, objects, rows_where,
 };
 use serde::Deserialize;
 use smallvec::SmallVec;
@@ -101,7 +101,11 @@ impl Plugin for NodeAffinity {
         "NodeAffinity"
     }
     fn reads(&self) -> Reads {
-        Reads { any_label: true, ..Reads::of(Kinds::LABELS) }
+        let label_keys = self.added.label_keys().cloned().collect();
+        Reads { any_label: true, label_keys, ..Reads::of(Kinds::LABELS) }
+    }
+    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+        out.extend(pod.node_affinity.label_keys().cloned().map(Want::Label));
     }
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
         Some(self)

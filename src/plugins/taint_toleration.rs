@@ -1,5 +1,6 @@
 //! Refuses nodes with a taint that the pod does not tolerate, and prefers nodes with fewer `PreferNoSchedule` taints
-//! that it does not tolerate. Nodes share few distinct taint lists, so a range evaluates each list once.
+//! that it does not tolerate. Nodes share few distinct taint lists, so a range evaluates each list that a node has
+//! once, and only lists with a taint of the effects that count.
 //!
 //! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
 
@@ -9,7 +10,8 @@ use crate::framework::{
     QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
-    Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, block, blocks_mut, find_untolerated, rows_where,
+    Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, block, blocks_mut, find_untolerated,
+    rows_where,
 };
 use std::sync::Arc;
 
@@ -91,7 +93,9 @@ impl Filter for TaintToleration {
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let columns = h.snapshot.columns();
-        let refused = columns.taint_sets().iter().map(|taints| self.untolerated(h.pod, taints).is_some());
+        let sets = columns.taint_sets().iter();
+        let refused =
+            sets.map(|set| set.keeps_pods_away() && self.untolerated(h.pod, set.taints()).is_some());
         let refused: Vec<bool> = refused.collect();
         if !refused.contains(&true) {
             return;
@@ -133,8 +137,11 @@ impl Score for TaintToleration {
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         let columns = h.snapshot.columns();
-        let counts: Vec<i64> =
-            columns.taint_sets().iter().map(|taints| self.unwelcome(h.pod, taints)).collect();
+        let count = |set: &TaintSet| match set.prefers_no_pods() {
+            true => self.unwelcome(h.pod, set.taints()),
+            false => 0,
+        };
+        let counts: Vec<i64> = columns.taint_sets().iter().map(count).collect();
         if counts.iter().all(|count| *count == 0) {
             out.fill(0);
             return Ok(());

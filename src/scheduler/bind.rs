@@ -184,6 +184,7 @@ impl Scheduler {
                 Ok(())
             })
         });
+        self.cache.snapshot.unpin(node);
     }
 }
 

@@ -142,6 +142,8 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
+        // The row stays the row of this node until the binding ends, also when pod and node are deleted.
+        self.cache.snapshot.pin(binding.node);
         let framework = binding.cycle.framework.clone();
         let groups = match framework.timed(TimedPoint::PreBindPreFlight, || self.pre_flight(&mut binding)) {
             Ok(groups) => groups,

@@ -16,6 +16,7 @@
 //! Source: `pkg/scheduler/backend/cache/cache.go`; assumptions never expire.
 
 use super::queue::Nominator;
+use super::wants::Holders;
 use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -72,6 +73,7 @@ pub(super) struct Seen {
 pub(super) struct Cache {
     pub(super) snapshot: Snapshot,
     pub(super) nominator: Nominator,
+    pub(super) holders: Holders,
     states: FxHashMap<PodKey, PodState>,
     names: FxHashMap<(Symbol, Symbol), PodKey>,
 }

@@ -92,6 +92,7 @@ impl Scheduler {
         let refusal = refusal.take();
         self.unreserve(&mut binding.cycle, binding.node, now);
         self.give_room_back(&binding, now);
+        self.cache.snapshot.unpin(binding.node);
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
         match refusal {
             Some(refusal) if pending => {

@@ -32,6 +32,7 @@ mod queue;
 mod reload;
 mod verify;
 mod view;
+mod wants;
 
 pub use cache::PodState;
 pub use io::{
@@ -189,14 +190,14 @@ impl Scheduler {
             && self.queue.has_work()
     }
 
-    /// The cluster as the scheduler knows it. A clone of it is a fork.
+    /// The cluster as the scheduler knows it.
     pub fn snapshot(&self) -> &Snapshot {
         &self.cache.snapshot
     }
 
     /// A fork of the cluster, to try changes on.
     pub fn fork(&self) -> Snapshot {
-        self.cache.snapshot.clone()
+        self.cache.snapshot.fork()
     }
 
     /// The profiles in service.

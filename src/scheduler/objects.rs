@@ -120,9 +120,7 @@ impl Scheduler {
         if let Some(namesake) = namesake {
             self.pod_gone(&namesake, now);
         }
-        for key in pod.node_affinity.label_keys() {
-            self.cache.snapshot.want_label(key);
-        }
+        self.hold_wants(&pod);
         let key = pod.key.clone();
         let seen = self.cache.see(pod.clone());
         self.outbox.seen(&object_key(&pod));
@@ -198,6 +196,7 @@ impl Scheduler {
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };
         self.queue.remove(key);
+        self.let_wants_go(key);
         self.outbox.gone(&object_key(&pod));
         match state.node() {
             Some(node) => {

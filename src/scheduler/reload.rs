@@ -6,11 +6,13 @@ use super::cache::PodState;
 use super::io::{Effect, Profiles};
 use super::queue::ProfileHints;
 use crate::model::{PodInfo, PodKey, Time};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Scheduler {
     pub(super) fn replace_profiles(&mut self, profiles: Arc<Profiles>, now: Time, out: &mut Vec<Effect>) {
         self.replace_indexes(&profiles);
+        self.hold_wants_of_profiles(&profiles);
         let hints: Vec<Arc<ProfileHints>> = profiles
             .frameworks
             .iter()
@@ -21,6 +23,7 @@ impl Scheduler {
             .collect();
         self.hints = hints;
         self.profiles = profiles.clone();
+        self.hold_wants_again();
         let find = |pod: &PodInfo| {
             let named = |hints: &&Arc<ProfileHints>| hints.framework.scheduler_name == pod.scheduler_name;
             self.hints.iter().find(named).cloned()
@@ -31,17 +34,17 @@ impl Scheduler {
     }
 
     /// Removes the indexes of removed plugins, keeps indexes with an unchanged key, and builds the others from the
-    /// snapshot. A key contains the declaration, so a changed declaration has another key.
+    /// snapshot, broken ones too. A key contains the declaration, so a changed declaration has another key.
     fn replace_indexes(&mut self, profiles: &Profiles) {
         let snapshot = &mut self.cache.snapshot;
-        let mut wanted = Vec::new();
+        let mut wanted = FxHashSet::default();
         for plugin in profiles.frameworks.iter().flat_map(|framework| framework.plugins()) {
-            plugin.reads().label_keys.iter().for_each(|key| snapshot.want_label(key));
             for (key, index) in plugin.indexes() {
-                if !snapshot.index_keys().any(|known| *known == key) {
+                // A broken index is made anew.
+                if !snapshot.has_index(&key) {
                     snapshot.add_index(key.clone(), index);
                 }
-                wanted.push(key);
+                wanted.insert(key);
             }
         }
         let gone: Vec<_> = snapshot.index_keys().filter(|key| !wanted.contains(key)).cloned().collect();

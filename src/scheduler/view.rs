@@ -101,6 +101,11 @@ impl Scheduler {
         self.queue.refused()
     }
 
+    /// How many pods hold columns of node labels.
+    pub fn pods_with_wants(&self) -> usize {
+        self.cache.holders.pods()
+    }
+
     /// The number of events kept for pods in flight; at most 10,000.
     pub fn in_flight_events(&self) -> usize {
         self.queue.in_flight_events()

@@ -8,6 +8,7 @@ use bayplan::framework::{Cycle, FitError, Framework, PluginId, Recorder, Scale, 
 use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{
     Change, IndexKey, Kinds, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time,
+    Want,
 };
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::plugins::{self, AntiAffinity, ImageHolders, Priorities};
@@ -211,7 +212,7 @@ fn random_change(r: &mut Random, s: &mut Snapshot, nodes: usize) {
             let node = s.node_by_name(&Symbol::new(&name));
             s.apply(Change::Nominated { pod: random_pod(r, &pod_name), node });
         }
-        5 if r.one_in(2) => s.want_label(&Symbol::new(r.of(&["disk", "rank"]))),
+        5 if r.one_in(2) => s.want(&[Want::Label(Symbol::new(r.of(&["disk", "rank"])))]),
         _ => {
             if let Some(node) = s.node_by_name(&Symbol::new(&name)) {
                 s.apply(Change::PodPlaced { pod: random_pod(r, &pod_name), node, how: Placement::Bound });

@@ -302,6 +302,9 @@ pub(crate) struct Reserved {
 }
 
 impl Index for Reserved {
+    fn feeds(&self) -> Feeds {
+        Feeds::NONE
+    }
     fn apply(&mut self, _: &Delta<'_>, _: &Snapshot, _: &mut Moves) {}
     fn rebuild(&mut self, _: &Snapshot) {}
     fn fork(&self) -> Box<dyn Index> {

@@ -6,7 +6,7 @@ use bayplan::framework::{
     Status, Verdicts,
 };
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan::model::{Change, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan::model::{Change, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time, Want};
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub(crate) fn snapshot(
             snapshot.add_index(key, index);
         }
         for key in plugin.reads().label_keys {
-            snapshot.want_label(&key);
+            snapshot.want(&[Want::Label(key)]);
         }
     }
     snapshot

@@ -12,7 +12,7 @@ use crate::lang::typed::{GroupId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{
-    Change, Delta, Index, IndexKey, Kinds, Moved, Moves, PodInfo, PodKey, Snapshot, Symbol, Time,
+    Change, Delta, Feeds, Index, IndexKey, Kinds, Moved, Moves, PodInfo, PodKey, Snapshot, Symbol, Time,
 };
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
@@ -55,15 +55,19 @@ impl std::fmt::Debug for GroupIndex {
     }
 }
 
+/// Two indexes are equal when they have the same members under the same keys. An update that changes nothing
+/// readable does not reach an index, so that versions of a member may differ in such fields.
 impl PartialEq for GroupIndex {
     fn eq(&self, other: &Self) -> bool {
+        let same = |(left, right): (&Arc<PodInfo>, &Arc<PodInfo>)| left.difference(right).is_empty();
         self.keys == other.keys
             && self.groups.len() == other.groups.len()
-            && self
-                .groups
-                .iter()
-                .zip(&other.groups)
-                .all(|(left, right)| left.0 == right.0 && left.1.pods.values().eq(right.1.pods.values()))
+            && self.groups.iter().zip(&other.groups).all(|(left, right)| {
+                let (pods, others) = (&left.1.pods, &right.1.pods);
+                left.0 == right.0
+                    && pods.len() == others.len()
+                    && pods.values().zip(others.values()).all(same)
+            })
     }
 }
 
@@ -161,6 +165,11 @@ impl GroupIndex {
 }
 
 impl Index for GroupIndex {
+    fn feeds(&self) -> Feeds {
+        let others = Feeds::POD_ASSUMED.with(Feeds::POD_WAITING).with(Feeds::NOMINATED);
+        Feeds::PLACEMENTS.with(others)
+    }
+
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves) {
         let pod = match delta.change {
             Change::PodPlaced { pod, .. } | Change::PodPending { pod } | Change::Nominated { pod, .. } => {
@@ -174,7 +183,13 @@ impl Index for GroupIndex {
         };
         let before = self.keys.get(pod).cloned();
         match delta.change {
-            Change::PodPlaced { pod, .. } | Change::PodPending { pod } => self.put(pod, snapshot),
+            Change::PodPlaced { pod, .. } | Change::PodPending { pod } => {
+                // The paths read nothing but the pod: a pod that only moved keeps its group.
+                let known = delta.pod_before.as_ref().is_some_and(|(before, _)| Arc::ptr_eq(before, pod));
+                if !known {
+                    self.put(pod, snapshot);
+                }
+            }
             Change::PodRemoved { pod } => self.take(pod),
             _ => {}
         }

@@ -3,7 +3,7 @@
 //! once for a group and not once for each member.
 
 use crate::lang::types::value::Ordered;
-use crate::model::{Change, Delta, Generation, Index, Moves, PodKey, Snapshot, Time};
+use crate::model::{Change, Delta, Feeds, Generation, Index, Moves, PodKey, Snapshot, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -274,6 +274,9 @@ impl Waits {
 }
 
 impl Index for Waits {
+    fn feeds(&self) -> Feeds {
+        Feeds::POD_REMOVED
+    }
     fn apply(&mut self, delta: &Delta<'_>, _snapshot: &Snapshot, _moved: &mut Moves) {
         if let Change::PodRemoved { pod } = delta.change {
             self.leave(pod);

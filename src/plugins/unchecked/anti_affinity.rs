@@ -2,7 +2,7 @@
 //! have it, so that the replicas of a workload cost one look.
 
 use crate::model::{
-    Change, Delta, Index, IndexKey, Labels, Moves, PodAffinityTerm, PodInfo, PodKey, Snapshot, Symbol,
+    Change, Delta, Feeds, Index, IndexKey, Labels, Moves, PodAffinityTerm, PodInfo, PodKey, Snapshot, Symbol,
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -60,6 +60,9 @@ impl AntiAffinity {
 }
 
 impl Index for AntiAffinity {
+    fn feeds(&self) -> Feeds {
+        Feeds::PLACEMENTS
+    }
     fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, _: &mut Moves) {
         let placed = match delta.change {
             Change::PodPlaced { pod, .. } => Some(pod),

@@ -6,7 +6,7 @@ use crate::framework::{
     ArgsError, EnqueueExtensions, EventRegistration, Handle, NodeToStatus, Plugin, PluginsRunner, PostFilter,
     PostFilterOutcome, Promise, Reads, Status, Tree, Unchecked,
 };
-use crate::model::{Change, Delta, Index, IndexKey, Kinds, Moves, Snapshot, Symbol};
+use crate::model::{Change, Delta, Feeds, Index, IndexError, IndexKey, Kinds, Moves, Snapshot, Symbol};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ impl Priorities {
 }
 
 impl Index for Priorities {
+    fn feeds(&self) -> Feeds {
+        Feeds::PLACEMENTS
+    }
     fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, _: &mut Moves) {
         let placed = match delta.change {
             Change::PodPlaced { pod, .. } => Some(pod),
@@ -93,7 +96,13 @@ impl EnqueueExtensions for Preemption {
 
 impl PostFilter for Preemption {
     fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, _: &dyn PluginsRunner) -> PostFilterOutcome {
-        let lowest = h.snapshot.index::<Priorities>(&Priorities::key()).and_then(|of| of.0.keys().next());
+        let priorities = match h.snapshot.try_index::<Priorities>(&Priorities::key()) {
+            Err(error @ IndexError::Broken) => {
+                return PostFilterOutcome::not(Status::error(error.to_string()));
+            }
+            found => found.ok(),
+        };
+        let lowest = priorities.and_then(|of| of.0.keys().next());
         let lower = lowest.is_some_and(|lowest| *lowest < h.pod.priority);
         let could = lower && !h.pod.never_preempts && nodes.any_resolvable();
         match could {

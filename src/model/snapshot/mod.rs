@@ -1,0 +1,377 @@
+//! [`Snapshot`]: the cluster as an attempt sees it. [`Snapshot::apply`] is the only way to modify its objects.
+//!
+//! `pods.rs` writes pods and nominations, `rows.rs` nodes and their rows, `indexes.rs` keeps the plugins' indexes.
+
+mod indexes;
+mod pods;
+mod rows;
+
+pub use pods::PodEntry;
+
+use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved};
+use super::columns::{Columns, KeptColumns, Want};
+use super::index::{Feeds, Index, IndexError, IndexKey};
+use super::node::Node;
+use super::node_info::NodeInfo;
+use super::node_set::NodeId;
+use super::objects::Namespace;
+use super::pod::{PodInfo, PodKey};
+use super::resource::Resource;
+use super::symbol::Symbol;
+use super::time::{Duration, Time};
+use indexes::Indexes;
+use pods::PodTable;
+use rustc_hash::FxHashMap;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A row: the node and what is on it.
+#[derive(Clone, Debug)]
+pub(super) struct NodeRow {
+    pub(super) node: Arc<Node>,
+    pub(super) alive: bool,
+    pub(super) pods: Vec<Arc<PodInfo>>,
+    pub(super) requested: Resource,
+    pub(super) nonzero: (i64, i64),
+    /// How many of the pods use host ports.
+    pub(super) port_pods: usize,
+}
+
+/// The cluster at one moment.
+///
+/// `Clone` copies it with its log, for a scheduler that continues on its own; [`Snapshot::fork`] is for everything
+/// else. Both share large parts by `Arc`, which are copied piece by piece when one side is modified.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    rows: Arc<Vec<Arc<NodeRow>>>,
+    by_name: Arc<FxHashMap<Symbol, NodeId>>,
+    free_rows: Vec<NodeId>,
+    /// How often each row is pinned.
+    pins: Arc<BTreeMap<NodeId, usize>>,
+    pods: PodTable,
+    pod_count: usize,
+    nominated: Arc<FxHashMap<NodeId, Vec<Arc<PodInfo>>>>,
+    nominated_to: Arc<FxHashMap<PodKey, NodeId>>,
+    namespaces: Arc<BTreeMap<Symbol, Arc<Namespace>>>,
+    columns: Columns,
+    indexes: Indexes,
+    log: Arc<ChangeLog>,
+    wall_offset: Duration,
+}
+
+/// What a snapshot keeps, for checks that nothing is left behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kept {
+    /// Columns of what nodes and tenants name freely.
+    pub columns: KeptColumns,
+    /// Rows that are in use, alive or not.
+    pub rows: usize,
+    /// Rows that are pinned.
+    pub pinned: usize,
+    /// Pods that are known.
+    pub pods: usize,
+    /// Pods that are nominated.
+    pub nominated: usize,
+    /// Indexes, broken ones included.
+    pub indexes: usize,
+}
+
+impl Snapshot {
+    /// The wall clock at an instant of the scheduler's monotonic time, for policies and events. Timers use monotonic
+    /// time itself.
+    pub fn wall_clock(&self, at: Time) -> Time {
+        at + self.wall_offset
+    }
+
+    /// The instant of the scheduler's monotonic time at which the wall clock shows `wall`, as long as it is not
+    /// stepped.
+    pub fn monotonic(&self, wall: Time) -> Time {
+        wall - self.wall_offset
+    }
+
+    /// How far the wall clock is ahead of the scheduler's monotonic time.
+    pub fn set_wall_offset(&mut self, offset: Duration) {
+        self.wall_offset = offset;
+    }
+
+    /// A node with its pods, alive or not. `None` for an unknown row.
+    pub fn node(&self, id: NodeId) -> Option<NodeInfo<'_>> {
+        self.rows.get(id.row()).map(|row| NodeInfo::new(self, row, id))
+    }
+
+    /// The row of a living node.
+    pub fn node_by_name(&self, name: &Symbol) -> Option<NodeId> {
+        self.by_name.get(name).copied().filter(|id| self.columns.alive().contains(*id))
+    }
+
+    /// The row of a node by name, also when the node is gone and only pods name it.
+    pub fn row_by_name(&self, name: &Symbol) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The row of a node by name. A name that is not known yet (a pod was seen before its node) gets a row that is
+    /// not alive, and that goes with the last pod on it.
+    pub fn row_or_placeholder(&mut self, name: &Symbol) -> NodeId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        self.new_row(Arc::new(Node::placeholder(name.clone())), false)
+    }
+
+    /// The living nodes in row order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeInfo<'_>> {
+        self.columns.alive().iter().filter_map(|id| self.node(id))
+    }
+
+    /// How many nodes live.
+    pub fn node_count(&self) -> usize {
+        self.columns.alive().len()
+    }
+
+    /// Node data by column.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// A pod that is known, placed or pending.
+    pub fn pod(&self, key: &PodKey) -> Option<&PodEntry> {
+        self.pods.get(key)
+    }
+
+    /// All known pods in no particular order: sort them before showing them or deciding by them.
+    pub fn pods(&self) -> impl Iterator<Item = &PodEntry> {
+        self.pods.all()
+    }
+
+    /// How many pods are known.
+    pub fn pod_count(&self) -> usize {
+        self.pod_count
+    }
+
+    /// Pods nominated to a node, in the order of the nominations.
+    pub fn nominated(&self, node: NodeId) -> &[Arc<PodInfo>] {
+        self.nominated.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// The node that a pod is nominated to.
+    pub fn nominated_node(&self, pod: &PodKey) -> Option<NodeId> {
+        self.nominated_to.get(pod).copied()
+    }
+
+    /// Whether any pod is nominated to any node.
+    pub fn has_nominations(&self) -> bool {
+        !self.nominated_to.is_empty()
+    }
+
+    /// All nominated pods with their nodes, ordered by pod key.
+    pub fn nominations(&self) -> Vec<(Arc<PodInfo>, NodeId)> {
+        let mut all: Vec<_> = self
+            .nominated
+            .iter()
+            .flat_map(|(node, pods)| pods.iter().map(|pod| (pod.clone(), *node)))
+            .collect();
+        all.sort_by(|a, b| a.0.key.cmp(&b.0.key));
+        all
+    }
+
+    /// A namespace.
+    pub fn namespace(&self, name: &Symbol) -> Option<&Arc<Namespace>> {
+        self.namespaces.get(name)
+    }
+
+    /// All namespaces, ordered by name.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
+        self.namespaces.values()
+    }
+
+    /// The newest generation.
+    pub fn generation(&self) -> Generation {
+        self.log.newest()
+    }
+
+    /// The changes since `since`, oldest first. `None` when the log does not reach back that far: the reader looks at
+    /// everything. Meant for callers that keep a generation of this snapshot between two inputs (sort keys of the queue, waits
+    /// at Permit); the log of a [`Snapshot::fork`] begins with the fork.
+    pub fn changes_since(&self, since: Generation) -> Option<impl Iterator<Item = &ChangeRecord>> {
+        self.log.since(since)
+    }
+
+    /// A copy to try changes on. Its log is empty, so that a write does not copy the records.
+    pub fn fork(&self) -> Self {
+        Self { log: Arc::new(ChangeLog::after(self.generation())), ..self.clone() }
+    }
+
+    /// What it keeps.
+    pub fn kept(&self) -> Kept {
+        Kept {
+            columns: self.columns.kept(),
+            rows: self.by_name.len(),
+            pinned: self.pins.len(),
+            pods: self.pod_count,
+            nominated: self.nominated_to.len(),
+            indexes: self.indexes.keys().count(),
+        }
+    }
+
+    /// An index by its key and type. `None` when there is none or it is broken.
+    pub fn index<T: Index>(&self, key: &IndexKey) -> Option<&T> {
+        self.try_index(key).ok()
+    }
+
+    /// An index by its key and type, or why there is none. A plugin answers `Error` for a broken index.
+    pub fn try_index<T: Index>(&self, key: &IndexKey) -> Result<&T, IndexError> {
+        let index: &dyn Any = self.indexes.get(key)?;
+        index.downcast_ref().ok_or(IndexError::Absent)
+    }
+
+    /// The same to be written by its owner, outside the stream of changes.
+    pub fn index_mut<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
+        let index: &mut dyn Any = self.indexes.get_mut(key)?;
+        index.downcast_mut()
+    }
+
+    /// Whether there is an index with this key that is not broken.
+    pub fn has_index(&self, key: &IndexKey) -> bool {
+        self.indexes.get(key).is_ok()
+    }
+
+    /// The keys of the broken indexes.
+    pub fn broken_indexes(&self) -> impl Iterator<Item = &IndexKey> {
+        self.indexes.broken()
+    }
+
+    /// Adds an index, rebuilt from the snapshot. It replaces an index with the same key.
+    pub fn add_index(&mut self, key: IndexKey, index: Box<dyn Index>) {
+        let mut indexes = std::mem::take(&mut self.indexes);
+        indexes.remove(&key);
+        indexes.add(key, index, self);
+        self.indexes = indexes;
+    }
+
+    /// Removes an index.
+    pub fn remove_index(&mut self, key: &IndexKey) {
+        self.indexes.remove(key);
+    }
+
+    /// The keys of all indexes, in the order they were added.
+    pub fn index_keys(&self) -> impl Iterator<Item = &IndexKey> {
+        self.indexes.keys()
+    }
+
+    /// Derives every index anew: the definition that [`Index::apply`] must agree with. A broken index stays broken.
+    pub fn rebuild_indexes(&mut self) {
+        let mut indexes = std::mem::take(&mut self.indexes);
+        indexes.rebuild(self);
+        self.indexes = indexes;
+    }
+
+    /// Counts a holder of each of these; [`Snapshot::unwant`] ends it.
+    pub fn want(&mut self, wants: &[Want]) {
+        let room = self.columns.room();
+        for Want::Label(key) in wants {
+            let rows = &self.rows;
+            let values = || {
+                rows.iter()
+                    .map(|row| row.alive.then(|| row.node.labels.get(key).cloned()).flatten())
+                    .collect()
+            };
+            self.columns.labels_mut().want(key, room, values);
+        }
+    }
+
+    /// Ends one holder of each of these.
+    pub fn unwant(&mut self, wants: &[Want]) {
+        for Want::Label(key) in wants {
+            self.columns.labels_mut().unwant(key);
+        }
+    }
+
+    /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod. A
+    /// change of nothing that a plugin or rule can read makes no record and reaches no index.
+    pub fn apply(&mut self, change: Change) {
+        let mut delta = Delta { change: &change, node_before: None, node: None, pod_before: None };
+        let mut promised_before = None;
+        let moved = match &change {
+            Change::PodPlaced { pod, node, how } => self.place_pod(pod, *node, *how, &mut delta),
+            Change::PodAssumed { pod, at } => {
+                if let Some(entry) = self.pods.get_mut(pod)
+                    && let Some((node, _)) = entry.placed
+                {
+                    entry.assumed_at = Some(*at);
+                    self.note(Moved::Node(node), Kinds::PODS_OTHER, None);
+                }
+                true
+            }
+            Change::PodPending { pod } => self.unplace_pod(pod, &mut delta),
+            Change::PodUnplaced { pod } => {
+                delta.pod_before = self.unlink_pod(pod);
+                if let Some((pod, _)) = &delta.pod_before {
+                    self.link_pod(&pod.clone(), None, None);
+                }
+                true
+            }
+            Change::PodRemoved { pod } => {
+                delta.pod_before = self.unlink_pod(pod);
+                true
+            }
+            Change::PodWaiting { pod, waiting } => match self.pods.get(pod) {
+                Some(entry) if entry.waiting != *waiting => {
+                    delta.pod_before = Some((entry.pod.clone(), entry.placed.map(|(node, _)| node)));
+                    if let Some(entry) = self.pods.get_mut(pod) {
+                        entry.waiting = *waiting;
+                    }
+                    self.note(Moved::Global, Kinds::PENDING_PODS, None);
+                    true
+                }
+                _ => false,
+            },
+            Change::Nominated { pod, node } => {
+                promised_before = self.nominated_node(&pod.key);
+                self.nominate(pod, *node)
+            }
+            Change::NodeUpserted { node } => self.upsert_node(node, &mut delta),
+            Change::NodeRemoved { name } => {
+                self.remove_node(name, &mut delta);
+                true
+            }
+            Change::NamespaceUpserted { namespace } => {
+                Arc::make_mut(&mut self.namespaces).insert(namespace.name.clone(), namespace.clone());
+                self.note(Moved::Global, Kinds::NAMESPACES, None);
+                true
+            }
+            Change::NamespaceRemoved { name } => {
+                Arc::make_mut(&mut self.namespaces).remove(name);
+                self.note(Moved::Global, Kinds::NAMESPACES, None);
+                true
+            }
+        };
+        if !moved {
+            return;
+        }
+        // Rows go when the change is in: a pod may have left a row only to come back to it.
+        let left = delta.pod_before.as_ref().and_then(|(_, node)| *node);
+        for id in [left, promised_before, delta.node].into_iter().flatten() {
+            self.release(id);
+        }
+        self.feed_indexes(&delta);
+    }
+
+    fn feed_indexes(&mut self, delta: &Delta<'_>) {
+        let number = Feeds::number_of(delta.change);
+        if !self.indexes.takes(number) {
+            return;
+        }
+        let mut indexes = std::mem::take(&mut self.indexes);
+        let moves = indexes.apply(number, delta, self);
+        self.indexes = indexes;
+        match moves {
+            Some(moves) => moves.0.into_iter().for_each(|(what, kinds)| self.note(what, kinds, None)),
+            None => Arc::make_mut(&mut self.log).forget(),
+        }
+    }
+
+    fn note(&mut self, what: Moved, kinds: Kinds, label: Option<Symbol>) {
+        Arc::make_mut(&mut self.log).push(what, kinds, label);
+    }
+}
