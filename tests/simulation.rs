@@ -194,3 +194,24 @@ fn a_driver_that_forgets_steps_of_the_wall_clock_is_caught() {
 fn gangs_that_are_taken_for_one_are_caught() {
     catches_policies(Mutant::AllAreEquivalent);
 }
+
+#[test]
+fn gangs_that_do_not_say_what_concerns_them_are_caught() {
+    catches_policies(Mutant::ForgetGroups);
+}
+
+/// A plugin that panics, at whatever extension point, fails one attempt of one pod.
+#[test]
+fn the_scheduler_lives_on_when_plugins_panic() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.payload_as_str().is_some_and(|text| text.contains(mutants::ON_PURPOSE)) {
+            hook(panic);
+        }
+    }));
+    for seed in 0..30 {
+        let options =
+            Options { seed, mutant: Some(Mutant::Panics), twin: seed % 4 == 0, ..Options::default() };
+        assert_eq!(run(&moves(&options), &options).err(), None, "seed {seed}");
+    }
+}

@@ -469,7 +469,9 @@ fn event_words(registration: &EventRegistration) -> Vec<String> {
                 say("pod changed");
             }
         }
-        EventResource::UnschedulablePod => say("the pod itself changed"),
+        // Policies register for it beside `Pod`.
+        EventResource::UnschedulablePod => {}
+        EventResource::TargetPod => say("the pod itself changed"),
         EventResource::Namespace => say("namespace changed"),
         EventResource::WildCard => say("every event"),
     }

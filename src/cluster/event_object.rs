@@ -2,7 +2,7 @@
 //! client-go's recorder sets. `events` decides when to write it.
 
 use crate::framework::{EventRecord, EventType};
-use crate::model::Time;
+use crate::model::{Kind, ObjectKey, Time};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -27,28 +27,36 @@ fn cut(note: &str) -> String {
     format!("{} ...", &note[..end])
 }
 
+/// Names an object in an event.
+fn reference(object: &ObjectKey) -> ObjectReference {
+    let kind = match object.kind {
+        Kind::Pod => "Pod",
+        Kind::Node => "Node",
+        Kind::Namespace => "Namespace",
+    };
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some(kind.to_owned()),
+        namespace: given(&object.namespace),
+        name: Some(object.name.to_string()),
+        uid: given(&object.uid),
+        ..ObjectReference::default()
+    }
+}
+
 /// The event that the API server gets. `host` is this instance's host name.
 pub(super) fn event_object(event: &EventRecord, name: &str, host: &str) -> Event {
     let namespace = Some(event.pod.namespace.to_string());
     Event {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: namespace.clone(),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some(name.to_owned()), namespace, ..ObjectMeta::default() },
         event_time: micro_time(event.at),
         reporting_controller: Some(event.scheduler.to_string()),
         reporting_instance: Some(format!("{}-{host}", event.scheduler)),
         action: Some(event.action.to_owned()),
         reason: Some(event.reason.to_owned()),
-        regarding: Some(ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            namespace,
-            name: Some(event.pod.name.to_string()),
-            uid: Some(event.pod.uid.to_string()),
-            ..ObjectReference::default()
-        }),
+        regarding: Some(reference(&event.pod)),
+        related: event.related.as_ref().map(reference),
         note: Some(cut(&event.note)),
         type_: Some(match event.kind {
             EventType::Normal => "Normal".to_owned(),
@@ -82,6 +90,7 @@ mod tests {
             result: None,
             key: crate::model::PodKey("u-1".into()),
             pod,
+            related: None,
             scheduler: "bayplan".into(),
             kind: EventType::Warning,
             reason: "FailedScheduling",

@@ -373,6 +373,7 @@ mod tests {
         EventRecord {
             pod: key,
             key: PodKey(pod.into()),
+            related: None,
             scheduler: "bayplan".into(),
             kind: EventType::Normal,
             reason,

@@ -120,6 +120,8 @@ impl AttemptResult {
 pub struct EventRecord {
     /// The pod it is about.
     pub pod: ObjectKey,
+    /// Another object that it is about: the preemptor of an evicted pod.
+    pub related: Option<ObjectKey>,
     /// For the driver's records.
     pub key: PodKey,
     /// Reporting controller: the scheduler's name.

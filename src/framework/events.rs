@@ -9,12 +9,15 @@ use std::sync::Arc;
 /// The resource of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum EventResource {
-    /// A pod, assigned or not; only in registrations.
+    /// A pod with a node, and the refused pod itself; only in registrations.
     Pod,
     /// A pod with a node.
     AssignedPod,
-    /// A pod without a node.
+    /// A pod without a node other than the refused one. Upstream tells such events to no other pod; plugins that read
+    /// pods without a node, such as members of groups, register for them.
     UnschedulablePod,
+    /// The refused pod itself.
+    TargetPod,
     /// A node.
     Node,
     /// A namespace; no upstream plugin registers for it, policies may.
@@ -33,7 +36,8 @@ impl EventResource {
         match self {
             Self::Pod => "Pod",
             Self::AssignedPod => "AssignedPod",
-            Self::UnschedulablePod => "UnschedulablePod",
+            // Upstream's label for both.
+            Self::UnschedulablePod | Self::TargetPod => "UnschedulablePod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
             Self::WildCard => "*",
@@ -42,9 +46,11 @@ impl EventResource {
 
     /// Whether a registration for this resource takes an event of `event`.
     pub fn takes(self, event: Self) -> bool {
-        self == event
-            || matches!(self, Self::WildCard)
-            || matches!((self, event), (Self::Pod, Self::AssignedPod | Self::UnschedulablePod))
+        match self {
+            Self::WildCard => event != Self::UnschedulablePod,
+            Self::Pod => matches!(event, Self::Pod | Self::AssignedPod | Self::TargetPod),
+            _ => self == event,
+        }
     }
 }
 
@@ -182,42 +188,54 @@ impl ClusterEvent {
     }
 
     /// What an update of a pod, its arrival or its end means: one event for each respect in which it changed, in
-    /// upstream's order. Whether it is an assigned pod follows from the newest version of it.
+    /// upstream's order. Whether it is an assigned pod follows from the newest version of it; the events of a pod
+    /// without a node are for that pod ([`ClusterEvent::for_others`] makes those for the others).
     ///
     /// Source: `pkg/scheduler/framework/events.go`, `PodSchedulingPropertiesChange`.
     pub fn of_pod(old: Option<&Arc<PodInfo>>, new: Option<&Arc<PodInfo>>) -> Vec<Self> {
         let Some(newest) = new.or(old) else { return Vec::new() };
         let resource = match newest.node_name {
             Some(_) => EventResource::AssignedPod,
-            None => EventResource::UnschedulablePod,
+            None => EventResource::TargetPod,
         };
-        let mut actions = Vec::new();
-        match (old, new) {
-            (None, _) => actions.push(ActionType::ADD),
-            (_, None) => actions.push(ActionType::DELETE),
-            (Some(old), Some(new)) => {
-                let mut note = |changed: bool, action| {
-                    if changed {
-                        actions.push(action);
-                    }
-                };
-                note(old.labels != new.labels, ActionType::UPDATE_POD_LABEL);
-                note(scaled_down(old, new), ActionType::UPDATE_POD_SCALE_DOWN);
-                note(
-                    !old.scheduling_gates.is_empty() && new.scheduling_gates.is_empty(),
-                    ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
-                );
-                note(old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION);
-                if actions.is_empty() {
-                    actions.push(ActionType::UPDATE_OTHER);
-                }
-            }
-        }
+        let changed = Self::actions_of_pod(old.map(|pod| &**pod), new.map(|pod| &**pod));
         let event = |action| {
             let objects = EventObjects::Pod { old: old.cloned(), new: new.cloned() };
             Self::of(resource, action, objects)
         };
-        actions.into_iter().map(event).collect()
+        POD_ACTIONS.into_iter().filter(|action| changed.intersects(*action)).map(event).collect()
+    }
+
+    /// The respects in which a pod changed.
+    pub fn actions_of_pod(old: Option<&PodInfo>, new: Option<&PodInfo>) -> ActionType {
+        let (old, new) = match (old, new) {
+            (None, None) => return ActionType::default(),
+            (None, Some(_)) => return ActionType::ADD,
+            (Some(_), None) => return ActionType::DELETE,
+            (Some(old), Some(new)) => (old, new),
+        };
+        let mut actions = ActionType::default();
+        let mut note = |changed: bool, action| {
+            if changed {
+                actions = actions.with(action);
+            }
+        };
+        note(old.labels != new.labels, ActionType::UPDATE_POD_LABEL);
+        note(scaled_down(old, new), ActionType::UPDATE_POD_SCALE_DOWN);
+        note(
+            !old.scheduling_gates.is_empty() && new.scheduling_gates.is_empty(),
+            ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        );
+        note(old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION);
+        if actions == ActionType::default() { ActionType::UPDATE_OTHER } else { actions }
+    }
+
+    /// The event of a pod without a node as it is told to other pods.
+    pub fn for_others(self) -> Self {
+        match self.resource {
+            EventResource::TargetPod => Self { resource: EventResource::UnschedulablePod, ..self },
+            _ => self,
+        }
     }
 
     /// What an update of a node, its arrival or its end means; nothing when it changed in no respect that plugins
@@ -279,6 +297,17 @@ impl ClusterEvent {
         vec![Self::of(EventResource::Namespace, action, objects)]
     }
 }
+
+/// What may happen to a pod, in upstream's order.
+const POD_ACTIONS: [ActionType; 7] = [
+    ActionType::ADD,
+    ActionType::DELETE,
+    ActionType::UPDATE_POD_LABEL,
+    ActionType::UPDATE_POD_SCALE_DOWN,
+    ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+    ActionType::UPDATE_POD_TOLERATION,
+    ActionType::UPDATE_OTHER,
+];
 
 /// Whether the request for any resource shrank or was removed.
 fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {

@@ -7,13 +7,25 @@ use super::handle::Handle;
 use super::order::Points;
 use super::plugin::Plugin;
 use super::plugin_id::PluginId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Which events the plugins of a framework wait for.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     rows: Vec<Wait>,
+    /// The actions that any plugin waits for, by resource of an event.
+    wanted: BTreeMap<EventResource, ActionType>,
 }
+
+/// The resources of events.
+const RESOURCES: [EventResource; 5] = [
+    EventResource::AssignedPod,
+    EventResource::UnschedulablePod,
+    EventResource::TargetPod,
+    EventResource::Node,
+    EventResource::Namespace,
+];
 
 /// A plugin and one of its registrations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +75,14 @@ impl Waits {
                 rows.push(Wait { plugin: id, registration, always: true });
             }
         }
-        Self { rows }
+        let mut wanted: BTreeMap<EventResource, ActionType> = BTreeMap::new();
+        for Wait { registration, .. } in &rows {
+            for resource in RESOURCES.into_iter().filter(|of| registration.resource.takes(*of)) {
+                let actions = wanted.entry(resource).or_default();
+                *actions = actions.with(registration.actions);
+            }
+        }
+        Self { rows, wanted }
     }
 
     /// The plugins that wait for an event, each once, in the framework's order.
@@ -82,9 +101,12 @@ impl Waits {
         self.rows.iter().any(|row| row.plugin == plugin && all(row))
     }
 
-    /// Whether any plugin registered for an event.
-    pub fn anyone(&self, event: &ClusterEvent) -> bool {
-        self.rows.iter().any(|row| row.takes(event))
+    /// Whether any plugin registered for one of these actions.
+    ///
+    /// Source: `pkg/scheduler/backend/queue/scheduling_queue.go`, `isEventOfInterest`.
+    pub fn anyone(&self, resource: EventResource, actions: ActionType) -> bool {
+        resource == EventResource::WildCard
+            || self.wanted.get(&resource).is_some_and(|wanted| wanted.intersects(actions))
     }
 
     /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.

@@ -166,6 +166,7 @@ impl Scheduler {
         self.cache.told(&pod.key, &binding.node_name);
         let event = EventRecord {
             pod: object_key(&pod),
+            related: None,
             key: pod.key.clone(),
             scheduler: binding.cycle.framework.scheduler_name.clone(),
             kind: EventType::Normal,

@@ -192,6 +192,7 @@ impl Scheduler {
         let pod = &queued.info.pod;
         let event = EventRecord {
             pod: object_key(pod),
+            related: None,
             key: pod.key.clone(),
             scheduler: pod.scheduler_name.clone(),
             kind: EventType::Warning,

@@ -52,6 +52,7 @@ impl Scheduler {
         let pod = newest.as_ref().unwrap_or(&cycle.pod);
         let event = EventRecord {
             pod: object_key(pod),
+            related: None,
             key: key.clone(),
             scheduler,
             kind: EventType::Warning,

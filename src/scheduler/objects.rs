@@ -151,8 +151,8 @@ impl Scheduler {
             }
         }
         let others = Scope { except: Some(key), ..Scope::default() };
-        for event in &events {
-            self.move_all(event, &others, now);
+        for event in events {
+            self.move_all(&event.for_others(), &others, now);
         }
     }
 
@@ -174,8 +174,11 @@ impl Scheduler {
             self.freed(&old, &Scope::default(), now);
         }
         let old = seen.old.as_ref().filter(|_| matches!(&seen.before, PodState::Bound(at) if at == node));
-        for event in ClusterEvent::of_pod(old, Some(pod)) {
-            self.move_all(&event, &Scope::default(), now);
+        let actions = ClusterEvent::actions_of_pod(old.map(|pod| &**pod), Some(pod));
+        if self.queue.wants(EventResource::AssignedPod, actions) {
+            for event in ClusterEvent::of_pod(old, Some(pod)) {
+                self.move_all(&event, &Scope::default(), now);
+            }
         }
         self.settled(&pod.key);
     }
@@ -188,7 +191,8 @@ impl Scheduler {
             self.cache.nominator.set(pod, Some(&node), &mut self.cache.snapshot);
         }
         if let (Some(old), Some(_)) = (old, before.filter(|node| pod.nominated_node.as_ref() != Some(node))) {
-            let scope = Scope { except: Some(pod.key.clone()), up_to_priority: Some(old.priority) };
+            let up_to_priority = Some(old.priority);
+            let scope = Scope { except: Some(pod.key.clone()), up_to_priority, ..Scope::default() };
             self.freed(old, &scope, now);
         }
     }
@@ -208,7 +212,7 @@ impl Scheduler {
                 let event = ClusterEvent::of(EventResource::UnschedulablePod, ActionType::DELETE, objects);
                 self.move_all(&event, &Scope::default(), now);
                 if pod.nominated_node.is_some() {
-                    let scope = Scope { except: None, up_to_priority: Some(pod.priority) };
+                    let scope = Scope { up_to_priority: Some(pod.priority), ..Scope::default() };
                     self.freed(&pod, &scope, now);
                 }
             }
@@ -228,7 +232,8 @@ impl Scheduler {
         let Some(promised) = promised else { return };
         let at = self.cache.snapshot.node_by_name(&promised);
         if at.is_some() && at != placed {
-            let scope = Scope { except: Some(pod.key.clone()), up_to_priority: Some(pod.priority) };
+            let up_to_priority = Some(pod.priority);
+            let scope = Scope { except: Some(pod.key.clone()), up_to_priority, ..Scope::default() };
             let old = PodInfo { node_name: None, nominated_node: Some(promised), ..(**pod).clone() };
             self.freed(&Arc::new(old), &scope, now);
         }

@@ -24,11 +24,7 @@ impl Scheduler {
         self.hints = hints;
         self.profiles = profiles.clone();
         self.hold_wants_again();
-        let find = |pod: &PodInfo| {
-            let named = |hints: &&Arc<ProfileHints>| hints.framework.scheduler_name == pod.scheduler_name;
-            self.hints.iter().find(named).cloned()
-        };
-        self.queue.replace_judges(find, &self.cache.snapshot, now);
+        self.queue.replace_judges(&self.hints, &self.cache.snapshot, now);
         self.adopt_pods(now);
         self.replace_waits(&profiles, now, out);
     }

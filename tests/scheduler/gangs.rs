@@ -28,15 +28,22 @@ struct Run {
 
 impl Run {
     fn new(cpu: &str) -> Self {
+        Self::of(GANG, cpu)
+    }
+
+    fn of(policy: &str, cpu: &str) -> Self {
         let mut registry = bayplan::plugins::registry();
-        for plugin in plugins(&compile(GANG), &ExemptPods::default()) {
+        for plugin in plugins(&compile(policy), &ExemptPods::default()) {
             registry.add_plugin(plugin).unwrap();
         }
         let mut profile = Profile::new("default-scheduler");
         let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
         profile.multi_point.disabled.push(named("*"));
-        let enabled = ["PrioritySort", "NodeResourcesFit", "DefaultBinder", "gang"].map(named);
+        let enabled = ["NodeResourcesFit", "DefaultBinder", "gang"].map(named);
         profile.multi_point.enabled.extend(enabled);
+        if !policy.contains("queue by") {
+            profile.multi_point.enabled.push(named("PrioritySort"));
+        }
         let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
         let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
         let mut run = Self { scheduler: Scheduler::new(options), now: NOW, attempts: 0, bound: 0 };
@@ -110,6 +117,67 @@ fn many_that_wait_are_judged_once() {
             "{members} x {jobs}: {looks} looks, {judgments} judgments"
         );
     }
+}
+
+#[test]
+fn a_gang_is_counted_a_few_times_and_basic_pods_do_not_touch_it() {
+    let mut run = Run::new("9999");
+    for at in 0..399 {
+        run.add(&format!("m-{at}"), "train", 400);
+    }
+    run.settle();
+    let judgments = run.waits().judgments();
+    assert!(judgments < 40, "{judgments} counts of the members");
+    let looks = run.waits().looks();
+    for at in 0..200 {
+        run.step(Input::Upserted(pod(&format!("basic-{at}")).cpu("1").object()));
+    }
+    run.settle();
+    // Each basic pod is looked at once at its own Permit.
+    assert_eq!((run.bound, run.waits().looks()), (200, looks + 200), "no waiting pod is looked at");
+    run.add("last", "train", 400);
+    run.settle();
+    assert_eq!(run.bound, 600);
+    assert_eq!(run.waits().kept(), 0, "nothing is kept of a gang that went on");
+}
+
+#[test]
+fn what_is_kept_of_waiting_gangs_goes_with_their_last_member() {
+    let mut run = Run::new("9999");
+    run.add("stays", "long", 2);
+    run.settle();
+    let kept = run.waits().kept();
+    for at in 0..50 {
+        let (name, job) = (format!("m-{at}"), format!("j-{at}"));
+        run.add(&name, &job, 2);
+        run.settle();
+        run.step(Input::Deleted(pod(&name).object().key()));
+    }
+    assert_eq!(run.waits().kept(), kept, "one gang waits, as before");
+}
+
+#[test]
+fn sort_keys_follow_the_groups_that_they_read() {
+    const QUEUE: &str = r#"
+        policy gang {
+          group members = p in pods where p.labels["job"] == pod.labels["job"]
+          queue by desc members.count(m, m.placed), asc pod.name
+        }"#;
+    let mut run = Run::of(QUEUE, "9999");
+    for name in ["a-1", "b-1", "b-2", "c-1"] {
+        run.add(name, &name[..1], 1);
+    }
+    let order = |run: &Run| -> Vec<String> {
+        let name = |key| run.scheduler.snapshot().pod(key).unwrap().pod.name.to_string();
+        run.scheduler.queue_order().map(name).collect()
+    };
+    assert_eq!(order(&run), ["a-1", "b-1", "b-2", "c-1"]);
+    run.step(Input::Upserted(pod("placed").label("job", "c").on("a").object()));
+    run.step(Input::Cycle);
+    assert_eq!(order(&run), ["a-1", "b-1", "b-2"], "the one of the job with a placed pod went first");
+    run.step(Input::Upserted(pod("placed").label("job", "b").on("a").object()));
+    run.step(Input::Cycle);
+    assert_eq!(order(&run), ["b-2", "a-1"]);
 }
 
 #[test]

@@ -2,8 +2,12 @@
 //! the tests of the simulation's checks.
 
 use bayplan::framework::*;
-use bayplan::model::{Duration, Index, IndexKey, NodeId, Object, PodInfo, PodPrecondition, Symbol, Time};
+use bayplan::model::{
+    Duration, Index, IndexKey, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition, Snapshot,
+    Symbol, Time,
+};
 use bayplan::scheduler::Input;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A mistake.
@@ -33,7 +37,14 @@ pub(crate) enum Mutant {
     ForgetSteps,
     /// All pods that wait at a plugin's Permit are in one equivalence class.
     AllAreEquivalent,
+    /// Waiting pods do not say which groups concern them.
+    ForgetGroups,
+    /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
+    Panics,
 }
+
+/// What a panic made on purpose says.
+pub(crate) const ON_PURPOSE: &str = "a plugin panics on purpose";
 
 impl Mutant {
     /// The framework with this mistake in all of its plugins.
@@ -85,6 +96,27 @@ struct Mutated {
     mutant: Mutant,
 }
 
+impl Mutated {
+    /// Panics at some moments for some pods, the same ones in every run.
+    fn may_panic(&self, point: &str, pod: &PodKey, now: Time) {
+        if self.mutant != Mutant::Panics {
+            return;
+        }
+        let mut hasher = rustc_hash::FxHasher::default();
+        (point, self.inner.name(), pod, now.0).hash(&mut hasher);
+        let drawn = hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        assert!(!drawn.is_multiple_of(40), "{ON_PURPOSE}");
+    }
+
+    fn may_panic_at(&self, point: &str, h: &Handle) {
+        self.may_panic(point, &h.pod.key, h.now);
+    }
+
+    fn may_panic_in(&self, point: &str, a: &Actor) {
+        self.may_panic(point, &a.pod.key, a.now);
+    }
+}
+
 impl Plugin for Mutated {
     fn name(&self) -> &str {
         self.inner.name()
@@ -105,31 +137,32 @@ impl Plugin for Mutated {
         self.inner.digest()
     }
     fn next_change(&self, h: &Handle) -> Option<Time> {
+        self.may_panic_at("next_change", h);
         self.inner.next_change(h).filter(|_| self.mutant != Mutant::ForgetClock)
     }
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         self.inner.indexes()
     }
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        self.inner.pre_enqueue()
+        self.inner.pre_enqueue().map(|_| self as &dyn PreEnqueue)
     }
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
-        self.inner.queue_sort()
+        self.inner.queue_sort().map(|_| self as &dyn QueueSort)
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         self.inner.enqueue_extensions().map(|_| self as &dyn EnqueueExtensions)
     }
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        self.inner.pre_filter()
+        self.inner.pre_filter().map(|_| self as &dyn PreFilter)
     }
     fn filter(&self) -> Option<&dyn Filter> {
-        self.inner.filter()
+        self.inner.filter().map(|_| self as &dyn Filter)
     }
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         self.inner.post_filter()
     }
     fn pre_score(&self) -> Option<&dyn PreScore> {
-        self.inner.pre_score()
+        self.inner.pre_score().map(|_| self as &dyn PreScore)
     }
     fn score(&self) -> Option<&dyn Score> {
         self.inner.score()
@@ -141,13 +174,84 @@ impl Plugin for Mutated {
         self.inner.permit().map(|_| self as &dyn Permit)
     }
     fn pre_bind(&self) -> Option<&dyn PreBind> {
-        self.inner.pre_bind()
+        self.inner.pre_bind().map(|_| self as &dyn PreBind)
     }
     fn bind(&self) -> Option<&dyn Bind> {
-        self.inner.bind()
+        self.inner.bind().map(|_| self as &dyn Bind)
     }
     fn post_bind(&self) -> Option<&dyn PostBind> {
-        self.inner.post_bind()
+        self.inner.post_bind().map(|_| self as &dyn PostBind)
+    }
+}
+
+impl PreEnqueue for Mutated {
+    fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
+        self.may_panic_at("pre_enqueue", h);
+        self.inner.pre_enqueue().unwrap().pre_enqueue(h)
+    }
+}
+
+impl QueueSort for Mutated {
+    fn key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey {
+        self.may_panic("key", &pod.pod.key, pod.timestamp);
+        self.inner.queue_sort().unwrap().key(pod, snapshot)
+    }
+    fn interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<Interest> {
+        self.may_panic("sort interest", &pod.pod.key, pod.timestamp);
+        self.inner.queue_sort().unwrap().interest(pod, snapshot)
+    }
+}
+
+impl PreFilter for Mutated {
+    fn pre_filter(&self, h: &Handle, slot: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        self.may_panic_at("pre_filter", h);
+        self.inner.pre_filter().unwrap().pre_filter(h, slot)
+    }
+    fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
+        self.inner.pre_filter().unwrap().extensions()
+    }
+}
+
+impl Filter for Mutated {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        self.may_panic_at("filter", h);
+        self.inner.filter().unwrap().filter(h, node)
+    }
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        self.may_panic_at("filter", h);
+        self.inner.filter().unwrap().filter_range(h, nodes, out);
+    }
+}
+
+impl PreScore for Mutated {
+    fn pre_score(&self, h: &Handle, on: &Feasible, slot: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        self.may_panic_at("pre_score", h);
+        self.inner.pre_score().unwrap().pre_score(h, on, slot)
+    }
+}
+
+impl PreBind for Mutated {
+    fn pre_flight(&self, h: &Handle, node: NodeId) -> Result<PreFlight, Status> {
+        self.may_panic_at("pre_flight", h);
+        self.inner.pre_bind().unwrap().pre_flight(h, node)
+    }
+    fn start(&self, a: &mut Actor, node: NodeId) -> Result<Box<dyn BindTask>, Status> {
+        self.may_panic_in("start", a);
+        self.inner.pre_bind().unwrap().start(a, node)
+    }
+}
+
+impl Bind for Mutated {
+    fn bind(&self, h: &Handle, node: NodeId) -> Result<BindOutcome, Status> {
+        self.may_panic_at("bind", h);
+        self.inner.bind().unwrap().bind(h, node)
+    }
+}
+
+impl PostBind for Mutated {
+    fn post_bind(&self, a: &mut Actor, node: NodeId) {
+        self.may_panic_in("post_bind", a);
+        self.inner.post_bind().unwrap().post_bind(a, node);
     }
 }
 
@@ -156,6 +260,7 @@ impl EnqueueExtensions for Mutated {
         self.inner.enqueue_extensions().unwrap().events()
     }
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        self.may_panic_at("hint", h);
         let forgotten = match self.mutant {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
@@ -170,9 +275,11 @@ impl EnqueueExtensions for Mutated {
 
 impl Reserve for Mutated {
     fn reserve(&self, a: &mut Actor, node: NodeId) -> Result<(), Status> {
+        self.may_panic_in("reserve", a);
         self.inner.reserve().unwrap().reserve(a, node)
     }
     fn unreserve(&self, a: &mut Actor, node: NodeId) {
+        self.may_panic_in("unreserve", a);
         if self.mutant != Mutant::SkipUnreserve {
             self.inner.reserve().unwrap().unreserve(a, node);
         }
@@ -181,24 +288,37 @@ impl Reserve for Mutated {
 
 impl Permit for Mutated {
     fn permit(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status> {
+        self.may_panic_in("permit", a);
         self.inner.permit().unwrap().permit(a, node)
     }
     fn reconsider(&self, a: &mut Actor, node: NodeId) -> Result<PermitOutcome, Status> {
         if self.mutant == Mutant::JudgeOnce {
             return Ok(PermitOutcome::Wait { until: a.now + Duration::from_seconds(3_600) });
         }
+        self.may_panic_in("reconsider", a);
         self.inner.permit().unwrap().reconsider(a, node)
     }
     fn equivalence_key(&self, h: &Handle) -> Option<u64> {
         if self.mutant == Mutant::AllAreEquivalent {
             return Some(0);
         }
+        self.may_panic_at("equivalence_key", h);
         self.inner.permit().unwrap().equivalence_key(h)
     }
+    fn interest(&self, h: &Handle) -> Option<Interest> {
+        self.may_panic_at("interest", h);
+        let interest = self.inner.permit().unwrap().interest(h);
+        interest.map(|interest| match self.mutant {
+            Mutant::ForgetGroups => Interest { groups: Vec::new(), ..interest },
+            _ => interest,
+        })
+    }
     fn timed_out(&self, h: &Handle) -> Option<Status> {
+        self.may_panic_at("timed_out", h);
         self.inner.permit().unwrap().timed_out(h)
     }
     fn left(&self, a: &mut Actor) {
+        self.may_panic_in("left", a);
         if self.mutant != Mutant::LeaveGangBehind {
             self.inner.permit().unwrap().left(a);
         }

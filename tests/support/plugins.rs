@@ -98,7 +98,7 @@ impl EnqueueExtensions for Fit {
     }
     fn hint(&self, _: &Handle, event: &ClusterEvent) -> QueueingHint {
         match (&event.objects, event.resource) {
-            (EventObjects::Pod { .. }, EventResource::UnschedulablePod) => QueueingHint::Skip,
+            (EventObjects::Pod { .. }, EventResource::TargetPod) => QueueingHint::Skip,
             _ => QueueingHint::Queue,
         }
     }
@@ -257,7 +257,8 @@ impl Plugin for Gang {
 impl EnqueueExtensions for Gang {
     fn events(&self) -> Vec<EventRegistration> {
         let actions = ActionType::ADD;
-        vec![EventRegistration { resource: EventResource::Pod, actions }]
+        let of = |resource| EventRegistration { resource, actions };
+        vec![of(EventResource::Pod), of(EventResource::UnschedulablePod)]
     }
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
         match &event.objects {

@@ -161,7 +161,7 @@ fn registered<'p>(
 
     let mut registrations = Vec::new();
     // `applies when` and every statement may read the pod itself.
-    register(&mut registrations, EventResource::UnschedulablePod, ActionType::UPDATE);
+    register(&mut registrations, EventResource::TargetPod, ActionType::UPDATE);
     if named {
         register(&mut registrations, EventResource::Node, ActionType::ADD);
     }
@@ -179,7 +179,7 @@ fn registered<'p>(
                 Some(Polarity::Down) => ActionType::DELETE.with(ActionType::UPDATE),
                 _ => ActionType::ALL,
             };
-            register(&mut registrations, EventResource::Pod, actions);
+            register_all_pods(&mut registrations, actions);
         }
     }
     (registrations, early, late)
@@ -190,6 +190,12 @@ fn register(all: &mut Vec<EventRegistration>, resource: EventResource, actions: 
         Some(known) => known.actions = known.actions.with(actions),
         None => all.push(EventRegistration { resource, actions }),
     }
+}
+
+/// Pods with and without a node.
+fn register_all_pods(all: &mut Vec<EventRegistration>, actions: ActionType) {
+    register(all, EventResource::Pod, actions);
+    register(all, EventResource::UnschedulablePod, actions);
 }
 
 fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Polarity) {
@@ -254,7 +260,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
             // A new node has other pods, or none.
             register(all, EventResource::Node, ActionType::ADD);
         }
-        ReadOf::Pods | ReadOf::Nominated => register(all, EventResource::Pod, ActionType::ALL),
+        ReadOf::Pods | ReadOf::Nominated => register_all_pods(all, ActionType::ALL),
         // Registered by direction, when all paths are known.
         ReadOf::Group => {}
     }

@@ -5,14 +5,15 @@
 //! (`isPodWorthRequeuing`).
 
 use crate::framework::{
-    ClusterEvent, CycleState, EventObjects, Framework, Handle, PluginId, QueuedPodInfo, QueueingHint,
+    ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Handle, PluginId,
+    QueuedPodInfo, QueueingHint,
 };
 use crate::model::{Duration, PodKey, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Interval at which a plugin is re-evaluated after its `next_change` panicked.
-const CLOCK_EVERY: Duration = Duration::from_seconds(60);
+/// Interval at which a plugin is re-evaluated after it panicked.
+pub(super) const CLOCK_EVERY: Duration = Duration::from_seconds(60);
 
 /// A profile's framework, as the queue uses it.
 #[derive(Debug)]
@@ -30,6 +31,23 @@ pub(crate) enum RequeueStrategy {
     AfterBackoff,
     /// It may help a plugin that had returned `Pending`: requeue without back-off.
     Immediately,
+}
+
+/// The profiles in service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Served(Vec<Arc<ProfileHints>>);
+
+impl Served {
+    pub(super) fn include(&mut self, hints: &Arc<ProfileHints>) {
+        if !self.0.iter().any(|known| Arc::ptr_eq(known, hints)) {
+            self.0.push(hints.clone());
+        }
+    }
+
+    /// Whether a plugin of any profile waits for one of these actions.
+    pub(super) fn want(&self, resource: EventResource, actions: ActionType) -> bool {
+        self.0.iter().any(|hints| hints.framework.waits().anyone(resource, actions))
+    }
 }
 
 impl ProfileHints {

@@ -24,13 +24,15 @@ pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
 
 use super::interested::Interested;
-use crate::framework::{ClusterEvent, CycleState, EventObjects, Interest, QueuedPodInfo};
+use crate::framework::{
+    ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Interest, QueuedPodInfo,
+};
 use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
 use in_flight::{InFlight, Since};
 use incoming::Incoming;
-use interest::RequeueStrategy;
+use interest::{RequeueStrategy, Served};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,6 +56,8 @@ pub(super) struct Queued {
 /// Which pods an event may reach.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
+    /// This pod alone.
+    pub(super) only: Option<PodKey>,
     /// All pods except this one.
     pub(super) except: Option<PodKey>,
     /// Only pods of this priority and lower.
@@ -62,7 +66,9 @@ pub(super) struct Scope {
 
 impl Scope {
     fn reaches(&self, pod: &PodInfo) -> bool {
-        self.except.as_ref() != Some(&pod.key) && self.up_to_priority.is_none_or(|most| pod.priority <= most)
+        self.only.as_ref().is_none_or(|only| *only == pod.key)
+            && self.except.as_ref() != Some(&pod.key)
+            && self.up_to_priority.is_none_or(|most| pod.priority <= most)
     }
 }
 
@@ -84,6 +90,12 @@ enum Place {
     Active(Rank),
     Backoff { failed: bool, expiry: Time, rank: Rank },
     Unschedulable,
+}
+
+/// What the PreEnqueue plugins say.
+enum Gates {
+    Open,
+    Hold { panicked: bool },
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +123,7 @@ pub(super) struct SchedulingQueue {
     keys_at: Generation,
     /// Pods in the active and back-off queues, by what can change their sort keys.
     sorted: Interested<PodKey>,
+    served: Served,
 }
 
 impl SchedulingQueue {
@@ -127,6 +140,7 @@ impl SchedulingQueue {
             next_flush: Time(i64::MIN),
             keys_at: Generation::default(),
             sorted: Interested::default(),
+            served: Served::default(),
         }
     }
 
@@ -139,6 +153,7 @@ impl SchedulingQueue {
         now: Time,
     ) {
         self.remove(&pod.key);
+        self.served.include(&hints);
         self.arrivals += 1;
         let queued = Queued { info: QueuedPodInfo::new(pod, now), hints, number: self.arrivals };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
@@ -160,8 +175,11 @@ impl SchedulingQueue {
     ) {
         let key = pod.key.clone();
         let Some(entry) = self.entries.get_mut(&key) else {
-            for event in changes {
-                self.in_flight.note(event, &Scope::default());
+            if self.in_flight.contains(&key) {
+                let scope = Scope { only: Some(key), ..Scope::default() };
+                for event in changes.iter().filter(|event| self.served.want(event.resource, event.action)) {
+                    self.in_flight.note(event, &scope);
+                }
             }
             return;
         };
@@ -268,9 +286,16 @@ impl SchedulingQueue {
         now: Time,
     ) -> &'static str {
         let key = queued.info.pod.key.clone();
-        if strategy == RequeueStrategy::Skip || !self.gates_open(&mut queued, snapshot, now) {
+        let gates = match strategy {
+            RequeueStrategy::Skip => Gates::Hold { panicked: false },
+            _ => self.ask_gates(&mut queued, snapshot, now),
+        };
+        if let Gates::Hold { panicked } = gates {
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
-            let next = queued.hints.next_change(&queued.info, snapshot, now);
+            let next = match panicked {
+                true => Some(now + interest::CLOCK_EVERY),
+                false => queued.hints.next_change(&queued.info, snapshot, now),
+            };
             self.unschedulable.set_alarm(queued.number, &key, next);
             let interest = Interest::default();
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
@@ -301,8 +326,8 @@ impl SchedulingQueue {
         self.entries.insert(key, Entry { queued, place, interest });
     }
 
-    /// PreEnqueue. The plugin that refuses is noted; a panic of one counts as a refusal that every event may lift.
-    fn gates_open(&self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> bool {
+    /// PreEnqueue. The plugin that refuses is noted. A panic of one counts as a refusal, and the pod is retried later.
+    fn ask_gates(&self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> Gates {
         let state = CycleState::default();
         let framework = queued.hints.framework.clone();
         let handle = handle(&queued.info, snapshot, now, &state);
@@ -310,12 +335,12 @@ impl SchedulingQueue {
         match answer {
             Ok(Ok(())) => {
                 queued.info.gating_plugin = None;
-                true
+                Gates::Open
             }
             Ok(Err(status)) => {
                 queued.info.gating_plugin = Some(status.plugin);
                 queued.info.unschedulable_plugins.insert(status.plugin);
-                false
+                Gates::Hold { panicked: false }
             }
             Err(_) => {
                 let first = framework.points().pre_enqueue.first().copied();
@@ -323,13 +348,21 @@ impl SchedulingQueue {
                 if let Some(first) = first {
                     queued.info.unschedulable_plugins.insert(first);
                 }
-                false
+                Gates::Hold { panicked: true }
             }
         }
     }
 
-    /// Requeues the pods that an event may help.
+    /// Whether a plugin of any profile waits for one of these actions.
+    pub(super) fn wants(&self, resource: EventResource, actions: ActionType) -> bool {
+        self.served.want(resource, actions)
+    }
+
+    /// Requeues the pods that an event may help. An event that no plugin waits for costs one lookup.
     pub(super) fn move_all(&mut self, event: &ClusterEvent, scope: &Scope, snapshot: &Snapshot, now: Time) {
+        if !self.wants(event.resource, event.action) {
+            return;
+        }
         for key in self.unschedulable.concerned(event) {
             let reached = self.entries.get(&key).is_some_and(|entry| scope.reaches(&entry.queued.info.pod));
             if reached {
@@ -420,14 +453,15 @@ impl SchedulingQueue {
         [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
     }
 
-    /// Replaces the plugins of profiles: `hints` returns those for each pod; `None` drops the pod. Pods whose rejecting
-    /// plugins are unchanged keep waiting, with the new plugins' ids; all others are retried.
-    pub(super) fn replace_judges(
-        &mut self,
-        hints: impl Fn(&PodInfo) -> Option<Arc<ProfileHints>>,
-        snapshot: &Snapshot,
-        now: Time,
-    ) {
+    /// Replaces the plugins of profiles: `served` has those of each profile. A pod without a profile is dropped. Pods
+    /// whose rejecting plugins are unchanged keep waiting, with the new plugins' ids; all others are retried.
+    pub(super) fn replace_judges(&mut self, served: &[Arc<ProfileHints>], snapshot: &Snapshot, now: Time) {
+        self.served = Served::default();
+        served.iter().for_each(|hints| self.served.include(hints));
+        let hints = |pod: &PodInfo| {
+            let named = |hints: &&Arc<ProfileHints>| hints.framework.scheduler_name == pod.scheduler_name;
+            served.iter().find(named).cloned()
+        };
         let mut keys: Vec<(u64, PodKey)> =
             self.entries.iter().map(|(key, entry)| (entry.queued.number, key.clone())).collect();
         keys.sort();
