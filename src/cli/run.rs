@@ -129,7 +129,10 @@ fn in_force(
     if let Some(path) = &args.api_server.kubeconfig {
         client.kubeconfig = path.display().to_string();
     }
-    client.qps = args.api_server.kube_api_qps.unwrap_or(client.qps);
+    if let Some(qps) = args.api_server.kube_api_qps {
+        // As upstream, 0 is a flag that is not set.
+        client.qps = if qps == 0.0 { -1.0 } else { qps };
+    }
     client.burst = args.api_server.kube_api_burst.unwrap_or(client.burst);
     Ok((config, election))
 }

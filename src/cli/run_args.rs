@@ -74,10 +74,11 @@ pub(super) struct ApiServerArgs {
     /// URL of the API server, instead of the one in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(super) master: Option<String>,
-    /// Maximum API calls per second; negative: no limit.
+    /// Maximum calls about pods per second, and as many events; -1: no limit but that of the API server's
+    /// priority and fairness [default: -1].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(super) kube_api_qps: Option<f64>,
-    /// Maximum burst of API calls.
+    /// Maximum burst of these calls, with `--kube-api-qps` [default: 100].
     #[arg(long, value_name = "N")]
     pub(super) kube_api_burst: Option<i64>,
     /// Be not ready, and schedule nothing, while a watch has brought nothing for this long.

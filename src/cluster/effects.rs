@@ -273,7 +273,7 @@ impl Sender {
         }
     }
 
-    /// Reports the present state to the callers that wait for it.
+    /// Publishes the number of events, and answers `Drain` when no call is left.
     fn tell(&mut self) {
         self.backlog.waiting.store(self.events.len(), Ordering::SeqCst);
         self.backlog.given_up.store(self.events.given_up(), Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Limits on our own calls, by class. After a 429 a class waits for the time that the server gives; the
-//! other classes go on. With `--kube-api-qps` a token bucket limits the calls about pods, and another one
+//! Limits on our own calls, by class. After a 429 a class pauses for the server's `Retry-After`; the other
+//! classes go on. With `--kube-api-qps` a token bucket limits the calls about pods, and another one
 //! their events, as in kube-scheduler. Without it only the server limits us, by its priority and
 //! fairness.
 

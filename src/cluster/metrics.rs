@@ -263,7 +263,7 @@ metrics! {
     watch_age: FloatGauges<1> = "bayplan_watch_age_seconds" ["kind"] Alpha
         "Time since the last event or bookmark of a watch";
     dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha
-        "Items dropped because a queue was full";
+        "Items dropped because a queue was full, or because the API server did not take them in several tries";
     inbox_depth: Gauge = "bayplan_inbox_depth" [] Alpha
         "Inputs that wait for the scheduling thread; updates of one object count once";
     bind_results: Counters<1> = "bayplan_bind_results_total" ["result"] Alpha

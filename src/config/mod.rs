@@ -47,9 +47,10 @@ pub struct LeaderElection {
 pub struct ClientConnection {
     /// A kubeconfig file; if empty, the in-cluster configuration.
     pub kubeconfig: String,
-    /// Requests per second.
+    /// Calls about pods per second, and as many events; negative: no limit of ours. The API server limits
+    /// its clients by priority and fairness.
     pub qps: f64,
-    /// Requests that may be sent in a burst.
+    /// Calls that may be sent in a burst, if `qps` limits them.
     pub burst: i64,
 }
 
@@ -86,7 +87,7 @@ impl Default for SchedulerConfig {
                 resource_name: String::new(),
                 resource_namespace: String::new(),
             },
-            client_connection: ClientConnection { kubeconfig: String::new(), qps: 50.0, burst: 100 },
+            client_connection: ClientConnection { kubeconfig: String::new(), qps: -1.0, burst: 100 },
             percentage_of_nodes_to_score: None,
             pod_initial_backoff: Duration::from_seconds(1),
             pod_max_backoff: Duration::from_seconds(10),

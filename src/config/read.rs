@@ -71,6 +71,14 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
         set(&mut client.kubeconfig, fields.get("kubeconfig"), owned, errors);
         set(&mut client.qps, fields.get("qps"), Field::number, errors);
         set(&mut client.burst, fields.get("burst"), Field::int, errors);
+        // As upstream, 0 is a field that is not set.
+        let default = SchedulerConfig::default().client_connection;
+        if client.qps == 0.0 {
+            client.qps = default.qps;
+        }
+        if client.burst == 0 {
+            client.burst = default.burst;
+        }
         for name in ["acceptContentTypes", "contentType"] {
             let _ = fields.get(name).and_then(|field| field.string(errors));
         }

@@ -6,6 +6,11 @@ use crate::framework::{Named, Profile, Selection, Tree, TreeValue};
 use crate::model::Duration;
 use serde_json::{Map, Value, json};
 
+/// A number, as Go writes it: a whole one without a fraction.
+fn number(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 1e15 { json!(number as i64) } else { json!(number) }
+}
+
 /// The configuration as an object.
 pub fn value(config: &SchedulerConfig) -> Value {
     let lease = &config.leader_election;
@@ -15,7 +20,7 @@ pub fn value(config: &SchedulerConfig) -> Value {
         "kind": "KubeSchedulerConfiguration",
         "parallelism": config.parallelism,
         "clientConnection": {
-            "kubeconfig": client.kubeconfig, "contentType": "application/json", "qps": client.qps,
+            "kubeconfig": client.kubeconfig, "contentType": "application/json", "qps": number(client.qps),
             "burst": client.burst,
         },
         "delayCacheUntilActive": config.delay_cache_until_active,

@@ -217,7 +217,7 @@ impl Scheduler {
     }
 
     /// Sends waiting calls and events. While this instance does not lead, only the events of bindings that were
-    /// answered: no other instance reports them. A failure is reported by the next leader, who tries the pod again.
+    /// answered, which the next leader cannot report. It does report failures: it tries the pod again.
     fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.leading {
             out.retain(|effect| match effect {

@@ -602,6 +602,12 @@ fn flags_of_kube_scheduler_are_taken_or_refused_by_name() {
     assert!(first.contains("qps: 7") && first.contains("leaderElect: false"), "{first}");
     let ended = bayplan(&["run", &written, &format!("--config={}", text(&path))]);
     assert_eq!((ended.status, std::fs::read_to_string(&path).unwrap()), (0, first), "{}", ended.err);
+    // Without a limit the API server's priority and fairness decides.
+    for flags in [&[][..], &["--kube-api-qps=0"], &["--kube-api-qps=-1"]] {
+        let ended = bayplan(&[&["run", &written], flags].concat());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(ended.status == 0 && text.contains("qps: -1\n"), "{flags:?}: {text}{}", ended.err);
+    }
 }
 
 /// The commands as the help lists them.

@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_secs(30);
 #[test]
 fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let plane = ControlPlane::start();
-    for file in ["namespace", "rbac", "config", "deployment", "policy-example"] {
+    for file in ["namespace", "rbac", "flowschemas", "config", "deployment", "policy-example"] {
         let path = format!("{}/deploy/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
         plane.apply(&std::fs::read_to_string(path).unwrap());
     }
@@ -56,6 +56,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
         let args = ["get", "configmap", "bayplan-history-keep-spot-free", "--namespace", "bayplan"];
         plane.kubectl(args).status.success()
     });
+    prioritized(&plane);
     // The API server allows the admin to read the metrics.
     assert!(plane.get_from(&ours.url(), "/metrics").is_some());
     ours.daemon.terminate();
@@ -84,4 +85,18 @@ fn explained(plane: &ControlPlane, config: &std::path::Path) {
     assert!(output.status.success() && !errors.contains("forbidden"), "{errors}");
     assert!(told.starts_with("default/second waits: none of 2 nodes fits."), "{told}");
     assert!(told.contains("database pods do not run on spot nodes  bayplan/keep-spot-free "), "{told}");
+}
+
+/// The API server gives the calls the priority levels of kube-scheduler.
+fn prioritized(plane: &ControlPlane) {
+    wait_until("both flow schemas match calls", SOON, || {
+        let metrics = plane.kubectl_ok(["get", "--raw", "/metrics"]);
+        [("bayplan-leader-election", "leader-election"), ("bayplan", "workload-high")].iter().all(
+            |(schema, level)| {
+                let labels = format!("{{flow_schema=\"{schema}\",priority_level=\"{level}\"}}");
+                let name = format!("apiserver_flowcontrol_dispatched_requests_total{labels} ");
+                metrics.lines().any(|line| line.strip_prefix(&name).is_some_and(|count| count != "0"))
+            },
+        )
+    });
 }

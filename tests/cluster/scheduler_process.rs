@@ -76,7 +76,6 @@ impl SchedulerProcess {
         let namespace = setup.namespace.as_deref().unwrap_or("default");
         let text = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-             clientConnection:\n  qps: 5000\n  burst: 5000\n\
              leaderElection:\n  leaderElect: {}\n  resourceName: {}\n  resourceNamespace: {namespace}\n\
              profiles:\n- schedulerName: {}\n",
             setup.elects, setup.name, setup.name

@@ -137,7 +137,11 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(config.leader_election.lease_duration, Duration::from_seconds(15));
     // Not given: `run` names the lease by the profiles (kube-system/kube-scheduler for `default-scheduler`).
     assert_eq!(config.leader_election.resource_name, "");
-    assert_eq!((config.client_connection.qps, config.client_connection.burst), (50.0, 100));
+    assert_eq!(
+        (config.client_connection.qps, config.client_connection.burst),
+        (-1.0, 100),
+        "no limit of ours"
+    );
     assert_eq!(config.pod_max_backoff, Duration::from_seconds(10));
     assert_eq!(config.percentage_of_nodes_to_score, None);
     let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
