@@ -240,8 +240,7 @@ impl Api {
 
     /// The same limits with connections of its own, which no other call can occupy or break.
     pub async fn with_own_connections(&self) -> Result<Self, ConnectError> {
-        let (credentials, ..) = Credentials::new(self.credentials.target()).await?;
-        Ok(Self { credentials: Arc::new(credentials), ..self.clone() })
+        Ok(Self { credentials: Arc::new(self.credentials.beside().await?), ..self.clone() })
     }
 
     /// The same connections with an observer of their calls.

@@ -7,7 +7,7 @@ use super::client::{ConnectError, Target, deepest, parse_master};
 use super::kubeconfig;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the files are checked.
@@ -18,8 +18,9 @@ pub struct Credentials {
     target: Target,
     client: RwLock<kube::Client>,
     files: Mutex<Vec<Stamp>>,
-    /// The first and the last refusal since the last accepted call.
-    refused: Mutex<Option<(Instant, Instant)>>,
+    /// The first and the last refusal since the last accepted call, on any connection with these
+    /// credentials.
+    refused: Arc<Mutex<Option<(Instant, Instant)>>>,
 }
 
 /// A file, and what changes when it is written; `None` if it cannot be read.
@@ -53,14 +54,15 @@ impl Credentials {
             target: target.clone(),
             client: RwLock::new(connect(config)?),
             files: Mutex::new(files),
-            refused: Mutex::new(None),
+            refused: Arc::default(),
         };
         Ok((credentials, server, namespace))
     }
 
-    /// What it was made of.
-    pub fn target(&self) -> &Target {
-        &self.target
+    /// Another connection with the same credentials.
+    pub async fn beside(&self) -> Result<Self, ConnectError> {
+        let (other, ..) = Self::new(&self.target).await?;
+        Ok(Self { refused: Arc::clone(&self.refused), ..other })
     }
 
     /// The present connection.

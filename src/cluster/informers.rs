@@ -216,9 +216,10 @@ impl Shared {
         }
         let any_namespace = self.needs.borrow().any_namespace;
         let states = self.states();
-        let needed = RESOURCES.iter().zip(states.iter()).filter(|((kind, _), state)| {
-            *kind != Kind::Namespace || any_namespace || state.listed && state.trouble.is_none()
-        });
+        let needed = RESOURCES
+            .iter()
+            .zip(states.iter())
+            .filter(|((kind, _), _)| *kind != Kind::Namespace || any_namespace);
         needed
             .map(|(_, state)| (state.resource, state.seen.elapsed()))
             .filter(|(_, age)| *age > self.max_age)

@@ -19,6 +19,7 @@ mod workload;
 mod control_plane_checks;
 
 // `bayplan run`.
+mod credentials;
 mod faults;
 mod gangs;
 mod leader_election;
@@ -26,9 +27,11 @@ mod policies;
 mod secure_port;
 mod soak;
 mod startup_errors;
+mod supervision;
 mod throttling;
 mod tutorial;
 mod upstream_metrics;
+mod watches;
 
 // The manifests of `deploy/`.
 mod manifests;

@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub guarded: bool,
     /// Further flags.
     pub flags: Vec<String>,
+    /// Environment variables.
+    pub variables: Vec<(String, String)>,
 }
 
 impl Setup {
@@ -51,6 +53,11 @@ impl Setup {
 
     pub(crate) fn guarded(mut self) -> Self {
         self.guarded = true;
+        self
+    }
+
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -86,6 +93,7 @@ impl SchedulerProcess {
         let program = std::env::var_os("BAYPLAN_BINARY").unwrap_or(env!("CARGO_BIN_EXE_bayplan").into());
         let mut command = Command::new(program);
         command
+            .envs(setup.variables.iter().cloned())
             .arg("run")
             .arg(format!("--config={}", setup.config.as_ref().unwrap_or(&config).display()))
             .arg(format!("--kubeconfig={}", setup.kubeconfig.clone().unwrap_or(plane.kubeconfig()).display()))

@@ -68,6 +68,19 @@ fn a_server_that_does_not_answer_ends_the_start_with_its_address() {
 }
 
 #[test]
+fn sigterm_is_heard_while_the_server_does_not_answer() {
+    let plane = ControlPlane::shared();
+    let config = std::fs::read_to_string(plane.kubeconfig()).unwrap();
+    let closed = plane.folder().join("unreachable-at-start.kubeconfig");
+    std::fs::write(&closed, config.replace(&plane.port().to_string(), &free_port().to_string())).unwrap();
+    let mut ours = SchedulerProcess::spawn(plane, &Setup::new("early").kubeconfig(closed));
+    wait_until("it tries", SOON, || ours.said().contains("cannot reach the API server"));
+    ours.daemon.terminate();
+    let ended = ours.daemon.wait_exit(Duration::from_secs(5)).expect("it ends at once");
+    assert_eq!(ended.code(), Some(0), "{}", ours.daemon.log_tail(20));
+}
+
+#[test]
 fn it_waits_for_a_lease_that_another_program_holds_and_names_the_holder() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "held", 1);

@@ -1,0 +1,42 @@
+//! A panic in any task ends the process with status 1, so that another replica takes over.
+
+use crate::scheduler_process::{SchedulerProcess, Setup};
+use crate::support::{ControlPlane, wait_until};
+use crate::workload::Workload;
+use bayplan::cluster::supervisor::Task;
+use std::time::Duration;
+
+#[test]
+fn a_panic_in_each_task_ends_the_process_with_status_1() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.create_namespace("panic");
+    // A few at a time, because each needs a CPU for a second.
+    for tasks in Task::ALL.chunks(3) {
+        let started = tasks.iter().map(|task| {
+            let setup = Setup::new(&format!("panic-{}", task.name())).policies_from(&namespace).elects();
+            (task, SchedulerProcess::spawn(plane, &setup.variable("BAYPLAN_PANIC_IN", task.name())))
+        });
+        for (task, mut ours) in started.collect::<Vec<_>>() {
+            let ended = ours.daemon.wait_exit(Duration::from_secs(60));
+            let said = ours.said();
+            assert_eq!(ended.and_then(|it| it.code()), Some(1), "{}: {said}", task.name());
+            let text = format!("the task `{}` panicked: a panic for a test", task.name());
+            assert!(said.contains(&text), "{}: {said}", task.name());
+        }
+    }
+}
+
+#[test]
+fn after_a_panic_the_other_replica_binds_the_pods() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "panics", 5);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).elects();
+    let broken = setup.clone().variable("BAYPLAN_PANIC_IN", "watch");
+    let mut broken = SchedulerProcess::spawn(plane, &broken);
+    let ours = SchedulerProcess::spawn(plane, &setup);
+    load.create_pods(20, "10m");
+    load.wait_bound(20, Duration::from_secs(40));
+    assert!(broken.daemon.wait_exit(Duration::from_secs(20)).is_some());
+    wait_until("the other leads", Duration::from_secs(5), || ours.said().contains("became leader"));
+    load.check();
+}
