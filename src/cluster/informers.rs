@@ -7,10 +7,12 @@
 
 use super::client::Api;
 use super::driver::Mailbox;
-use super::objects::{Slim, Whole};
+use super::objects::{Extended, Slim};
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
+use crate::lang::typed::reads::Keeps;
 use crate::model::Kind;
+use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
 use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
@@ -18,37 +20,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What policies need from the watches: the kinds to keep whole, because a policy reads more than
-/// their slim fields, and whether namespaces are needed at all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What policies need from the watches: what to keep of each kind beside the slim fields, and whether
+/// namespaces are needed at all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
-    /// Keep pods whole.
-    pub pods: bool,
-    /// Keep nodes whole.
-    pub nodes: bool,
-    /// Keep namespaces whole.
-    pub namespaces: bool,
+    /// Of objects.
+    pub keeps: Keeps,
     /// Whether a policy reads namespaces at all; in-tree plugins do not.
     pub any_namespace: bool,
 }
 
 impl Needs {
-    fn of(self, kind: &Kind) -> bool {
+    fn of(&self, kind: &Kind) -> &Projection {
         match kind {
-            Kind::Pod => self.pods,
-            Kind::Node => self.nodes,
-            Kind::Namespace => self.namespaces,
+            Kind::Pod => &self.keeps.pods,
+            Kind::Node => &self.keeps.nodes,
+            Kind::Namespace => &self.keeps.namespaces,
         }
     }
 
     /// The union.
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            pods: self.pods || other.pods,
-            nodes: self.nodes || other.nodes,
-            namespaces: self.namespaces || other.namespaces,
-            any_namespace: self.any_namespace || other.any_namespace,
-        }
+    pub fn and(mut self, other: &Self) -> Self {
+        self.keeps.merge(&other.keeps);
+        self.any_namespace |= other.any_namespace;
+        self
     }
 }
 
@@ -59,8 +54,8 @@ pub struct WatchState {
     pub resource: &'static str,
     /// Whether it has been listed.
     pub listed: bool,
-    /// Whether the listed objects are kept whole.
-    pub whole: bool,
+    /// What is kept of the listed objects.
+    pub kept: Arc<Projection>,
     /// When the last event or bookmark came.
     pub seen: Instant,
     /// Why it cannot be watched.
@@ -92,6 +87,9 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) const RESOURCES: [(Kind, &str); 3] =
     [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
 
+/// After this time less is kept, when policies read less.
+const LESS_AFTER: Duration = Duration::from_secs(60);
+
 impl Informers {
     /// Watches that have not started. A watch without an event or bookmark for longer than `max_age`
     /// is too old to decide on.
@@ -99,7 +97,7 @@ impl Informers {
         let state = |resource| WatchState {
             resource,
             listed: false,
-            whole: false,
+            kept: Arc::default(),
             seen: Instant::now(),
             trouble: None,
         };
@@ -155,16 +153,15 @@ impl Informers {
         self.shared.too_old()
     }
 
-    /// Keeps these kinds whole from now on, and lists again those that were slim. Returns when that
-    /// is done; then policies that read whole objects may go into service. Before the start it
-    /// returns at once, since the first list brings what is needed. Fails, and changes nothing, if
+    /// Keeps what policies read from now on, and lists the kinds again of which less was kept. Returns
+    /// when that is done; then the policies may go into service. Before the start it returns at once, since the first list brings what is needed. Fails, and changes nothing, if
     /// policies read namespaces and these cannot be watched.
     pub async fn need(&self, needs: Needs) -> Result<(), String> {
         let started = self.shared.started.load(Ordering::SeqCst);
         if started {
-            self.readable(needs)?;
+            self.readable(&needs)?;
         }
-        self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs) != needs);
+        self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs.clone()) != needs);
         if !started {
             return Ok(());
         }
@@ -174,19 +171,21 @@ impl Informers {
             // Register before the check, so that no change is missed.
             notified.as_mut().enable();
             let done = RESOURCES.iter().zip(self.states()).all(|((kind, _), state)| {
-                let whole = !needs.of(kind) || state.whole && state.listed;
-                whole && (state.listed || *kind != Kind::Namespace || !needs.any_namespace)
+                // A kind without further fields is listed with what it has; see `any_namespace`.
+                let kept = *needs.of(kind) == Projection::default()
+                    || state.listed && state.kept.covers(needs.of(kind));
+                kept && (state.listed || *kind != Kind::Namespace || !needs.any_namespace)
             });
             if done {
                 return Ok(());
             }
-            self.readable(needs)?;
+            self.readable(&needs)?;
             notified.await;
         }
     }
 
     /// Fails if policies read namespaces and these cannot be watched.
-    fn readable(&self, needs: Needs) -> Result<(), String> {
+    fn readable(&self, needs: &Needs) -> Result<(), String> {
         let mut states = RESOURCES.iter().zip(self.states());
         match states.find(|((kind, _), _)| *kind == Kind::Namespace) {
             Some((_, WatchState { listed: false, trouble: Some(trouble), .. })) if needs.any_namespace => {
@@ -226,9 +225,9 @@ impl Shared {
             .collect()
     }
 
-    fn listed(&self, at: usize, whole: bool) {
+    fn listed(&self, at: usize, kept: Arc<Projection>) {
         if let Some(state) = self.states().get_mut(at) {
-            (state.listed, state.whole, state.trouble) = (true, whole, None);
+            (state.listed, state.kept, state.trouble) = (true, kept, None);
             state.seen = Instant::now();
         }
         self.settle();
@@ -285,27 +284,43 @@ async fn watch_kind(
 ) {
     let Some((kind, _)) = RESOURCES.get(at) else { return };
     loop {
-        let whole = needs.borrow_and_update().of(kind);
-        let changed = async {
-            while needs.borrow_and_update().of(kind) == whole {
-                if needs.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            }
-        };
+        let keep = Arc::new(needs.borrow_and_update().of(kind).clone());
+        let changed = no_longer_right(kind, &keep, &mut needs);
         let watching = async {
-            match (kind, whole) {
-                (Kind::Pod, false) => watch_as::<pod::Pod>(at, &api, &shared, whole).await,
-                (Kind::Pod, true) => watch_as::<Whole<0>>(at, &api, &shared, whole).await,
-                (Kind::Node, false) => watch_as::<node::Node>(at, &api, &shared, whole).await,
-                (Kind::Node, true) => watch_as::<Whole<1>>(at, &api, &shared, whole).await,
-                (Kind::Namespace, false) => watch_as::<namespace::Namespace>(at, &api, &shared, whole).await,
-                (Kind::Namespace, true) => watch_as::<Whole<2>>(at, &api, &shared, whole).await,
+            let keep = Arc::clone(&keep);
+            match (kind, keep.fields.is_empty()) {
+                (Kind::Pod, true) => watch_as::<pod::Pod>(at, &api, &shared, keep).await,
+                (Kind::Pod, false) => watch_as::<Extended<pod::Pod>>(at, &api, &shared, keep).await,
+                (Kind::Node, true) => watch_as::<node::Node>(at, &api, &shared, keep).await,
+                (Kind::Node, false) => watch_as::<Extended<node::Node>>(at, &api, &shared, keep).await,
+                (Kind::Namespace, true) => {
+                    watch_as::<namespace::Namespace>(at, &api, &shared, keep).await;
+                }
+                (Kind::Namespace, false) => {
+                    watch_as::<Extended<namespace::Namespace>>(at, &api, &shared, keep).await;
+                }
             }
         };
         tokio::select! {
             () = watching => return,
             () = changed => {}
+        }
+    }
+}
+
+/// Returns when policies read more than is kept, or less for a while: the policies in service before
+/// read what was kept for them until their successors are.
+async fn no_longer_right(kind: &Kind, keep: &Projection, needs: &mut tokio::sync::watch::Receiver<Needs>) {
+    loop {
+        let wanted = needs.borrow_and_update().of(kind).clone();
+        if !keep.covers(&wanted) {
+            return;
+        }
+        let patience = if wanted == *keep { Duration::MAX } else { LESS_AFTER };
+        match tokio::time::timeout(patience, needs.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
         }
     }
 }
@@ -317,13 +332,15 @@ pub fn collection(kind: &Kind) -> Collection {
         Kind::Pod => format!("fieldSelector={}", encode("status.phase!=Succeeded,status.phase!=Failed")),
         _ => String::new(),
     };
-    Collection { path: format!("/api/v1/{resource}"), resource, group: "", selectors }
+    let keep = Projection::everything();
+    Collection { path: format!("/api/v1/{resource}"), resource, group: "", selectors, keep }
 }
 
-async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bool) {
+async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, keep: Arc<Projection>) {
     let Some((_, resource)) = RESOURCES.get(at) else { return };
     let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
-    watch::run::<T, _>(api, &collection(&T::KIND), |update| {
+    let collection = Collection { keep: (*keep).clone(), ..collection(&T::KIND) };
+    watch::run::<T, _>(api, &collection, |update| {
         let input = match update {
             Update::Listed(objects) => {
                 tracing::info!(resource, count = objects.len(), "listed");
@@ -337,18 +354,23 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, whole: bo
             Update::None => Ok(None),
             Update::Trouble(trouble) => Err(trouble),
         };
-        deliver(at, whole, Arc::clone(shared), input)
+        deliver(at, Arc::clone(&keep), Arc::clone(shared), input)
     })
     .await;
 }
 
 /// Hands an input to the scheduling thread, or notes trouble; returns whether that thread runs.
-async fn deliver(at: usize, whole: bool, shared: Arc<Shared>, input: Result<Option<Input>, Trouble>) -> bool {
+async fn deliver(
+    at: usize,
+    kept: Arc<Projection>,
+    shared: Arc<Shared>,
+    input: Result<Option<Input>, Trouble>,
+) -> bool {
     match input {
         Ok(Some(list @ Input::Relisted(..))) => {
             // A list replaces the updates that wait, so it needs no room.
             let sent = shared.mailbox.input(list);
-            shared.listed(at, whole);
+            shared.listed(at, kept);
             sent
         }
         Ok(Some(input)) => {

@@ -4,9 +4,10 @@
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers::{self, RESOURCES};
-use super::objects::{Slim, Whole};
+use super::objects::{Extended, Slim};
 use super::policy_list::{self, PolicyObject};
 use super::watch::{self, Collection};
+use crate::model::objects::{namespace, node, pod};
 use crate::model::{Kind, Object};
 use serde_json::Value;
 use std::time::Duration;
@@ -224,9 +225,9 @@ struct Read {
 async fn kind(api: &Api, (kind, _): &(Kind, &'static str)) -> Read {
     let collection = informers::collection(kind);
     let result = match kind {
-        Kind::Pod => parsed::<Whole<0>>(api, &collection).await,
-        Kind::Node => parsed::<Whole<1>>(api, &collection).await,
-        Kind::Namespace => parsed::<Whole<2>>(api, &collection).await,
+        Kind::Pod => parsed::<Extended<pod::Pod>>(api, &collection).await,
+        Kind::Node => parsed::<Extended<node::Node>>(api, &collection).await,
+        Kind::Namespace => parsed::<Extended<namespace::Namespace>>(api, &collection).await,
     };
     Read { collection, result }
 }
@@ -271,7 +272,8 @@ mod tests {
     use super::*;
 
     fn forbidden(resource: &'static str, needed: bool, refused: &mut Refused) {
-        let collection = Collection { path: String::new(), resource, group: "", selectors: String::new() };
+        let collection =
+            Collection { path: String::new(), resource, group: "", ..informers::collection(&Kind::Node) };
         let message = format!("User \"u\" cannot list resource \"{resource}\"");
         let why = ApiError::Status { code: 403, reason: "Forbidden".into(), message, retry_after: None };
         assert!(refused.add(collection, why, needed).is_ok());

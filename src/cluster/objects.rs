@@ -1,9 +1,12 @@
-//! Decodes objects of the API server into the scheduler's: directly into the slim types, or kept
-//! whole beside them if a policy reads more fields.
+//! Decodes objects of the API server into the scheduler's: directly into the slim types, or with
+//! further fields beside them if a policy reads these. What no policy reads is dropped as soon as an
+//! object is decoded.
 
 use super::watch::Watched;
-use crate::model::objects::{Namespace as SlimNamespace, namespace, node, pod};
+use crate::model::objects::projection::Projection;
+use crate::model::objects::{Namespace as SlimNamespace, decode, namespace, node, pod};
 use crate::model::{Kind, Node, Object, ObjectKey, PodInfo, Symbol};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -32,6 +35,10 @@ macro_rules! slim {
             fn resource_version(&self) -> &str {
                 &self.metadata.resource_version
             }
+
+            fn keep(&mut self, projection: &Projection) {
+                self.metadata.annotations.retain(|key| projection.annotations.keeps(key));
+            }
         }
 
         impl Slim for $slim {
@@ -53,52 +60,68 @@ slim!(pod::Pod, Pod, PodInfo);
 slim!(node::Node, Node, Node);
 slim!(namespace::Namespace, Namespace, SlimNamespace);
 
-/// An object kept whole.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(transparent)]
-pub struct Whole<const KIND: u8>(Value);
-
-/// The kinds of [`Whole`], by number.
-const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
-
-impl<const K: u8> Watched for Whole<K> {
-    fn resource_version(&self) -> &str {
-        self.0.resource_version()
-    }
+/// A slim object with fields that policies read beside it. Until [`Watched::keep`] these are all.
+#[derive(Clone, Debug)]
+pub struct Extended<T> {
+    slim: Result<T, String>,
+    key: ObjectKey,
+    resource_version: Box<str>,
+    fields: Value,
 }
 
-macro_rules! whole {
-    ($number:literal, $kind:ident, $parsed:ty) => {
-        impl Slim for Whole<$number> {
-            const KIND: Kind = Kind::$kind;
-
-            fn parse(&self) -> Result<Object, String> {
-                let parsed = <$parsed>::from_value(Arc::new(without_managed_fields(self.0.clone())));
-                Ok(Object::$kind(Arc::new(parsed.map_err(|error| error.to_string())?)))
-            }
-
-            fn key(&self) -> ObjectKey {
-                let text = |name: &str| Symbol::new(self.0["metadata"][name].as_str().unwrap_or_default());
-                ObjectKey {
-                    kind: KINDS[$number].clone(),
-                    namespace: text("namespace"),
-                    name: text("name"),
-                    uid: text("uid"),
-                }
-            }
+impl<'de, T: Slim> Deserialize<'de> for Extended<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut fields = Value::deserialize(from)?;
+        let metadata = &fields["metadata"];
+        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+        let symbol = |name: &str| Symbol::new(text(name));
+        let key = ObjectKey {
+            kind: T::KIND,
+            namespace: symbol("namespace"),
+            name: symbol("name"),
+            uid: symbol("uid"),
+        };
+        let resource_version = text("resourceVersion").into();
+        let slim = decode(&fields).map_err(|error| error.to_string());
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
         }
-    };
+        Ok(Self { slim, key, resource_version, fields })
+    }
 }
 
-whole!(0, Pod, PodInfo);
-whole!(1, Node, Node);
-whole!(2, Namespace, SlimNamespace);
-
-fn without_managed_fields(mut value: Value) -> Value {
-    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
+impl<T: Slim> Watched for Extended<T> {
+    fn resource_version(&self) -> &str {
+        &self.resource_version
     }
-    value
+
+    fn keep(&mut self, projection: &Projection) {
+        if let Ok(slim) = &mut self.slim {
+            slim.keep(projection);
+        }
+        self.fields = projection.fields.of(std::mem::take(&mut self.fields));
+    }
+}
+
+impl<T: Slim> Slim for Extended<T> {
+    const KIND: Kind = T::KIND;
+
+    fn parse(&self) -> Result<Object, String> {
+        let object = self.slim.as_ref().map_err(Clone::clone)?.parse()?;
+        let raw = Some(Arc::new(self.fields.clone()));
+        Ok(match object {
+            Object::Pod(pod) => Object::Pod(Arc::new(PodInfo { raw, ..Arc::unwrap_or_clone(pod) })),
+            Object::Node(node) => Object::Node(Arc::new(Node { raw, ..Arc::unwrap_or_clone(node) })),
+            Object::Namespace(namespace) => {
+                let namespace = Arc::unwrap_or_clone(namespace);
+                Object::Namespace(Arc::new(SlimNamespace { raw, ..namespace }))
+            }
+        })
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
 }
 
 /// Parses one object of a kind.
@@ -116,18 +139,51 @@ pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::objects::projection::{AnnotationKeys, Fields};
+
+    const TEXT: &[u8] =
+        br#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}],
+        "annotations":{"a":"1","b":"2"}},"spec":{"hostname":"h","subdomain":"s","containers":[]}}"#;
+
+    fn extended(projection: &Projection) -> Arc<PodInfo> {
+        let mut whole: Extended<pod::Pod> = serde_json::from_slice(TEXT).unwrap();
+        whole.keep(projection);
+        let Ok(Object::Pod(pod)) = whole.parse() else { panic!("no pod") };
+        pod
+    }
 
     #[test]
     fn pods_are_read_slim_or_whole() {
-        let text = br#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}]},
-            "spec":{"hostname":"h","containers":[]}}"#;
-        let Ok(Object::Pod(slim)) = parse(&Kind::Pod, text) else { panic!("no pod") };
+        let Ok(Object::Pod(slim)) = parse(&Kind::Pod, TEXT) else { panic!("no pod") };
         assert!(slim.raw.is_none());
-        let whole: Whole<0> = serde_json::from_slice(text).unwrap();
-        assert_eq!((whole.key(), whole.resource_version()), (Object::Pod(slim).key(), "7"));
-        let Ok(Object::Pod(whole)) = whole.parse() else { panic!("no pod") };
+        let whole: Extended<pod::Pod> = serde_json::from_slice(TEXT).unwrap();
+        assert_eq!((whole.key(), whole.resource_version()), (Object::Pod(slim.clone()).key(), "7"));
+        let whole = extended(&Projection::everything());
         let raw = whole.raw.as_ref().unwrap();
         assert_eq!(raw["spec"]["hostname"], "h");
         assert!(raw["metadata"].get("managedFields").is_none());
+        assert_eq!(PodInfo { raw: None, ..(*whole).clone() }, *slim);
+    }
+
+    #[test]
+    fn only_what_policies_read_is_kept() {
+        let mut fields = Fields::default();
+        fields.add(&["spec", "hostname"]);
+        let annotations = AnnotationKeys::Only(["b".into()].into());
+        let pod = extended(&Projection { annotations, fields });
+        assert_eq!(**pod.raw.as_ref().unwrap(), serde_json::json!({"spec": {"hostname": "h"}}));
+        assert_eq!((pod.annotations.get("a"), pod.annotations.get("b")), (None, Some("2")));
+        let mut slim: pod::Pod = serde_json::from_slice(TEXT).unwrap();
+        slim.keep(&Projection::default());
+        let Ok(Object::Pod(slim)) = slim.parse() else { panic!("no pod") };
+        assert_eq!(slim.annotations.iter().len(), 0);
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_used_keeps_its_name() {
+        let text = br#"{"metadata":{"name":"a","labels":3}}"#;
+        let broken: Extended<pod::Pod> = serde_json::from_slice(text).unwrap();
+        assert_eq!(broken.key().name.as_str(), "a");
+        assert!(broken.parse().unwrap_err().contains("metadata.labels"));
     }
 }

@@ -9,8 +9,8 @@ use crate::lang::compile as compile_text;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::{self, ast};
+use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -160,32 +160,19 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// The kinds of which these policies read more than the slim fields (through `spec`, `status` or
-/// `metadata`), and whether they read namespaces at all.
+/// What policies read beyond the slim fields, and whether they read namespaces at all.
 pub fn needs(policies: &[Policy]) -> Needs {
     let mut needs = Needs::default();
     for of in policies {
-        of.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs));
+        needs.keeps.merge(&of.compiled.policy.keeps);
+        of.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
     }
     needs
 }
 
-fn look(expr: &Expr, needs: &mut Needs) {
-    needs.any_namespace |= *expr.ty.present() == Type::Object(ObjectType::Namespace);
-    if let ExprKind::ApiField(object, _) = &expr.kind {
-        let ty = match &object.ty {
-            Type::Optional(inner) => inner.as_ref(),
-            ty => ty,
-        };
-        match ty {
-            Type::Object(ObjectType::Pod) => needs.pods = true,
-            Type::Object(ObjectType::Node) => needs.nodes = true,
-            Type::Object(ObjectType::Namespace) => needs.namespaces = true,
-            // A structure inside one of these objects, which is a part of this expression.
-            _ => {}
-        }
-    }
-    walk::each_part(expr, &mut |part| look(part, needs));
+fn look(expr: &Expr, any_namespace: &mut bool) {
+    *any_namespace |= *expr.ty.present() == Type::Object(ObjectType::Namespace);
+    walk::each_part(expr, &mut |part| look(part, any_namespace));
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use super::policy_store::{ObjectName, Texts};
 use super::watch::{self, Collection, Watched};
+use crate::model::objects::projection::Projection;
 use crate::policy_files::ENDING;
 use k8s_openapi::api::core::v1::ConfigMap;
 
@@ -28,7 +29,7 @@ pub(super) fn with_label(namespace: Option<&str>, label: &str) -> Collection {
         None => "/api/v1/configmaps".to_owned(),
     };
     let selectors = format!("labelSelector={}", watch::encode(label));
-    Collection { path, resource: "configmaps", group: "", selectors }
+    Collection { path, resource: "configmaps", group: "", selectors, keep: Projection::everything() }
 }
 
 /// Sorts policy objects by age: creation time, then UID.

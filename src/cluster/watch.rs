@@ -5,6 +5,7 @@
 
 use super::backoff::{backoff, jitter};
 use super::client::{Api, ApiError, Request, outcome};
+use crate::model::objects::projection::Projection;
 use backon::BackoffBuilder;
 use futures::StreamExt;
 use kube::core::WatchEvent;
@@ -24,6 +25,8 @@ pub struct Collection {
     pub group: &'static str,
     /// Selectors as a query, such as `labelSelector=a%3Db`; empty for none.
     pub selectors: String,
+    /// What is kept of each object.
+    pub keep: Projection,
 }
 
 impl Collection {
@@ -44,6 +47,8 @@ pub fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> String {
 pub trait Watched: DeserializeOwned + Clone + Send + 'static {
     /// `metadata.resourceVersion`.
     fn resource_version(&self) -> &str;
+    /// Drops what is not kept. Called for each object of a page, so that a list never holds more.
+    fn keep(&mut self, _: &Projection) {}
 }
 
 impl Watched for serde_json::Value {
@@ -222,7 +227,10 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
             }
         }
         let page: Page<T> = api.call(Request::get(path).within(LIST_TIMEOUT)).await?;
-        items.extend(page.items.unwrap_or_default());
+        items.extend(page.items.into_iter().flatten().map(|mut item| {
+            item.keep(&collection.keep);
+            item
+        }));
         if page.metadata.next.is_empty() {
             return Ok((items, page.metadata.resource_version));
         }
@@ -276,8 +284,9 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
             Err(_) => break End::Failed(ApiError::Lost(format!("no event for {SILENCE:?}"))),
         };
         let update = match next {
-            Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
+            Ok(WatchEvent::Added(mut object) | WatchEvent::Modified(mut object)) => {
                 object.resource_version().clone_into(version);
+                object.keep(&collection.keep);
                 Update::Changed(object)
             }
             Ok(WatchEvent::Deleted(object)) => {
@@ -329,6 +338,7 @@ mod tests {
             resource: "poddisruptionbudgets",
             group: "policy",
             selectors: String::new(),
+            keep: Projection::everything(),
         };
         let error = ApiError::Status {
             code: 403,

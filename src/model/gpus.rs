@@ -51,6 +51,9 @@ pub struct Gpu {
     pub free: i64,
 }
 
+/// The annotations of pods that are read here.
+pub const ANNOTATIONS: [&str; 3] = [KEYS.count[0], KEYS.milli, KEYS.index];
+
 fn counted(amounts: &Resource) -> i64 {
     KEYS.count.iter().map(|name| amounts.get(&Symbol::new(name))).find(|count| *count > 0).unwrap_or(0)
 }

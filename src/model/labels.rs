@@ -60,6 +60,19 @@ impl Annotations {
     }
 }
 
+impl Annotations {
+    /// Removes all but those under some keys.
+    pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+        if self.0.iter().all(|(key, _)| keeps(key)) {
+            return;
+        }
+        let kept = std::mem::take(&mut self.0).into_iter().filter(|(key, _)| keeps(key));
+        // A new list: one whose elements are removed may keep its memory.
+        let kept: Vec<_> = kept.collect();
+        self.0 = Box::from(kept.as_slice());
+    }
+}
+
 impl FromIterator<(Symbol, std::sync::Arc<str>)> for Annotations {
     fn from_iter<I: IntoIterator<Item = (Symbol, std::sync::Arc<str>)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();

@@ -386,4 +386,23 @@ policy healthy {
   filter ready { require node.ready else "node(s) not\u202e ready" }
 }
 "#
+
+    ALL_ANNOTATIONS "BP0423" "all-annotations" Note
+        "the policy keeps all annotations"
+        "The scheduler keeps annotations under the keys that policies read, and drops all others when it \
+         decodes an object. A key that is not a constant, a loop over the annotations or their number needs \
+         all of them, of every object of the kind; users may write 256 KiB into each. A param is not a \
+         constant, because a profile may give another argument."
+        bad r#"
+/// Keeps pods off nodes that they name.
+policy named {
+  filter node { reject "unwanted" when has(pod.annotations[node.name]) }
+}
+"#
+        good r#"
+/// Keeps pods off the node that they name.
+policy named {
+  filter node { reject "unwanted" when pod.annotations["not-on"] == node.name }
+}
+"#
 }

@@ -7,6 +7,8 @@ pub mod cost;
 pub mod coverage;
 pub mod fold;
 pub mod index;
+pub mod keeps;
+pub mod memory;
 pub mod preconditions;
 pub mod reads;
 pub mod same;
@@ -19,6 +21,8 @@ use crate::lang::typed::Policy;
 /// Fills in the reads of a policy, folds its constants, and reports what follows from them.
 pub fn analyse(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
     reads::derive(policy, diagnostics);
+    // Before params become constants: a profile may give other arguments.
+    keeps::derive(policy, diagnostics);
     fold::fold(policy);
     preconditions::check(policy, diagnostics);
 }

@@ -33,6 +33,7 @@ mod waits;
 
 pub use arguments::Argument;
 
+use super::typed::reads::Keeps;
 use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
 use crate::diag::{Code, Diagnostic, Span};
@@ -139,6 +140,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         filters: Vec::new(),
         scores: Vec::new(),
         permits: Vec::new(),
+        keeps: Keeps::default(),
     }
 }
 

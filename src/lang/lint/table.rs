@@ -36,5 +36,6 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::QUADRATIC_RULE, found_in: "analysis/cost/refuse.rs" },
     Lint { code: &codes::SHADOWED_RULE, found_in: "lint/shadow.rs" },
     Lint { code: &codes::DUPLICATE_RULE, found_in: "lint/shadow.rs" },
+    Lint { code: &codes::ALL_ANNOTATIONS, found_in: "analysis/keeps.rs" },
     Lint { code: &codes::TEXT_DIRECTION, found_in: "lint/text_direction.rs" },
 ];

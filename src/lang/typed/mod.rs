@@ -21,7 +21,7 @@ use crate::diag::Span;
 use crate::lang::syntax::ast::{Normalize, Resolvable, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Constant;
-use reads::Reads;
+use reads::{Keeps, Reads};
 
 /// A checked policy.
 #[derive(Clone, Debug)]
@@ -63,6 +63,8 @@ pub struct Policy {
     pub scores: Vec<Score>,
     /// `permit`
     pub permits: Vec<Permit>,
+    /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
+    pub keeps: Keeps,
 }
 
 /// An argument of the policy: a constant of the instance.

@@ -1,12 +1,44 @@
-//! [`Reads`]: the fields that an expression reads, each with the direction in which a change helps.
+//! [`Reads`]: the fields that an expression reads, each with the direction in which a change helps;
+//! [`Keeps`]: what a policy reads beyond the slim fields of objects.
 //!
 //! `analysis::reads` derives them. The policy plugin turns them into the framework's reads and
 //! queueing hints, `plan` prints them, and the derived resolvability of reasons follows from them.
 
-use crate::lang::language::fields::FieldId;
+use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::GroupId;
+use crate::model::objects::projection::Projection;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What must be kept of the objects of each kind beside their slim fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keeps {
+    /// Of pods.
+    pub pods: Projection,
+    /// Of nodes.
+    pub nodes: Projection,
+    /// Of namespaces.
+    pub namespaces: Projection,
+}
+
+impl Keeps {
+    /// Keeps also what another policy reads.
+    pub fn merge(&mut self, other: &Self) {
+        self.pods.merge(&other.pods);
+        self.nodes.merge(&other.nodes);
+        self.namespaces.merge(&other.namespaces);
+    }
+
+    /// Of the objects of a type; `None` for types that are parts of an object.
+    pub fn of_mut(&mut self, of: ObjectType) -> Option<&mut Projection> {
+        match of {
+            ObjectType::Pod => Some(&mut self.pods),
+            ObjectType::Node => Some(&mut self.nodes),
+            ObjectType::Namespace => Some(&mut self.namespaces),
+            _ => None,
+        }
+    }
+}
 
 /// Everything that is read, each once, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

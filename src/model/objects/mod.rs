@@ -8,6 +8,7 @@ pub mod metadata;
 pub mod namespace;
 pub mod node;
 pub mod pod;
+pub mod projection;
 pub mod read;
 pub mod selectors;
 
@@ -124,7 +125,9 @@ impl std::fmt::Display for ObjectError {
 impl std::error::Error for ObjectError {}
 
 /// Reads the slim form of an object that is held as a tree.
-fn decode<'de, T: serde::Deserialize<'de>>(value: &'de serde_json::Value) -> Result<T, ObjectError> {
+pub(crate) fn decode<'de, T: serde::Deserialize<'de>>(
+    value: &'de serde_json::Value,
+) -> Result<T, ObjectError> {
     T::deserialize(value).map_err(|error| {
         // Read once more to learn where: the way there costs on every field, and mistakes are rare.
         match serde_path_to_error::deserialize::<_, T>(value) {
