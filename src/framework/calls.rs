@@ -9,7 +9,7 @@ pub struct Ticket(pub u64);
 /// The condition `PodScheduled=False` and the nomination that a refused pod gets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConditionPatch {
-    /// `Unschedulable` or `SchedulerError`; `None` leaves the condition as it is.
+    /// `Unschedulable`, `SchedulerError` or `HeldByPolicy`; `None` leaves the condition as it is.
     pub reason: Option<&'static str>,
     /// The full message.
     pub message: String,
@@ -21,6 +21,10 @@ pub struct ConditionPatch {
     /// patch must not say `PodScheduled=False` of a pod that was bound meanwhile.
     pub resource_version: Box<str>,
 }
+
+/// The reason of the condition of a pod that only policies keep waiting, where no new node could help: autoscalers
+/// leave it alone.
+pub const HELD_BY_POLICY: &str = "HeldByPolicy";
 
 /// A call.
 #[derive(Clone, PartialEq, Eq, Debug)]

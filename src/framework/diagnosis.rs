@@ -105,6 +105,13 @@ impl NodeToStatus {
         all.any(|status| status.code == Code::Unschedulable)
     }
 
+    /// Whether the refusal of a node, or of all nodes, is one that no new node could pass. Such a refusal leaves no
+    /// node by itself.
+    pub fn no_node_helps(&self) -> bool {
+        let own = self.statuses.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
+        own.map(|(status, _)| status).chain(&self.absent).any(|status| status.no_node_helps)
+    }
+
     /// Each distinct status with the number of nodes that have it, in the order they were registered.
     pub fn histogram(&self) -> Vec<(&Status, usize)> {
         let counted = self.statuses.iter().zip(self.counts.iter().copied());

@@ -35,7 +35,9 @@ mod registry;
 mod profile;
 
 pub use crate::yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
-pub use calls::{Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, Ticket};
+pub use calls::{
+    Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Ticket,
+};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};

@@ -17,6 +17,11 @@ use serde::Serialize;
 pub trait PreEnqueue: Sync {
     /// A refusal keeps the pod out of the queue until an event that the plugin waits for.
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status>;
+    /// Whether the condition of a pod that is held says why: policies. The API server writes the condition of pods
+    /// with scheduling gates itself.
+    fn shows(&self) -> bool {
+        false
+    }
 }
 
 /// Orders the queue; exactly one per framework, the same in all.

@@ -40,13 +40,15 @@ pub struct Status {
     pub code: Code,
     /// The plugin that refuses. Set by the framework, not by the plugin.
     pub plugin: PluginId,
+    /// Whether no node that does not exist yet could pass either: the refusal reads nothing of nodes.
+    pub no_node_helps: bool,
     reasons: Symbol,
 }
 
 impl Status {
     /// A refusal with one reason.
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
-        Self { code, plugin: PluginId::NONE, reasons: reason.into() }
+        Self { code, plugin: PluginId::NONE, no_node_helps: false, reasons: reason.into() }
     }
 
     /// A refusal with several reasons, in order.
@@ -79,6 +81,12 @@ impl Status {
     /// An internal failure.
     pub fn error(reason: impl Into<Symbol>) -> Self {
         Self::new(Code::Error, reason)
+    }
+
+    /// The same status; `helps_not`: no node that does not exist yet could pass either.
+    pub fn whatever_the_node(mut self, helps_not: bool) -> Self {
+        self.no_node_helps = helps_not;
+        self
     }
 
     /// The same status, attributed to `plugin`.

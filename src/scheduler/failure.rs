@@ -9,7 +9,9 @@ use super::calls::object_key;
 use super::cycle::Refusal;
 use super::io::Effect;
 use super::queue::Queued;
-use crate::framework::{AttemptResult, ConditionPatch, Cycle, EventRecord, EventType, Promise};
+use crate::framework::{
+    AttemptResult, ConditionPatch, Cycle, EventRecord, EventType, HELD_BY_POLICY, Promise,
+};
 use crate::model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ impl Scheduler {
         let key = queued.info.pod.key.clone();
         let diagnosis = &cycle.diagnosis;
         let rejected = refusal.status.is_rejected();
+        let promised = matches!(&refusal.promise, Promise::To(node) if !node.is_empty());
+        let held = !refusal.late && !promised && diagnosis.nodes.no_node_helps();
         queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
         queued.info.refused_late = rejected && refusal.late;
@@ -65,7 +69,11 @@ impl Scheduler {
         self.event(event, out);
         if newest.is_some() {
             let patch = ConditionPatch {
-                reason: Some(if rejected { "Unschedulable" } else { "SchedulerError" }),
+                reason: Some(match rejected {
+                    true if held => HELD_BY_POLICY,
+                    true => "Unschedulable",
+                    false => "SchedulerError",
+                }),
                 message: refusal.message,
                 generation: pod.generation,
                 nominated_node: match refusal.promise {
@@ -92,6 +100,42 @@ impl Scheduler {
         self.cache.nominator.set(pod, after.as_ref(), &mut self.cache.snapshot);
         let placed = after.and_then(|node| self.cache.snapshot.node_by_name(&node));
         self.promise_ended(pod, before, placed, now);
+    }
+
+    /// Says in the conditions of pods that gates hold why they wait.
+    pub(super) fn show_gates(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if !self.leading {
+            return;
+        }
+        while let Some((pod, text)) = self.queue.next_held(now) {
+            let condition = pod.scheduled_condition.as_deref();
+            if condition
+                .is_some_and(|(_, reason, message, _)| *reason == HELD_BY_POLICY && **message == *text)
+            {
+                continue;
+            }
+            let event = EventRecord {
+                pod: object_key(&pod),
+                related: None,
+                key: pod.key.clone(),
+                scheduler: pod.scheduler_name.clone(),
+                kind: EventType::Normal,
+                reason: HELD_BY_POLICY,
+                action: "Scheduling",
+                note: note(&text),
+                result: None,
+                at: now,
+            };
+            self.event(event, out);
+            let patch = ConditionPatch {
+                reason: Some(HELD_BY_POLICY),
+                message: text,
+                generation: pod.generation,
+                nominated_node: None,
+                resource_version: Box::default(),
+            };
+            self.outbox.patch(object_key(&pod), pod.key.clone(), patch);
+        }
     }
 
     /// Requeues a pod. If its profile was replaced meanwhile, the new plugins apply.

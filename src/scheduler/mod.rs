@@ -146,6 +146,7 @@ impl Scheduler {
         }
         self.queue.tick(&self.cache.snapshot, now);
         self.finish_step(now, out);
+        self.show_gates(now, out);
         self.send(now, out);
     }
 
@@ -178,7 +179,8 @@ impl Scheduler {
     /// instance does not lead: it would not send them.
     pub fn next_wakeup(&self) -> Option<Time> {
         let calls = self.outbox.next_wakeup().filter(|_| self.leading);
-        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls].into_iter().flatten().min()
+        let notices = self.queue.next_notice().filter(|_| self.leading);
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices].into_iter().flatten().min()
     }
 
     /// Whether a `Cycle` would do something: synced and up to date, leading, a pod to try, room in the window of open binds.

@@ -63,6 +63,9 @@ fn a_gate_that_reads_the_clock_opens_when_the_wall_clock_is_stepped() {
     ));
     run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
     assert_eq!(run.place("p"), Some(QueuePlace::Gated));
+    // The pod's condition shows the gate after two seconds.
+    run.now = NOW + Duration::from_seconds(2);
+    run.step(Input::Tick);
     let alarm = run.scheduler.next_wakeup().unwrap();
     assert_eq!(alarm, NOW + HOUR, "the gate opens at that time");
     // Half an hour forward: the alarm comes half an hour earlier.

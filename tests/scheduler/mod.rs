@@ -4,6 +4,7 @@ mod clock;
 mod events;
 mod failure;
 mod gangs;
+mod held;
 mod outbox;
 mod pod_lifecycle;
 mod refuser;

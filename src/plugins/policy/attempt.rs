@@ -148,7 +148,8 @@ impl PolicyPlugin {
             match statement {
                 CompiledPrefilter::Check(check) => {
                     if check.refuses(&mut env) {
-                        return Err(refusal(&self.compiled, check.reason(), context));
+                        let status = refusal(&self.compiled, check.reason(), context);
+                        return Err(status.whatever_the_node(check.no_node_helps()));
                     }
                 }
                 CompiledPrefilter::Only(only) => {
@@ -202,6 +203,10 @@ impl PolicyPlugin {
 }
 
 impl PreEnqueue for PolicyPlugin {
+    fn shows(&self) -> bool {
+        true
+    }
+
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
         let context = self.context(h, None);
         if self.never_refuses(h.pod) || !self.applies(context) {

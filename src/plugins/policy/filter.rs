@@ -19,11 +19,12 @@ impl PolicyPlugin {
 
     /// The refusal of a check; a constant reason is not interned again.
     fn refused(&self, check: &CompiledCheck, context: EvalContext<'_>) -> Status {
-        match &check.constant {
+        let status = match &check.constant {
             Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),
             Some(text) => Status::unresolvable(text.clone()),
             None => refusal(&self.compiled, check.reason(), context),
-        }
+        };
+        status.whatever_the_node(check.no_node_helps())
     }
 
     /// The attempt, if the policy's filters apply to the pod.

@@ -12,6 +12,7 @@
 
 mod active;
 mod backoff;
+mod held;
 mod in_flight;
 mod incoming;
 mod interest;
@@ -30,11 +31,12 @@ use crate::framework::{
 use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
+use held::Held;
 use in_flight::{InFlight, Since};
 use incoming::Incoming;
 use interest::{RequeueStrategy, Served};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use unschedulable::Unschedulable;
@@ -51,6 +53,8 @@ pub(super) struct Queued {
     pub(super) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(super) number: u64,
+    /// The gate that holds it, if its condition is to say so.
+    held: Option<Held>,
 }
 
 /// Which pods an event may reach.
@@ -95,7 +99,11 @@ enum Place {
 /// What the PreEnqueue plugins say.
 enum Gates {
     Open,
-    Hold { panicked: bool },
+    Hold {
+        panicked: bool,
+        /// What the pod's condition is to say.
+        text: Option<String>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -124,6 +132,8 @@ pub(super) struct SchedulingQueue {
     /// Pods in the active and back-off queues, by what can change their sort keys.
     sorted: Interested<PodKey>,
     served: Served,
+    /// When the condition of a held pod is to be written.
+    notices: BTreeSet<(Time, PodKey)>,
 }
 
 impl SchedulingQueue {
@@ -141,6 +151,7 @@ impl SchedulingQueue {
             keys_at: Generation::default(),
             sorted: Interested::default(),
             served: Served::default(),
+            notices: BTreeSet::new(),
         }
     }
 
@@ -155,7 +166,8 @@ impl SchedulingQueue {
         self.remove(&pod.key);
         self.served.include(&hints);
         self.arrivals += 1;
-        let queued = Queued { info: QueuedPodInfo::new(pod, now), hints, number: self.arrivals };
+        let info = QueuedPodInfo::new(pod, now);
+        let queued = Queued { info, hints, number: self.arrivals, held: None };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         self.incoming.count(queue, "UnschedulablePodAdd");
     }
@@ -202,6 +214,9 @@ impl SchedulingQueue {
             Place::Active(rank) => self.active.remove(rank),
             Place::Backoff { failed, expiry, rank } => self.backoff.remove(*failed, *expiry, rank),
             Place::Unschedulable => self.unschedulable.remove(entry.queued.number),
+        }
+        if let Some(due) = entry.queued.held.as_ref().and_then(Held::due) {
+            self.notices.remove(&(due, pod.clone()));
         }
         Some(entry.queued)
     }
@@ -287,10 +302,17 @@ impl SchedulingQueue {
     ) -> &'static str {
         let key = queued.info.pod.key.clone();
         let gates = match strategy {
-            RequeueStrategy::Skip => Gates::Hold { panicked: false },
+            RequeueStrategy::Skip => Gates::Hold { panicked: false, text: None },
             _ => self.ask_gates(&mut queued, snapshot, now),
         };
-        if let Gates::Hold { panicked } = gates {
+        queued.held = match &gates {
+            Gates::Hold { text: Some(text), .. } => Some(Held::renewed(queued.held.take(), text, now)),
+            _ => None,
+        };
+        if let Gates::Hold { panicked, .. } = gates {
+            if let Some(due) = queued.held.as_ref().and_then(Held::due) {
+                self.notices.insert((due, key.clone()));
+            }
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
             let next = match panicked {
                 true => Some(now + interest::CLOCK_EVERY),
@@ -340,7 +362,11 @@ impl SchedulingQueue {
             Ok(Err(status)) => {
                 queued.info.gating_plugin = Some(status.plugin);
                 queued.info.unschedulable_plugins.insert(status.plugin);
-                Gates::Hold { panicked: false }
+                let gate = framework.plugin(status.plugin).and_then(|plugin| plugin.pre_enqueue());
+                // The API server's own condition of a pod with scheduling gates stays.
+                let shows =
+                    queued.info.pod.scheduling_gates.is_empty() && gate.is_some_and(|gate| gate.shows());
+                Gates::Hold { panicked: false, text: shows.then(|| status.message()) }
             }
             Err(_) => {
                 let first = framework.points().pre_enqueue.first().copied();
@@ -348,7 +374,7 @@ impl SchedulingQueue {
                 if let Some(first) = first {
                     queued.info.unschedulable_plugins.insert(first);
                 }
-                Gates::Hold { panicked: true }
+                Gates::Hold { panicked: true, text: None }
             }
         }
     }
@@ -445,6 +471,20 @@ impl SchedulingQueue {
     /// The wall clock was stepped: the next [`SchedulingQueue::tick`] tries the pods again that time may help.
     pub(super) fn wall_clock_stepped(&mut self, now: Time) {
         self.unschedulable.ring_all(now);
+    }
+
+    /// A pod that a gate has held long enough, with the text of the gate.
+    pub(super) fn next_held(&mut self, now: Time) -> Option<(Arc<PodInfo>, String)> {
+        let (_, key) = self.notices.first().filter(|(due, _)| *due <= now)?.clone();
+        self.notices.pop_first();
+        let queued = &mut self.entries.get_mut(&key)?.queued;
+        let text = queued.held.as_mut()?.told(now);
+        Some((queued.info.pod.clone(), text))
+    }
+
+    /// When [`SchedulingQueue::next_held`] has the next pod.
+    pub(super) fn next_notice(&self) -> Option<Time> {
+        self.notices.first().map(|(due, _)| *due)
     }
 
     /// When the next [`SchedulingQueue::tick`] may do something.
