@@ -32,7 +32,7 @@ fmt: ## Formats the code
 
 ci: lint deny-local test ## Runs what every change must pass
 
-bench: ## Measures decisions, rules and compilation; prints figures and never fails
+bench: ## Measures decisions, rules, compilation and waiting pods; prints figures and never fails
 	cargo bench
 
 bench-cluster: control-plane ## Measures pods per second on a real API server, beside kube-scheduler

@@ -13,7 +13,7 @@ pub enum EventResource {
     Pod,
     /// A pod with a node.
     AssignedPod,
-    /// A pod without a node other than the refused one. Upstream tells such events to no other pod; plugins that read
+    /// A pod without a node other than the refused one. Upstream sends such events to no other pod; plugins that read
     /// pods without a node, such as members of groups, register for them.
     UnschedulablePod,
     /// The refused pod itself.
@@ -230,7 +230,7 @@ impl ClusterEvent {
         if actions == ActionType::default() { ActionType::UPDATE_OTHER } else { actions }
     }
 
-    /// The event of a pod without a node as it is told to other pods.
+    /// The event of a pod without a node as other pods receive it.
     pub fn for_others(self) -> Self {
         match self.resource {
             EventResource::TargetPod => Self { resource: EventResource::UnschedulablePod, ..self },

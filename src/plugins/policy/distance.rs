@@ -18,8 +18,8 @@ pub(super) enum Distance {
     Any(Vec<Distance>),
     /// A number of members must reach a bound.
     Count {
-        count: Expr,
-        bound: Expr,
+        count: Box<Expr>,
+        bound: Box<Expr>,
         /// The number must exceed the bound.
         beyond: bool,
     },
@@ -44,7 +44,7 @@ impl Distance {
                 if !counts_members(policy, count) || reads_group(policy, bound) {
                     return Self::One;
                 }
-                Self::Count { count: (**count).clone(), bound: (**bound).clone(), beyond }
+                Self::Count { count: count.clone(), bound: bound.clone(), beyond }
             }
             _ => Self::One,
         }
