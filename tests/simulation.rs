@@ -41,6 +41,8 @@ fn run(moves: &[Move], options: &Options) -> Result<u64, String> {
         }
         world.come_to_rest()?;
         world.check_at_rest().map_err(|broken| format!("at rest: {broken}"))?;
+        world.delete_everything()?;
+        world.check_nothing_is_kept().map_err(|broken| format!("after everything was deleted: {broken}"))?;
         Ok(world.effects_hash())
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
@@ -105,6 +107,39 @@ fn the_same_seed_gives_the_same_effects() {
         let options = Options { seed, policies: seed % 2 == 1, ..Options::default() };
         assert_eq!(run(&moves(&options), &options), run(&moves(&options), &options), "seed {seed}");
     }
+}
+
+/// An index that panics takes no other index and not the scheduler with it. Its plugin answers `Error` when it panics
+/// again, until a reload makes the index anew.
+#[test]
+fn an_index_that_panics_breaks_nothing_else() {
+    assert!(!rules::set(u64::MAX).is_empty(), "the policies are made before panics count");
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let played: Vec<Result<usize, String>> = (0..60)
+        .map(|seed| {
+            let options = Options {
+                seed,
+                twin: seed % 4 == 0,
+                policies: seed % 2 == 1,
+                fragile: true,
+                ..Options::default()
+            };
+            let mut world = World::new(&options);
+            for (at, one) in moves(&options).iter().enumerate() {
+                world.play(one);
+                world.check().map_err(|broken| format!("seed {seed}, after move {at}, {one:?}: {broken}"))?;
+            }
+            world.defuse();
+            world.come_to_rest()?;
+            world.check_at_rest().map_err(|broken| format!("seed {seed}, at rest: {broken}"))?;
+            Ok(world.without_index)
+        })
+        .collect();
+    std::panic::set_hook(hook);
+    let failed: usize =
+        played.into_iter().map(|played| played.unwrap_or_else(|broken| panic!("{broken}"))).sum();
+    assert!(failed > 100, "{failed} attempts failed for want of the index");
 }
 
 /// Tests of the checks: a scheduler with a mistake is caught.

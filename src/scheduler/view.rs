@@ -6,7 +6,7 @@ use super::binding::BindingStage;
 use super::cache::PodState;
 use super::queue::QueuePlace;
 use crate::framework::{QueuedPodInfo, Ticket};
-use crate::model::{PodKey, Symbol, Time};
+use crate::model::{NodeId, PodKey, Symbol, Time};
 
 /// How far a binding has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ pub struct BindingView {
     pub pod: PodKey,
     /// The chosen node.
     pub node: Symbol,
+    /// Its row.
+    pub row: NodeId,
     /// When it began.
     pub began: Time,
     /// How far it has come.
@@ -42,6 +44,7 @@ impl Scheduler {
         let view = |(pod, binding): (&PodKey, &super::binding::BindingCycle)| BindingView {
             pod: pod.clone(),
             node: binding.node_name.clone(),
+            row: binding.node,
             began: binding.began,
             stage: match &binding.stage {
                 BindingStage::Permit(waits) => {

@@ -1,6 +1,7 @@
 //! Pods in the queue, in the cycle and in Permit waits.
 
 mod clock;
+mod columns_and_rows;
 mod events;
 mod failure;
 mod gangs;

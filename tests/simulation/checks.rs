@@ -6,9 +6,33 @@ use crate::world::World;
 use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{ApiCall, Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
-use bayplan::model::{Change, Placement, PodKey, Snapshot, Symbol};
+use bayplan::model::{Change, IndexKey, Kept, KeptColumns, Placement, PodKey, Snapshot, Symbol, Want};
 use bayplan::scheduler::{BindingView, PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The columns of labels, taints and resources by node, for the keys that `of` has.
+fn columns(s: &Snapshot, of: &Snapshot) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (columns, mut scalars) = (s.columns(), of.columns().scalar_names().collect::<Vec<_>>());
+    scalars.sort();
+    for node in s.nodes() {
+        let row = node.id().row();
+        let taints = columns.taints().get(row).and_then(|id| columns.taint_sets().get(id.0 as usize));
+        let mut line = format!("{} {:?}", node.name(), taints.map(|set| set.taints()));
+        for key in of.columns().label_keys() {
+            let value = columns.label(key).and_then(|column| column.get(row).cloned());
+            line += &format!(" {key}={value:?}");
+        }
+        for name in &scalars {
+            let amounts =
+                columns.resource(name).map(|column| (column.allocatable[row], column.requested[row]));
+            line += &format!(" {name}={amounts:?}");
+        }
+        lines.push(line);
+    }
+    lines.sort();
+    lines
+}
 
 macro_rules! hold {
     ($holds:expr, $($text:tt)*) => {
@@ -34,6 +58,7 @@ impl World {
             self.what_was_reserved_is_being_bound()?;
         }
         self.promises_and_waits_are_kept()?;
+        self.columns_are_wanted_and_rows_kept()?;
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
@@ -143,6 +168,9 @@ impl World {
                 None => fresh.apply(Change::PodPending { pod }),
             }
         }
+        for key in s.snapshot().columns().label_keys() {
+            fresh.want(&[Want::Label(key.clone())]);
+        }
         for (key, node) in s.nominations() {
             if let (Some(entry), node) = (s.snapshot().pod(key), fresh.node_by_name(node)) {
                 fresh.apply(Change::Nominated { pod: entry.pod.clone(), node });
@@ -184,6 +212,8 @@ impl World {
             real.pod_count(),
             fresh.pod_count()
         );
+        let (real_columns, fresh_columns) = (columns(real, real), columns(&fresh, real));
+        hold!(real_columns == fresh_columns, "4: {real_columns:#?} and rebuilt {fresh_columns:#?}");
         for entry in real.pods() {
             let waits = self.scheduler.bindings().iter().any(|binding| {
                 binding.pod == entry.pod.key
@@ -239,6 +269,67 @@ impl World {
                 let late = waits.iter().any(|(_, until)| *until <= self.now);
                 hold!(!late, "6: {:?} waits beyond its deadline: {waits:?} at {:?}", binding.pod, self.now);
             }
+        }
+        Ok(())
+    }
+
+    /// Only pods of our profiles that have no node yet hold columns, and a row is kept while it is bound to.
+    fn columns_are_wanted_and_rows_kept(&self) -> Result<(), String> {
+        let s = &self.scheduler;
+        let mut wants = BTreeSet::new();
+        let mut holders = 0;
+        for (key, _) in s.pod_states() {
+            let Some(pod) = s.snapshot().pod(key).map(|entry| &entry.pod) else { continue };
+            let framework = s.profiles().get(&pod.scheduler_name).filter(|_| pod.node_name.is_none());
+            let of_pod = framework.map(|framework| framework.wants(pod)).unwrap_or_default();
+            holders += usize::from(!of_pod.is_empty());
+            wants.extend(of_pod);
+        }
+        let plugins = s.profiles().frameworks.iter().flat_map(|framework| framework.plugins());
+        wants.extend(plugins.flat_map(|plugin| plugin.reads().label_keys).map(Want::Label));
+        let kept = s.snapshot().kept();
+        hold!(holders == s.pods_with_wants(), "16: {} pods hold columns, not {holders}", s.pods_with_wants());
+        hold!(
+            kept.columns.wanted_labels == wants.len() && kept.columns.lingering_labels <= 64,
+            "16: {kept:?} of {wants:?}"
+        );
+        let bound: BTreeSet<_> =
+            s.bindings().into_iter().map(|binding| (binding.row, binding.node)).collect();
+        hold!(kept.pinned == bound.len(), "17: {} rows are pinned for bindings to {bound:?}", kept.pinned);
+        for (row, node) in &bound {
+            let has = s.snapshot().node(*row).map(|node| node.name().clone());
+            hold!(has.as_ref() == Some(node), "17: a pod is bound to {node}, whose row has {has:?}");
+        }
+        let taints: BTreeSet<_> = s.snapshot().nodes().map(|node| node.node().taints.clone()).collect();
+        let lists = taints.iter().filter(|taints| !taints.is_empty()).count();
+        hold!(kept.columns.taint_sets == lists, "16: {} taint lists, not {lists}", kept.columns.taint_sets);
+        Ok(())
+    }
+
+    /// After everything was deleted.
+    pub(crate) fn check_nothing_is_kept(&self) -> Result<(), String> {
+        self.check_at_rest()?;
+        let s = &self.scheduler;
+        let plugins = || s.profiles().frameworks.iter().flat_map(|framework| framework.plugins());
+        let keys: BTreeSet<IndexKey> =
+            plugins().flat_map(|plugin| plugin.indexes()).map(|(key, _)| key).collect();
+        let read: BTreeSet<Symbol> = plugins().flat_map(|plugin| plugin.reads().label_keys).collect();
+        let kept = s.snapshot().kept();
+        let lingering_labels = kept.columns.lingering_labels;
+        let columns = KeptColumns { wanted_labels: read.len(), lingering_labels, ..KeptColumns::default() };
+        let nothing = Kept { columns, indexes: keys.len(), ..Kept::default() };
+        hold!(kept == nothing, "18: {kept:?} is kept, not {nothing:?}");
+        hold!(s.in_flight_events() == 0, "18: {} events are kept", s.in_flight_events());
+        hold!(s.queue_counts() == [0; 4], "18: {:?} pods are queued", s.queue_counts());
+        for key in &keys {
+            let empty = |of: &GroupIndex| format!("{of:?}").contains("keys: {}");
+            let group = s.snapshot().index::<GroupIndex>(key);
+            hold!(group.is_none_or(empty), "18: {key:?} keeps {group:?}");
+            let waits = s.snapshot().index::<bayplan::plugins::policy::Waits>(key);
+            hold!(
+                waits.is_none_or(|waits| waits.everybody().next().is_none()),
+                "18: {key:?} keeps {waits:?}"
+            );
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use bayplan::framework::*;
 use bayplan::model::{
     Duration, Index, IndexKey, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition, Snapshot,
-    Symbol, Time,
+    Symbol, Time, Want,
 };
 use bayplan::scheduler::Input;
 use std::hash::{Hash, Hasher};
@@ -139,6 +139,9 @@ impl Plugin for Mutated {
     fn next_change(&self, h: &Handle) -> Option<Time> {
         self.may_panic_at("next_change", h);
         self.inner.next_change(h).filter(|_| self.mutant != Mutant::ForgetClock)
+    }
+    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+        self.inner.wants(pod, out);
     }
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         self.inner.indexes()

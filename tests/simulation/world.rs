@@ -3,7 +3,7 @@
 
 use crate::endings::{Endings, ThrottledBind};
 use crate::mutants::Mutant;
-use crate::plugins::{Gang, Labelled, Reserver, Slow, basics, framework};
+use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
 use bayplan::dry_run::{Api, Fault, WatchEvent};
 use bayplan::framework::{ApiCall, CallError, Framework, Plugin, Ticket};
@@ -11,7 +11,7 @@ use bayplan::model::{
     Duration, Effect as TaintEffect, Kind, Labels, Namespace, Node, Object, ObjectKey, PodInfo, Symbol,
     Taint, Time,
 };
-use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
+use bayplan::scheduler::{self, Decision, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node, pod};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub clock_steps: bool,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
+    /// A plugin has an index that panics at some pods.
+    pub fragile: bool,
 }
 
 /// Who acts, with numbers that say on what and how.
@@ -70,6 +72,7 @@ enum What {
     RelabelPod,
     RelabelNamespace,
     StepClock,
+    DecorateNode,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -98,6 +101,7 @@ const WEIGHTS: &[(What, u64)] = &[
     (What::Kill, 1),
     (What::SecondLeader, 1),
     (What::Reload, 2),
+    (What::DecorateNode, 4),
 ];
 
 /// What is drawn besides when policies decide.
@@ -178,6 +182,8 @@ pub(crate) struct World {
     trace: bool,
     hash: rustc_hash::FxHasher,
     pub broken: Option<String>,
+    /// Attempts that failed because an index is out of use.
+    pub without_index: usize,
 }
 
 impl World {
@@ -203,7 +209,12 @@ impl World {
             trace: std::env::var("BAYPLAN_TRACE").is_ok(),
             hash: rustc_hash::FxHasher::default(),
             broken: None,
+            without_index: 0,
         };
+        world.others.push(Arc::new(Reader));
+        if options.fragile {
+            world.others.push(Arc::new(Fragile));
+        }
         if options.policies {
             world.others.push(Arc::new(Slow));
             world.api.put(namespace("default").object());
@@ -328,7 +339,11 @@ impl World {
                     }
                     self.open.push(Open { ticket, call });
                 }
-                Effect::Event(_) | Effect::Decided(_) => {}
+                Effect::Event(_) => {}
+                Effect::Decided(record) => {
+                    let failed = matches!(&record.decision, Decision::Error { message } if message.contains("index \"explosive\""));
+                    self.without_index += usize::from(failed);
+                }
             }
         }
         let broken = throttled.and_then(|bind| bind.broken(&self.scheduler));
@@ -386,6 +401,13 @@ impl World {
             6 if (with / 128).is_multiple_of(4) => maker = maker.scheduler("other"),
             _ => {}
         }
+        // Which label of nodes it reads: many keys come and go.
+        if (with / 7).is_multiple_of(2) {
+            maker = maker.label("reads", &key_number(with / 11));
+        }
+        if self.options.fragile && (with / 5).is_multiple_of(6) {
+            maker = maker.label("explosive", "yes");
+        }
         if self.options.policies {
             maker = maker.created("2001-09-09T01:46:40Z");
         }
@@ -440,6 +462,17 @@ impl World {
                     [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule][(with / 2 % 2) as usize];
                 let taint = Taint { key: Symbol::new("dirty"), value: Symbol::default(), effect };
                 node.taints = if with.is_multiple_of(3) { Arc::from([taint]) } else { Arc::from([]) };
+            }),
+            What::DecorateNode => self.change_node(with, |node| {
+                let kept = node.labels.iter().filter(|(key, _)| !key.starts_with("key-"));
+                let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
+                let label = (Symbol::from(key_number(with)), Symbol::from((with / 3 % 4).to_string()));
+                node.labels = kept.chain([label].into_iter().filter(|_| with / 64 % 4 > 0)).collect();
+                let kept = node.taints.iter().filter(|taint| !taint.key.starts_with("key-")).cloned();
+                let (key, value) =
+                    (Symbol::from(key_number(with / 5)), Symbol::from((with / 7 % 9).to_string()));
+                let taint = Taint { key, value, effect: TaintEffect::PreferNoSchedule };
+                node.taints = kept.chain([taint].into_iter().filter(|_| with / 1_024 % 3 > 0)).collect();
             }),
             What::CordonNode => self.change_node(with, |node| node.unschedulable = with.is_multiple_of(3)),
             What::AnnotateNode => {
@@ -682,6 +715,31 @@ impl World {
         self.step(Input::Relisted(kind.clone(), all));
     }
 
+    /// Users delete the pods at which an index panics, and an operator reloads the profiles.
+    pub(crate) fn defuse(&mut self) {
+        for pod in self.names(&Kind::Pod) {
+            let explosive = |pod: &Arc<PodInfo>| pod.labels.get(&Symbol::new("explosive")).is_some();
+            if self.api.pod(&pod.namespace, &pod.name).is_some_and(explosive) {
+                self.api.delete(&pod);
+            }
+        }
+        self.deliver_all();
+        let profiles = self.profiles(self.options.seed);
+        self.step(Input::Profiles(profiles));
+    }
+
+    /// Everything is deleted, in any order of the kinds.
+    pub(crate) fn delete_everything(&mut self) -> Result<(), String> {
+        for at in 0..2 {
+            let kind = [Kind::Pod, Kind::Node][(self.options.seed as usize + at) % 2].clone();
+            for key in self.names(&kind) {
+                self.api.delete(&key);
+            }
+            self.deliver_all();
+        }
+        self.rest()
+    }
+
     /// Nothing goes wrong any more: everything is shown and answered, and time passes until nothing moves.
     pub(crate) fn come_to_rest(&mut self) -> Result<(), String> {
         self.late.clear();
@@ -791,6 +849,11 @@ impl World {
     pub(crate) fn effects_hash(&self) -> u64 {
         self.hash.finish()
     }
+}
+
+/// A label key of many.
+fn key_number(with: u64) -> String {
+    format!("key-{}", with % 200)
 }
 
 /// Labels that policies read of pods.

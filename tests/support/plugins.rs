@@ -454,3 +454,83 @@ pub(crate) fn framework(scheduler_name: &str, plugins: Vec<Arc<dyn Plugin>>) -> 
 pub(crate) fn basics() -> Vec<Arc<dyn Plugin>> {
     vec![Arc::new(ByPriority), Arc::new(Gates), Arc::new(Fit), Arc::new(Binder)]
 }
+
+/// Wants the column of the node label that the pod names in its label `reads`.
+pub(crate) struct Reader;
+
+impl Plugin for Reader {
+    fn name(&self) -> &str {
+        "Reader"
+    }
+    fn reads(&self) -> Reads {
+        Reads::default()
+    }
+    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+        out.extend(label(pod, "reads").cloned().map(Want::Label));
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
+    }
+}
+
+/// Counts the pods with the label `explosive`. It panics while it applies one, and while it is rebuilt with two.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Explosive(pub usize);
+
+impl Explosive {
+    pub(crate) fn key() -> IndexKey {
+        IndexKey(Symbol::new("explosive"))
+    }
+}
+
+impl Index for Explosive {
+    fn feeds(&self) -> Feeds {
+        Feeds::POD_PENDING.with(Feeds::POD_PLACED).with(Feeds::POD_REMOVED)
+    }
+    fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, _: &mut Moves) {
+        match delta.change {
+            Change::PodPending { pod } | Change::PodPlaced { pod, .. } => {
+                assert!(label(pod, "explosive").is_none(), "an index panics on purpose");
+            }
+            Change::PodRemoved { .. } => {
+                let before = delta.pod_before.as_ref();
+                self.0 -= usize::from(before.is_some_and(|(pod, _)| label(pod, "explosive").is_some()));
+            }
+            _ => {}
+        }
+    }
+    fn rebuild(&mut self, snapshot: &Snapshot) {
+        self.0 = snapshot.pods().filter(|entry| label(&entry.pod, "explosive").is_some()).count();
+        assert!(self.0 < 2, "an index panics on purpose while it is rebuilt");
+    }
+    fn fork(&self) -> Box<dyn Index> {
+        Box::new(self.clone())
+    }
+}
+
+/// Has the index [`Explosive`], and refuses no node.
+pub(crate) struct Fragile;
+
+impl Plugin for Fragile {
+    fn name(&self) -> &str {
+        "Fragile"
+    }
+    fn reads(&self) -> Reads {
+        Reads::of(Kinds::PODS_OTHER)
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        vec![(Explosive::key(), Box::new(Explosive::default()))]
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        None
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+}
+
+impl Filter for Fragile {
+    fn filter(&self, _: &Handle, _: NodeInfo) -> Result<(), Status> {
+        Ok(())
+    }
+}
