@@ -16,6 +16,8 @@ mod endings;
 mod mutants;
 #[path = "simulation/rules.rs"]
 mod rules;
+#[path = "simulation/tenants.rs"]
+mod tenants;
 #[path = "simulation/world.rs"]
 mod world;
 

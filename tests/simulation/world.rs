@@ -5,6 +5,7 @@ use crate::endings::{Endings, ThrottledBind};
 use crate::mutants::Mutant;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
+use crate::tenants;
 use bayplan::dry_run::{Api, Fault, WatchEvent};
 use bayplan::framework::{ApiCall, CallError, Framework, Plugin, Ticket};
 use bayplan::model::{
@@ -226,7 +227,7 @@ impl World {
         world
     }
 
-    fn profiles(&mut self, variant: u64) -> Arc<Profiles> {
+    pub(crate) fn profiles(&mut self, variant: u64) -> Arc<Profiles> {
         self.revision += 1;
         if self.options.policies {
             return self.policies(variant);
@@ -358,7 +359,7 @@ impl World {
         ThrottledBind::of(*ticket, &self.scheduler)
     }
 
-    fn names(&self, kind: &Kind) -> Vec<ObjectKey> {
+    pub(crate) fn names(&self, kind: &Kind) -> Vec<ObjectKey> {
         self.api.list(kind).iter().map(Object::key).collect()
     }
 
@@ -403,7 +404,7 @@ impl World {
         }
         // Which label of nodes it reads: many keys come and go.
         if (with / 7).is_multiple_of(2) {
-            maker = maker.label("reads", &key_number(with / 11));
+            maker = maker.label("reads", &tenants::key(with / 11));
         }
         if self.options.fragile && (with / 5).is_multiple_of(6) {
             maker = maker.label("explosive", "yes");
@@ -463,17 +464,7 @@ impl World {
                 let taint = Taint { key: Symbol::new("dirty"), value: Symbol::default(), effect };
                 node.taints = if with.is_multiple_of(3) { Arc::from([taint]) } else { Arc::from([]) };
             }),
-            What::DecorateNode => self.change_node(with, |node| {
-                let kept = node.labels.iter().filter(|(key, _)| !key.starts_with("key-"));
-                let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
-                let label = (Symbol::from(key_number(with)), Symbol::from((with / 3 % 4).to_string()));
-                node.labels = kept.chain([label].into_iter().filter(|_| with / 64 % 4 > 0)).collect();
-                let kept = node.taints.iter().filter(|taint| !taint.key.starts_with("key-")).cloned();
-                let (key, value) =
-                    (Symbol::from(key_number(with / 5)), Symbol::from((with / 7 % 9).to_string()));
-                let taint = Taint { key, value, effect: TaintEffect::PreferNoSchedule };
-                node.taints = kept.chain([taint].into_iter().filter(|_| with / 1_024 % 3 > 0)).collect();
-            }),
+            What::DecorateNode => self.change_node(with, |node| tenants::decorate(node, with)),
             What::CordonNode => self.change_node(with, |node| node.unschedulable = with.is_multiple_of(3)),
             What::AnnotateNode => {
                 let seconds = [5, 30, 90][(with % 3) as usize];
@@ -689,7 +680,7 @@ impl World {
         true
     }
 
-    fn deliver_all(&mut self) {
+    pub(crate) fn deliver_all(&mut self) {
         for kind in &KINDS {
             while self.deliver(kind, false) {}
         }
@@ -713,31 +704,6 @@ impl World {
         self.seen.insert(kind.clone(), self.api.log().len());
         let all = self.api.list(kind);
         self.step(Input::Relisted(kind.clone(), all));
-    }
-
-    /// Users delete the pods at which an index panics, and an operator reloads the profiles.
-    pub(crate) fn defuse(&mut self) {
-        for pod in self.names(&Kind::Pod) {
-            let explosive = |pod: &Arc<PodInfo>| pod.labels.get(&Symbol::new("explosive")).is_some();
-            if self.api.pod(&pod.namespace, &pod.name).is_some_and(explosive) {
-                self.api.delete(&pod);
-            }
-        }
-        self.deliver_all();
-        let profiles = self.profiles(self.options.seed);
-        self.step(Input::Profiles(profiles));
-    }
-
-    /// Everything is deleted, in any order of the kinds.
-    pub(crate) fn delete_everything(&mut self) -> Result<(), String> {
-        for at in 0..2 {
-            let kind = [Kind::Pod, Kind::Node][(self.options.seed as usize + at) % 2].clone();
-            for key in self.names(&kind) {
-                self.api.delete(&key);
-            }
-            self.deliver_all();
-        }
-        self.rest()
     }
 
     /// Nothing goes wrong any more: everything is shown and answered, and time passes until nothing moves.
@@ -798,25 +764,7 @@ impl World {
         Ok(())
     }
 
-    /// Crews that hold each other up for ever: a user gives one up.
-    fn give_up_a_crew(&mut self) -> bool {
-        let crew = |pod: &PodInfo| pod.labels.get(&Symbol::new("crew")).cloned();
-        let moving = |pod: &&Arc<PodInfo>| pod.node_name.is_none() && crew(pod).is_some();
-        let Some(first) = self.api.pods().find(moving).and_then(|pod| crew(pod)) else { return false };
-        let all: Vec<ObjectKey> = self
-            .api
-            .pods()
-            .filter(moving)
-            .filter(|pod| crew(pod).as_ref() == Some(&first))
-            .map(|pod| Object::Pod(pod.clone()).key())
-            .collect();
-        all.iter().for_each(|key| {
-            self.api.delete(key);
-        });
-        true
-    }
-
-    fn rest(&mut self) -> Result<(), String> {
+    pub(crate) fn rest(&mut self) -> Result<(), String> {
         let begun = self.now;
         let mut given_up = 0;
         for _ in 0..20_000 {
@@ -849,11 +797,6 @@ impl World {
     pub(crate) fn effects_hash(&self) -> u64 {
         self.hash.finish()
     }
-}
-
-/// A label key of many.
-fn key_number(with: u64) -> String {
-    format!("key-{}", with % 200)
 }
 
 /// Labels that policies read of pods.

@@ -1,0 +1,69 @@
+//! What tenants name freely, as often as they like, and the end of it: keys of labels and taints, pods at which an index
+//! panics, crews that are given up, and the deletion of everything.
+
+use crate::world::World;
+use bayplan::model::{Effect, Kind, Node, Object, ObjectKey, PodInfo, Symbol, Taint};
+use bayplan::scheduler::Input;
+use std::sync::Arc;
+
+/// A key of many.
+pub(crate) fn key(with: u64) -> String {
+    format!("key-{}", with % 200)
+}
+
+/// Gives a node another label and another taint, or takes them away.
+pub(crate) fn decorate(node: &mut Node, with: u64) {
+    let kept = node.labels.iter().filter(|(key, _)| !key.starts_with("key-"));
+    let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
+    let label = (Symbol::from(key(with)), Symbol::from((with / 3 % 4).to_string()));
+    node.labels = kept.chain([label].into_iter().filter(|_| with / 64 % 4 > 0)).collect();
+    let kept = node.taints.iter().filter(|taint| !taint.key.starts_with("key-")).cloned();
+    let (key, value) = (Symbol::from(key(with / 5)), Symbol::from((with / 7 % 9).to_string()));
+    let taint = Taint { key, value, effect: Effect::PreferNoSchedule };
+    node.taints = kept.chain([taint].into_iter().filter(|_| with / 1_024 % 3 > 0)).collect();
+}
+
+impl World {
+    /// Users delete the pods at which an index panics, and an operator reloads the profiles.
+    pub(crate) fn defuse(&mut self) {
+        for pod in self.names(&Kind::Pod) {
+            let explosive = |pod: &Arc<PodInfo>| pod.labels.get(&Symbol::new("explosive")).is_some();
+            if self.api.pod(&pod.namespace, &pod.name).is_some_and(explosive) {
+                self.api.delete(&pod);
+            }
+        }
+        self.deliver_all();
+        let profiles = self.profiles(self.options.seed);
+        self.step(Input::Profiles(profiles));
+    }
+
+    /// Crews that hold each other up for ever: a user gives one up.
+    pub(crate) fn give_up_a_crew(&mut self) -> bool {
+        let crew = |pod: &PodInfo| pod.labels.get(&Symbol::new("crew")).cloned();
+        let moving = |pod: &&Arc<PodInfo>| pod.node_name.is_none() && crew(pod).is_some();
+        let Some(first) = self.api.pods().find(moving).and_then(|pod| crew(pod)) else { return false };
+        let all: Vec<ObjectKey> = self
+            .api
+            .pods()
+            .filter(moving)
+            .filter(|pod| crew(pod).as_ref() == Some(&first))
+            .map(|pod| Object::Pod(pod.clone()).key())
+            .collect();
+        all.iter().for_each(|key| {
+            self.api.delete(key);
+        });
+        true
+    }
+
+    /// Everything is deleted, in any order of the kinds.
+    pub(crate) fn delete_everything(&mut self) -> Result<(), String> {
+        for at in 0..2 {
+            let kind = [Kind::Pod, Kind::Node][(self.options.seed as usize + at) % 2].clone();
+            for key in self.names(&kind) {
+                self.api.delete(&key);
+            }
+            self.deliver_all();
+        }
+        self.rest()
+    }
+}
