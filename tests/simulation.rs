@@ -93,7 +93,9 @@ fn invariants_hold_whatever_goes_wrong() {
         // Every other seed with policies.
         let policies = number("BAYPLAN_POLICIES").map_or(seed % 2 == 1, |wanted| wanted == 1);
         let clock_steps = seed % 4 > 1;
-        let options = Options { seed, twin: seed % 8 < 2, policies, clock_steps, ..Options::default() };
+        let names = seed % 3 > 0;
+        let options =
+            Options { seed, twin: seed % 8 < 2, policies, clock_steps, names, ..Options::default() };
         if let Err(broken) = run(&moves(&options), &options) {
             let shortest = shortest(moves(&options), &options);
             let last = run(&shortest, &options).unwrap_err();
@@ -125,6 +127,7 @@ fn an_index_that_panics_breaks_nothing_else() {
                 twin: seed % 4 == 0,
                 policies: seed % 2 == 1,
                 fragile: true,
+                names: true,
                 ..Options::default()
             };
             let mut world = World::new(&options);

@@ -115,6 +115,13 @@ impl Scheduler {
             // A finished pod takes no room and waits for nothing.
             return self.pod_gone(&pod.key, now);
         }
+        // Kubelets write the status of running pods all the time: what no plugin or rule can read is no event.
+        if pod.node_name.is_some()
+            && !self.bindings.contains(&pod.key)
+            && self.cache.snapshot.refresh_pod(&pod)
+        {
+            return;
+        }
         let namesake =
             self.cache.pod_named(&pod.namespace, &pod.name).filter(|key| **key != pod.key).cloned();
         if let Some(namesake) = namesake {

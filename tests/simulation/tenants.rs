@@ -1,10 +1,13 @@
-//! What tenants name freely, as often as they like, and the end of it: keys of labels and taints, pods at which an index
-//! panics, crews that are given up, and the deletion of everything.
+//! What tenants name freely, as often as they like, and the end of it: labels of pods, keys of labels and taints, pods
+//! at which an index panics, crews that are given up, and the deletion of everything.
 
-use crate::world::World;
+use crate::world::{What, World};
 use bayplan::model::{Effect, Kind, Node, Object, ObjectKey, PodInfo, Symbol, Taint};
 use bayplan::scheduler::Input;
 use std::sync::Arc;
+
+/// What is drawn besides when nodes get keys that come and go.
+pub(crate) const NAMES: &[(What, u64)] = &[(What::DecorateNode, 4)];
 
 /// A key of many.
 pub(crate) fn key(with: u64) -> String {
@@ -21,6 +24,33 @@ pub(crate) fn decorate(node: &mut Node, with: u64) {
     let (key, value) = (Symbol::from(key(with / 5)), Symbol::from((with / 7 % 9).to_string()));
     let taint = Taint { key, value, effect: Effect::PreferNoSchedule };
     node.taints = kept.chain([taint].into_iter().filter(|_| with / 1_024 % 3 > 0)).collect();
+}
+
+/// Labels that policies read of pods.
+pub(crate) const LABELS: [&str; 8] = ["wants", "crew", "crew-size", "team", "hold", "shy", "pin", "follows"];
+
+/// Some of them, drawn.
+pub(crate) fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
+    let pick = |of: &[&str], by: u64| of[(with / by) as usize % of.len()].to_owned();
+    let mut all: Vec<(&str, String)> = Vec::new();
+    match with / 7 % 10 {
+        0 | 1 => all.push(("wants", pick(&["gold", "silver"], 80))),
+        2..=4 => {
+            all.push(("crew", pick(&["red", "blue"], 80)));
+            all.push(("crew-size", pick(&["2", "3", "2"], 160)));
+        }
+        5 | 6 => all.push(("team", pick(&["x", "y"], 80))),
+        7 => all.push(("follows", pick(&["x", "y"], 80))),
+        8 => all.push(("pin", pick(&["n0", "n1", "n2"], 80))),
+        _ => {}
+    }
+    if (with / 1_000).is_multiple_of(8) {
+        all.push(("hold", "yes".to_owned()));
+    }
+    if (with / 3_000).is_multiple_of(8) {
+        all.push(("shy", "yes".to_owned()));
+    }
+    all.into_iter().map(|(key, value)| (Symbol::new(key), Symbol::from(value))).collect()
 }
 
 impl World {

@@ -27,6 +27,8 @@ pub(crate) struct Options {
     pub policies: bool,
     /// The wall clock is stepped.
     pub clock_steps: bool,
+    /// Nodes get keys of labels and taints that come and go.
+    pub names: bool,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
     /// A plugin has an index that panics at some pods.
@@ -41,7 +43,7 @@ pub(crate) struct Move {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+pub(crate) enum What {
     AddNode,
     DeleteNode,
     RelabelNode,
@@ -102,7 +104,6 @@ const WEIGHTS: &[(What, u64)] = &[
     (What::Kill, 1),
     (What::SecondLeader, 1),
     (What::Reload, 2),
-    (What::DecorateNode, 4),
 ];
 
 /// What is drawn besides when policies decide.
@@ -122,7 +123,9 @@ const STEPS: &[(What, u64)] = &[(What::StepClock, 4)];
 impl Move {
     pub(crate) fn draw(what: u64, with: u64, options: &Options) -> Self {
         let more = || MORE.iter().filter(|_| options.policies);
-        let weights = || WEIGHTS.iter().chain(more()).chain(STEPS.iter().filter(|_| options.clock_steps));
+        let names = || tenants::NAMES.iter().filter(|_| options.names);
+        let steps = || STEPS.iter().filter(|_| options.clock_steps);
+        let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -416,7 +419,7 @@ impl World {
         if self.options.policies {
             let name = name.to_owned();
             let created = self.now + self.wall;
-            let labels = labels(with);
+            let labels = tenants::labels(with);
             if let Some(found) = self.api.pod("default", &name) {
                 let mut pod = (**found).clone();
                 pod.created = Some(created);
@@ -477,8 +480,9 @@ impl World {
                 });
             }
             What::RelabelPod => self.change_pod(with, |pod| {
-                let kept = pod.labels.iter().filter(|(key, _)| !LABELS.contains(&key.as_str()));
-                pod.labels = kept.map(|(k, v)| (k.clone(), v.clone())).chain(labels(with / 64)).collect();
+                let kept = pod.labels.iter().filter(|(key, _)| !tenants::LABELS.contains(&key.as_str()));
+                pod.labels =
+                    kept.map(|(k, v)| (k.clone(), v.clone())).chain(tenants::labels(with / 64)).collect();
             }),
             What::RelabelNamespace => {
                 let closed = (Symbol::new("closed"), Symbol::new("yes"));
@@ -797,33 +801,6 @@ impl World {
     pub(crate) fn effects_hash(&self) -> u64 {
         self.hash.finish()
     }
-}
-
-/// Labels that policies read of pods.
-const LABELS: [&str; 8] = ["wants", "crew", "crew-size", "team", "hold", "shy", "pin", "follows"];
-
-/// Some of them, drawn.
-fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
-    let pick = |of: &[&str], by: u64| of[(with / by) as usize % of.len()].to_owned();
-    let mut all: Vec<(&str, String)> = Vec::new();
-    match with / 7 % 10 {
-        0 | 1 => all.push(("wants", pick(&["gold", "silver"], 80))),
-        2..=4 => {
-            all.push(("crew", pick(&["red", "blue"], 80)));
-            all.push(("crew-size", pick(&["2", "3", "2"], 160)));
-        }
-        5 | 6 => all.push(("team", pick(&["x", "y"], 80))),
-        7 => all.push(("follows", pick(&["x", "y"], 80))),
-        8 => all.push(("pin", pick(&["n0", "n1", "n2"], 80))),
-        _ => {}
-    }
-    if (with / 1_000).is_multiple_of(8) {
-        all.push(("hold", "yes".to_owned()));
-    }
-    if (with / 3_000).is_multiple_of(8) {
-        all.push(("shy", "yes".to_owned()));
-    }
-    all.into_iter().map(|(key, value)| (Symbol::new(key), Symbol::from(value))).collect()
 }
 
 /// What the condition of a pod says.

@@ -116,6 +116,22 @@ impl Snapshot {
         true
     }
 
+    /// Replaces a bound pod by a later version that differs in nothing that a plugin or rule can read, on the same node.
+    /// `false`: it is another kind of update, and nothing was done.
+    pub fn refresh_pod(&mut self, pod: &Arc<PodInfo>) -> bool {
+        let Some(PodEntry { placed: Some((node, Placement::Bound)), pod: before, .. }) =
+            self.pods.get(&pod.key)
+        else {
+            return false;
+        };
+        if before.node_name != pod.node_name || !before.difference(pod).is_empty() {
+            return false;
+        }
+        let (before, at) = (before.clone(), (*node, Placement::Bound));
+        self.replace_placed(&before, pod, at, Kinds::NONE);
+        true
+    }
+
     /// A placed pod is replaced by a later version of itself, which differs from it in `kinds`.
     fn replace_placed(
         &mut self,
