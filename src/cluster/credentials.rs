@@ -146,7 +146,9 @@ async fn load(target: &Target) -> Result<Loaded, ConnectError> {
         config.auth_info.impersonate.clone_from(&target.impersonate);
     }
     config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(5));
+    // Shorter than the time limit of any write, so that a write whose connection hangs was certainly not
+    // sent.
+    config.connect_timeout = Some(Duration::from_secs(3));
     let agent = format!("bayplan/{} {}", env!("CARGO_PKG_VERSION"), target.user_agent);
     if let Ok(agent) = http::HeaderValue::from_str(&agent) {
         config.headers.push((http::header::USER_AGENT, agent));

@@ -145,7 +145,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long open bindings may take at the end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 /// How long the events of these bindings may take.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Runs the scheduler until it receives SIGTERM or SIGINT, or cannot continue.
 pub fn run(options: Options) -> Result<(), RunError> {

@@ -99,6 +99,27 @@ fn a_throttled_binding_is_sent_again_and_nothing_else_notices() {
     assert!(ours.said().contains("Successfully bound pod to node"));
 }
 
+#[test]
+fn bindings_that_are_answered_after_sigterm_have_their_events() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "drain", 4);
+    let proxy = proxy(plane);
+    proxy.delay(Duration::from_millis(200));
+    let mut ours =
+        SchedulerProcess::start(plane, &Setup::new(&load.scheduler).kubeconfig(through(plane, &proxy)));
+    load.create_pods(150, "40m");
+    wait_until("some are bound", SOON, || proxy.seen(&Method::POST, "/binding").len() >= 40);
+    ours.daemon.terminate();
+    let status = ours.daemon.wait_exit(SOON).expect("an end");
+    assert!(status.success(), "{}", ours.daemon.log_tail(10));
+    let events = plane.get_json(["events.events.k8s.io", "--namespace", &load.namespace]);
+    let events = events["items"].as_array().into_iter().flatten();
+    let scheduled = events.filter(|event| event["reason"] == "Scheduled").count();
+    let bound = load.bound();
+    assert!(bound >= 40, "{bound}");
+    assert_eq!(scheduled, bound, "{}", ours.daemon.log_tail(10));
+}
+
 /// `BAYPLAN_SLOW_PODS=20000` tries more pods.
 #[test]
 fn over_a_slow_connection_no_event_is_dropped() {
