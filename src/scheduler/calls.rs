@@ -267,6 +267,11 @@ impl Outbox {
         self.lines.values().filter(|line| line.open.is_some()).count()
     }
 
+    /// What is kept for calls: objects, tickets and pauses.
+    pub(super) fn kept(&self) -> usize {
+        self.lines.len() + self.owners.len() + self.ready.len() + self.paused.len()
+    }
+
     /// Whether a ticket is open or unsent.
     pub(super) fn is_known(&self, ticket: Ticket) -> bool {
         self.owners.contains_key(&ticket)

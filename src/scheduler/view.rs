@@ -139,6 +139,11 @@ impl Scheduler {
         self.outbox.open()
     }
 
+    /// How much is kept for calls that are open, unsent or may be sent again; 0 when no pod needs a call.
+    pub fn calls_kept(&self) -> usize {
+        self.outbox.kept()
+    }
+
     /// Whether this scheduler is responsible for the pod: its `schedulerName` names a profile in service.
     pub fn is_ours(&self, pod: &PodKey) -> bool {
         self.cache.pod(pod).is_some_and(|pod| self.hints_of(pod).is_some())

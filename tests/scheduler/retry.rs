@@ -61,6 +61,7 @@ fn a_bind_that_waits_to_be_sent_again_is_withdrawn_when_its_pod_goes() {
     assert_eq!((steps.taken(), steps.scheduler.bindings().len()), (0, 0));
     steps.wait(Duration::from_seconds(3));
     assert!(steps.open.is_empty() && steps.scheduler.next_wakeup().is_none());
+    assert_eq!(steps.scheduler.calls_kept(), 0);
 }
 
 #[test]

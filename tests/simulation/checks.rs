@@ -339,6 +339,8 @@ impl World {
         self.check()?;
         let s = &self.scheduler;
         hold!(s.open_calls() == 0 && self.open.is_empty(), "10: {} calls are open", s.open_calls());
+        let kept = s.calls_kept();
+        hold!(kept == 0 || !s.pod_states().is_empty(), "10: {kept} entries are kept for calls");
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
         for (key, state) in s.pod_states() {
             hold!(!state.is_assumed(), "10: {key:?} is {state:?}");

@@ -1,10 +1,24 @@
 //! Invariants of pods that are being deleted, and of calls that the server answers with 429.
 
-use crate::world::Open;
-use bayplan::framework::{ApiCall, Ticket};
-use bayplan::model::{Object, PodKey};
+use crate::world::{Open, World};
+use bayplan::framework::{ApiCall, CallError, Ticket};
+use bayplan::model::{Object, PodInfo, PodKey};
 use bayplan::scheduler::{Input, PodState, Scheduler, Stage};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl World {
+    /// A user deletes a pod that is being bound; a finalizer keeps it.
+    pub(crate) fn terminate_binding(&mut self, with: u64) {
+        let bindings = self.scheduler.bindings();
+        let pod = bindings.get(with as usize % bindings.len().max(1)).map(|binding| binding.pod.0.clone());
+        let pod = self.api.pods().find(|it| Some(&it.uid) == pod.as_ref()).cloned();
+        if let Some(pod) = pod {
+            let deleted = Some(self.now);
+            self.api.put(Object::Pod(Arc::new(PodInfo { deleted, ..(*pod).clone() })));
+        }
+    }
+}
 
 /// The pods that the scheduler saw being deleted without a node. A finalizer keeps them.
 #[derive(Default)]
@@ -68,8 +82,10 @@ pub(crate) struct ThrottledBind {
 }
 
 impl ThrottledBind {
-    /// The bind of this ticket, while its pod still needs it.
-    pub(crate) fn of(ticket: Ticket, scheduler: &Scheduler) -> Option<Self> {
+    /// The bind that this input answers with 429, while its pod still needs it.
+    pub(crate) fn of(input: &Input, scheduler: &Scheduler) -> Option<Self> {
+        let Input::Reply(ticket, Err(CallError::Retry { .. })) = input else { return None };
+        let ticket = *ticket;
         let binding =
             scheduler.bindings().into_iter().find(|binding| binding.stage == Stage::Bind(ticket))?;
         let pod = binding.pod;

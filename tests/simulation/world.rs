@@ -293,7 +293,7 @@ impl World {
     /// One input to the scheduler, and to its twin.
     pub(crate) fn step(&mut self, input: Input) {
         self.endings.see(&input);
-        let throttled = self.throttled_bind(&input);
+        let throttled = ThrottledBind::of(&input, &self.scheduler);
         if let Input::Reply(ticket, Err(CallError::Retry { .. })) = &input {
             // The call may be sent again.
             self.tickets.remove(ticket);
@@ -354,12 +354,6 @@ impl World {
         if let Some(broken) = broken.or_else(|| self.endings.broken(&self.scheduler, &self.open)) {
             self.break_(broken);
         }
-    }
-
-    /// The binding whose bind the server answers with 429.
-    fn throttled_bind(&self, input: &Input) -> Option<ThrottledBind> {
-        let Input::Reply(ticket, Err(CallError::Retry { .. })) = input else { return None };
-        ThrottledBind::of(*ticket, &self.scheduler)
     }
 
     pub(crate) fn names(&self, kind: &Kind) -> Vec<ObjectKey> {
@@ -534,15 +528,7 @@ impl World {
                 let now = self.now;
                 self.change_pod(with, |pod| pod.deleted = Some(now));
             }
-            What::TerminateBinding => {
-                let bindings = self.scheduler.bindings();
-                let (now, at) = (self.now, (with / 64) as usize);
-                let uid = bindings.get(at % bindings.len().max(1)).map(|binding| binding.pod.0.clone());
-                let pod = self.api.pods().find(|pod| Some(&pod.uid) == uid.as_ref()).cloned();
-                if let Some(pod) = pod {
-                    self.api.put(Object::Pod(Arc::new(PodInfo { deleted: Some(now), ..(*pod).clone() })));
-                }
-            }
+            What::TerminateBinding => self.terminate_binding(with / 64),
             What::Storm => {
                 self.storm = self.now + Duration::from_seconds([2, 10, 60][(with % 3) as usize]);
             }
