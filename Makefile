@@ -38,8 +38,9 @@ bench: ## Measures decisions, rules, compilation and waiting pods; prints figure
 bench-cluster: control-plane ## Measures pods per second on a real API server, beside kube-scheduler
 	cargo test --profile dist --test cluster -- --ignored --nocapture bench
 
-soak: control-plane ## Changes a cluster at random for ten minutes (BAYPLAN_SOAK_MINUTES) under a running scheduler
-	cargo test --test cluster -- --ignored --nocapture soak
+soak: control-plane ## Changes a cluster at random for ten minutes (BAYPLAN_SOAK_MINUTES) under two replicas
+	cargo build --release
+	BAYPLAN_BINARY=$${CARGO_TARGET_DIR:-target}/release/bayplan cargo test --test cluster -- --ignored --nocapture soak
 
 golden: ## Rewrites the expected outputs of the tests; read the difference before you commit it
 	BAYPLAN_GOLDEN=write cargo test --test tests

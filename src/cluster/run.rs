@@ -168,6 +168,8 @@ async fn start(options: Options) -> Result<(), RunError> {
     let (supervisor, mut failures) = Supervisor::new();
     let mut life = Life::default();
     let ended = tokio::select! {
+        // A task that reports an error to `live` ends, too; its error says more.
+        biased;
         ended = life.live(options, &supervisor) => ended,
         failed = failures.next() => Err(RunError::TaskEnded(failed)),
         () = &mut stop => return {

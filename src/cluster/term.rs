@@ -1,36 +1,53 @@
 //! The end of this instance's term as leader. `leader` extends the term; `effects` checks it before
 //! each write.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The end of our term. Clones share it.
 ///
 /// A write that starts before the renew deadline, with a time limit below `leaseDuration -
 /// renewDeadline`, ends before another instance can hold the lease.
+///
+/// It is measured by a clock that goes on while the machine is suspended: a leader that wakes up an
+/// hour later must not write before it has renewed its lease.
 #[derive(Clone, Debug)]
 pub struct Term {
-    base: Instant,
-    /// Milliseconds after `base`; 0: no term, the largest value: no end.
+    /// Milliseconds since the machine was started; 0: no term, the largest value: no end.
     until: Arc<AtomicU64>,
+}
+
+/// The clock that goes on while the machine is suspended.
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// Milliseconds since the machine was started, suspension included.
+fn since_boot() -> u64 {
+    let time = clock_gettime(CLOCK);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    seconds.saturating_mul(1_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or_default() / 1_000_000)
 }
 
 impl Term {
     /// No term: no writes are allowed.
     pub fn none() -> Self {
-        Self { base: Instant::now(), until: Arc::new(AtomicU64::new(0)) }
+        Self { until: Arc::new(AtomicU64::new(0)) }
     }
 
     /// A term without end, for an instance that runs without election.
     pub fn endless() -> Self {
-        Self { base: Instant::now(), until: Arc::new(AtomicU64::new(u64::MAX)) }
+        Self { until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
 
     /// Extends the term to `end`.
     pub fn extend_to(&self, end: Instant) {
-        let after = end.saturating_duration_since(self.base).as_millis();
-        self.until.store(u64::try_from(after).unwrap_or(u64::MAX - 1), Ordering::SeqCst);
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        let until = since_boot().saturating_add(u64::try_from(left).unwrap_or(u64::MAX));
+        self.until.store(until.min(u64::MAX - 1), Ordering::SeqCst);
     }
 
     /// Ends the term.
@@ -41,13 +58,14 @@ impl Term {
     /// Whether a write may start now.
     pub fn may_write(&self) -> bool {
         let until = self.until.load(Ordering::SeqCst);
-        until == u64::MAX || self.base.elapsed() < Duration::from_millis(until)
+        until == u64::MAX || since_boot() < until
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn writes_are_allowed_only_within_the_term() {
