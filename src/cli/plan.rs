@@ -6,6 +6,7 @@ use super::{ExitStatus, input, setup};
 use crate::diag::{Span, with_commas};
 use crate::framework::{ActionType, EventRegistration, EventResource};
 use crate::lang::analysis::cost::{Costs, MOST_STEPS, RuleCost, Size};
+use crate::lang::analysis::memory::Memory;
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::stage::{Stage, stage};
@@ -160,6 +161,7 @@ fn asks_for_room(policy: &Policy, check: &Check) -> bool {
 }
 
 struct Plan {
+    memory: Memory,
     name: String,
     place: String,
     doc: Option<String>,
@@ -206,6 +208,7 @@ impl Plan {
             applies.push_str("; not to system pods, and DaemonSets' are only scored");
         }
         Plan {
+            memory: Memory::of(&policy.keeps.pods),
             name: compiled.name().to_owned(),
             place: place(policy.name_span),
             doc: policy.doc.as_ref().map(|doc| doc.to_string()),
@@ -284,6 +287,11 @@ impl Plan {
                 writeln!(text, "\n  (1) cluster-autoscaler and Karpenter see node affinity, not policies");
         }
         let _ = write!(text, "\n  rights     none beyond the scheduler's own\n  writes     nothing\n");
+        let _ = writeln!(
+            text,
+            "  memory     {}",
+            self.memory.text().unwrap_or_else(|| "nothing beyond the scheduler's own".to_owned())
+        );
         text
     }
 
@@ -306,7 +314,8 @@ impl Plan {
         let size = json!({"nodes": self.size.nodes, "pods": self.size.pods});
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
-            "size": size, "rules": rules,
+            "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
+            "mibPer100000Pods": self.memory.mib,
         })
     }
 }

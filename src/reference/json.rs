@@ -550,6 +550,12 @@ pub static SHAPES: &[Shape] = &[
             ("appliesTo", "string", "the pods it is about, in words"),
             ("size", "ClusterSize", "the cluster that steps are computed for"),
             ("rules", "[RulePlan]", "its rules"),
+            (
+                "keepsOfPods",
+                "[string]",
+                "what is kept of pods for it: fields below `spec`, `status` and `metadata`, annotations",
+            ),
+            ("mibPer100000Pods", "int", "about how much memory that takes for 100,000 pods, in MiB"),
         ],
     },
     Shape {

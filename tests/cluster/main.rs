@@ -40,6 +40,9 @@ mod rights;
 // Commands on a live cluster.
 mod live_commands;
 
+// Memory of the list decoder, without an API server.
+mod list_memory;
+
 // `make bench-cluster`.
 mod start_bench;
 mod throughput_bench;

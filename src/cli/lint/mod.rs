@@ -7,6 +7,7 @@ use super::input::{Glob, Policies};
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, setup};
 use crate::diag::{Severity, Source, Tally, draw, fix, formats, json};
+use crate::lang::analysis::memory::Memory;
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -172,7 +173,7 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     if read.diagnostics.is_empty() {
         let line = out.paint(Style::Good, &sentence);
         writeln!(out.stdout(), "{line}")?;
-        return Ok(());
+        return tell_memory(read, out);
     }
     if !out.quiet {
         let look = out.look((!args.all).then_some(DRAWN));
@@ -195,6 +196,20 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     if let (Some(first), false) = (first, out.quiet) {
         let program = out.program;
         writeln!(out.stdout(), "More about one: {program} lint --explain {}", first.code.id)?;
+    }
+    tell_memory(read, out)
+}
+
+/// Tells what the policies take of memory for what they read beyond the scheduler's own fields.
+fn tell_memory(read: &Policies, out: &mut Output) -> anyhow::Result<()> {
+    if out.quiet {
+        return Ok(());
+    }
+    for compiled in read.set.iter() {
+        if let Some(text) = Memory::of(&compiled.policy.keeps.pods).text() {
+            let line = out.paint(Style::Dim, &format!("memory of {}: {text}", compiled.name()));
+            writeln!(out.stdout(), "{line}")?;
+        }
     }
     Ok(())
 }

@@ -10,6 +10,36 @@ static TYPICAL: &str = include_str!("typical_pod.json");
 /// What the allocator adds to each piece of memory, in bytes.
 const OVERHEAD: usize = 16;
 
+/// What is kept of pods for a policy, and how much memory that takes.
+#[derive(Debug)]
+pub struct Memory {
+    /// Fields and annotations, as the language writes them.
+    pub kept: Vec<String>,
+    /// For 100,000 typical pods, in MiB, rounded up.
+    pub mib: u64,
+}
+
+impl Memory {
+    /// Of what is kept of pods.
+    pub fn of(pods: &Projection) -> Self {
+        let mut kept: Vec<String> =
+            pods.fields.paths().into_iter().map(|path| format!("pod.{path}")).collect();
+        match &pods.annotations {
+            AnnotationKeys::All => kept.push("pod.annotations".into()),
+            AnnotationKeys::Only(keys) => {
+                kept.extend(keys.iter().map(|key| format!("pod.annotations[{key:?}]")));
+            }
+        }
+        Self { kept, mib: mib_per_100_000_pods(pods) }
+    }
+
+    /// In words; `None` if nothing is kept.
+    pub fn text(&self) -> Option<String> {
+        let (mib, kept) = (crate::diag::with_commas(self.mib.into()), self.kept.join(", "));
+        (!self.kept.is_empty()).then(|| format!("about {mib} MiB per 100,000 pods, for {kept}"))
+    }
+}
+
 /// MiB for 100,000 pods, rounded up.
 pub fn mib_per_100_000_pods(projection: &Projection) -> u64 {
     let bytes = bytes_per_pod(projection) as u64 * 100_000;
