@@ -124,16 +124,17 @@ impl Fields {
     /// The paths, such as `spec.hostname`, in the order of their names.
     pub fn paths(&self) -> Vec<String> {
         let Self::Only(fields) = self else { return vec![String::new()] };
-        let below = |(name, below): (&Box<str>, &Self)| -> Vec<String> {
-            if below.is_empty() {
-                return vec![name.to_string()];
+        let mut all = Vec::new();
+        for (name, below) in fields {
+            match below.paths().as_slice() {
+                [] => all.push(name.to_string()),
+                paths => all.extend(paths.iter().map(|path| match path.as_str() {
+                    "" => name.to_string(),
+                    path => format!("{name}.{path}"),
+                })),
             }
-            let paths = below.paths().into_iter();
-            let joined =
-                |path: String| if path.is_empty() { name.to_string() } else { format!("{name}.{path}") };
-            paths.map(joined).collect()
-        };
-        fields.iter().flat_map(below).collect()
+        }
+        all
     }
 
     /// What remains of a value.
