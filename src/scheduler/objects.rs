@@ -115,7 +115,7 @@ impl Scheduler {
             // A finished pod takes no room and waits for nothing.
             return self.pod_gone(&pod.key, now);
         }
-        // Kubelets write the status of running pods all the time: what no plugin or rule can read is no event.
+        // Kubelets often write the status of running pods. A change that no plugin or rule can read makes no event.
         if pod.node_name.is_some()
             && !self.bindings.contains(&pod.key)
             && self.cache.snapshot.refresh_pod(&pod)
