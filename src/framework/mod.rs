@@ -50,7 +50,7 @@ pub use points::*;
 pub use preconditions::Preconditions;
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
-pub use queued::{QueuedPodInfo, SortKey};
+pub use queued::{Blame, QueuedPodInfo, SortKey};
 pub use reads::{Interest, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{

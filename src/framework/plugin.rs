@@ -32,6 +32,11 @@ pub trait Plugin: Send + Sync {
         let _ = h;
         Vec::new()
     }
+    /// The names of its rules that can refuse a pod; statuses number them from 1. In-tree plugins have
+    /// none. The rule of a refusal at PreEnqueue is the first.
+    fn rules(&self) -> &[Symbol] {
+        &[]
+    }
     /// A hash of its source besides name and arguments: the text of a policy.
     fn digest(&self) -> u64 {
         0

@@ -1,7 +1,7 @@
 //! [`QueuedPodInfo`]: a pod with its queueing state.
 
 use super::plugin_id::{PluginId, PluginSet};
-use crate::model::{PodInfo, Time};
+use crate::model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
 /// The place of a pod in the queue: compared as bytes, then by time of entry, then by sequence number.
@@ -32,8 +32,19 @@ pub struct QueuedPodInfo {
     pub pending_plugins: PluginSet,
     /// It was refused after its node had been chosen: at Reserve or at Permit.
     pub refused_late: bool,
+    /// What refused it last, by name; `None` before the first refusal.
+    pub blame: Option<Blame>,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
+}
+
+/// What refused a pod in an attempt, for metrics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blame {
+    /// The plugin that refused most nodes.
+    pub plugin: Symbol,
+    /// The policy and the rule that refused nodes, if no other rule of a policy did.
+    pub sole_rule: Option<(Symbol, Symbol)>,
 }
 
 impl QueuedPodInfo {
@@ -50,6 +61,7 @@ impl QueuedPodInfo {
             unschedulable_plugins: PluginSet::default(),
             pending_plugins: PluginSet::default(),
             refused_late: false,
+            blame: None,
             gating_plugin: None,
         }
     }

@@ -40,6 +40,9 @@ pub struct Status {
     pub code: Code,
     /// The plugin that refuses. Set by the framework, not by the plugin.
     pub plugin: PluginId,
+    /// The number of the plugin's rule that refuses, from 1 ([`Plugin::rules`](super::Plugin::rules));
+    /// 0 without one.
+    pub rule: u16,
     /// Whether no node that does not exist yet could pass either: the refusal reads nothing of nodes.
     pub no_node_helps: bool,
     reasons: Symbol,
@@ -48,7 +51,7 @@ pub struct Status {
 impl Status {
     /// A refusal with one reason.
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
-        Self { code, plugin: PluginId::NONE, no_node_helps: false, reasons: reason.into() }
+        Self { code, plugin: PluginId::NONE, rule: 0, no_node_helps: false, reasons: reason.into() }
     }
 
     /// A refusal with several reasons, in order.
@@ -92,6 +95,12 @@ impl Status {
     /// The same status, attributed to `plugin`.
     pub fn by(mut self, plugin: PluginId) -> Self {
         self.plugin = plugin;
+        self
+    }
+
+    /// The same status, attributed to a rule of the plugin.
+    pub fn of_rule(mut self, rule: u16) -> Self {
+        self.rule = rule;
         self
     }
 

@@ -36,6 +36,10 @@ impl Scheduler {
         queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
         queued.info.refused_late = rejected && refusal.late;
+        queued.info.blame = match rejected {
+            true => self.rule_refusals.count(&cycle.framework, diagnosis, &refusal.status),
+            false => None,
+        };
         if !rejected {
             queued.info.unschedulable_plugins = Default::default();
             queued.info.pending_plugins = Default::default();

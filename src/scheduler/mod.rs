@@ -16,6 +16,7 @@
 mod bind;
 mod binding;
 mod bindings;
+mod blame;
 mod cache;
 mod calls;
 mod cycle;
@@ -34,6 +35,7 @@ mod verify;
 mod view;
 mod wants;
 
+pub use blame::Waiting;
 pub use cache::PodState;
 pub use io::{
     Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, Profiles, RecordLevel,
@@ -68,6 +70,8 @@ pub struct Scheduler {
     leading: bool,
     /// The generation of the cluster at which waiting pods were last re-evaluated.
     reconsidered: Generation,
+    /// The refusals of each rule.
+    rule_refusals: blame::RuleRefusals,
     /// Work that remains before the step ends.
     deferred: VecDeque<Deferred>,
     now: Time,
@@ -90,6 +94,7 @@ impl Clone for Scheduler {
             stale: self.stale,
             leading: self.leading,
             reconsidered: self.reconsidered,
+            rule_refusals: self.rule_refusals.clone(),
             deferred: self.deferred.clone(),
             now: self.now,
         }
@@ -115,6 +120,7 @@ impl Scheduler {
             stale: false,
             leading: false,
             reconsidered: Generation::default(),
+            rule_refusals: blame::RuleRefusals::default(),
             deferred: VecDeque::new(),
             now: Time(i64::MIN),
         }

@@ -22,6 +22,7 @@ impl Scheduler {
             })
             .collect();
         self.hints = hints;
+        self.rule_refusals.keep(profiles.frameworks.iter().map(AsRef::as_ref));
         self.profiles = profiles.clone();
         self.hold_wants_again();
         self.queue.replace_judges(&self.hints, &self.cache.snapshot, now);

@@ -12,3 +12,4 @@ mod refuser;
 mod retry;
 mod steps;
 mod terminating;
+mod waiting_causes;

@@ -1,7 +1,7 @@
 //! The beginning of an attempt: whether the policy applies to the pod, `prefilter`, and the values
 //! of the pod that filters and scores read. Also gates, which are evaluated before the attempt.
 
-use super::{PolicyPlugin, SYSTEM_PRIORITY, queued, refusal};
+use super::{PolicyPlugin, SYSTEM_PRIORITY, numbers, queued, refusal};
 use crate::framework::{
     Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
@@ -87,7 +87,8 @@ impl PolicyPlugin {
 
     /// Whether the policy applies to the pod.
     pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
-        if !self.compiled.preconditions.may_apply(context.pod) || self.exempts(context.pod) {
+        let may_apply = !self.suspended && self.compiled.preconditions.may_apply(context.pod);
+        if !may_apply || self.exempts(context.pod) {
             return false;
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);
@@ -106,7 +107,9 @@ impl PolicyPlugin {
             }
             return match &guard.missing {
                 Missing::Skip => Absent::Skip,
-                Missing::Reject(reason) => Absent::Refused(refusal(&self.compiled, reason, context)),
+                Missing::Reject(reason) => {
+                    Absent::Refused(refusal(&self.compiled, reason, context).of_rule(numbers::MISSING))
+                }
                 Missing::Error => {
                     let name = &self.compiled.policy[guard.id].name;
                     Absent::Refused(Status::error(format!("{}: `{name}` is absent", self.compiled.name())))
@@ -148,8 +151,9 @@ impl PolicyPlugin {
             match statement {
                 CompiledPrefilter::Check(check) => {
                     if check.refuses(&mut env) {
-                        let status = refusal(&self.compiled, check.reason(), context);
-                        return Err(status.whatever_the_node(check.no_node_helps()));
+                        let refused = refusal(&self.compiled, check.reason(), context);
+                        let refused = refused.whatever_the_node(check.no_node_helps());
+                        return Err(refused.of_rule(numbers::PREFILTER));
                     }
                 }
                 CompiledPrefilter::Only(only) => {
@@ -221,7 +225,7 @@ impl PreEnqueue for PolicyPlugin {
         for gate in &self.compiled.statements.gates {
             if gate.refuses(&mut env) {
                 let status = refusal(&self.compiled, gate.reason(), context);
-                return Err(Status::unresolvable(status.message()));
+                return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! the reference evaluator.
 
 use super::attempt::Attempt;
-use super::{PolicyPlugin, refusal};
+use super::{PolicyPlugin, numbers, refusal};
 use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
@@ -13,18 +13,20 @@ use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
 impl PolicyPlugin {
-    fn checks(&self) -> impl Iterator<Item = &CompiledCheck> {
-        self.compiled.statements.filters.iter().flat_map(|filter| &filter.checks)
+    /// The checks of all filters, with the numbers of their rules.
+    fn checks(&self) -> impl Iterator<Item = (u16, &CompiledCheck)> {
+        let filters = self.compiled.statements.filters.iter().enumerate();
+        filters.flat_map(|(at, filter)| filter.checks.iter().map(move |check| (numbers::filter(at), check)))
     }
 
     /// The refusal of a check; a constant reason is not interned again.
-    fn refused(&self, check: &CompiledCheck, context: EvalContext<'_>) -> Status {
+    fn refused(&self, (rule, check): (u16, &CompiledCheck), context: EvalContext<'_>) -> Status {
         let status = match &check.constant {
             Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),
             Some(text) => Status::unresolvable(text.clone()),
             None => refusal(&self.compiled, check.reason(), context),
         };
-        status.whatever_the_node(check.no_node_helps())
+        status.whatever_the_node(check.no_node_helps()).of_rule(rule)
     }
 
     /// The attempt, if the policy's filters apply to the pod.
@@ -38,9 +40,9 @@ impl Filter for PolicyPlugin {
         let Some(attempt) = self.filtering(h) else { return Ok(()) };
         let context = self.context(h, Some(attempt)).on(node);
         let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
-        for check in self.checks() {
+        for (rule, check) in self.checks() {
             if check.refuses(&mut env) {
-                return Err(self.refused(check, context));
+                return Err(self.refused((rule, check), context));
             }
         }
         Ok(())
@@ -55,7 +57,7 @@ impl Filter for PolicyPlugin {
         let mut numbers: smallvec::SmallVec<[Option<u32>; 8]> = self.checks().map(|_| None).collect();
         for (word, mask) in nodes.words().iter().copied().enumerate() {
             let mut open = mask;
-            for (check, number) in self.checks().zip(numbers.iter_mut()) {
+            for ((rule, check), number) in self.checks().zip(numbers.iter_mut()) {
                 if open == 0 {
                     break;
                 }
@@ -65,14 +67,15 @@ impl Filter for PolicyPlugin {
                     continue;
                 }
                 if check.constant.is_some() {
-                    let number = *number.get_or_insert_with(|| out.status(self.refused(check, context)));
+                    let number =
+                        *number.get_or_insert_with(|| out.status(self.refused((rule, check), context)));
                     out.refuse_rows(word, refused, number);
                     continue;
                 }
                 for bit in bits(refused) {
                     let id = NodeId::from_row(word * 64 + bit);
                     let of_node = h.snapshot.node(id).map_or(context, |node| context.on(node));
-                    let status = out.status(self.refused(check, of_node));
+                    let status = out.status(self.refused((rule, check), of_node));
                     out.refuse(id, status);
                 }
             }

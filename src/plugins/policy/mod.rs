@@ -69,6 +69,29 @@ pub struct PolicyPlugin {
     inputs: pod_inputs::PodInputs,
     clocked: clock::Clocked,
     waits_key: IndexKey,
+    /// It applies to no pod.
+    suspended: bool,
+    /// The names of the rules that refuse: those of [`numbers`], then the filters.
+    rules: Vec<Symbol>,
+}
+
+/// The numbers of rules in statuses.
+mod numbers {
+    /// The gates.
+    pub(super) const GATE: u16 = 1;
+    /// The prefilters.
+    pub(super) const PREFILTER: u16 = 2;
+    /// The permits.
+    pub(super) const PERMIT: u16 = 3;
+    /// The lets with `missing`.
+    pub(super) const MISSING: u16 = 4;
+    /// The names of the rules above.
+    pub(super) const NAMES: [&str; 4] = ["gate", "prefilter", "permit", "missing"];
+
+    /// A filter, by its place in the text.
+    pub(super) fn filter(at: usize) -> u16 {
+        u16::try_from(NAMES.len() + 1 + at).unwrap_or(u16::MAX)
+    }
 }
 
 /// The policies of a set as plugins, in the order of their names.
@@ -85,7 +108,14 @@ impl PolicyPlugin {
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
         let inputs = pod_inputs::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
-        Self { compiled, exempt, events, inputs, clocked, waits_key }
+        let filters = compiled.policy.filters.iter().map(|filter| Symbol::from(&*filter.name));
+        let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name)).chain(filters).collect();
+        Self { compiled, exempt, events, inputs, clocked, waits_key, suspended: false, rules }
+    }
+
+    /// The same plugin, which applies to no pod.
+    pub fn suspended(self) -> Self {
+        Self { suspended: true, ..self }
     }
 
     /// The policy.
@@ -108,10 +138,15 @@ impl Plugin for PolicyPlugin {
         self.compiled.name()
     }
 
+    fn rules(&self) -> &[Symbol] {
+        &self.rules
+    }
+
     fn digest(&self) -> u64 {
         let mut hasher = rustc_hash::FxHasher::default();
         self.compiled.hash.hash(&mut hasher);
         self.exempt.namespaces.hash(&mut hasher);
+        self.suspended.hash(&mut hasher);
         hasher.finish()
     }
 
@@ -148,7 +183,8 @@ impl Plugin for PolicyPlugin {
     }
 
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
-        self.compiled.statements.queue.as_ref().map(|_| self as &dyn QueueSort)
+        let orders = self.compiled.statements.queue.is_some() && !self.suspended;
+        orders.then_some(self as &dyn QueueSort)
     }
 
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {

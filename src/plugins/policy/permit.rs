@@ -8,7 +8,7 @@ use super::attempt::{Absent, Attempt};
 use super::events::RuleInterest;
 use super::pod_inputs::ConditionInputs;
 use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
-use super::{PolicyPlugin, refusal};
+use super::{PolicyPlugin, numbers, refusal};
 use crate::framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
 use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
@@ -149,7 +149,8 @@ impl PolicyPlugin {
                 let h = a.handle();
                 let context = placed(&pod, h.snapshot, h.now, Some(node));
                 let context = context.unwrap_or_else(|| EvalContext::new(&pod, h.snapshot, h.now));
-                return Err(refusal(&self.compiled, check.reason(), context));
+                let refused = refusal(&self.compiled, check.reason(), context);
+                return Err(refused.of_rule(numbers::PERMIT));
             }
         }
         let mut seen = Vec::new();

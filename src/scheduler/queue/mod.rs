@@ -615,6 +615,11 @@ impl SchedulingQueue {
         refused
     }
 
+    /// Every queued pod, in no particular order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
+        self.entries.values().map(|entry| &entry.queued)
+    }
+
     /// The number of events kept for pods in flight.
     pub(super) fn in_flight_events(&self) -> usize {
         self.in_flight.events()

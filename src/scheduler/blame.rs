@@ -1,0 +1,102 @@
+//! Which plugins and rules refuse pods, for metrics: counted once per refused attempt, from its
+//! diagnosis, so that a cycle does nothing per node for it.
+
+use super::Scheduler;
+use crate::framework::{Blame, Diagnosis, Framework, Plugin, Status};
+use crate::model::Symbol;
+use std::collections::BTreeMap;
+
+/// The number of attempts in which each rule refused a node, by policy and rule. As many entries as
+/// the policies in service have rules.
+#[derive(Clone, Default, Debug)]
+pub(super) struct RuleRefusals(BTreeMap<(Symbol, Symbol), u64>);
+
+impl RuleRefusals {
+    /// Counts a refused attempt; returns what refused the pod. `last` is the status of the attempt.
+    pub(super) fn count(
+        &mut self,
+        framework: &Framework,
+        diagnosis: &Diagnosis,
+        last: &Status,
+    ) -> Option<Blame> {
+        let mut refusals = diagnosis.nodes.histogram();
+        if refusals.is_empty() {
+            refusals.push((last, 1));
+        }
+        let mut by_plugin = BTreeMap::new();
+        let mut rules = Vec::new();
+        for (status, nodes) in refusals {
+            *by_plugin.entry(status.plugin).or_insert(0usize) += nodes;
+            let Some(plugin) = framework.plugin(status.plugin) else { continue };
+            let Some(rule) = rule_of(plugin, status.rule) else { continue };
+            let rule = (Symbol::new(plugin.name()), rule);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        for rule in &rules {
+            *self.0.entry(rule.clone()).or_default() += 1;
+        }
+        // The first of several plugins with as many nodes.
+        let most = by_plugin.iter().max_by_key(|(plugin, nodes)| (**nodes, std::cmp::Reverse(**plugin)))?;
+        let plugin = framework.plugin(*most.0)?;
+        let sole_rule = if rules.len() == 1 { rules.pop() } else { None };
+        Some(Blame { plugin: Symbol::new(plugin.name()), sole_rule })
+    }
+
+    /// Forgets the rules of plugins that no profile has.
+    pub(super) fn keep<'a>(&mut self, frameworks: impl Iterator<Item = &'a Framework> + Clone) {
+        self.0.retain(|(policy, rule), _| {
+            frameworks.clone().any(|framework| {
+                let mut plugins = framework.plugins().iter();
+                let found = plugins.find(|plugin| plugin.name() == policy.as_str());
+                found.is_some_and(|plugin| plugin.rules().contains(rule))
+            })
+        });
+    }
+}
+
+fn rule_of(plugin: &dyn Plugin, number: u16) -> Option<Symbol> {
+    plugin.rules().get(usize::from(number).checked_sub(1)?).cloned()
+}
+
+/// The pods that wait, for metrics.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// Pods that were refused, by the plugin that refused most nodes.
+    pub refused: BTreeMap<Symbol, usize>,
+    /// Pods that a PreEnqueue plugin keeps out of the queue, by plugin.
+    pub gated: BTreeMap<Symbol, usize>,
+    /// Pods that have a node and wait at Permit.
+    pub at_permit: usize,
+    /// Pods that one rule alone keeps waiting, by policy and rule.
+    pub by_one_rule: BTreeMap<(Symbol, Symbol), usize>,
+}
+
+impl Scheduler {
+    /// The number of attempts in which each rule refused a node: policy, rule, count.
+    pub fn rule_refusals(&self) -> impl Iterator<Item = (&Symbol, &Symbol, u64)> {
+        self.rule_refusals.0.iter().map(|((policy, rule), count)| (policy, rule, *count))
+    }
+
+    /// The pods that wait, by what they wait for.
+    pub fn waiting(&self) -> Waiting {
+        let mut waiting = Waiting { at_permit: self.bindings.waiting().len(), ..Waiting::default() };
+        for queued in self.queue.iter() {
+            let framework = &queued.hints.framework;
+            if let Some(gate) = queued.info.gating_plugin.and_then(|gate| framework.plugin(gate)) {
+                let name = Symbol::new(gate.name());
+                if let Some(rule) = gate.rules().first() {
+                    *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += 1;
+                }
+                *waiting.gated.entry(name).or_default() += 1;
+            } else if let Some(blame) = &queued.info.blame {
+                *waiting.refused.entry(blame.plugin.clone()).or_default() += 1;
+                if let Some(rule) = &blame.sole_rule {
+                    *waiting.by_one_rule.entry(rule.clone()).or_default() += 1;
+                }
+            }
+        }
+        waiting
+    }
+}
