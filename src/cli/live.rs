@@ -7,11 +7,12 @@ use super::input::Policies;
 use super::setup::{Cluster, From, note, quoted};
 use crate::cluster::client::{ConnectError, Target};
 use crate::cluster::list::{self, ListError, Options};
+use crate::cluster::policy_choice::Origin;
 use crate::cluster::policy_list::{PolicyObject, State};
-use crate::cluster::policy_store::Texts;
-use crate::diag::{Origin, Severity};
+use crate::cluster::policy_objects::POLICY_NAMESPACE;
+use crate::cluster::policy_verdict::Texts;
+use crate::diag::{self, Severity};
 use crate::lang::policy_set::CompiledPolicy;
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,8 +58,29 @@ impl Connection {
 /// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a
 /// warning.
 pub(super) fn wanted(from: &From) -> Wanted {
-    let namespaces = from.policy_namespaces.clone();
+    let namespaces = namespaces(&from.policy_namespaces);
     if from.policies.is_empty() { Wanted::In(namespaces) } else { Wanted::IfAllowed(namespaces) }
+}
+
+/// The namespaces whose policies are read: the named ones, else [`POLICY_NAMESPACE`]. An empty name
+/// stands for none.
+pub(super) fn namespaces(named: &[String]) -> Vec<String> {
+    if named.is_empty() {
+        return vec![POLICY_NAMESPACE.to_owned()];
+    }
+    named.iter().filter(|name| !name.is_empty()).cloned().collect()
+}
+
+/// Where the cluster of a connection is.
+pub(super) fn target(connection: &Connection) -> Target {
+    Target {
+        kubeconfig: connection.kubeconfig.clone(),
+        as_kubectl: true,
+        context: connection.context.clone(),
+        impersonate: connection.impersonate.clone(),
+        user_agent: "command",
+        ..Target::default()
+    }
 }
 
 /// Reads the cluster, and adds its policies to `policies`.
@@ -68,19 +90,7 @@ pub(super) fn read(
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
-    let everywhere =
-        matches!(&wanted, Wanted::In(namespaces) | Wanted::IfAllowed(namespaces) if namespaces.is_empty());
-    let options = Options {
-        target: Target {
-            kubeconfig: connection.kubeconfig.clone(),
-            as_kubectl: true,
-            context: connection.context.clone(),
-            impersonate: connection.impersonate.clone(),
-            user_agent: "command",
-            ..Target::default()
-        },
-        policies: wanted,
-    };
+    let options = Options { target: target(connection), policies: wanted, size: policies.size };
     let listed = match list::read(&options) {
         Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
             "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
@@ -91,32 +101,10 @@ pub(super) fn read(
     for missing in &listed.missing {
         note(out, missing);
     }
-    if everywhere {
-        say_whose(&listed.policies, out);
-    }
-    for object in &listed.policies {
+    for object in &listed.policies.objects {
         take(object, policies, out);
     }
     Ok(Cluster { world: listed.objects.into_iter().collect(), namespace: listed.namespace })
-}
-
-/// Warns that policies of several namespaces are combined. A scheduler reads configured namespaces
-/// only.
-fn say_whose(objects: &[PolicyObject], out: &mut Output) {
-    let namespaces: BTreeSet<&str> =
-        objects.iter().filter_map(|object| Some(object.name.split_once('/')?.0)).collect();
-    if namespaces.len() > 1 {
-        let names: Vec<&str> = namespaces.into_iter().collect();
-        note(
-            out,
-            &format!(
-                "policies of {} namespaces are combined: {}; give the ones that your scheduler reads with \
-                 `--policy-namespaces`",
-                names.len(),
-                names.join(", ")
-            ),
-        );
-    }
 }
 
 /// Adds the policies of an object that are in service, with warnings about its problems.
@@ -124,29 +112,37 @@ fn take(object: &PolicyObject, policies: &mut Policies, out: &mut Output) {
     match &object.state {
         State::Serving => {}
         State::Waiting { why } => note(out, &format!("`{}` waits: {why}", object.name)),
-        State::Refused { present, problems, holds } => {
-            let instead = match (holds.is_empty(), object.texts.is_empty()) {
+        State::Overridden { why } => note(out, why),
+        State::Refused { problems, holds } => {
+            let instead = match (holds.is_empty(), object.serving.is_empty()) {
                 (false, _) => "no earlier text is known, so the pods it selects wait",
                 (true, true) => "no earlier text is known, so it has no effect",
                 (true, false) => "its last good text is in service",
             };
             let what = match problems.first() {
-                Some(problem) if present.is_empty() => problem.to_string(),
+                Some(problem) if object.present.is_empty() || problem.line == 0 => problem.to_string(),
                 _ => format!("`{}` does not compile", object.name),
             };
             note(out, &format!("{what}; {instead}"));
             // The user of the command did not make these mistakes, so they are warnings and stop
             // nothing.
-            let (_, said) = compiled(&object.name, present, policies);
+            let (_, said) = compiled(&object.name, &object.present, policies);
             policies.diagnostics.extend(said.into_iter().filter(|it| it.is_error()).map(|mut it| {
                 it.severity = Severity::Warning;
                 it
             }));
         }
     }
-    let (found, _) = compiled(&object.name, &object.texts, policies);
-    let serves = |policy: &Arc<CompiledPolicy>| object.serving.iter().any(|name| name == policy.name());
-    policies.in_service.extend(found.into_iter().filter(serves));
+    let mut done: Vec<(&Texts, Vec<Arc<CompiledPolicy>>)> = Vec::new();
+    for serving in object.serving.iter().filter(|it| it.origin != Origin::Suspended) {
+        let known = done.iter().position(|(texts, _)| **texts == *serving.texts);
+        let at = known.unwrap_or_else(|| {
+            done.push((&serving.texts, compiled(&object.name, &serving.texts, policies).0));
+            done.len() - 1
+        });
+        let found = done.get(at).and_then(|(_, all)| all.iter().find(|it| it.name() == serving.name));
+        policies.in_service.extend(found.cloned());
+    }
 }
 
 /// Compiles the texts of an object; returns policies and diagnostics.
@@ -157,10 +153,10 @@ fn compiled(
 ) -> (Vec<Arc<CompiledPolicy>>, Vec<crate::diag::Diagnostic>) {
     let (mut all, mut said) = (Vec::new(), Vec::new());
     for (key, text) in texts {
-        let origin = Origin { object: object.to_owned(), key: key.clone() };
+        let origin = diag::Origin { object: object.to_owned(), key: key.clone() };
         let id = policies.sources.add_object(origin, text.as_str());
         let Some(source) = policies.sources.get(id) else { continue };
-        let (found, diagnostics) = crate::lang::compile(source);
+        let (found, diagnostics) = crate::lang::compile_for(source, policies.size, &|_| Vec::new());
         said.extend(diagnostics);
         all.extend(found.into_iter().map(|policy| Arc::new(CompiledPolicy::new(policy, &policies.sources))));
     }

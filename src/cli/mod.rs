@@ -21,6 +21,8 @@ mod not_built;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
+mod policies;
+#[cfg(feature = "cluster")]
 mod run_args;
 #[cfg(feature = "cluster")]
 mod run_flags;
@@ -100,6 +102,9 @@ enum Command {
     Eval(eval::Args),
     /// Shows what policies compile to: stages, what they read, what wakes a pod.
     Plan(plan::Args),
+    /// Lists the policies of a live cluster, and switches them off, on or back.
+    #[cfg(feature = "cluster")]
+    Policies(policies::Args),
     /// Prints the help of a command, or a topic of the reference: the language, fields, codes, …
     Help(help::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
@@ -155,6 +160,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),
         Command::Plan(args) => plan::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Policies(args) => policies::run(&args, &mut out),
         Command::Help(args) => help::run(&args, command(program), &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),

@@ -4,7 +4,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("convert", ""),
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
     ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
@@ -12,10 +12,6 @@ const COMMANDS: [(&str, &str); 12] = [
     ("fmt", ""),
     ("init", "copy the folder `examples/first`"),
     ("lsp", "`lint --format json` gives the same diagnostics"),
-    (
-        "policies",
-        "`kubectl get configmaps -A -l bayplan.dev/policy` lists them; their annotations have the state of each",
-    ),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),
     ("snapshot", "`kubectl get nodes,pods,namespaces -A -o json` saves what the commands read"),

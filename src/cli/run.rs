@@ -2,7 +2,7 @@
 //! `cluster::run`, and its end into an exit status.
 
 use super::output::Lines;
-use super::{ExitStatus, setup};
+use super::{ExitStatus, live, setup};
 use crate::cluster::client::Target;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
@@ -10,6 +10,7 @@ use crate::cluster::{access, connections, leader, logs, policy_source, serve, tl
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
 use crate::framework::Features;
+use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
 use crate::scheduler::Profiles;
 use anyhow::{Context, bail};
@@ -138,15 +139,18 @@ fn in_force(
 }
 
 /// The profiles of the configuration with these policies as plugins.
-fn profiles(of: &[Policy], configured: &Configured, exempt: &ExemptPods) -> Result<Profiles, String> {
+fn profiles(
+    of: &[Policy],
+    configured: &Configured,
+    size: Size,
+    exempt: &ExemptPods,
+) -> Result<Profiles, String> {
     let mut registry = crate::plugins::registry_with(configured.features);
     for policy in of.iter().cloned() {
         let (name, exempt) = (policy.compiled.name().to_owned(), exempt.clone());
-        let sorts = policy.compiled.policy.queue.is_some();
+        let sorts = policy.compiled.policy.queue.is_some() && !policy.suspended;
         registry
-            .add_policy(&name, sorts, move |args| {
-                setup::with_arguments(&policy.compiled, &policy.sources, &exempt, args)
-            })
+            .add_policy(&name, sorts, move |args| setup::with_arguments(&policy, size, &exempt, args))
             .map_err(|error| error.to_string())?;
     }
     match configured.config.frameworks(&registry, configured.source) {
@@ -244,14 +248,15 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         allowed: token_ttl.min(port.authorization_webhook_cache_authorized_ttl),
         refused: token_ttl.min(port.authorization_webhook_cache_unauthorized_ttl),
     };
-    let mut namespaces = args.policies.namespaces.clone();
-    if namespaces.is_empty() {
-        namespaces.extend(own_namespace());
-    }
+    // With files and no namespaces, the policies are those of the files.
+    let named = &args.policies.namespaces;
+    let namespaces =
+        if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
+    let size = args.policies.declared.size();
     let mut exempt = ExemptPods::default();
     exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
     // Without policies the profiles show mistakes of the configuration, which end the program now.
-    if let Err(said) = profiles(&[], &configured, &exempt) {
+    if let Err(said) = profiles(&[], &configured, size, &exempt) {
         bail!(Lines(format!("the configuration cannot be used\n{said}")));
     }
     let logged = std::sync::Once::new();
@@ -264,6 +269,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             namespaces,
             files: args.policies.files.clone(),
             on_invalid: on_invalid(&args.policies.on_invalid)?,
+            size,
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
         watch_max_age: args.api_server.watch_max_age,
@@ -282,7 +288,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authentication: port.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         authorization: port.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         profiles: Box::new(move |policies| {
-            let made = profiles(policies, &configured, &exempt)?;
+            let made = profiles(policies, &configured, size, &exempt)?;
             logged.call_once(|| log_unchecked(&made));
             Ok(made)
         }),

@@ -2,6 +2,7 @@
 //! their meaning; `run_flags` parses single values.
 
 use super::run_flags;
+use super::setup::Declared;
 use crate::cluster::logs;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ pub(super) struct PolicyArgs {
     #[arg(long = "policies", value_name = "DIR")]
     pub(super) files: Option<PathBuf>,
     /// Namespaces of the ConfigMaps with policies, which have the label `bayplan.dev/policy`
-    /// [default: the namespace of the scheduler's pod, or none outside a cluster].
+    /// [default: bayplan-policies; none with `--policies`]. An empty name stands for none.
     #[arg(long = "policy-namespaces", value_name = "NAMESPACE", value_delimiter = ',')]
     pub(super) namespaces: Vec<String>,
     /// How to treat the pods that an invalid policy selects with `applies when`, if no earlier text
@@ -63,6 +64,8 @@ pub(super) struct PolicyArgs {
         default_value = "wait"
     )]
     pub(super) on_invalid: Vec<String>,
+    #[command(flatten)]
+    pub(super) declared: Declared,
 }
 
 /// How to reach the API server.

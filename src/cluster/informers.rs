@@ -1,9 +1,10 @@
 //! Turns watches into Inputs: pods that have not ended, nodes and namespaces, each in watch order,
-//! over the driver's one channel. `Synced` follows when all have been listed once. A missing right
-//! is logged once, and its consumers wait until it is granted: without pods or nodes nothing is
-//! scheduled, because decisions would be guesses; without namespaces, policies that read them do
-//! not go into service. A watch that brings nothing for minutes stops decisions, too
-//! (`Input::Stale`), until it is up to date again.
+//! over the driver's one channel. `Synced` follows when pods and nodes have been listed once and
+//! policies were chosen for what the watches bring. A missing right is logged once, and its
+//! consumers wait until it is granted: without pods or nodes nothing is scheduled, because decisions
+//! would be guesses; without namespaces, policies that read them do not go into service. A
+//! watch that brings nothing for minutes stops decisions, too (`Input::Stale`), until it is up to date
+//! again.
 
 use super::client::Api;
 use super::driver::Mailbox;
@@ -73,9 +74,11 @@ struct Shared {
     mailbox: Mailbox,
     needs: tokio::sync::watch::Sender<Needs>,
     states: Mutex<Vec<WatchState>>,
-    changed: tokio::sync::Notify,
-    started: AtomicBool,
+    /// Counts changes of the states.
+    generation: tokio::sync::watch::Sender<u64>,
     synced: AtomicBool,
+    /// Notified when `synced` turns true.
+    now_synced: tokio::sync::Notify,
     stale: AtomicBool,
     max_age: Duration,
 }
@@ -105,9 +108,9 @@ impl Informers {
             mailbox,
             needs: tokio::sync::watch::Sender::new(Needs::default()),
             states: Mutex::new(RESOURCES.iter().map(|(_, resource)| state(resource)).collect()),
-            changed: tokio::sync::Notify::new(),
-            started: AtomicBool::new(false),
+            generation: tokio::sync::watch::Sender::new(0),
             synced: AtomicBool::new(false),
+            now_synced: tokio::sync::Notify::new(),
             stale: AtomicBool::new(false),
             max_age,
         });
@@ -116,7 +119,6 @@ impl Informers {
 
     /// Starts watching.
     pub fn start(&self, supervisor: &Supervisor) {
-        self.shared.started.store(true, Ordering::SeqCst);
         for at in 0..RESOURCES.len() {
             let shared = Arc::clone(&self.shared);
             let needs = shared.needs.subscribe();
@@ -138,7 +140,7 @@ impl Informers {
     /// Waits until every needed kind has been listed once.
     pub async fn synced(&self) {
         loop {
-            let mut notified = std::pin::pin!(self.shared.changed.notified());
+            let mut notified = std::pin::pin!(self.shared.now_synced.notified());
             // Register before the check, so that no change is missed.
             notified.as_mut().enable();
             if self.is_synced() {
@@ -153,46 +155,35 @@ impl Informers {
         self.shared.too_old()
     }
 
-    /// Keeps what policies read from now on, and lists the kinds again of which less was kept. Returns
-    /// when that is done; then the policies may go into service. Before the start it returns at once, since the first list brings what is needed. Fails, and changes nothing, if
-    /// policies read namespaces and these cannot be watched.
-    pub async fn need(&self, needs: Needs) -> Result<(), String> {
-        let started = self.shared.started.load(Ordering::SeqCst);
-        if started {
-            self.readable(&needs)?;
-        }
+    /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
+    pub fn want(&self, needs: Needs) {
         self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs.clone()) != needs);
-        if !started {
-            return Ok(());
-        }
-        self.shared.settle();
-        loop {
-            let mut notified = std::pin::pin!(self.shared.changed.notified());
-            // Register before the check, so that no change is missed.
-            notified.as_mut().enable();
-            let done = RESOURCES.iter().zip(self.states()).all(|((kind, _), state)| {
-                // A kind without further fields is listed with what it has; see `any_namespace`.
-                let kept = *needs.of(kind) == Projection::default()
-                    || state.listed && state.kept.covers(needs.of(kind));
-                kept && (state.listed || *kind != Kind::Namespace || !needs.any_namespace)
-            });
-            if done {
-                return Ok(());
-            }
-            self.readable(&needs)?;
-            notified.await;
-        }
     }
 
-    /// Fails if policies read namespaces and these cannot be watched.
-    fn readable(&self, needs: &Needs) -> Result<(), String> {
-        let mut states = RESOURCES.iter().zip(self.states());
-        match states.find(|((kind, _), _)| *kind == Kind::Namespace) {
-            Some((_, WatchState { listed: false, trouble: Some(trouble), .. })) if needs.any_namespace => {
-                Err(format!("a policy reads namespaces, and they cannot be watched: {trouble}"))
-            }
-            _ => Ok(()),
-        }
+    /// What a policy with these needs lacks now, and the way out; to be read after its name.
+    pub fn unmet(&self, needs: &Needs) -> Option<String> {
+        RESOURCES.iter().zip(self.states()).find_map(|((kind, resource), state)| {
+            let further = *needs.of(kind) != Projection::default();
+            let read = further || *kind == Kind::Namespace && needs.any_namespace;
+            let lacks = read && (!state.listed || further && !state.kept.covers(needs.of(kind)));
+            lacks.then(|| match (&state.trouble, state.listed) {
+                (Some(trouble), _) => format!("reads {resource}, and they cannot be watched: {trouble}"),
+                (None, false) => format!("reads {resource}, and they are not listed yet"),
+                (None, true) => format!("reads further fields of {resource}, which are being listed"),
+            })
+        })
+    }
+
+    /// The state of the watches as a number that changes whenever a watch has listed its objects or
+    /// has trouble.
+    pub fn subscribe(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.shared.generation.subscribe()
+    }
+
+    /// The policies in service were chosen for the watches in this state. `Synced` follows the first
+    /// choice after pods and nodes were listed, so that no decision misses a policy.
+    pub fn policies_chosen(&self, generation: u64) {
+        self.shared.settle(generation);
     }
 }
 
@@ -226,32 +217,40 @@ impl Shared {
     }
 
     fn listed(&self, at: usize, kept: Arc<Projection>) {
-        if let Some(state) = self.states().get_mut(at) {
+        self.change(at, |state| {
             (state.listed, state.kept, state.trouble) = (true, kept, None);
             state.seen = Instant::now();
-        }
-        self.settle();
+        });
     }
 
     fn troubled(&self, at: usize, trouble: Trouble) {
-        if let Some(state) = self.states().get_mut(at) {
-            state.trouble = Some(trouble);
-        }
-        self.settle();
+        self.change(at, |state| state.trouble = Some(trouble));
     }
 
-    /// Sends `Synced` when everything needed has been listed for the first time.
-    fn settle(&self) {
-        let any_namespace = self.needs.borrow().any_namespace;
-        let all = RESOURCES.iter().zip(self.states().iter()).all(|((kind, _), state)| {
-            let forbidden = matches!(state.trouble, Some(Trouble::Forbidden { .. }));
-            state.listed || *kind == Kind::Namespace && forbidden && !any_namespace
-        });
-        if all && !self.synced.swap(true, Ordering::SeqCst) {
+    /// Changes a state. State and generation change together.
+    fn change(&self, at: usize, change: impl FnOnce(&mut WatchState)) {
+        let mut states = self.states();
+        if let Some(state) = states.get_mut(at) {
+            change(state);
+        }
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Sends `Synced` when pods and nodes have been listed, namespaces have been listed or cannot be,
+    /// and policies were chosen for that state.
+    fn settle(&self, chosen_for: u64) {
+        let states = self.states();
+        let all = RESOURCES
+            .iter()
+            .zip(states.iter())
+            .all(|((kind, _), state)| state.listed || *kind == Kind::Namespace && state.trouble.is_some());
+        let current = *self.generation.borrow() == chosen_for;
+        drop(states);
+        if all && current && !self.synced.swap(true, Ordering::SeqCst) {
             tracing::info!("caches are synced");
             self.mailbox.input(Input::Synced);
+            self.now_synced.notify_waiters();
         }
-        self.changed.notify_waiters();
     }
 }
 

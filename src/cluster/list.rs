@@ -5,8 +5,9 @@
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers::{self, RESOURCES};
 use super::objects::{Extended, Slim};
-use super::policy_list::{self, PolicyObject};
+use super::policy_list::{self, PolicyObjects};
 use super::watch::{self, Collection};
+use crate::lang::analysis::cost::Size;
 use crate::model::objects::{namespace, node, pod};
 use crate::model::{Kind, Object};
 use serde_json::Value;
@@ -19,6 +20,8 @@ pub struct Options {
     pub target: Target,
     /// Which policies to read.
     pub policies: Policies,
+    /// The size of the cluster that policies are compiled for.
+    pub size: Size,
 }
 
 /// Which policies to read.
@@ -27,7 +30,7 @@ pub enum Policies {
     /// None.
     #[default]
     No,
-    /// Those of these namespaces; without names, of all. A missing right is an error.
+    /// Those of these namespaces. A missing right is an error.
     In(Vec<String>),
     /// As `In`, but a missing right is only a warning.
     IfAllowed(Vec<String>),
@@ -38,8 +41,8 @@ pub enum Policies {
 pub struct Listed {
     /// Nodes, namespaces, and pods that have not ended.
     pub objects: Vec<Object>,
-    /// The policy objects, older ones first.
-    pub policies: Vec<PolicyObject>,
+    /// The policies.
+    pub policies: PolicyObjects,
     /// Warnings about missing parts.
     pub missing: Vec<String>,
     /// The namespace of the context.
@@ -117,7 +120,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     reach(&api).await?;
     let [pods, nodes, namespaces] = &RESOURCES;
     let (policies, pods, nodes, namespaces) = tokio::join!(
-        policy_list::read(&api, &options.policies),
+        policy_list::read(&api, &options.policies, options.size),
         kind(&api, pods),
         kind(&api, nodes),
         kind(&api, namespaces)
@@ -139,9 +142,9 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
         }
     }
     match policies {
-        Ok((objects, missing)) => {
-            listed.policies = objects;
-            listed.missing.extend(missing);
+        Ok(mut found) => {
+            listed.missing.append(&mut found.missing);
+            listed.policies = found;
         }
         Err((collection, why)) => {
             refused.add(collection, why, !matches!(options.policies, Policies::IfAllowed(_)))?;
@@ -153,12 +156,17 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
 
 /// Resources that may not be listed, collected so that one message names all missing rights.
 #[derive(Default)]
-struct Refused {
+pub(super) struct Refused {
     of: Vec<(Collection, String, bool)>,
 }
 
 impl Refused {
-    fn add(&mut self, collection: Collection, why: ApiError, needed: bool) -> Result<(), ListError> {
+    pub(super) fn add(
+        &mut self,
+        collection: Collection,
+        why: ApiError,
+        needed: bool,
+    ) -> Result<(), ListError> {
         match why {
             ApiError::Status { code: 403, message, .. } => {
                 self.of.push((collection, message, needed));
@@ -169,7 +177,7 @@ impl Refused {
     }
 
     /// The warnings about resources that are not needed; an error if a needed one is missing.
-    fn judge(self) -> Result<Vec<String>, ListError> {
+    pub(super) fn judge(self) -> Result<Vec<String>, ListError> {
         let needed = self.of.iter().find(|(_, _, needed)| *needed);
         let Some((collection, message, _)) = needed else {
             let said = self.of.iter().map(|(collection, message, _)| {
@@ -202,7 +210,7 @@ impl Refused {
 }
 
 /// Checks server and credentials first, so that not every list fails with the same message.
-async fn reach(api: &Api) -> Result<(), ListError> {
+pub(super) async fn reach(api: &Api) -> Result<(), ListError> {
     let server = api.server().to_owned();
     match api.call::<Value>(Request::get("/version").within(FIRST)).await {
         // The right to read the version is not needed for lists.

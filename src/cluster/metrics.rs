@@ -4,6 +4,8 @@
 //! alerts work unchanged; our own have the prefix `bayplan_`. To add a metric, add a row and
 //! observe its field.
 
+use crate::model::Symbol;
+use crate::scheduler::Waiting;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
@@ -25,6 +27,24 @@ type Histograms<const N: usize> = Labelled<Histogram, N>;
 
 /// Pods added to queues: queue, event, number.
 pub type Incoming = Vec<(&'static str, String, u64)>;
+
+/// What waiting pods wait for, and the plugins whose refusals mean it. Every other in-tree plugin
+/// is `other`, every plugin that is not in-tree a `policy`.
+const CAUSES: [(&str, &[&str]); 6] = [
+    ("resources", &["NodeResourcesFit"]),
+    ("taint", &["TaintToleration", "NodeUnschedulable"]),
+    ("affinity", &["NodeAffinity", "NodeName", "InterPodAffinity"]),
+    ("spread", &["PodTopologySpread"]),
+    ("volume", &["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"]),
+    ("claim", &["DynamicResources"]),
+];
+
+/// The cause that a plugin's refusals mean.
+fn cause_of(plugin: &str) -> &'static str {
+    let named = CAUSES.iter().find(|(_, plugins)| plugins.contains(&plugin));
+    let in_tree = || crate::plugins::IN_TREE.iter().any(|known| known.name == plugin);
+    named.map_or_else(|| if in_tree() { "other" } else { "policy" }, |(cause, _)| *cause)
+}
 
 /// How long a metric keeps its name, type and labels, in the terms of Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,6 +278,14 @@ metrics! {
         "1 if the latest text of the policy is in service, 0 if an older text or none is";
     policy_load_timestamp: FloatGauges<1> = "bayplan_policy_load_timestamp_seconds" ["policy"] Alpha
         "Since when the present text of the policy is in service, in seconds since the Unix epoch";
+    policy_override: Gauges<2> = "bayplan_policy_override" ["policy", "kind"] Alpha
+        "Overrides of policies that hold, with a sample of value 1 for each; kind is suspend or rollback";
+    rule_refusals: Counters<2> = "bayplan_rule_refusals_total" ["policy", "rule"] Alpha
+        "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
+    rule_sole_blocker: Gauges<2> = "bayplan_rule_sole_blocker_pods" ["policy", "rule"] Alpha
+        "Waiting pods that no other rule of a policy refused in their last attempt";
+    waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha
+        "Waiting pods by what refused most nodes in their last attempt: resources, taint, affinity, spread, volume, claim, policy or other; gate before the queue, permit after a node was chosen";
     policy_revision: Gauge = "bayplan_policy_set_revision" [] Alpha
         "The revision of the set of policies in service";
     watch_age: FloatGauges<1> = "bayplan_watch_age_seconds" ["kind"] Alpha
@@ -327,6 +355,29 @@ impl Metrics {
         self.unschedulable_pods.clear();
         for ((profile, plugin), count) in refused {
             self.unschedulable_pods.set([plugin, profile], *count);
+        }
+    }
+
+    /// Takes over the waiting pods and the refusals of each rule.
+    pub fn set_waiting(&self, waiting: &Waiting, refusals: &[(Symbol, Symbol, u64)]) {
+        let mut by_cause: BTreeMap<&str, usize> = CAUSES.iter().map(|(cause, _)| (*cause, 0)).collect();
+        by_cause.extend([("policy", 0), ("other", 0)]);
+        for (plugin, count) in &waiting.refused {
+            *by_cause.entry(cause_of(plugin)).or_default() += count;
+        }
+        by_cause.insert("gate", waiting.gated.values().sum());
+        by_cause.insert("permit", waiting.at_permit);
+        for (cause, count) in by_cause {
+            self.waiting_pods.set([cause], count);
+        }
+        self.rule_sole_blocker.clear();
+        for ((policy, rule), count) in &waiting.by_one_rule {
+            self.rule_sole_blocker.set([policy, rule], *count);
+        }
+        // Only the rules in service have samples, so that their number is bounded.
+        self.rule_refusals.clear();
+        for (policy, rule, count) in refusals {
+            self.rule_refusals.with([policy, rule]).inc_by(*count);
         }
     }
 

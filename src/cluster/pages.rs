@@ -7,13 +7,15 @@ use super::effect_router::InFlightBindings;
 use super::effects::EventSink;
 use super::informers::Informers;
 use super::metrics::{Incoming, Metrics};
+use super::policy_choice::Origin;
 use super::policy_state::{ObjectState, PolicyState};
-use super::policy_store::Verdict;
+use super::policy_verdict::Verdict;
 use super::resources;
 use super::serve::{Check, Page, Pages};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
-use crate::scheduler::Scheduler;
+use crate::model::Symbol;
+use crate::scheduler::{Scheduler, Waiting};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,15 +145,22 @@ impl Sources {
     /// Takes queue and cache sizes from the scheduling thread. If the thread is busy or not started
     /// yet, the page shows the sizes of the page before.
     async fn show_scheduler(&self) {
-        type Look = ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>);
+        type Refusals = Vec<(Symbol, Symbol, u64)>;
+        type Look =
+            ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>, (Waiting, Refusals));
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
             let snapshot = scheduler.snapshot();
             let sizes = [snapshot.node_count(), snapshot.pod_count(), scheduler.assumed_pods()];
-            (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by())
+            let refusals = scheduler.rule_refusals();
+            let refusals = refusals.map(|(policy, rule, count)| (policy.clone(), rule.clone(), count));
+            let waiting = (scheduler.waiting(), refusals.collect());
+            (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, refused))) = tokio::time::timeout(PATIENCE, look).await else {
+        let Ok(Some((queues, sizes, incoming, refused, (waiting, refusals)))) =
+            tokio::time::timeout(PATIENCE, look).await
+        else {
             return;
         };
         for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues) {
@@ -161,6 +170,7 @@ impl Sources {
             self.metrics.cache_size.set([kind], count);
         }
         self.metrics.set_queue(&incoming, &refused);
+        self.metrics.set_waiting(&waiting, &refusals);
     }
 
     fn show_policies(&self) {
@@ -168,14 +178,21 @@ impl Sources {
         metrics.policy_info.clear();
         metrics.policy_load_success.clear();
         metrics.policy_load_timestamp.clear();
+        metrics.policy_override.clear();
         let (revision, objects) = self.policies.objects();
         metrics.policy_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-        for ObjectState { object, verdict, revision, policies, since } in &objects {
+        for ObjectState { object, verdict, policies, since, .. } in &objects {
+            let loaded = matches!(verdict, Verdict::Serving | Verdict::Overridden { .. });
             let serving = i64::from(matches!(verdict, Verdict::Serving));
             for policy in policies {
-                metrics.policy_info.with([policy, revision, "enforce", object]).set(1);
-                metrics.policy_load_success.with([policy]).set(serving);
-                metrics.policy_load_timestamp.with([policy]).set(*since as f64);
+                let mode = if policy.origin == Origin::Suspended { "off" } else { "enforce" };
+                metrics.policy_info.with([&policy.name, &policy.revision, mode, object]).set(1);
+                let as_written = loaded && policy.origin == Origin::Text;
+                metrics.policy_load_success.with([&policy.name]).set(i64::from(as_written));
+                metrics.policy_load_timestamp.with([&policy.name]).set(*since as f64);
+                if let Some(kind) = policy.origin.overridden_by() {
+                    metrics.policy_override.with([&policy.name, kind]).set(1);
+                }
             }
             if policies.is_empty() {
                 // Without a policy in service the name of the object is the only one known.
@@ -222,7 +239,7 @@ fn configz(configuration: &Value, policies: &PolicyState) -> String {
     let objects = objects.iter().map(|object| {
         json!({
             "source": object.object, "state": object.verdict.word(), "revision": object.revision,
-            "policies": object.policies,
+            "policies": object.policies.iter().map(|policy| &policy.name).collect::<Vec<_>>(),
         })
     });
     let objects: Vec<Value> = objects.collect();

@@ -1,18 +1,20 @@
 //! Where the policy language meets the cluster: compiles the texts of policy objects, makes
-//! stand-ins for invalid ones, and finds out what a set of policies needs from the watches.
+//! stand-ins for those that cannot serve, and finds out what a policy needs from the watches and
+//! what it costs.
 
 use super::informers::Needs;
-use super::policy_store::{Compiled, Problem, Texts};
-use super::supervisor::message;
+use super::policy_choice::Load;
+use super::policy_store::Compiled;
+use super::policy_verdict::{Problem, Texts, hash};
 use crate::diag::{Diagnostic, SourceMap};
-use crate::lang::compile as compile_text;
+use crate::lang::analysis::cost::{Costs, MOST_STEPS, MOST_STEPS_TOGETHER, Size};
+use crate::lang::compile_for;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::{self, ast};
 use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
 use crate::lang::types::Type;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A compiled policy.
@@ -22,10 +24,16 @@ pub struct Policy {
     pub compiled: Arc<CompiledPolicy>,
     /// Its text, for checking it again with the arguments of a profile.
     pub sources: Arc<SourceMap>,
+    /// It has no effect now.
+    pub suspended: bool,
 }
 
-/// Compiles the texts of an object. An error in one text refuses all of them.
-pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
+/// What all policies of a scheduler may cost together: ten times what one policy may.
+pub const MOST_TOGETHER: Load = Load { steps: 10 * MOST_STEPS_TOGETHER, expressions: 2_000_000 };
+
+/// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of
+/// them.
+pub fn compile(object: &str, texts: &Texts, size: Size) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
     if texts.is_empty() {
         return Err(vec![Problem {
             code: String::new(),
@@ -42,54 +50,61 @@ pub fn compile(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec
     for (key, text) in texts {
         let id = sources.add(key.as_str(), text.as_str());
         let Some(source) = sources.get(id) else { continue };
-        let (policies, diagnostics) = compile_text(source);
+        let (policies, diagnostics) = compile_for(source, size, &|_| Vec::new());
         problems.extend(diagnostics.iter().filter(|it| it.is_error()).map(|it| problem(&sources, key, it)));
-        compiled.extend(policies);
+        let own = Arc::new(Texts::from([(key.clone(), text.clone())]));
+        compiled.extend(policies.into_iter().map(|policy| (Arc::clone(&own), policy)));
     }
     let sources = Arc::new(sources);
-    let compiled = compiled.into_iter().map(|policy| {
+    let compiled = compiled.into_iter().map(|(texts, policy)| {
         let compiled = Arc::new(CompiledPolicy::new(policy, &sources));
         Compiled {
             name: compiled.name().to_owned(),
             queue: compiled.policy.queue.is_some(),
-            policy: Policy { compiled, sources: Arc::clone(&sources) },
+            revision: hash(&texts),
+            texts,
+            policy: Policy { compiled, sources: Arc::clone(&sources), suspended: false },
         }
     });
     let compiled = compiled.collect();
     if problems.is_empty() { Ok(compiled) } else { Err(problems) }
 }
 
-/// Compiles the texts of an object. A panic of the compiler refuses the object, so that one object
-/// never stops every replica.
-pub fn compile_guarded(object: &str, texts: &Texts) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
-    guarded(object, || compile(object, texts)).unwrap_or_else(|problem| Err(vec![problem]))
+/// The names of the policies of texts, also of texts that do not compile, as far as they can be
+/// read.
+pub fn names(texts: &Texts) -> Vec<String> {
+    let mut names = Vec::new();
+    for (key, text) in texts {
+        let mut sources = SourceMap::new();
+        let id = sources.add(key.as_str(), text.as_str());
+        let Some(source) = sources.get(id) else { continue };
+        let (file, _) = syntax::parse(source);
+        names.extend(file.policies().map(|policy| policy.name.text.to_string()));
+    }
+    names
 }
 
-/// The stand-in of texts that do not compile; none if the compiler panics.
-pub fn stand_in_guarded(object: &str, texts: &Texts) -> Option<Texts> {
-    guarded(object, || stand_in(object, texts)).ok().flatten()
+/// What a policy costs on a cluster of a size. Rules that a comment allows to be costly count no
+/// steps, as in the limit of one policy.
+pub fn load(policy: &Policy, size: Size) -> Load {
+    let typed = &policy.compiled.policy;
+    let costs = Costs::new(typed, size);
+    let steps = typed.rules().map(|rule| costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS);
+    let mut expressions = 0u128;
+    typed.for_each_expr(&mut |whole| count(whole, &mut expressions));
+    Load { steps: steps.fold(0, u128::saturating_add), expressions }
 }
 
-/// Runs the compiler; a panic becomes a problem of the object.
-fn guarded<T>(object: &str, work: impl FnOnce() -> T) -> Result<T, Problem> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let panic = message(&*panic);
-        tracing::error!(policy = object, %panic, "the compiler panicked; please report this policy");
-        Problem {
-            code: String::new(),
-            key: object.to_owned(),
-            line: 0,
-            column: 0,
-            message: shortened(&format!("the compiler panicked: {panic}")),
-            help: "please report this policy; a similar text may compile".into(),
-        }
-    })
+fn count(expr: &Expr, number: &mut u128) {
+    *number += 1;
+    walk::each_part(expr, &mut |part| count(part, number));
 }
 
-/// The stand-in of texts that do not compile: policies that make the pods wait that the texts
+/// The stand-in of texts that cannot serve: policies that make the pods wait that the texts
 /// select with `applies when`, as far as that condition compiles, with the definitions around it or
 /// without. A policy without `applies when` has no stand-in.
-pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
+pub fn stand_in(object: &str, texts: &Texts, compiles: bool) -> Option<Texts> {
+    let why = if compiles { "waits for what it reads" } else { "does not compile" };
     let mut held = Texts::new();
     for (key, text) in texts {
         let mut sources = SourceMap::new();
@@ -98,10 +113,10 @@ pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
         let mut standing = String::new();
         for policy in file.policies() {
             let found = [true, false].into_iter().find_map(|definitions| {
-                let text = held_policy(object, policy, &sources, definitions)?;
+                let text = held_policy(object, policy, &sources, (definitions, why))?;
                 let mut sources = SourceMap::new();
                 let id = sources.add(key.as_str(), text.as_str());
-                let (_, said) = compile_text(sources.get(id)?);
+                let (_, said) = compile_for(sources.get(id)?, Size::default(), &|_| Vec::new());
                 (!said.iter().any(Diagnostic::is_error)).then_some(text)
             });
             standing.extend(found);
@@ -113,7 +128,12 @@ pub fn stand_in(object: &str, texts: &Texts) -> Option<Texts> {
     (!held.is_empty()).then_some(held)
 }
 
-fn held_policy(object: &str, policy: &ast::Policy, sources: &SourceMap, definitions: bool) -> Option<String> {
+fn held_policy(
+    object: &str,
+    policy: &ast::Policy,
+    sources: &SourceMap,
+    (definitions, why): (bool, &str),
+) -> Option<String> {
     let name = &policy.name.text;
     let mut text = format!("policy {name} {{\n");
     let mut applies = None;
@@ -133,7 +153,7 @@ fn held_policy(object: &str, policy: &ast::Policy, sources: &SourceMap, definiti
     }
     let condition = sources.text(applies?.span);
     text.push_str(&format!(
-        "  applies when {condition}\n  gate \"policy {name} of {object} does not compile\" when true\n}}\n"
+        "  applies when {condition}\n  gate \"policy {name} of {object} {why}\" when true\n}}\n"
     ));
     Some(text)
 }
@@ -160,12 +180,12 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// What policies read beyond the slim fields, and whether they read namespaces at all.
-pub fn needs(policies: &[Policy]) -> Needs {
+/// What a policy reads beyond the slim fields, and whether it reads namespaces at all.
+pub fn needs(policy: &Policy) -> Needs {
     let mut needs = Needs::default();
-    for of in policies {
-        needs.keeps.merge(&of.compiled.policy.keeps);
-        of.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
+    if !policy.suspended {
+        needs.keeps.merge(&policy.compiled.policy.keeps);
+        policy.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
     }
     needs
 }
@@ -181,20 +201,10 @@ mod tests {
 
     fn stands_in(text: &str) -> Option<String> {
         let texts = [("p.bay".to_owned(), text.to_owned())].into();
-        assert!(compile("n/a", &texts).is_err(), "{text}");
-        let held = stand_in("n/a", &texts)?;
-        assert!(compile("n/a", &held).is_ok(), "{held:?}");
+        assert!(compile("n/a", &texts, Size::default()).is_err(), "{text}");
+        let held = stand_in("n/a", &texts, false)?;
+        assert!(compile("n/a", &held, Size::default()).is_ok(), "{held:?}");
         held.into_values().next()
-    }
-
-    #[test]
-    fn a_panic_of_the_compiler_refuses_the_object() {
-        let problem = guarded("n/a", || -> () { panic!("on purpose") }).unwrap_err();
-        assert_eq!(
-            (problem.key.as_str(), problem.message.as_str()),
-            ("n/a", "the compiler panicked: on purpose")
-        );
-        assert_eq!(guarded("n/a", || 3), Ok(3));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Policies of `--policies`: the `.bay` files below a folder, or one file, read again when they
 //! change. Called by `policy_source`.
 
-use super::policy_store::Texts;
+use super::policy_verdict::Texts;
 use crate::policy_files::ENDING;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

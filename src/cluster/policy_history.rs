@@ -1,8 +1,8 @@
-//! The content of a history, the ConfigMap `bayplan-history-<name>` beside a policy object: the
+//! The content of a history, the ConfigMap `bayplan-history-<policy>` beside policy objects: the
 //! newest text under its own keys, and under `revisions.json` the last ten revisions. Pure
 //! functions; `policy_writer` reads and writes the objects.
 
-use super::policy_store::Texts;
+use super::policy_verdict::Texts;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
 

@@ -6,24 +6,48 @@
 use super::client::{Api, ApiError};
 use super::list::{Policies, listed};
 use super::policies::{self, Policy};
-use super::policy_objects::{self, HISTORY, LABEL, age_of, kept_by, name_of, texts_of};
-use super::policy_store::{Problem, Store, Texts, Verdict};
+use super::policy_choice::{Origin, Override, Terms};
+use super::policy_history::{self, Revision};
+use super::policy_objects::{
+    self, HISTORY, LABEL, POLICY_NAMESPACE, PolicyKey, age_of, kept_by, name_of, namespace_of, overrides_of,
+    texts_of,
+};
+use super::policy_overrides::{Kind, Overrides};
+use super::policy_store::{Compiled, Store};
+use super::policy_verdict::{Problem, Texts, Verdict};
 use super::watch::Collection;
+use crate::lang::analysis::cost::Size;
 use k8s_openapi::api::core::v1::ConfigMap;
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A ConfigMap with policies.
 #[derive(Clone, Debug)]
 pub struct PolicyObject {
     /// `namespace/name`.
     pub name: String,
-    /// The texts in service, by key: the present ones, the last good ones, or the stand-in that
-    /// makes their pods wait. Empty if none is in service.
-    pub texts: Texts,
-    /// The names of the policies in service from these texts.
-    pub serving: Vec<String>,
+    /// The present texts, by key.
+    pub present: Texts,
+    /// The policies in service from it: of the present texts, the last good ones, or the stand-in
+    /// that makes their pods wait.
+    pub serving: Vec<PolicyServing>,
     /// The verdict on the present texts.
     pub state: State,
+    /// The verdict that the scheduler wrote on the object last; empty if none.
+    pub written: String,
+}
+
+/// A policy in service.
+#[derive(Clone, Debug)]
+pub struct PolicyServing {
+    /// Its name.
+    pub name: String,
+    /// The text that has it, under its key.
+    pub texts: Arc<Texts>,
+    /// The revision of that text.
+    pub revision: String,
+    /// How it came into service.
+    pub origin: Origin,
 }
 
 /// The verdict on the present texts of a policy object.
@@ -33,8 +57,6 @@ pub enum State {
     Serving,
     /// They do not compile.
     Refused {
-        /// The present texts.
-        present: Texts,
         /// What is wrong with them.
         problems: Vec<Problem>,
         /// The policies whose pods wait, because no earlier text is known.
@@ -45,43 +67,82 @@ pub enum State {
         /// The reason.
         why: String,
     },
+    /// An entry of `bayplan-overrides` suspends a policy of it or pins an older text.
+    Overridden {
+        /// Which policy, and the words of the entry.
+        why: String,
+    },
 }
 
-/// The policy objects and what is missing; or the collection that cannot be listed.
-type Found = Result<(Vec<PolicyObject>, Vec<String>), (Collection, ApiError)>;
+/// The policies of a cluster.
+#[derive(Debug, Default)]
+pub struct PolicyObjects {
+    /// The objects, older ones first.
+    pub objects: Vec<PolicyObject>,
+    /// The overrides of each namespace.
+    pub overrides: BTreeMap<String, Overrides>,
+    /// The texts that served, by namespace and policy, newest first.
+    pub history: BTreeMap<PolicyKey, Vec<Revision>>,
+    /// Warnings about missing parts.
+    pub missing: Vec<String>,
+}
 
-/// Reads the policy objects.
-pub(super) async fn read(api: &Api, wanted: &Policies) -> Found {
+/// The policies; or the collection that cannot be listed.
+type Found = Result<PolicyObjects, (Collection, ApiError)>;
+
+/// Reads the policy objects, their histories and overrides.
+pub(super) async fn read(api: &Api, wanted: &Policies, size: Size) -> Found {
+    let mut found = PolicyObjects::default();
     let namespaces = match wanted {
-        Policies::No => return Ok((Vec::new(), Vec::new())),
+        Policies::No => return Ok(found),
         Policies::In(namespaces) | Policies::IfAllowed(namespaces) => namespaces,
     };
-    let mut missing = Vec::new();
+    let by_default = *namespaces == [POLICY_NAMESPACE];
     let mut present: Vec<ConfigMap> = Vec::new();
-    for namespace in scopes(namespaces) {
-        let found = with_label(api, namespace, LABEL).await?;
-        if let (true, Some(namespace)) = (found.is_empty(), namespace) {
-            missing.push(format!("no ConfigMap of the namespace `{namespace}` has the label `{LABEL}`"));
+    for namespace in namespaces {
+        let objects = with_label(api, Some(namespace), LABEL).await?;
+        if objects.is_empty() && !by_default {
+            let none = format!("no ConfigMap of the namespace `{namespace}` has the label `{LABEL}`");
+            found.missing.push(none);
         }
-        present.extend(found);
-    }
-    let broken = present.iter().any(|object| policies::compile(&name_of(object), &texts_of(object)).is_err());
-    let mut history = FxHashMap::default();
-    // Only texts that do not compile need the ones that served before.
-    if broken {
-        for namespace in scopes(namespaces) {
-            history.extend(with_label(api, namespace, HISTORY).await?.iter().filter_map(kept_by));
+        present.extend(objects);
+        for object in with_label(api, Some(namespace), HISTORY).await? {
+            let Some(key) = kept_by(&object) else { continue };
+            found.history.insert(key, policy_history::revisions(&object, &texts_of(&object)));
+        }
+        let collection = overrides_of(namespace);
+        match listed::<ConfigMap>(api, &collection).await {
+            Ok(objects) => {
+                let (overrides, problems) = objects.first().map(Overrides::of).unwrap_or_default();
+                found.missing.extend(problems.into_iter().map(|it| format!("{it}; the entry has no effect")));
+                found.overrides.insert(namespace.clone(), overrides);
+            }
+            Err(error) => return Err((collection, error)),
         }
     }
-    Ok((judged(&present, &history), missing))
+    if by_default {
+        found.missing.extend(elsewhere(api).await);
+    }
+    found.objects = judged(&present, &found.history, &found.overrides, size);
+    Ok(found)
 }
 
-/// The named namespaces; without names one scope for all namespaces.
-fn scopes(namespaces: &[String]) -> Vec<Option<&str>> {
-    if namespaces.is_empty() {
-        return vec![None];
+/// A warning if ConfigMaps outside the default namespace have the label: a scheduler does not read
+/// them by default. Nothing without the right to look.
+async fn elsewhere(api: &Api) -> Option<String> {
+    let objects = with_label(api, None, LABEL).await.ok()?;
+    let of = |object: &ConfigMap| object.metadata.namespace.clone();
+    let others: std::collections::BTreeSet<String> =
+        objects.iter().filter_map(of).filter(|namespace| namespace != POLICY_NAMESPACE).collect();
+    if others.is_empty() {
+        return None;
     }
-    namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
+    let (count, all) = (others.len(), others.into_iter().take(5).collect::<Vec<_>>().join(", "));
+    let more = if count > 5 { format!(" and {} more", count - 5) } else { String::new() };
+    Some(format!(
+        "ConfigMaps with the label `{LABEL}` in other namespaces are not read: {all}{more}; if your scheduler \
+         reads them, name them with `--policy-namespaces`"
+    ))
 }
 
 async fn with_label(
@@ -96,39 +157,71 @@ async fn with_label(
     }
 }
 
-fn judged(present: &[ConfigMap], history: &FxHashMap<String, Texts>) -> Vec<PolicyObject> {
-    let mut store: Store<Policy> = Store::new(Box::new(policies::compile), Box::new(policies::stand_in));
-    let mut by_age: Vec<(String, String, Texts)> =
-        present.iter().map(|object| (age_of(object), name_of(object), texts_of(object))).collect();
-    by_age.sort();
-    for (age, name, texts) in &by_age {
-        store.put(name, age, texts.clone(), || history.get(name).cloned());
-    }
-    let service = store.service();
-    by_age
-        .into_iter()
-        .map(|(_, name, texts)| {
-            let state = match service.verdicts.get(&name) {
-                Some((Verdict::Refused { problems, holds, .. }, _)) => {
-                    State::Refused { present: texts, problems: problems.clone(), holds: holds.clone() }
-                }
-                Some((Verdict::Waiting { why }, _)) => State::Waiting { why: why.clone() },
-                _ => State::Serving,
+fn judged(
+    present: &[ConfigMap],
+    history: &BTreeMap<PolicyKey, Vec<Revision>>,
+    overrides: &BTreeMap<String, Overrides>,
+    size: Size,
+) -> Vec<PolicyObject> {
+    let mut store: Store<Policy> = Store::new(
+        Box::new(move |name, texts| policies::compile(name, texts, size)),
+        Box::new(policies::stand_in),
+    );
+    let mut by_age: Vec<(String, String, &ConfigMap)> =
+        present.iter().map(|object| (age_of(object), name_of(object), object)).collect();
+    by_age.sort_by(|(a, left, _), (b, right, _)| (a, left).cmp(&(b, right)));
+    for (age, name, object) in &by_age {
+        store.put(name, age, texts_of(object), |texts| {
+            let newest = |policy: String| {
+                let key = (namespace_of(name).to_owned(), policy.clone());
+                Some((policy, history.get(&key)?.first()?.texts.clone()))
             };
-            let serving = service.policies.iter().filter(|(of, _)| *of == name);
-            PolicyObject {
-                texts: store
-                    .good(&name)
-                    .map(|(texts, _)| texts)
-                    .or_else(|| store.stand_in(&name))
-                    .cloned()
-                    .unwrap_or_default(),
-                serving: serving.map(|(_, policy)| policy.name.clone()).collect(),
-                state,
-                name,
+            policies::names(texts).into_iter().filter_map(newest).collect()
+        });
+    }
+    let now = jiff::Timestamp::now();
+    let overridden = |object: &str, compiled: &Compiled<Policy>| {
+        let namespace = namespace_of(object);
+        let entry = overrides.get(namespace)?.of_policy(&compiled.name, &store.present(object)?, now)?;
+        let words = entry.words(&compiled.name);
+        if entry.kind == Kind::Suspend {
+            return Some((Override::Suspended(Policy { suspended: true, ..compiled.policy.clone() }), words));
+        }
+        let revisions = history.get(&(namespace.to_owned(), compiled.name.clone()))?;
+        let older = revisions.iter().find(|it| Some(&it.revision) == entry.revision.as_ref())?;
+        Some((Override::Pinned(Box::new(store.earlier(object, &compiled.name, &older.texts)?)), words))
+    };
+    let service = store.service(&Terms {
+        unmet: &|_| None,
+        overridden: &overridden,
+        load: &|policy| policies::load(policy, size),
+        limit: policies::MOST_TOGETHER,
+        blocked: &BTreeMap::new(),
+    });
+    let judged = by_age.into_iter().map(|(_, name, object)| {
+        let state = match service.verdicts.get(&name) {
+            Some(Verdict::Refused { problems, holds, .. }) => {
+                State::Refused { problems: problems.clone(), holds: holds.clone() }
             }
-        })
-        .collect()
+            Some(Verdict::Waiting { why }) => State::Waiting { why: why.clone() },
+            Some(Verdict::Overridden { why }) => State::Overridden { why: why.clone() },
+            _ => State::Serving,
+        };
+        let serving = service.policies.iter().filter(|it| it.object == name).map(|it| PolicyServing {
+            name: it.compiled.name.clone(),
+            texts: Arc::clone(&it.compiled.texts),
+            revision: it.compiled.revision.clone(),
+            origin: it.origin,
+        });
+        PolicyObject {
+            present: texts_of(object),
+            serving: serving.collect(),
+            state,
+            written: policy_objects::annotation(object, "bayplan.dev/verdict").to_owned(),
+            name,
+        }
+    });
+    judged.collect()
 }
 
 #[cfg(test)]
@@ -145,34 +238,58 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
+    fn judge(objects: &[ConfigMap], history: &BTreeMap<PolicyKey, Vec<Revision>>) -> Vec<PolicyObject> {
+        judged(objects, history, &BTreeMap::new(), Size::default())
+    }
+
+    fn names(object: &PolicyObject) -> Vec<&str> {
+        object.serving.iter().map(|it| it.name.as_str()).collect()
+    }
+
     const GOOD: &str = "policy one { filter f { reject \"r\" when node.unschedulable } }";
 
     #[test]
     fn the_history_serves_for_a_broken_text_and_an_older_namesake_wins() {
+        let broken = "policy two { filter f { reject \"r\" when nod.x } }";
         let objects =
-            [map("new", "2026-02", GOOD), map("old", "2026-01", GOOD), map("bad", "2026-03", "nonsense")];
-        let judged_without = judged(&objects, &FxHashMap::default());
-        let names: Vec<&str> = judged_without.iter().map(|object| object.name.as_str()).collect();
-        assert_eq!(names, ["n/old", "n/new", "n/bad"]);
-        assert_eq!(
-            (&judged_without[0].state, &judged_without[0].serving[..]),
-            (&State::Serving, &["one".to_owned()][..])
-        );
-        assert!(matches!(&judged_without[1].state, State::Waiting { why } if why.contains("`n/old`")));
-        assert!(judged_without[1].serving.is_empty());
-        assert!(matches!(&judged_without[2].state, State::Refused { problems, .. } if !problems.is_empty()));
-        assert!(judged_without[2].texts.is_empty() && judged_without[2].serving.is_empty());
+            [map("new", "2026-02", GOOD), map("old", "2026-01", GOOD), map("bad", "2026-03", broken)];
+        let without = judge(&objects, &BTreeMap::new());
+        let order: Vec<&str> = without.iter().map(|object| object.name.as_str()).collect();
+        assert_eq!(order, ["n/old", "n/new", "n/bad"]);
+        assert_eq!((&without[0].state, names(&without[0])), (&State::Serving, vec!["one"]));
+        assert!(matches!(&without[1].state, State::Waiting { why } if why.contains("`n/old`")));
+        assert!(without[1].serving.is_empty());
+        assert!(matches!(&without[2].state, State::Refused { problems, .. } if !problems.is_empty()));
+        assert!(without[2].serving.is_empty());
 
         let named = "policy held { applies when pod.priority > 3 filter f { reject \"r\" when nod.x } }";
-        let held = judged(&[map("bad", "2026-03", named)], &FxHashMap::default());
-        assert_eq!(held[0].serving, ["held"]);
+        let held = judge(&[map("bad", "2026-03", named)], &BTreeMap::new());
+        assert_eq!(names(&held[0]), ["held"]);
         assert!(matches!(&held[0].state, State::Refused { holds, .. } if *holds == ["held"]));
 
         let older = GOOD.replace("one", "two");
-        let history = FxHashMap::from_iter([("n/bad".to_owned(), [("a.bay".to_owned(), older)].into())]);
-        let with = judged(&objects, &history);
-        assert_eq!(with[2].serving, ["two"]);
-        assert!(with[2].texts["a.bay"].contains("two"));
+        let kept = Revision {
+            revision: "1".into(),
+            at: String::new(),
+            by: String::new(),
+            texts: [("a.bay".to_owned(), older)].into(),
+        };
+        let history = BTreeMap::from([(("n".to_owned(), "two".to_owned()), vec![kept])]);
+        let with = judge(&objects, &history);
+        assert_eq!(names(&with[2]), ["two"]);
+        assert!(with[2].serving[0].texts["a.bay"].contains("two"));
         assert!(matches!(with[2].state, State::Refused { .. }));
+    }
+
+    #[test]
+    fn a_suspended_policy_and_a_pinned_one_are_shown_as_such() {
+        let text = |words: &str| format!("kind: {words}\nbecause: OPS-1\n");
+        let entries =
+            ConfigMap { data: Some([("one".to_owned(), text("suspend"))].into()), ..ConfigMap::default() };
+        let overrides = BTreeMap::from([("n".to_owned(), Overrides::of(&entries).0)]);
+        let found = judged(&[map("a", "2026-01", GOOD)], &BTreeMap::new(), &overrides, Size::default());
+        assert_eq!(found[0].serving[0].origin, Origin::Suspended);
+        let State::Overridden { why } = &found[0].state else { panic!("{found:?}") };
+        assert_eq!(why, "policy `one` is suspended because: OPS-1");
     }
 }

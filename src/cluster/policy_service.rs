@@ -1,26 +1,90 @@
-//! Puts a set of policies into service: profiles are made of it, the watches bring what it reads,
-//! and the scheduler takes it over. Called by `policy_source`.
+//! The running scheduler as the loader of policies sees it: what the watches bring, the profiles
+//! that are made of policies, and whether the scheduler decides with them. Called by
+//! `policy_source`.
 
-use super::driver::Mailbox;
-use super::informers::Informers;
-use super::policies;
-use super::policy_source::Apply;
+use super::driver::{Driver, Mailbox};
+use super::informers::{Informers, Needs};
+use super::policies::Policy;
 use super::run::MakeProfiles;
-use crate::scheduler::{Input, Profiles};
+use crate::scheduler::{Input, Profiles, Scheduler};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
 
-/// Makes profiles of each set, and hands them to the scheduler as soon as the watches bring what
-/// the policies read.
-pub(super) fn apply(profiles: MakeProfiles, informers: Informers, mailbox: Mailbox) -> Apply {
-    let profiles = Arc::new(profiles);
-    Box::new(move |service, revision| {
-        let (profiles, informers, mailbox) = (Arc::clone(&profiles), informers.clone(), mailbox.clone());
-        Box::pin(async move {
-            let policies: Vec<_> = service.policies.into_iter().map(|(_, it)| it.policy).collect();
-            let made = tokio::task::block_in_place(|| profiles(&policies))?;
-            informers.need(policies::needs(&policies)).await?;
-            mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
-            Ok(())
-        })
-    })
+/// The running scheduler.
+pub struct PolicyService {
+    profiles: MakeProfiles,
+    informers: Informers,
+    driver: Driver<Scheduler>,
+    mailbox: Mailbox,
+    /// The newest revision that the scheduling thread has taken over.
+    acknowledged: Arc<watch::Sender<u64>>,
+}
+
+impl PolicyService {
+    /// The scheduler of a driver, whose watches these are.
+    pub(super) fn new(profiles: MakeProfiles, informers: Informers, driver: Driver<Scheduler>) -> Self {
+        let mailbox = driver.mailbox();
+        Self { profiles, informers, driver, mailbox, acknowledged: Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// Asks the watches for what policies read. They begin to bring it.
+    pub(super) fn want(&self, needs: Needs) {
+        self.informers.want(needs);
+    }
+
+    /// What these needs lack now.
+    pub(super) fn unmet(&self, needs: &Needs) -> Option<String> {
+        self.informers.unmet(needs)
+    }
+
+    /// Changes whenever a watch has listed its objects or has trouble.
+    pub(super) fn watches(&self) -> watch::Receiver<u64> {
+        self.informers.subscribe()
+    }
+
+    /// Changes whenever the scheduling thread has taken over a set.
+    pub(super) fn acknowledgements(&self) -> watch::Receiver<u64> {
+        self.acknowledged.subscribe()
+    }
+
+    /// Policies were chosen for the watches in this state.
+    pub(super) fn chosen_for(&self, watches: u64) {
+        self.informers.policies_chosen(watches);
+    }
+
+    /// Makes profiles with these policies.
+    pub(super) fn make(&self, policies: &[Policy]) -> Result<Profiles, String> {
+        (self.profiles)(policies)
+    }
+
+    /// Hands profiles to the scheduler.
+    pub(super) fn put(&self, made: Profiles, revision: u64) {
+        self.mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
+        let (driver, acknowledged) = (self.driver.clone(), Arc::clone(&self.acknowledged));
+        tokio::spawn(async move {
+            // The driver answers when it has handled what came before.
+            if driver.inspect(|_| ()).await.is_some() {
+                acknowledged
+                    .send_if_modified(|newest| std::mem::replace(newest, revision.max(*newest)) < revision);
+            }
+        });
+    }
+
+    /// Waits until the scheduling thread has taken over a set, for a limited time.
+    pub(super) async fn taken_over(&self, revision: u64, patience: Duration) {
+        let mut newest = self.acknowledged.subscribe();
+        let _ = tokio::time::timeout(patience, newest.wait_for(|newest| *newest >= revision)).await;
+    }
+
+    /// Whether the scheduler decides with a set as soon as it leads; otherwise why not.
+    pub(super) fn decides_with(&self, revision: u64) -> Result<(), String> {
+        if *self.acknowledged.borrow() < revision {
+            return Err("the scheduling thread has not taken over the policies yet".into());
+        }
+        if !self.informers.is_synced() {
+            return Err("pods and nodes are not listed yet".into());
+        }
+        Ok(())
+    }
 }

@@ -6,29 +6,34 @@
 //! pods.
 
 use super::client::Api;
-use super::policies::{self, Policy};
+use super::policies;
 use super::policy_files::{PolicyFiles, UnreadableFiles};
-use super::policy_objects::{LABEL, age_of, name_of, texts_of, with_label};
-use super::policy_state::{ObjectState, PolicyState};
-use super::policy_store::{ObjectName, Service, StandIn, Store, Verdict};
-use super::policy_writer::{PolicyWriter, Report};
+use super::policy_keeper::PolicyKeeper;
+use super::policy_loader::Loader;
+use super::policy_objects::{LABEL, age_of, name_of, namespace_of, overrides_of, texts_of, with_label};
+use super::policy_overrides::Overrides;
+use super::policy_service::PolicyService;
+use super::policy_state::PolicyState;
+use super::policy_store::StandIn;
+use super::policy_verdict::{ObjectName, Verdict};
+use super::policy_writer::PolicyWriter;
 use super::supervisor::{Supervisor, Task};
 use super::term::Term;
-use super::watch::{self, Update};
+use super::watch::{self, Collection, Update};
+use crate::lang::analysis::cost::Size;
 use k8s_openapi::api::core::v1::ConfigMap;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::future::Future;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 
 /// Changes within this time go into service together.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// How often files are read again, and failed writes are retried.
+/// How often files are read again, overrides may end, and failed writes are retried.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long verdicts wait for the scheduling thread to take over the policies.
+const TAKE_OVER: Duration = Duration::from_secs(1);
 
 /// Where policies come from.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +46,8 @@ pub struct Settings {
     pub identity: String,
     /// How to treat the pods of invalid policies.
     pub on_invalid: OnInvalid,
+    /// The size of the cluster that policies are compiled for.
+    pub size: Size,
 }
 
 /// How to treat the pods that a policy selects, if it does not compile and no earlier text is
@@ -60,12 +67,6 @@ impl OnInvalid {
     }
 }
 
-/// Puts a set of policies into service under a revision. An error says why the set as a whole
-/// cannot be used.
-pub type Apply = Box<
-    dyn Fn(Service<Policy>, u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync,
->;
-
 /// Why the first set of policies could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -82,9 +83,20 @@ pub enum SourceError {
 
 /// What the watches report.
 enum SourceEvent {
-    Listed { namespace: usize, objects: Vec<ConfigMap> },
-    Changed { namespace: usize, object: Box<ConfigMap> },
+    Listed {
+        namespace: usize,
+        objects: Vec<ConfigMap>,
+    },
+    Changed {
+        namespace: usize,
+        object: Box<ConfigMap>,
+    },
     Deleted(ObjectName),
+    /// The overrides of a namespace; `None`: there are none.
+    Overrides {
+        namespace: usize,
+        object: Option<Box<ConfigMap>>,
+    },
     Trouble(String),
 }
 
@@ -94,56 +106,62 @@ struct Known {
     namespace: usize,
 }
 
+/// What has been listed of a namespace.
+#[derive(Clone, Copy, Default)]
+struct ListedParts {
+    policies: bool,
+    overrides: bool,
+}
+
 /// The task that loads policies.
 pub struct PolicySource {
     api: Api,
     supervisor: Supervisor,
     settings: Settings,
-    store: Store<Policy>,
-    apply: Apply,
-    state: PolicyState,
+    loader: Loader,
     writer: PolicyWriter,
     objects: BTreeMap<ObjectName, Known>,
     files: Option<PolicyFiles>,
-    /// Which namespaces have been listed.
-    listed: Vec<bool>,
-    revision: u64,
-    /// The hash in service of each object, and since when.
-    since: FxHashMap<ObjectName, (String, i64)>,
+    listed: Vec<ListedParts>,
     /// Why the present set is not in service. It is tried again at each look.
     refused: Option<String>,
+    /// Why the scheduler does not decide with the set in service.
+    undecided: Result<(), String>,
 }
 
 impl PolicySource {
     /// A source that has read nothing yet.
-    pub fn new(api: Api, term: Term, settings: Settings, apply: Apply, supervisor: Supervisor) -> Self {
+    pub fn new(
+        api: Api,
+        term: Term,
+        settings: Settings,
+        service: PolicyService,
+        supervisor: Supervisor,
+    ) -> Self {
         let (on_invalid, namespaces) = (settings.on_invalid.clone(), settings.namespaces.clone());
-        let stand_in: StandIn = Box::new(move |name, texts| {
+        let stand_in: StandIn = Box::new(move |name, texts, compiles| {
             // A file that does not compile ends the start instead; only ConfigMaps have a stand-in.
-            let namespace = name.split_once('/').map(|(namespace, _)| namespace.to_owned());
-            let namespace = namespace.filter(|it| namespaces.contains(it))?;
-            on_invalid.waits(&namespace).then(|| policies::stand_in_guarded(name, texts)).flatten()
+            let namespace = Some(namespace_of(name)).filter(|it| namespaces.iter().any(|own| own == it))?;
+            on_invalid.waits(namespace).then(|| policies::stand_in(name, texts, compiles)).flatten()
         });
+        let keeper = PolicyKeeper::new(api.clone(), term.clone());
         Self {
             writer: PolicyWriter::new(api.clone(), term, settings.identity.clone()),
+            loader: Loader::new(service, keeper, stand_in, settings.size),
             api,
             supervisor,
-            store: Store::new(Box::new(policies::compile_guarded), stand_in),
-            apply,
-            state: PolicyState::default(),
             objects: BTreeMap::new(),
             files: settings.files.clone().map(PolicyFiles::new),
-            listed: vec![false; settings.namespaces.len()],
+            listed: vec![ListedParts::default(); settings.namespaces.len()],
             settings,
-            revision: 0,
-            since: FxHashMap::default(),
             refused: None,
+            undecided: Ok(()),
         }
     }
 
     /// The state, for health checks and pages.
     pub fn state(&self) -> PolicyState {
-        self.state.clone()
+        self.loader.state.clone()
     }
 
     /// Loads all policies, then follows changes for ever. `ready` receives the result of the first
@@ -165,24 +183,27 @@ impl PolicySource {
         inbox: &mut mpsc::UnboundedReceiver<SourceEvent>,
     ) -> Result<(), SourceError> {
         block_in_place(|| self.read_files())?;
-        self.files_compile()?;
-        let state = self.state.clone();
-        self.writer.read_history(&self.settings.namespaces, |trouble| note_trouble(&state, trouble)).await;
+        let state = self.state();
+        self.loader.keeper.read(&self.settings.namespaces, |trouble| note_trouble(&state, trouble)).await;
         for (at, namespace) in self.settings.namespaces.iter().enumerate() {
-            let watch = watch_namespace(self.api.clone(), namespace.clone(), at, send.clone());
-            self.supervisor.spawn(Task::PolicyWatch, watch);
+            let policies = watch_policies(self.api.clone(), namespace.clone(), at, send.clone());
+            self.supervisor.spawn(Task::PolicyWatch, policies);
+            let overrides = watch_overrides(self.api.clone(), namespace.clone(), at, send.clone());
+            self.supervisor.spawn(Task::PolicyWatch, overrides);
         }
-        while !self.listed.iter().all(|listed| *listed) {
+        while !self.listed.iter().all(|listed| listed.policies && listed.overrides) {
             let Some(event) = inbox.recv().await else { break };
             block_in_place(|| self.take(event));
         }
-        self.serve().await.map_err(SourceError::Set)
+        block_in_place(|| self.serve()).map_err(SourceError::Set)?;
+        self.files_compile()
     }
 
     /// Puts each change into service, and writes verdicts.
     async fn follow(&mut self, mut inbox: mpsc::UnboundedReceiver<SourceEvent>) {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let (mut watches, mut taken) = self.loader.changes();
         loop {
             let changed = tokio::select! {
                 event = inbox.recv() => {
@@ -194,25 +215,31 @@ impl PolicySource {
                     }
                     changed
                 }
-                _ = look.tick() => block_in_place(|| self.read_files()).unwrap_or_else(|error| {
-                    tracing::warn!(%error, "the policies in service stay");
-                    false
-                }),
+                _ = watches.changed() => true,
+                _ = taken.changed() => false,
+                _ = look.tick() => {
+                    let files = block_in_place(|| self.read_files()).unwrap_or_else(|error| {
+                        tracing::warn!(%error, "the policies in service stay");
+                        false
+                    });
+                    files | self.loader.overrides_ended()
+                }
             };
             if changed || self.refused.is_some() {
-                let served = self.serve().await;
+                let served = block_in_place(|| self.serve());
                 if let Err(error) = &served
                     && self.refused.as_ref() != Some(error)
                 {
                     tracing::error!(%error, "cannot put the policies into service; the earlier set stays in service");
                 }
                 self.refused = served.err();
+                self.loader.taken_over(TAKE_OVER).await;
             }
             self.write().await;
         }
     }
 
-    /// Takes over what a watch reports; whether any text changed.
+    /// Takes over what a watch reports; whether anything changed that matters to the set.
     fn take(&mut self, event: SourceEvent) -> bool {
         match event {
             SourceEvent::Listed { namespace, objects } => {
@@ -227,14 +254,25 @@ impl PolicySource {
                     changed |= self.remove(&name);
                 }
                 if let Some(listed) = self.listed.get_mut(namespace) {
-                    *listed = true;
+                    listed.policies = true;
                 }
                 changed
             }
             SourceEvent::Changed { namespace, object } => self.put(*object, namespace),
             SourceEvent::Deleted(name) => self.remove(&name),
+            SourceEvent::Overrides { namespace, object } => {
+                if let Some(listed) = self.listed.get_mut(namespace) {
+                    listed.overrides = true;
+                }
+                let Some(namespace) = self.settings.namespaces.get(namespace) else { return false };
+                let (overrides, problems) = object.map(|object| Overrides::of(&object)).unwrap_or_default();
+                for problem in problems {
+                    tracing::warn!(%namespace, "{problem}; the entry has no effect");
+                }
+                self.loader.set_overrides(namespace, overrides)
+            }
             SourceEvent::Trouble(trouble) => {
-                note_trouble(&self.state, trouble);
+                note_trouble(&self.loader.state, trouble);
                 false
             }
         }
@@ -242,8 +280,7 @@ impl PolicySource {
 
     fn put(&mut self, object: ConfigMap, namespace: usize) -> bool {
         let name = name_of(&object);
-        let texts = texts_of(&object);
-        let changed = self.store.put(&name, &age_of(&object), texts, || self.writer.last_good(&name));
+        let changed = self.loader.put(&name, &age_of(&object), texts_of(&object));
         if changed {
             self.writer.note(&name);
         }
@@ -253,10 +290,9 @@ impl PolicySource {
 
     fn remove(&mut self, name: &str) -> bool {
         self.objects.remove(name);
-        let known = self.store.remove(name);
+        let known = self.loader.remove(name);
         if known {
             tracing::info!(policy = name, "the policy object was deleted");
-            self.writer.note(name);
         }
         known
     }
@@ -267,72 +303,65 @@ impl PolicySource {
         let reading = files.read()?;
         let mut changed = false;
         for (path, texts) in reading.present {
-            changed |= self.store.put(&path, "", texts, || None);
+            changed |= self.loader.put_file(&path, texts);
         }
         for path in reading.gone {
-            changed |= self.store.remove(&path);
+            changed |= self.loader.remove(&path);
         }
         Ok(changed)
     }
 
-    /// At the start all files must compile.
+    /// At the start all files must compile, and serve beside each other.
     fn files_compile(&self) -> Result<(), SourceError> {
-        let verdicts = self.store.service().verdicts;
-        let problems = verdicts.values().filter_map(|(verdict, _)| match verdict {
-            Verdict::Refused { problems, .. } => Some(problems),
-            _ => None,
-        });
-        let lines: Vec<String> = problems.flatten().map(ToString::to_string).collect();
+        let of_files = |(name, _): &(&ObjectName, &Verdict)| !self.objects.contains_key(*name);
+        let mut lines = Vec::new();
+        for (name, verdict) in self.loader.in_service.verdicts.iter().filter(of_files) {
+            match verdict {
+                Verdict::Refused { problems, .. } => lines.extend(problems.iter().map(ToString::to_string)),
+                Verdict::Waiting { why } if self.loader.is_blocked(name) => {
+                    return Err(SourceError::Set(why.clone()));
+                }
+                _ => {}
+            }
+        }
         if lines.is_empty() { Ok(()) } else { Err(SourceError::Files(lines.join("\n"))) }
     }
 
-    /// Puts the present set into service, and records the verdicts.
-    async fn serve(&mut self) -> Result<(), String> {
-        let service = self.store.service();
-        let revision = self.revision + 1;
-        (self.apply)(service.clone(), revision).await?;
-        self.revision = revision;
-        let now = jiff::Timestamp::now().as_second();
-        let mut objects = Vec::new();
-        for (name, (verdict, _)) in &service.verdicts {
-            log_verdict(name, verdict);
-            self.writer.note(name);
-            let serving = self.store.good(name).map(|(_, hash)| hash.to_owned()).unwrap_or_default();
-            let since = self.since.entry(name.clone()).or_insert_with(|| (serving.clone(), now));
-            if since.0 != serving {
-                *since = (serving.clone(), now);
-            }
-            let policies = service.policies.iter().filter(|(of, _)| of == name);
-            objects.push(ObjectState {
-                object: name.clone(),
-                verdict: verdict.clone(),
-                revision: serving,
-                policies: policies.map(|(_, policy)| policy.name.clone()).collect(),
-                since: since.1,
-            });
-        }
-        self.since.retain(|name, _| service.verdicts.contains_key(name));
-        let (policies, count) = (service.policies.len(), objects.len());
-        tracing::info!(revision, policies, objects = count, "policies in service");
-        self.state.serve(revision, objects);
+    /// Puts the present set into service, and notes the objects whose verdict changed.
+    fn serve(&mut self) -> Result<(), String> {
+        let changed = self.loader.serve()?;
+        changed.iter().for_each(|name| self.writer.note(name));
         Ok(())
     }
 
-    /// Writes the verdicts that changed.
+    /// Writes the verdicts that changed, and the texts that serve.
     async fn write(&mut self) {
-        let verdicts = self.store.service().verdicts;
-        let (store, objects, refused) = (&self.store, &self.objects, &self.refused);
-        let report = |name: &str| {
-            let object = objects.get(name).zip(verdicts.get(name)).map(|(known, (verdict, _))| {
-                let verdict = match (verdict, refused) {
+        let undecided = self.loader.decides();
+        if undecided != self.undecided {
+            self.objects.keys().for_each(|name| self.writer.note(name));
+            self.undecided = undecided;
+        }
+        let (loader, objects) = (&self.loader, &self.objects);
+        let not_serving = self.refused.as_ref().or(self.undecided.as_ref().err());
+        self.writer
+            .write(|name| {
+                let verdict = match (loader.in_service.verdicts.get(name)?, not_serving) {
                     (Verdict::Serving, Some(why)) => Verdict::Waiting { why: why.clone() },
-                    _ => verdict.clone(),
+                    (verdict, _) => verdict.clone(),
                 };
-                (&known.object, verdict)
-            });
-            Report { object, good: store.good(name) }
-        };
-        self.writer.write(report).await;
+                let revision = loader.in_service.chosen.get(name).cloned().unwrap_or_default();
+                Some((&objects.get(name)?.object, verdict, revision))
+            })
+            .await;
+        let named: BTreeSet<(String, String)> = self
+            .loader
+            .named()
+            .into_iter()
+            .map(|(object, policy)| (namespace_of(&object).to_owned(), policy))
+            .collect();
+        let objects = &self.objects;
+        let object = |name: &str| objects.get(name).map(|known| known.object.clone());
+        self.loader.keep(&named, object).await;
     }
 }
 
@@ -342,30 +371,50 @@ fn note_trouble(state: &PolicyState, trouble: String) {
     }
 }
 
-fn log_verdict(name: &str, verdict: &Verdict) {
-    match verdict {
-        Verdict::Serving => {}
-        Verdict::Refused { problems, instead, holds } => {
-            let first = problems.first().map(ToString::to_string).unwrap_or_default();
-            let instead = instead.as_deref().unwrap_or("nothing");
-            let count = problems.len();
-            tracing::warn!(policy = %name, problems = count, %first, %instead, ?holds, "policy refused");
-        }
-        Verdict::Waiting { why } => tracing::warn!(policy = %name, %why, "policy waits"),
-    }
+async fn watch_policies(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
+    let collection = with_label(Some(&namespace), LABEL);
+    follow(&api, &collection, &namespace, &send, |update| match update {
+        Update::Listed(objects) => Some(SourceEvent::Listed { namespace: at, objects }),
+        Update::Changed(object) => Some(SourceEvent::Changed { namespace: at, object: Box::new(object) }),
+        Update::Deleted(object) => Some(SourceEvent::Deleted(name_of(&object))),
+        Update::None | Update::Trouble(_) => None,
+    })
+    .await;
 }
 
-async fn watch_namespace(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
-    let collection = with_label(Some(&namespace), LABEL);
-    watch::run::<ConfigMap, _>(&api, &collection, |update| {
+async fn watch_overrides(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
+    let collection = overrides_of(&namespace);
+    let event = |object: Option<ConfigMap>| {
+        Some(SourceEvent::Overrides { namespace: at, object: object.map(Box::new) })
+    };
+    follow(&api, &collection, &namespace, &send, |update| match update {
+        Update::Listed(objects) => event(objects.into_iter().next()),
+        Update::Changed(object) => event(Some(object)),
+        Update::Deleted(_) => event(None),
+        Update::None | Update::Trouble(_) => None,
+    })
+    .await;
+}
+
+/// Watches a collection of a namespace and sends what its updates mean.
+async fn follow(
+    api: &Api,
+    collection: &Collection,
+    namespace: &str,
+    send: &mpsc::UnboundedSender<SourceEvent>,
+    event: impl Fn(Update<ConfigMap>) -> Option<SourceEvent> + Send + Sync,
+) {
+    watch::run::<ConfigMap, _>(api, collection, |update| {
         let event = match update {
-            Update::Listed(objects) => SourceEvent::Listed { namespace: at, objects },
-            Update::Changed(object) => SourceEvent::Changed { namespace: at, object: Box::new(object) },
-            Update::Deleted(object) => SourceEvent::Deleted(name_of(&object)),
-            Update::None => return std::future::ready(!send.is_closed()),
-            Update::Trouble(trouble) => SourceEvent::Trouble(format!("{trouble} (namespace {namespace})")),
+            Update::Trouble(trouble) => {
+                Some(SourceEvent::Trouble(format!("{trouble} (namespace {namespace})")))
+            }
+            update => event(update),
         };
-        std::future::ready(send.send(event).is_ok())
+        std::future::ready(match event {
+            Some(event) => send.send(event).is_ok(),
+            None => !send.is_closed(),
+        })
     })
     .await;
 }

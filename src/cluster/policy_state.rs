@@ -1,8 +1,20 @@
 //! What the scheduler serves of each policy object, shared with health checks, metrics and
 //! `/configz`. Written by `policy_source`.
 
-use super::policy_store::{ObjectName, Verdict};
+use super::policy_choice::Origin;
+use super::policy_verdict::{ObjectName, Verdict};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A policy in service.
+#[derive(Clone, Debug)]
+pub struct PolicyInService {
+    /// Its name.
+    pub name: String,
+    /// The revision of its text.
+    pub revision: String,
+    /// How it came into service.
+    pub origin: Origin,
+}
 
 /// One policy object.
 #[derive(Clone, Debug)]
@@ -14,7 +26,7 @@ pub struct ObjectState {
     /// The hash of the text in service; empty if none is.
     pub revision: String,
     /// The policies in service from it.
-    pub policies: Vec<String>,
+    pub policies: Vec<PolicyInService>,
     /// Since when this text is in service here, in seconds since the Unix epoch.
     pub since: i64,
 }

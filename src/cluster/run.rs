@@ -16,7 +16,7 @@ use super::limiter::{Class, Limits};
 use super::metrics::Metrics;
 use super::pages::{self, LeaderStatus};
 use super::policies;
-use super::policy_service;
+use super::policy_service::PolicyService;
 use super::policy_source::{self, PolicySource, SourceError};
 use super::policy_state::PolicyState;
 use super::serve::{self, ServeError, Server};
@@ -408,8 +408,8 @@ impl Parts {
         supervisor: &Supervisor,
     ) -> PolicySource {
         let profiles = guarded(timed(profiles, Arc::clone(&self.stopwatch) as Arc<dyn Probe>));
-        let apply = policy_service::apply(profiles, self.informers.clone(), self.driver.mailbox());
-        PolicySource::new(self.api.clone(), self.term.clone(), settings, apply, supervisor.clone())
+        let service = PolicyService::new(profiles, self.informers.clone(), self.driver.clone());
+        PolicySource::new(self.api.clone(), self.term.clone(), settings, service, supervisor.clone())
     }
 
     /// Starts the scheduling thread.

@@ -61,6 +61,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "a policy has an error, or a file could not be read",
     },
     ExitRow {
+        command: "policies",
+        success: "the policies were printed, or the override was written",
+        findings: "",
+        failure: "the cluster cannot be read or written, or it has no such policy or revision",
+    },
+    ExitRow {
         command: "help",
         success: "the page was printed",
         findings: "",

@@ -100,7 +100,7 @@ pub static TOPICS: &[Topic] = &[
         content: Content::Table { page: json::page, look_up: json::look_up, word: "KIND" },
     },
     Topic {
-        name: "policies",
+        name: "included-policies",
         summary: "the policies that come with Bayplan",
         file: "../policies/README.md",
         content: Content::Guide(include_str!("../../policies/README.md")),

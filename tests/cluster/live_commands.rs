@@ -243,7 +243,8 @@ fn map(namespace: &str, name: &str, text: &str) -> Value {
 #[test]
 fn policies_in_service_count_and_files_replace_them() {
     let plane = ControlPlane::start();
-    let namespace = plane.create_namespace("rules");
+    let namespace = "bayplan-policies".to_owned();
+    plane.kubectl_ok(["create", "namespace", &namespace]);
     plane.create_nodes("rack", 2, &[("cpu", "4"), ("memory", "8Gi")]);
     plane.kubectl_ok(["label", "node", "rack-0", "rack-1", "away=yes"]);
     plane.create(&[
@@ -300,7 +301,7 @@ fn policies_in_service_count_and_files_replace_them() {
     let ours = SchedulerProcess::start(&plane, &Setup::new("keeper").policies_from(&namespace));
     wait_until("the history is written", SOON, || {
         plane
-            .kubectl(["get", "configmap", "bayplan-history-rules", "--namespace", &namespace])
+            .kubectl(["get", "configmap", "bayplan-history-home", "--namespace", &namespace])
             .status
             .success()
     });
@@ -325,15 +326,18 @@ fn policies_in_service_count_and_files_replace_them() {
     let other = plane.create_namespace("strangers");
     let mut forged = objects::config_map(
         &other,
-        "bayplan-history-rules",
+        "bayplan-history-home",
         &[("bayplan.dev/history", "")],
         &[("home.bay", &rule("forged", "away"))],
     );
-    forged["metadata"]["annotations"] = json!({ "bayplan.dev/history-of": format!("{namespace}/rules") });
+    forged["metadata"]["annotations"] = json!({
+        "bayplan.dev/history-of": "home", "bayplan.dev/served-by": format!("{namespace}/rules"),
+    });
     plane.create(&[forged, map(&other, "theirs", &rule("theirs", "away").replace("home", "theirs"))]);
     let ended = explain(&[]);
     assert!(ended.out.contains("away from here") && !ended.out.contains("forged"), "{}", ended.out);
-    assert!(ended.err.contains("policies of 2 namespaces are combined"), "{}", ended.err);
+    assert!(!ended.out.contains("theirs"), "{}", ended.out);
+    assert!(ended.err.contains(&format!("in other namespaces are not read: {other}; ")), "{}", ended.err);
     let ended = explain(&["--policy-namespaces", &other]);
     assert!(ended.out.contains("theirs/here") && !ended.out.contains("home/here"), "{}", ended.out);
     assert!(

@@ -19,7 +19,8 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let config = plane.get_json(["configmap", "bayplan-config", "--namespace", "bayplan"]);
     let path = plane.folder().join("deployed.yaml");
     std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
-    let setup = Setup::new("bayplan").policies_from("bayplan").kubeconfig(kubeconfig).config(path.clone());
+    let setup =
+        Setup::new("bayplan").policies_from("bayplan-policies").kubeconfig(kubeconfig).config(path.clone());
     let mut ours = SchedulerProcess::start(&plane, &setup);
     wait_until("it leads", SOON, || ours.said().contains("became leader"));
 
@@ -48,12 +49,13 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
         "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes."
     );
     explained(&plane, &path);
+    apart(&plane);
     wait_until("the verdict on the example", SOON, || {
-        let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan"]);
+        let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan-policies"]);
         map["metadata"]["annotations"]["bayplan.dev/verdict"] == "Serving"
     });
     wait_until("the history is written", SOON, || {
-        let args = ["get", "configmap", "bayplan-history-keep-spot-free", "--namespace", "bayplan"];
+        let args = ["get", "configmap", "bayplan-history-keep-spot-free", "--namespace", "bayplan-policies"];
         plane.kubectl(args).status.success()
     });
     prioritized(&plane);
@@ -73,9 +75,9 @@ fn explained(plane: &ControlPlane, config: &std::path::Path) {
     let account = "--serviceaccount=default:asker";
     plane.kubectl_ok(["create", "clusterrolebinding", "asker", "--clusterrole=bayplan-reader", account]);
     let role = "--role=bayplan-policy-reader";
-    plane.kubectl_ok(["create", "rolebinding", "asker", role, account, "--namespace", "bayplan"]);
+    plane.kubectl_ok(["create", "rolebinding", "asker", role, account, "--namespace", "bayplan-policies"]);
     let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(["explain", "second", "--policy-namespaces", "bayplan", "--config"])
+        .args(["explain", "second", "--config"])
         .arg(config)
         .arg("--kubeconfig")
         .arg(plane.kubeconfig_of_service_account("default", "asker"))
@@ -84,7 +86,28 @@ fn explained(plane: &ControlPlane, config: &std::path::Path) {
     let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && !errors.contains("forbidden"), "{errors}");
     assert!(told.starts_with("default/second waits: none of 2 nodes fits."), "{told}");
-    assert!(told.contains("database pods do not run on spot nodes  bayplan/keep-spot-free "), "{told}");
+    assert!(
+        told.contains("database pods do not run on spot nodes  bayplan-policies/keep-spot-free "),
+        "{told}"
+    );
+}
+
+/// Authors of policies reach neither the configuration nor other namespaces, and the scheduler may
+/// not write its own configuration.
+fn apart(plane: &ControlPlane) {
+    plane.kubectl_ok(["create", "serviceaccount", "author", "--namespace", "default"]);
+    let (role, account) = ("--role=bayplan-policy-author", "--serviceaccount=default:author");
+    plane.kubectl_ok(["create", "rolebinding", "author", role, account, "--namespace", "bayplan-policies"]);
+    let may = |user: &str, verb: &str, namespace: &str| {
+        let account = format!("--as=system:serviceaccount:{user}");
+        let asked = plane.kubectl(["auth", "can-i", verb, "configmaps", "--namespace", namespace, &account]);
+        String::from_utf8_lossy(&asked.stdout).trim() == "yes"
+    };
+    for verb in ["get", "create", "update", "patch", "delete"] {
+        assert!(may("default:author", verb, "bayplan-policies"), "{verb}");
+        assert!(!may("default:author", verb, "bayplan") && !may("default:author", verb, "default"), "{verb}");
+        assert!(!may("bayplan:bayplan", verb, "bayplan"), "the scheduler may {verb} its configuration");
+    }
 }
 
 /// The API server gives the calls the priority levels of kube-scheduler.

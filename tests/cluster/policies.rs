@@ -6,6 +6,7 @@ use crate::support::{ControlPlane, objects, wait_until};
 use crate::workload::Workload;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -130,14 +131,58 @@ fn an_invalid_text_is_refused_and_the_earlier_one_serves_also_after_a_kill() {
     assert_eq!(plane.node_of(&load.namespace, "mended").unwrap(), format!("{}-1", load.namespace));
 
     plane.kubectl_ok(["delete", "configmap", "half", "--namespace", &load.namespace]);
-    wait_until("its history is deleted, too", SOON, || {
-        let left = plane.get_json(["configmaps", "--namespace", &load.namespace]);
-        left["items"].as_array().is_some_and(|all| {
-            all.iter()
-                .all(|it| !it["metadata"]["name"].as_str().unwrap_or_default().starts_with("bayplan-history"))
-        })
+    // The history outlives it by a day.
+    wait_until("its history is marked", SOON, || {
+        !annotation(plane, &load.namespace, "bayplan-history-half", "unused-since").is_empty()
     });
     drop(ours);
+    let long_ago = "bayplan.dev/unused-since=2026-01-01T00:00:00Z";
+    let (name, namespace) = ("bayplan-history-half", load.namespace.as_str());
+    plane.kubectl_ok(["annotate", "configmap", name, "--namespace", namespace, "--overwrite", long_ago]);
+    let ours = SchedulerProcess::start(plane, &setup);
+    wait_until("it is deleted", SOON, || {
+        let args = ["get", "configmap", "bayplan-history-half", "--namespace", &load.namespace];
+        !plane.kubectl(args).status.success()
+    });
+    drop(ours);
+}
+
+#[test]
+fn a_policy_whose_objects_have_new_names_rolls_over() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "hashed", 2);
+    plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
+    plane.kubectl_ok(["label", "node", &format!("{}-1", load.namespace), "half=odd"]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let verdict = |name: &str| annotation(plane, &load.namespace, name, "verdict");
+    let goes_to = |name: &str, node: usize| {
+        plane.create(&[load.pod(name, "10m")]);
+        wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, name).is_some());
+        assert_eq!(plane.node_of(&load.namespace, name).unwrap(), format!("{}-{node}", load.namespace));
+    };
+    let delete = |name: &str| plane.kubectl_ok(["delete", "configmap", name, "--namespace", &load.namespace]);
+    plane.create(&[map(&load.namespace, "half-1", &text(0))]);
+    wait_until("the first serves", SOON, || verdict("half-1") == "Serving");
+    std::thread::sleep(Duration::from_millis(1_100));
+    // A tool applies the next object, then deletes the one before.
+    plane.create(&[map(&load.namespace, "half-2", &text(1))]);
+    wait_until("the second waits", SOON, || verdict("half-2") == "Waiting");
+    goes_to("before", 0);
+    delete("half-1");
+    wait_until("the second serves", SOON, || verdict("half-2") == "Serving");
+    goes_to("after", 1);
+    // The third is broken: the text of the policy stays, also when its object is gone and after a
+    // restart.
+    let broken = "policy half {\n  filter wanted { reject \"no\" when nod.ready }\n}\n";
+    plane.create(&[map(&load.namespace, "half-3", broken)]);
+    wait_until("the third is refused", SOON, || verdict("half-3") == "Refused");
+    delete("half-2");
+    goes_to("broken", 1);
+    drop(ours);
+    let _ours = SchedulerProcess::start(plane, &setup);
+    goes_to("restarted", 1);
+    assert_eq!(verdict("half-3"), "Refused");
 }
 
 #[test]
@@ -222,4 +267,114 @@ fn unusual_objects_do_no_harm() {
     load.wait_bound(5, SOON);
     assert_eq!(plane.node_of(&load.namespace, "others"), None);
     assert!(ours.said().contains("caches are synced"));
+}
+
+/// Runs `bayplan policies` on the policies of a namespace: its exit status and both outputs.
+fn policies(plane: &ControlPlane, namespace: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+        .arg("policies")
+        .args(arguments)
+        .args(["--policy-namespaces", namespace, "--kubeconfig"])
+        .arg(plane.kubeconfig())
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+    (output.status.code(), text)
+}
+
+#[test]
+fn a_policy_is_switched_off_and_back_without_touching_its_object() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "switched", 2);
+    plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
+    plane.kubectl_ok(["label", "node", &format!("{}-1", load.namespace), "half=odd"]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let mut ours = SchedulerProcess::start(plane, &setup);
+    let verdict = || annotation(plane, &load.namespace, "half", "verdict");
+    let serves = |word: &str| wait_until(&format!("the verdict is {word}"), SOON, || verdict() == word);
+    let does = |arguments: &[&str]| {
+        let (status, said) = policies(plane, &load.namespace, arguments);
+        assert_eq!(status, Some(0), "{arguments:?}: {said}");
+        said
+    };
+    // Only where the policy refuses its node, a pod of an even node waits.
+    let mut number = 0;
+    let mut to_even = || {
+        number += 1;
+        let name = format!("even-{number}");
+        let mut pod = load.pod(&name, "10m");
+        pod["spec"]["nodeSelector"] = json!({"half": "even"});
+        plane.create(&[pod]);
+        name
+    };
+    let bound = |name: &str| {
+        wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, name).is_some());
+    };
+    plane.create(&[map(&load.namespace, "half", &text(0))]);
+    serves("Serving");
+    let first = annotation(plane, &load.namespace, "half", "revision");
+    replace(plane, &load.namespace, "half", &text(1));
+    wait_until("the second text serves", SOON, || {
+        verdict() == "Serving" && annotation(plane, &load.namespace, "half", "revision") != first
+    });
+    wait_until("the history has both", SOON, || {
+        policies(plane, &load.namespace, &["show", "half"]).1.contains(&first[..12])
+    });
+    let object = |plane: &ControlPlane| {
+        let object = plane.get_json(["configmap", "half", "--namespace", &load.namespace]);
+        (object["data"].clone(), object["metadata"]["labels"].clone())
+    };
+    let before = object(plane);
+    let waits = to_even();
+    wait_until("the policy refuses the node", SOON, || {
+        !plane.events_about(&load.namespace, &waits).is_empty()
+    });
+
+    // Off: the pod is bound, and everything says so.
+    let (status, said) = policies(plane, &load.namespace, &["suspend", "half"]);
+    assert!(status == Some(2) && said.contains("--because"), "{said}");
+    let said = does(&["suspend", "half", "--because", "OPS-7: it blocks \u{1b}[31mall"]);
+    assert!(said.contains("policy `half` is suspended") && said.contains("policies resume half"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
+    bound(&waits);
+    serves("Overridden");
+    assert!(annotation(plane, &load.namespace, "half", "status").contains("OPS-7"));
+    let metrics = || plane.get_from(&ours.url(), "/metrics").unwrap();
+    let sample = "bayplan_policy_override{policy=\"half\",kind=\"suspend\"} 1";
+    assert!(
+        metrics().contains(sample) && metrics().contains("bayplan_policy_load_success{policy=\"half\"} 0")
+    );
+    let listed = does(&[]);
+    assert!(listed.contains("half") && listed.contains("suspended") && listed.contains("OPS-7"), "{listed}");
+    // Also after a restart.
+    ours.daemon.kill();
+    let ours = SchedulerProcess::start(plane, &setup);
+    bound(&to_even());
+    does(&["resume", "half"]);
+    serves("Serving");
+    let metrics = plane.get_from(&ours.url(), "/metrics").unwrap();
+    assert!(!metrics.contains("bayplan_policy_override{"), "{metrics}");
+
+    // Back to the text before, in service without a change of the object.
+    let waits = to_even();
+    wait_until("the policy refuses the node", SOON, || {
+        !plane.events_about(&load.namespace, &waits).is_empty()
+    });
+    let said = does(&["rollback", "half", "--because", "OPS-8"]);
+    assert!(said.contains(&format!("pinned to revision {first}")), "{said}");
+    bound(&waits);
+    serves("Overridden");
+    let (status, said) =
+        policies(plane, &load.namespace, &["rollback", "half", "--to", "ffff", "--because", "x"]);
+    assert!(status == Some(2) && said.contains("has no revision `ffff`"), "{said}");
+    assert_eq!(object(plane), before);
+
+    // A new text ends it, and so does its time.
+    replace(plane, &load.namespace, "half", &text(3));
+    serves("Serving");
+    does(&["suspend", "--all", "--because", "OPS-9", "--for", "4s"]);
+    serves("Overridden");
+    serves("Serving");
+    let (status, said) = policies(plane, &load.namespace, &["suspend", "hlaf", "--because", "x"]);
+    assert!(status == Some(2) && said.contains("did you mean `half`?"), "{said}");
 }

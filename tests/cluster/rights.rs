@@ -1,4 +1,4 @@
-//! The rights of `deploy/rbac.yaml`: with all of them the API server refuses nothing, and without
+//! The rights of `deploy/rbac.yaml`, of the scheduler's own namespace and of that of the policies: with all of them the API server refuses nothing, and without
 //! any one of them the log names the missing verb and resource. Each run has its own namespace,
 //! service account and roles.
 
@@ -56,7 +56,15 @@ fn rules_without(kind: &str, role: &Value, without: Option<&Right>) -> Vec<Value
 
 struct Roles {
     cluster: Value,
+    /// In the scheduler's own namespace.
     own: Value,
+    /// In the namespace of the policies.
+    policies: Value,
+}
+
+/// The namespace of the policies of an account.
+fn policies_of(namespace: &str) -> String {
+    format!("{namespace}-policies")
 }
 
 /// Makes a namespace with a service account that has all rights but one; returns the namespace.
@@ -64,11 +72,16 @@ fn account(plane: &ControlPlane, roles: &Roles, without: Option<&Right>) -> Stri
     let namespace = plane.create_namespace("rights");
     let subject = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": namespace}]);
     let group = "rbac.authorization.k8s.io";
+    plane.kubectl_ok(["create", "namespace", &policies_of(&namespace)]);
     let mut all = vec![json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": namespace},
     })];
-    for (kind, role) in [("ClusterRole", &roles.cluster), ("Role", &roles.own)] {
-        let meta = json!({"name": namespace, "namespace": if kind == "Role" { json!(namespace) } else { Value::Null }});
+    for (kind, of, role) in [
+        ("ClusterRole", Value::Null, &roles.cluster),
+        ("Role", json!(namespace), &roles.own),
+        ("Role", json!(policies_of(&namespace)), &roles.policies),
+    ] {
+        let meta = json!({"name": namespace, "namespace": of});
         all.push(json!({
             "apiVersion": format!("{group}/v1"), "kind": kind, "metadata": meta,
             "rules": rules_without(kind, role, without),
@@ -114,14 +127,25 @@ impl<'a> Life<'a> {
             kubeconfig = plane.folder().join(format!("{namespace}-through.kubeconfig"));
             std::fs::write(&kubeconfig, text).unwrap();
         }
+        let policies = policies_of(namespace);
         let mut setup =
-            Setup::new(namespace).policies_from(namespace).kubeconfig(kubeconfig).config(config).guarded();
+            Setup::new(namespace).policies_from(&policies).kubeconfig(kubeconfig).config(config).guarded();
         if proxy.is_some() {
             // The second binding goes out some time after the first.
             setup = setup.flag("--kube-api-qps=0.5").flag("--kube-api-burst=1");
         }
         let label = [("bayplan.dev/policy", "")];
-        plane.create(&[objects::config_map(namespace, "heat", &label, &[("policy.bay", POLICY)])]);
+        // The history of a policy that has been gone for more than a day.
+        let mut old = objects::config_map(
+            &policies,
+            "bayplan-history-cold",
+            &[("bayplan.dev/history", "")],
+            &[("policy.bay", &POLICY.replace("heat", "cold"))],
+        );
+        old["metadata"]["annotations"] = json!({
+            "bayplan.dev/history-of": "cold", "bayplan.dev/unused-since": "2026-01-01T00:00:00Z",
+        });
+        plane.create(&[objects::config_map(&policies, "heat", &label, &[("policy.bay", POLICY)]), old]);
         Self { plane, namespace, ours: SchedulerProcess::spawn(plane, &setup), enough }
     }
 
@@ -174,13 +198,12 @@ impl<'a> Life<'a> {
             "the admin may not read the metrics: {}",
             self.ours.daemon.log_tail(9)
         );
-        let history = || {
-            let name = ["get", "configmap", "bayplan-history-heat", "--namespace", namespace];
-            plane.kubectl(name).status.success()
+        let policies = policies_of(namespace);
+        let history = |policy: &str| {
+            let name = format!("bayplan-history-{policy}");
+            plane.kubectl(["get", "configmap", &name, "--namespace", &policies]).status.success()
         };
-        self.until(history)?;
-        plane.kubectl_ok(["delete", "configmap", "heat", "--namespace", namespace]);
-        self.until(|| !history())
+        self.until(|| history("heat") && !history("cold"))
     }
 
     /// Loses the answer to a binding; the scheduler then reads the pod until the result is known.
@@ -204,6 +227,7 @@ fn roles(plane: &ControlPlane) -> Roles {
     Roles {
         cluster: plane.get_json(["clusterrole", "bayplan"]),
         own: plane.get_json(["role", "bayplan", "--namespace", "bayplan"]),
+        policies: plane.get_json(["role", "bayplan", "--namespace", "bayplan-policies"]),
     }
 }
 
@@ -254,6 +278,7 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
     // Without one right, the log names that right.
     let mut all = rights_of("ClusterRole", &roles.cluster);
     all.extend(rights_of("Role", &roles.own));
+    all.extend(rights_of("Role", &roles.policies));
     assert!(all.len() > 15, "{all:?}");
     let (open, unneeded) = (Mutex::new(VecDeque::from(all)), Mutex::new(Vec::new()));
     let next = || open.lock().unwrap().pop_front();

@@ -104,7 +104,7 @@ impl SchedulerProcess {
                 ),
             )
             .arg(format!("--secure-port={port}"))
-            .args(setup.namespace.iter().map(|namespace| format!("--policy-namespaces={namespace}")))
+            .arg(format!("--policy-namespaces={}", setup.namespace.as_deref().unwrap_or_default()))
             .args(&setup.flags);
         let daemon = Daemon::spawn("bayplan", command, &folder.join("log"));
         Self { daemon, _folder: folder, port }

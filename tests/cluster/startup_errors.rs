@@ -124,8 +124,8 @@ fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
     may("reads", "get,list,watch", "pods,nodes,configmaps");
     may("writes", "create,patch", "pods/binding,pods/status,configmaps,events,events.events.k8s.io");
     let kubeconfig = plane.kubeconfig_of_service_account(namespace, "narrow");
-    let verdict = || {
-        let object = plane.get_json(["configmap", "closed", "--namespace", namespace]);
+    let verdict = |name: &str| {
+        let object = plane.get_json(["configmap", name, "--namespace", namespace]);
         object["metadata"]["annotations"]["bayplan.dev/verdict"].as_str().unwrap_or_default().to_owned()
     };
     let setup = Setup::new(&load.scheduler).policies_from(namespace).kubeconfig(kubeconfig);
@@ -141,26 +141,25 @@ fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
         &[("policy.bay", text)],
     )]);
     wait_until("it says what the policy lacks", SOON, || {
-        ours.said().contains("a policy reads namespaces, and they cannot be watched")
+        ours.said().contains("policy `closed` reads namespaces, and they cannot be watched")
     });
-    wait_until("and on the object", SOON, || verdict() == "Waiting");
+    wait_until("and on the object", SOON, || verdict("closed") == "Waiting");
+    // Another policy comes into service meanwhile.
+    let other = "policy small {\n  filter few { reject \"too large\" when pod.requests.cpu > 20m }\n}\n";
+    let label = [("bayplan.dev/policy", "")];
+    plane.create(&[objects::config_map(namespace, "small", &label, &[("policy.bay", other)])]);
+    wait_until("the other one serves", SOON, || verdict("small") == "Serving");
     plane.kubectl_ok(["label", "namespace", namespace, "closed=yes"]);
     load.create_pods(1, "10m");
     load.wait_bound(2, SOON);
-    // A scheduler that starts with such a policy waits for the right.
-    let late = SchedulerProcess::spawn(plane, &setup);
-    wait_until("it has read all else", SOON, || {
-        let said = late.said();
-        ["\"pods\" count", "\"nodes\" count", "cannot watch: namespaces"]
-            .iter()
-            .all(|part| said.contains(part))
-    });
-    assert!(plane.get_from(&late.url(), "/readyz").is_none(), "it is not ready");
+    // A scheduler that starts with such a policy is ready, and has the other one.
+    let late = SchedulerProcess::start(plane, &setup);
+    assert!(late.said().contains("policies=1 objects=2"), "{}", late.daemon.log_tail(20));
     drop(late);
     // With the right the policy is in service, and pods wait for it.
     may("namespaces", "list,watch", "namespaces");
     wait_until("it serves", Duration::from_secs(60), || {
-        ours.said().contains("\"policies in service\" revision=2") && verdict() == "Serving"
+        ours.said().contains("policies=2 objects=2") && verdict("closed") == "Serving"
     });
     load.create_pods(1, "10m");
     wait_until("the gate is said", SOON, || {

@@ -48,8 +48,8 @@ pub(super) struct From {
     /// the cluster's policy of the same name, as if it had been applied.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub policies: Vec<PathBuf>,
-    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read;
-    /// by default all.
+    /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read
+    /// [default: bayplan-policies].
     #[cfg(feature = "cluster")]
     #[arg(
         long,

@@ -98,13 +98,14 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
 /// The plugin of a policy with the arguments of a profile.
 #[cfg(feature = "cluster")]
 pub(crate) fn with_arguments(
-    compiled: &Arc<CompiledPolicy>,
-    sources: &SourceMap,
+    policy: &crate::cluster::policies::Policy,
+    size: Size,
     exempt: &ExemptPods,
     args: &Tree,
 ) -> Result<Arc<dyn crate::framework::Plugin>, Vec<ArgsError>> {
-    let compiled = compiled_with(compiled, sources, Size::default(), args)?;
-    Ok(Arc::new(PolicyPlugin::new(compiled, exempt.clone())))
+    let compiled = compiled_with(&policy.compiled, &policy.sources, size, args)?;
+    let plugin = PolicyPlugin::new(compiled, exempt.clone());
+    Ok(Arc::new(if policy.suspended { plugin.suspended() } else { plugin }))
 }
 
 /// A policy compiled again with the arguments of a profile.

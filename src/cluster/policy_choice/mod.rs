@@ -1,0 +1,308 @@
+//! Which text of each policy object is in service: the present one if it compiles and everything it
+//! needs is at hand, else the one that served before it, else a stand-in that makes its pods wait.
+//! Objects are judged one by one: no object holds up another. Pure; called by `policy_source` and
+//! `policy_list`.
+
+use super::policy_store::{Compiled, Held, Store, Version};
+use super::policy_verdict::{ObjectName, Problem, Verdict};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an override makes of a policy.
+#[derive(Clone, Debug)]
+pub enum Override<P> {
+    /// The policy has no effect; the policy in a form without effect.
+    Suspended(P),
+    /// An older text of the policy is in service.
+    Pinned(Box<Compiled<P>>),
+}
+
+/// What policies cost, counted: in steps for one pod, and in expressions that are kept in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Steps for one pod.
+    pub steps: u128,
+    /// Expressions.
+    pub expressions: u128,
+}
+
+impl Load {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            steps: self.steps.saturating_add(other.steps),
+            expressions: self.expressions.saturating_add(other.expressions),
+        }
+    }
+
+    /// What exceeds a limit, in words.
+    fn beyond(self, limit: Self) -> Option<String> {
+        let over = |number: u128, limit: u128, what: &str| {
+            (number > limit).then(|| format!("{number} {what}, and at most {limit} are possible"))
+        };
+        over(self.steps, limit.steps, "steps for one pod")
+            .or_else(|| over(self.expressions, limit.expressions, "expressions"))
+    }
+}
+
+/// The override of a policy, and its words.
+pub type Overridden<P> = Option<(Override<P>, String)>;
+
+/// The conditions under which texts serve.
+pub struct Terms<'a, P> {
+    /// What a policy reads and cannot have now, with the way out.
+    pub unmet: &'a dyn Fn(&P) -> Option<String>,
+    /// The override of a policy of an object, and its words.
+    pub overridden: &'a dyn Fn(&str, &Compiled<P>) -> Overridden<P>,
+    /// What a policy costs.
+    pub load: &'a dyn Fn(&P) -> Load,
+    /// What all policies may cost together.
+    pub limit: Load,
+    /// Objects with whose present text no profiles can be made: the hash of that text, and why.
+    pub blocked: &'a BTreeMap<ObjectName, (String, String)>,
+}
+
+/// How a policy came into service.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Origin {
+    /// It is the present text or the one that served before it.
+    Text,
+    /// It is the stand-in of a text that cannot serve.
+    StandIn,
+    /// It is suspended.
+    Suspended,
+    /// An older text is pinned.
+    Pinned,
+}
+
+/// A policy in service.
+#[derive(Clone, Debug)]
+pub struct Served<P> {
+    /// The object that has it.
+    pub object: ObjectName,
+    /// The policy.
+    pub compiled: Compiled<P>,
+    /// How it came into service.
+    pub origin: Origin,
+}
+
+/// What is in service after a change.
+#[derive(Clone, Debug)]
+pub struct Service<P> {
+    /// The policies, older objects first; stand-ins last.
+    pub policies: Vec<Served<P>>,
+    /// The verdict of each object, by name.
+    pub verdicts: BTreeMap<ObjectName, Verdict>,
+    /// The hash of the text of each object that is in service.
+    pub chosen: BTreeMap<ObjectName, String>,
+}
+
+impl<P> Default for Service<P> {
+    fn default() -> Self {
+        Self { policies: Vec::new(), verdicts: BTreeMap::new(), chosen: BTreeMap::new() }
+    }
+}
+
+impl<P> Service<P> {
+    /// What tells two sets apart: object, name, revision and origin of each policy.
+    pub fn key(&self) -> Vec<(ObjectName, String, String, Origin)> {
+        let of = |it: &Served<P>| {
+            (it.object.clone(), it.compiled.name.clone(), it.compiled.revision.clone(), it.origin)
+        };
+        self.policies.iter().map(of).collect()
+    }
+}
+
+/// A text that serves: its policies, and the words of overrides of them.
+struct Usable<P> {
+    hash: String,
+    policies: Vec<(Compiled<P>, Origin)>,
+    overrides: Vec<String>,
+    load: Load,
+}
+
+/// Why a text does not serve.
+enum Unusable {
+    /// It waits for this.
+    Waits(String),
+    /// The policies would cost too much together.
+    TooMuch(Problem),
+}
+
+impl<P: Clone> Store<P> {
+    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the
+    /// one of the older object is in service. Of objects that exceed the limits together the newest
+    /// are refused.
+    pub fn service(&self, terms: &Terms<'_, P>) -> Service<P> {
+        let mut by_age: Vec<_> = self.objects.iter().collect();
+        by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));
+        let mut service = Service::default();
+        let mut load = Load::default();
+        for (name, held) in &by_age {
+            let (mut verdict, usable) = choose(name, held, load, terms);
+            if let Some(usable) = usable {
+                load = load.plus(usable.load);
+                service.chosen.insert((*name).clone(), usable.hash);
+                for (compiled, origin) in usable.policies {
+                    match rival(&service.policies, &compiled) {
+                        // What refuses the present text is more important.
+                        Some(why) if !matches!(verdict, Verdict::Refused { .. }) => {
+                            verdict = Verdict::Waiting { why };
+                        }
+                        Some(_) => {}
+                        None => service.policies.push(Served { object: (*name).clone(), compiled, origin }),
+                    }
+                }
+            }
+            service.verdicts.insert((*name).clone(), verdict);
+        }
+        // Stand-ins come last: they never take precedence over a policy that compiles.
+        for (name, held) in &by_age {
+            if !service.chosen.contains_key(*name)
+                && let Some(stand_in) = &held.stand_in
+            {
+                stand(name, stand_in, terms, &mut service);
+            }
+        }
+        service
+    }
+
+    /// The objects whose present text came into service with this choice and did not serve before,
+    /// newest first.
+    pub fn newcomers(&self, service: &Service<P>) -> Vec<ObjectName> {
+        let came = |(name, held): &(&ObjectName, &Held<P>)| {
+            let served = held.serving.as_ref().map(|version| &version.hash);
+            service.chosen.get(*name).is_some_and(|chosen| Some(chosen) != served)
+        };
+        let mut all: Vec<_> = self.objects.iter().filter(came).collect();
+        all.sort_by(|(left, a), (right, b)| (&b.age, right).cmp(&(&a.age, left)));
+        all.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// The text of an object that serves, and the verdict on the present one.
+fn choose<P: Clone>(
+    name: &str,
+    held: &Held<P>,
+    before: Load,
+    terms: &Terms<'_, P>,
+) -> (Verdict, Option<Usable<P>>) {
+    let blocked = |version: &Version<P>| {
+        terms.blocked.get(name).filter(|(hash, _)| *hash == version.hash).map(|(_, why)| why.clone())
+    };
+    let usable = |version: &Arc<Version<P>>| match blocked(version) {
+        Some(why) => Err(Unusable::Waits(why)),
+        None => usable(name, version, before, terms),
+    };
+    let refused = |problems: Vec<Problem>, instead: Option<&Usable<P>>| Verdict::Refused {
+        problems,
+        instead: instead.map(|it| it.hash.clone()),
+        holds: Vec::new(),
+    };
+    let earlier = || held.serving.as_ref().and_then(|version| usable(version).ok());
+    match held.candidate.as_ref().map(usable) {
+        Some(Ok(usable)) => {
+            let verdict = match usable.overrides.is_empty() {
+                true => Verdict::Serving,
+                false => Verdict::Overridden { why: usable.overrides.join("; ") },
+            };
+            (verdict, Some(usable))
+        }
+        Some(Err(Unusable::Waits(why))) => {
+            let earlier = earlier();
+            let why = match &earlier {
+                Some(version) => format!("{why}; revision {} stays in service", version.hash),
+                None => why,
+            };
+            (Verdict::Waiting { why }, earlier)
+        }
+        Some(Err(Unusable::TooMuch(problem))) => {
+            let earlier = earlier();
+            (refused(vec![problem], earlier.as_ref()), earlier)
+        }
+        None => {
+            let earlier = earlier();
+            (refused(held.problems.clone(), earlier.as_ref()), earlier)
+        }
+    }
+}
+
+/// The policies of a version with their overrides, if each of them can serve.
+fn usable<P: Clone>(
+    name: &str,
+    version: &Version<P>,
+    before: Load,
+    terms: &Terms<'_, P>,
+) -> Result<Usable<P>, Unusable> {
+    let mut usable = Usable {
+        hash: version.hash.clone(),
+        policies: Vec::new(),
+        overrides: Vec::new(),
+        load: Load::default(),
+    };
+    for compiled in &version.policies {
+        let (compiled, origin) = match (terms.overridden)(name, compiled) {
+            None => (compiled.clone(), Origin::Text),
+            Some((made, words)) => {
+                usable.overrides.push(words);
+                match made {
+                    Override::Suspended(policy) => {
+                        (Compiled { policy, queue: false, ..compiled.clone() }, Origin::Suspended)
+                    }
+                    Override::Pinned(older) => (*older, Origin::Pinned),
+                }
+            }
+        };
+        if origin != Origin::Suspended {
+            if let Some(why) = (terms.unmet)(&compiled.policy) {
+                return Err(Unusable::Waits(format!("policy `{}` {why}", compiled.name)));
+            }
+            usable.load = usable.load.plus((terms.load)(&compiled.policy));
+        }
+        usable.policies.push((compiled, origin));
+    }
+    match before.plus(usable.load).beyond(terms.limit) {
+        None => Ok(usable),
+        Some(beyond) => Err(Unusable::TooMuch(Problem {
+            code: String::new(),
+            key: name.to_owned(),
+            line: 0,
+            column: 0,
+            message: format!("with the policies of `{name}` all policies together have {beyond}"),
+            help: "remove or simplify policies; objects that are older than this one serve".into(),
+        })),
+    }
+}
+
+/// Which policy in service keeps this one out.
+fn rival<P>(policies: &[Served<P>], compiled: &Compiled<P>) -> Option<String> {
+    let same = policies.iter().find(|it| it.compiled.name == compiled.name);
+    if let Some(Served { object, compiled, .. }) = same {
+        return Some(format!("policy `{}` of the older object `{object}` is in service", compiled.name));
+    }
+    let orders = policies.iter().find(|it| it.compiled.queue && compiled.queue);
+    orders.map(|it| format!("policy `{}` of `{}` already orders the queue", it.compiled.name, it.object))
+}
+
+/// Puts the policies of a stand-in into service.
+fn stand<P: Clone>(name: &str, stand_in: &Version<P>, terms: &Terms<'_, P>, service: &mut Service<P>) {
+    let Ok(usable) = usable(name, stand_in, Load::default(), terms) else { return };
+    for (compiled, origin) in usable.policies {
+        if service.policies.iter().any(|it| it.compiled.name == compiled.name) {
+            continue;
+        }
+        let policy = compiled.name.clone();
+        let origin = if origin == Origin::Text { Origin::StandIn } else { origin };
+        service.policies.push(Served { object: name.to_owned(), compiled, origin });
+        if origin != Origin::StandIn {
+            continue;
+        }
+        match service.verdicts.get_mut(name) {
+            Some(Verdict::Refused { holds, .. }) => holds.push(policy),
+            Some(Verdict::Waiting { why }) => why.push_str(&format!("; the pods of {policy} wait")),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Tests of the choice: which text of each object is in service, on toy policies.
+
+use super::*;
+use crate::cluster::policy_store::Compile;
+use crate::cluster::policy_verdict::{Texts, hash};
+
+/// A text is `name` and words: `queue` orders the queue, `reads` needs something that may be
+/// missing, `heavy` costs 60. Anything with `!` does not compile, and `?` makes the compiler panic.
+fn store() -> Store<String> {
+    let hold = |_: &str, texts: &Texts, compiles: bool| {
+        let named = texts.values().next()?.strip_prefix("hold ")?.split(' ').next()?.to_owned();
+        Some(Texts::from([("a.bay".to_owned(), format!("{named} held {compiles}"))]))
+    };
+    let compile: Compile<String> = Box::new(|_, texts| {
+        let mut policies = Vec::new();
+        for (key, text) in texts {
+            assert!(!text.contains('?'), "a mistake of the compiler");
+            if text.contains('!') {
+                return Err(vec![Problem {
+                    code: "BP0001".into(),
+                    key: key.clone(),
+                    line: 1,
+                    column: 2,
+                    message: "no `!` here".into(),
+                    help: String::new(),
+                }]);
+            }
+            let text = text.trim_start_matches("hold ");
+            let own = Texts::from([(key.clone(), text.to_owned())]);
+            policies.push(Compiled {
+                name: text.split(' ').next().unwrap_or_default().to_owned(),
+                queue: text.ends_with(" queue"),
+                revision: hash(&own),
+                texts: Arc::new(own),
+                policy: text.to_owned(),
+            });
+        }
+        Ok(policies)
+    });
+    Store::new(compile, Box::new(hold))
+}
+
+fn texts(text: &str) -> Texts {
+    [("a.bay".to_owned(), text.to_owned())].into()
+}
+
+/// What the terms of a test vary.
+#[derive(Default)]
+struct World {
+    readable: bool,
+    suspended: Vec<&'static str>,
+    pinned: Vec<(&'static str, &'static str)>,
+    blocked: BTreeMap<ObjectName, (String, String)>,
+}
+
+fn choose(store: &Store<String>, world: &World) -> Service<String> {
+    store.service(&Terms {
+        unmet: &|policy| {
+            (policy.contains("reads") && !world.readable).then(|| "reads namespaces; add a rule".to_owned())
+        },
+        overridden: &|object, compiled| {
+            if world.suspended.contains(&compiled.name.as_str()) {
+                let words = format!("`{}` is suspended", compiled.name);
+                return Some((Override::Suspended(format!("{} off", compiled.name)), words));
+            }
+            let (_, older) = world.pinned.iter().find(|(name, _)| *name == compiled.name)?;
+            let older = store.earlier(object, &compiled.name, &texts(older))?;
+            Some((Override::Pinned(Box::new(older)), format!("`{}` is pinned", compiled.name)))
+        },
+        load: &|policy| Load { steps: if policy.contains("heavy") { 60 } else { 1 }, expressions: 1 },
+        limit: Load { steps: 100, expressions: 1000 },
+        blocked: &world.blocked,
+    })
+}
+
+/// Chooses and commits; returns what runs.
+fn running(store: &mut Store<String>, world: &World) -> Vec<String> {
+    let service = choose(store, world);
+    store.commit(&service);
+    service.policies.into_iter().map(|it| it.compiled.policy).collect()
+}
+
+fn plain(store: &mut Store<String>) -> Vec<String> {
+    running(store, &World { readable: true, ..World::default() })
+}
+
+fn verdict(store: &Store<String>, world: &World, name: &str) -> Verdict {
+    choose(store, world).verdicts[name].clone()
+}
+
+fn put(store: &mut Store<String>, name: &str, age: &str, text: &str) -> bool {
+    store.put(name, age, texts(text), |_| Vec::new())
+}
+
+#[test]
+fn a_broken_text_keeps_the_last_good_one_and_others_go_on() {
+    let mut store = store();
+    assert!(put(&mut store, "n/a", "1", "one v1") && put(&mut store, "n/b", "2", "two v1"));
+    assert_eq!(plain(&mut store), ["one v1", "two v1"]);
+    assert!(store.put("n/a", "1", texts("one v2 !"), |_| panic!("an older text is known")));
+    put(&mut store, "n/b", "2", "two v2");
+    assert_eq!(plain(&mut store), ["one v1", "two v2"]);
+    let service = choose(&store, &World::default());
+    let Verdict::Refused { problems, instead, .. } = &service.verdicts["n/a"] else { panic!() };
+    assert_eq!(problems[0].to_string(), "a.bay:1:2: no `!` here [BP0001]");
+    assert_eq!(instead.as_ref(), service.chosen.get("n/a"));
+    assert_eq!(service.verdicts["n/b"], Verdict::Serving);
+    assert!(!put(&mut store, "n/a", "1", "one v2 !"), "nothing changed");
+    assert!(put(&mut store, "n/a", "1", "one v3"));
+    assert_eq!(plain(&mut store), ["one v3", "two v2"]);
+    assert!(store.remove("n/b") && !store.remove("n/b"));
+    assert_eq!(plain(&mut store), ["one v3"]);
+}
+
+#[test]
+fn a_panic_of_the_compiler_refuses_one_object() {
+    let mut store = store();
+    put(&mut store, "n/a", "1", "one v1");
+    put(&mut store, "n/b", "2", "two v1");
+    plain(&mut store);
+    put(&mut store, "n/a", "1", "one ?");
+    assert_eq!(plain(&mut store), ["one v1", "two v1"]);
+    let Verdict::Refused { problems, .. } = verdict(&store, &World::default(), "n/a") else { panic!() };
+    assert_eq!(problems[0].message, "the compiler panicked: a mistake of the compiler");
+}
+
+#[test]
+fn after_a_restart_the_history_serves_policy_by_policy() {
+    let mut store = store();
+    let kept = |name: &str, text: &str| (name.to_owned(), texts(text));
+    store.put("n/a", "1", texts("one !"), |_| vec![kept("one", "one v1")]);
+    assert_eq!(plain(&mut store), ["one v1"]);
+    assert_eq!(verdict(&store, &World::default(), "n/a").word(), "Refused");
+    store.put("n/b", "2", texts("two !"), |_| vec![kept("two", "two ! too"), kept("three", "other v1")]);
+    assert_eq!(plain(&mut store), ["one v1"], "only the policy of that name, if its text compiles");
+}
+
+#[test]
+fn a_stand_in_never_takes_precedence() {
+    let mut store = store();
+    put(&mut store, "n/a", "1", "hold one !");
+    put(&mut store, "n/b", "2", "hold two !");
+    put(&mut store, "n/c", "3", "two v1");
+    assert_eq!(plain(&mut store), ["two v1", "one held false"]);
+    let holds = |store: &Store<String>, name: &str| match verdict(store, &World::default(), name) {
+        Verdict::Refused { holds, instead, .. } => (holds, instead),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(holds(&store, "n/a"), (vec!["one".to_owned()], None));
+    assert_eq!(holds(&store, "n/b"), (Vec::new(), None), "a younger object has that policy, and it compiles");
+    // The first text that compiles ends it for good.
+    put(&mut store, "n/a", "1", "one v1");
+    plain(&mut store);
+    put(&mut store, "n/a", "1", "hold one !!");
+    assert_eq!(plain(&mut store), ["one v1", "two v1"]);
+}
+
+#[test]
+fn of_two_namesakes_the_older_object_serves_until_it_is_deleted() {
+    let mut store = store();
+    put(&mut store, "n/new", "2", "same v2");
+    put(&mut store, "n/old", "1", "same v1");
+    assert_eq!(plain(&mut store), ["same v1"]);
+    assert_eq!(verdict(&store, &World::default(), "n/new").word(), "Waiting");
+    store.remove("n/old");
+    assert_eq!(plain(&mut store), ["same v2"]);
+    put(&mut store, "n/q1", "3", "q1 queue");
+    put(&mut store, "n/q2", "4", "q2 queue");
+    assert_eq!(plain(&mut store), ["same v2", "q1 queue"]);
+    let Verdict::Waiting { why } = verdict(&store, &World::default(), "n/q2") else { panic!() };
+    assert_eq!(why, "policy `q1` of `n/q1` already orders the queue");
+}
+
+#[test]
+fn a_new_broken_namesake_takes_over_the_text_of_the_deleted_object() {
+    let mut store = store();
+    put(&mut store, "n/half-1", "1", "half v1");
+    store.put("n/half-2", "2", texts("half ! v2"), |_| vec![("half".to_owned(), texts("half v1"))]);
+    assert_eq!(plain(&mut store), ["half v1"]);
+    store.remove("n/half-1");
+    assert_eq!(plain(&mut store), ["half v1"]);
+    assert_eq!(choose(&store, &World::default()).policies[0].object, "n/half-2");
+}
+
+#[test]
+fn one_that_waits_for_a_right_holds_up_nobody_else() {
+    let mut store = store();
+    let blind = World::default();
+    put(&mut store, "n/a", "1", "one v1");
+    put(&mut store, "n/b", "2", "two v1");
+    running(&mut store, &blind);
+    // It keeps its own text, and the other one changes.
+    put(&mut store, "n/a", "1", "one v2 reads");
+    put(&mut store, "n/b", "2", "two v2");
+    assert_eq!(running(&mut store, &blind), ["one v1", "two v2"]);
+    let Verdict::Waiting { why } = verdict(&store, &blind, "n/a") else { panic!() };
+    assert!(why.starts_with("policy `one` reads namespaces; add a rule; revision "), "{why}");
+    // Without an earlier text its pods wait, as far as a stand-in can be made.
+    put(&mut store, "n/c", "3", "hold three reads");
+    put(&mut store, "n/d", "4", "four reads");
+    assert_eq!(running(&mut store, &blind), ["one v1", "two v2", "three held true"]);
+    let Verdict::Waiting { why } = verdict(&store, &blind, "n/c") else { panic!() };
+    assert!(why.ends_with("; the pods of three wait"), "{why}");
+    // With the right all of them serve.
+    assert_eq!(plain(&mut store), ["one v2 reads", "two v2", "three reads", "four reads"]);
+    let readable = World { readable: true, ..World::default() };
+    assert!(choose(&store, &readable).verdicts.values().all(|it| *it == Verdict::Serving));
+    // If the right is lost, what is in service has no other text.
+    assert_eq!(running(&mut store, &blind), ["two v2"]);
+}
+
+#[test]
+fn the_newest_beyond_the_limits_is_refused() {
+    let mut store = store();
+    put(&mut store, "n/new", "8", "new heavy");
+    put(&mut store, "n/old", "1", "old heavy");
+    put(&mut store, "n/last", "9", "last v1");
+    assert_eq!(plain(&mut store), ["old heavy", "last v1"]);
+    let Verdict::Refused { problems, .. } = verdict(&store, &World::default(), "n/new") else { panic!() };
+    let said = "with the policies of `n/new` all policies together have 120 steps for one pod, and at most 100 are \
+                possible";
+    assert_eq!(problems[0].message, said);
+    store.remove("n/old");
+    assert_eq!(plain(&mut store), ["new heavy", "last v1"]);
+}
+
+#[test]
+fn overrides_change_one_policy_and_end_without_a_trace() {
+    let mut store = store();
+    put(&mut store, "n/a", "1", "one v2 reads");
+    put(&mut store, "n/b", "2", "two v2");
+    let off = World { suspended: vec!["one"], pinned: vec![("two", "two v1")], ..World::default() };
+    let service = choose(&store, &off);
+    let origins: Vec<Origin> = service.policies.iter().map(|it| it.origin).collect();
+    assert_eq!(origins, [Origin::Suspended, Origin::Pinned]);
+    assert_eq!(running(&mut store, &off), ["one off", "two v1"], "a suspended policy needs nothing");
+    assert_eq!(verdict(&store, &off, "n/a"), Verdict::Overridden { why: "`one` is suspended".into() });
+    assert_eq!(plain(&mut store), ["one v2 reads", "two v2"]);
+}
+
+#[test]
+fn a_text_without_profiles_leaves_its_object_with_the_earlier_text() {
+    let mut store = store();
+    put(&mut store, "n/a", "1", "one v1");
+    plain(&mut store);
+    put(&mut store, "n/a", "1", "one v2");
+    put(&mut store, "n/b", "2", "two v1");
+    let chosen = choose(&store, &World::default());
+    assert_eq!(store.newcomers(&chosen), ["n/b", "n/a"]);
+    let world = World {
+        blocked: [("n/a".to_owned(), (chosen.chosen["n/a"].clone(), "no".to_owned()))].into(),
+        ..World::default()
+    };
+    assert_eq!(running(&mut store, &world), ["one v1", "two v1"]);
+    assert_eq!(verdict(&store, &world, "n/a").word(), "Waiting");
+}

@@ -1,0 +1,298 @@
+//! Chooses the set of policies and hands it to the scheduler. Objects are judged one by one: if no
+//! profiles can be made with the newest text of an object, that object waits and the others serve.
+//! Called by `policy_source`.
+
+use super::informers::Needs;
+use super::policies::{self, Policy};
+use super::policy_choice::{Origin, Overridden, Override, Served, Service, Terms};
+use super::policy_keeper::PolicyKeeper;
+use super::policy_objects::{PolicyKey, namespace_of};
+use super::policy_overrides::{Kind, Overrides};
+use super::policy_service::PolicyService;
+use super::policy_state::{ObjectState, PolicyInService, PolicyState};
+use super::policy_store::{Compiled, StandIn, Store};
+use super::policy_verdict::{ObjectName, Texts, Verdict};
+use crate::lang::analysis::cost::Size;
+use crate::scheduler::Profiles;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Texts with which no profiles can be made: the hash of each, and why.
+type Blocked = BTreeMap<ObjectName, (String, String)>;
+
+/// The policies and what is in service of them.
+pub(super) struct Loader {
+    service: PolicyService,
+    pub(super) keeper: PolicyKeeper,
+    pub(super) state: PolicyState,
+    size: Size,
+    store: Store<Policy>,
+    /// The overrides of each namespace.
+    overrides: BTreeMap<String, Overrides>,
+    /// The keys of overrides that hold, when the set was chosen.
+    unexpired: Vec<String>,
+    /// What is in service.
+    pub(super) in_service: Service<Policy>,
+    blocked: Blocked,
+    revision: u64,
+    /// The hash in service of each object, and since when.
+    since: FxHashMap<ObjectName, (String, i64)>,
+}
+
+impl Loader {
+    pub(super) fn new(service: PolicyService, keeper: PolicyKeeper, stand_in: StandIn, size: Size) -> Self {
+        let compile = Box::new(move |name: &str, texts: &Texts| policies::compile(name, texts, size));
+        Self {
+            service,
+            keeper,
+            state: PolicyState::default(),
+            size,
+            store: Store::new(compile, stand_in),
+            overrides: BTreeMap::new(),
+            unexpired: Vec::new(),
+            in_service: Service::default(),
+            blocked: Blocked::new(),
+            revision: 0,
+            since: FxHashMap::default(),
+        }
+    }
+
+    /// Adds an object or replaces its texts; whether anything changed.
+    pub(super) fn put(&mut self, name: &str, age: &str, texts: Texts) -> bool {
+        let keeper = &self.keeper;
+        self.store.put(name, age, texts, |texts| keeper.earlier(name, &policies::names(texts)))
+    }
+
+    /// Adds a file or replaces its text; whether anything changed. Files have no history.
+    pub(super) fn put_file(&mut self, path: &str, texts: Texts) -> bool {
+        self.store.put(path, "", texts, |_| Vec::new())
+    }
+
+    /// Removes an object; whether it was known.
+    pub(super) fn remove(&mut self, name: &str) -> bool {
+        self.store.remove(name)
+    }
+
+    /// Replaces the overrides of a namespace; whether they changed.
+    pub(super) fn set_overrides(&mut self, namespace: &str, overrides: Overrides) -> bool {
+        let before = self.overrides.insert(namespace.to_owned(), overrides);
+        before.as_ref() != self.overrides.get(namespace)
+    }
+
+    /// Whether the time of an override has come to an end since the set was chosen.
+    pub(super) fn overrides_ended(&self) -> bool {
+        self.unexpired != self.unexpired_now()
+    }
+
+    fn unexpired_now(&self) -> Vec<String> {
+        let now = Timestamp::now();
+        let of = |(namespace, overrides): (&String, &Overrides)| {
+            let keys = overrides.unexpired(now).into_iter();
+            keys.map(|key| format!("{namespace}/{key}")).collect::<Vec<String>>()
+        };
+        self.overrides.iter().flat_map(of).collect()
+    }
+
+    /// Changes of the watches, and of what the scheduling thread has taken over.
+    pub(super) fn changes(&self) -> (watch::Receiver<u64>, watch::Receiver<u64>) {
+        (self.service.watches(), self.service.acknowledgements())
+    }
+
+    /// Waits until the scheduling thread has taken over the set in service, for a limited time.
+    pub(super) async fn taken_over(&self, patience: Duration) {
+        self.service.taken_over(self.revision, patience).await;
+    }
+
+    /// Whether the scheduler decides with the set in service as soon as it leads.
+    pub(super) fn decides(&self) -> Result<(), String> {
+        self.service.decides_with(self.revision)
+    }
+
+    /// Whether no profiles can be made with the present text of an object.
+    pub(super) fn is_blocked(&self, name: &str) -> bool {
+        self.blocked.contains_key(name)
+    }
+
+    /// The policies that objects have, by object.
+    pub(super) fn named(&self) -> BTreeSet<(ObjectName, String)> {
+        self.store.named()
+    }
+
+    /// Keeps the texts that serve.
+    pub(super) async fn keep(
+        &mut self,
+        named: &BTreeSet<PolicyKey>,
+        object: impl Fn(&str) -> Option<ConfigMap>,
+    ) {
+        self.keeper.write(&self.in_service.policies, named, object).await;
+    }
+
+    /// Puts the present set into service; the objects whose verdict or revision changed.
+    pub(super) fn serve(&mut self) -> Result<Vec<ObjectName>, String> {
+        let watches = *self.service.watches().borrow();
+        let served = self.choose_and_put();
+        self.service.chosen_for(watches);
+        served
+    }
+
+    fn choose_and_put(&mut self) -> Result<Vec<ObjectName>, String> {
+        let needs = self.store.policies().map(|it| policies::needs(&it.policy));
+        self.service.want(needs.fold(Needs::default(), |all, of| all.and(&of)));
+        self.unexpired = self.unexpired_now();
+        let (chosen, blocked, made) = self.fitting()?;
+        self.blocked = blocked;
+        if self.revision == 0 || chosen.key() != self.in_service.key() {
+            self.revision += 1;
+            self.service.put(made, self.revision);
+            let (revision, policies) = (self.revision, chosen.policies.len());
+            tracing::info!(revision, policies, objects = chosen.verdicts.len(), "policies in service");
+        }
+        self.store.commit(&chosen);
+        let before = std::mem::replace(&mut self.in_service, chosen);
+        let changed = |name: &&ObjectName| {
+            before.verdicts.get(*name) != self.in_service.verdicts.get(*name)
+                || before.chosen.get(*name) != self.in_service.chosen.get(*name)
+        };
+        let changed: Vec<ObjectName> = self.in_service.verdicts.keys().filter(changed).cloned().collect();
+        for name in &changed {
+            if let Some(verdict) = self.in_service.verdicts.get(name) {
+                log_verdict(name, verdict);
+            }
+        }
+        self.show();
+        Ok(changed)
+    }
+
+    /// A set with which profiles can be made. Texts that came last are left out until that is so;
+    /// those without fault come back.
+    fn fitting(&self) -> Result<(Service<Policy>, Blocked, Profiles), String> {
+        let mut blocked = Blocked::new();
+        let attempt = |blocked: &Blocked| {
+            let chosen = self.choose(blocked);
+            let policies: Vec<Policy> = chosen.policies.iter().map(|it| it.compiled.policy.clone()).collect();
+            let made = self.service.make(&policies);
+            (chosen, made)
+        };
+        let (chosen, made) = attempt(&blocked);
+        let first = match made {
+            Ok(made) => return Ok((chosen, blocked, made)),
+            Err(first) => first,
+        };
+        let mut why = first.clone();
+        let mut fits = None;
+        for name in self.store.newcomers(&chosen) {
+            let Some(hash) = chosen.chosen.get(&name) else { continue };
+            blocked.insert(name, (hash.clone(), why));
+            match attempt(&blocked) {
+                (chosen, Ok(made)) => {
+                    fits = Some((chosen, made));
+                    break;
+                }
+                (_, Err(next)) => why = next,
+            }
+        }
+        let Some((mut chosen, mut made)) = fits else { return Err(first) };
+        for name in blocked.keys().cloned().collect::<Vec<ObjectName>>() {
+            let Some(entry) = blocked.remove(&name) else { continue };
+            match attempt(&blocked) {
+                (better, Ok(of_it)) => (chosen, made) = (better, of_it),
+                (_, Err(why)) => drop(blocked.insert(name, (entry.0, why))),
+            }
+        }
+        // The verdicts name the reasons as they were found last.
+        if !blocked.is_empty() {
+            chosen.verdicts = self.choose(&blocked).verdicts;
+        }
+        Ok((chosen, blocked, made))
+    }
+
+    fn choose(&self, blocked: &Blocked) -> Service<Policy> {
+        let now = Timestamp::now();
+        self.store.service(&Terms {
+            unmet: &|policy| self.service.unmet(&policies::needs(policy)),
+            overridden: &|object, compiled| self.overridden(object, compiled, now),
+            load: &|policy| policies::load(policy, self.size),
+            limit: policies::MOST_TOGETHER,
+            blocked,
+        })
+    }
+
+    /// The override of a policy that holds now, and its words.
+    fn overridden(&self, object: &str, compiled: &Compiled<Policy>, now: Timestamp) -> Overridden<Policy> {
+        let namespace = namespace_of(object);
+        let text = self.store.present(object)?;
+        let entry = self.overrides.get(namespace)?.of_policy(&compiled.name, &text, now)?;
+        let words = entry.words(&compiled.name);
+        if entry.kind == Kind::Suspend {
+            return Some((Override::Suspended(Policy { suspended: true, ..compiled.policy.clone() }), words));
+        }
+        let revision = entry.revision.as_deref()?;
+        let older = self.keeper.revision(namespace, &compiled.name, revision);
+        match older.and_then(|texts| self.store.earlier(object, &compiled.name, texts)) {
+            Some(older) => Some((Override::Pinned(Box::new(older)), words)),
+            None => {
+                let policy = &compiled.name;
+                tracing::warn!(%policy, %revision, "no such revision is in the history, or it does not compile; the rollback has no effect");
+                None
+            }
+        }
+    }
+
+    /// Records the set in service for health checks, metrics and pages.
+    fn show(&mut self) {
+        let now = Timestamp::now().as_second();
+        let mut objects = Vec::new();
+        for (name, verdict) in &self.in_service.verdicts {
+            let serving = self.in_service.chosen.get(name).cloned().unwrap_or_default();
+            let since = self.since.entry(name.clone()).or_insert_with(|| (serving.clone(), now));
+            if since.0 != serving {
+                *since = (serving.clone(), now);
+            }
+            let of_object = self.in_service.policies.iter().filter(|it| it.object == *name);
+            let policy = |it: &Served<Policy>| PolicyInService {
+                name: it.compiled.name.clone(),
+                revision: it.compiled.revision.clone(),
+                origin: it.origin,
+            };
+            objects.push(ObjectState {
+                object: name.clone(),
+                verdict: verdict.clone(),
+                revision: serving,
+                policies: of_object.map(policy).collect(),
+                since: since.1,
+            });
+        }
+        let verdicts = &self.in_service.verdicts;
+        self.since.retain(|name, _| verdicts.contains_key(name));
+        self.state.serve(self.revision, objects);
+    }
+}
+
+impl Origin {
+    /// The override that it comes from, as metrics name it.
+    pub fn overridden_by(self) -> Option<&'static str> {
+        match self {
+            Self::Suspended => Some(Kind::Suspend.word()),
+            Self::Pinned => Some(Kind::Rollback.word()),
+            Self::Text | Self::StandIn => None,
+        }
+    }
+}
+
+fn log_verdict(name: &str, verdict: &Verdict) {
+    match verdict {
+        Verdict::Serving => {}
+        Verdict::Refused { problems, instead, holds } => {
+            let first = problems.first().map(ToString::to_string).unwrap_or_default();
+            let instead = instead.as_deref().unwrap_or("nothing");
+            let count = problems.len();
+            tracing::warn!(policy = %name, problems = count, %first, %instead, ?holds, "policy refused");
+        }
+        Verdict::Waiting { why } => tracing::warn!(policy = %name, %why, "policy waits"),
+        Verdict::Overridden { why } => tracing::warn!(policy = %name, %why, "policy overridden"),
+    }
+}
