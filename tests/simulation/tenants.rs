@@ -19,11 +19,11 @@ pub(crate) fn decorate(node: &mut Node, with: u64) {
     let kept = node.labels.iter().filter(|(key, _)| !key.starts_with("key-"));
     let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
     let label = (Symbol::from(key(with)), Symbol::from((with / 3 % 4).to_string()));
-    node.labels = kept.chain([label].into_iter().filter(|_| with / 64 % 4 > 0)).collect();
+    node.labels = kept.chain([label].into_iter().filter(|_| !(with / 64).is_multiple_of(4))).collect();
     let kept = node.taints.iter().filter(|taint| !taint.key.starts_with("key-")).cloned();
     let (key, value) = (Symbol::from(key(with / 5)), Symbol::from((with / 7 % 9).to_string()));
     let taint = Taint { key, value, effect: Effect::PreferNoSchedule };
-    node.taints = kept.chain([taint].into_iter().filter(|_| with / 1_024 % 3 > 0)).collect();
+    node.taints = kept.chain([taint].into_iter().filter(|_| !(with / 1_024).is_multiple_of(3))).collect();
 }
 
 /// Labels that policies read of pods.
