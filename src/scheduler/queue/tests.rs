@@ -323,7 +323,8 @@ fn beyond_ten_thousand_events_the_oldest_pod_under_way_is_tried_once_more() {
     let mut queue = SchedulingQueue::new(Duration::from_seconds(1), Duration::from_seconds(10), None);
     queue.add(pod("p1").build(), hints(), &snapshot, Time(0));
     let mut queued = queue.pop(&snapshot, Time(0)).unwrap();
-    let event = ClusterEvent::of(EventResource::Node, ActionType::UPDATE_NODE_CONDITION, EventObjects::None);
+    // Another plugin waits for it than the one that refuses the pod.
+    let event = ClusterEvent::of(EventResource::Node, ActionType::UPDATE_NODE_TAINT, EventObjects::None);
     for _ in 0..=in_flight::IN_FLIGHT_EVENTS {
         queue.move_all(&event, &Scope::default(), &snapshot, Time(0));
     }
