@@ -88,6 +88,11 @@ impl Limits {
         Self::new(-1.0, 1)
     }
 
+    /// Whether a rate of ours limits calls about pods.
+    pub fn has_rate(&self) -> bool {
+        self.state().calls.is_some()
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

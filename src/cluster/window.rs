@@ -1,7 +1,9 @@
 //! Which call goes next: one window of open requests for all calls about pods and for their events.
 //! Urgent calls (bindings, and the reads of a binding whose outcome is unknown) go first; the others
-//! share a quarter of the window while urgent calls wait, and have all of it otherwise. A class that
-//! the server throttles gets a narrower part of the window, which widens again call by call. `effects`
+//! share a quarter of the window while urgent calls wait, and have all of it otherwise. A few places
+//! beside the window are for urgent calls only, so that a binding never waits for a patch or an event
+//! to end. With a limit of our own on calls, bindings and patches share its tokens in the same way. A
+//! class that the server throttles gets a narrower part of the window, which widens again call by call. `effects`
 //! asks; nothing here waits or sends.
 
 use super::limiter::{CLASSES, Class, Limits};
@@ -14,6 +16,8 @@ const OTHERS: [Class; 2] = [Class::Write, Class::Event];
 /// While both wait, one call of this many is not urgent, and one place of this many is for those that
 /// are not.
 const SHARE: usize = 4;
+/// One place of this many is added for urgent calls only.
+const BESIDE: usize = 8;
 
 /// The open requests of a class.
 #[derive(Clone, Copy)]
@@ -31,6 +35,8 @@ pub(super) struct Window {
     parts: [Part; CLASSES],
     /// The number of urgent calls since the last other one, while both waited.
     urgent_in_turn: usize,
+    /// The number of bindings since the last patch, while both waited.
+    bindings_in_turn: usize,
     /// The class of the last call that was not urgent.
     last_other: Class,
 }
@@ -39,7 +45,13 @@ impl Window {
     /// A window of this many requests.
     pub(super) fn new(at_once: usize) -> Self {
         let part = Part { open: 0, width: at_once as f64, halved: None };
-        Self { at_once, parts: [part; CLASSES], urgent_in_turn: 0, last_other: Class::Event }
+        Self {
+            at_once,
+            parts: [part; CLASSES],
+            urgent_in_turn: 0,
+            bindings_in_turn: 0,
+            last_other: Class::Event,
+        }
     }
 
     /// The number of open requests of these classes.
@@ -70,7 +82,10 @@ impl Window {
                     None => true,
                 };
         }
-        while let Some(class) = self.choose(&may) {
+        while let Some(mut class) = self.choose(&may) {
+            if class == Class::Bind && self.next_token_is_for_a_patch(limits, &may) {
+                class = Class::Write;
+            }
             match limits.take(class, now) {
                 Ok(()) => {
                     self.opened(class, &may);
@@ -79,8 +94,9 @@ impl Window {
                 Err(at) => {
                     later(at);
                     may[class as usize] = false;
-                    // They share a limit, and its next token is for the binding.
-                    if class == Class::Bind {
+                    // They share a limit, so there is no token for the other, either.
+                    if matches!(class, Class::Bind | Class::Write) {
+                        may[Class::Bind as usize] = false;
                         may[Class::Write as usize] = false;
                     }
                 }
@@ -91,13 +107,13 @@ impl Window {
 
     /// The class that goes next, of those that may.
     fn choose(&self, may: &[bool; CLASSES]) -> Option<Class> {
-        let all = self.open(&URGENT) + self.open(&OTHERS);
-        if all >= self.at_once {
+        if self.is_full() && self.open(&URGENT) >= self.at_once / BESIDE {
             return None;
         }
         let first = |classes: [Class; 2]| classes.into_iter().find(|class| may[*class as usize]);
         let turns = if self.last_other == OTHERS[0] { [OTHERS[1], OTHERS[0]] } else { OTHERS };
-        let (urgent, other) = (first(URGENT), first(turns));
+        let urgent = first(URGENT);
+        let other = first(turns).filter(|_| !self.is_full());
         let share = self.open(&OTHERS) < (self.at_once / SHARE).max(1);
         match urgent {
             None => other,
@@ -106,8 +122,25 @@ impl Window {
         }
     }
 
+    fn is_full(&self) -> bool {
+        self.open(&URGENT) + self.open(&OTHERS) >= self.at_once
+    }
+
+    /// Whether a patch gets the next token of a limit that it shares with bindings.
+    fn next_token_is_for_a_patch(&self, limits: &Limits, may: &[bool; CLASSES]) -> bool {
+        may[Class::Write as usize]
+            && self.bindings_in_turn >= SHARE - 1
+            && limits.has_rate()
+            && !self.is_full()
+    }
+
     fn opened(&mut self, class: Class, may: &[bool; CLASSES]) {
         self.parts[class as usize].open += 1;
+        match class {
+            Class::Write => self.bindings_in_turn = 0,
+            Class::Bind if may[Class::Write as usize] => self.bindings_in_turn += 1,
+            _ => {}
+        }
         if OTHERS.contains(&class) {
             self.last_other = class;
             self.urgent_in_turn = 0;
@@ -177,6 +210,38 @@ mod tests {
         }
         assert_eq!(next[..24], [Class::Bind; 24], "patches and events wait until a quarter is left");
         assert!(next[24..].contains(&Class::Event) && window.open(&OTHERS) <= 8, "{next:?}");
+    }
+
+    #[test]
+    fn a_binding_has_a_place_when_patches_and_events_have_taken_the_window() {
+        let (mut window, limits) = (Window::new(32), Limits::unlimited());
+        assert_eq!(opened(&mut window, &limits, &[Class::Write, Class::Event]).len(), 32);
+        assert_eq!(
+            opened(&mut window, &limits, &[Class::Bind, Class::Write, Class::Event]),
+            [Class::Bind; 4]
+        );
+        let (now, mut window) = (Instant::now(), Window::new(32));
+        assert_eq!(opened(&mut window, &limits, &[Class::Bind]).len(), 32, "alone they have the window");
+        window.closed(Class::Bind, now, Duration::ZERO, false);
+        assert_eq!(opened(&mut window, &limits, &[Class::Bind]).len(), 1);
+    }
+
+    #[test]
+    fn patches_have_a_quarter_of_the_tokens_that_they_share_with_bindings() {
+        let (limits, mut window, mut now) = (Limits::new(1.0, 1), Window::new(32), Instant::now());
+        let mut taken = Vec::new();
+        // Events have tokens of their own and wait all the time.
+        while taken.len() < 80 {
+            match window.next(&limits, now, |class| class != Class::Read) {
+                Ok(class) => {
+                    taken.push(class);
+                    window.closed(class, now, Duration::ZERO, false);
+                }
+                Err(again) => now = again.unwrap(),
+            }
+        }
+        let counts = [Class::Bind, Class::Write, Class::Event].map(|class| count(&taken, class));
+        assert_eq!(counts, [30, 10, 40], "{taken:?}");
     }
 
     #[test]
