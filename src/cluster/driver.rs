@@ -46,6 +46,9 @@ pub struct Clock {
 /// A smaller difference between the wall clock and monotonic time is not reported: NTP slews clocks
 /// by small amounts all the time.
 const SMALLEST_STEP: Span = Span::from_millis(50);
+/// If the two clocks are read further apart, because the thread was interrupted, their difference says
+/// nothing.
+const APART: Span = Span::from_millis(10);
 
 impl Clock {
     /// Starts at the present time.
@@ -67,7 +70,13 @@ impl Clock {
     /// The new difference of the wall clock from [`Clock::now`], if the wall clock was stepped: by
     /// NTP, by an administrator, or because the machine was suspended.
     fn step(&mut self) -> Option<Span> {
-        let offset = Span((self.wall)().saturating_sub(self.now().0));
+        let before = self.now();
+        let wall = (self.wall)();
+        let now = self.now();
+        if now - before > APART {
+            return None;
+        }
+        let offset = Span(wall.saturating_sub(now.0));
         let moved = Span(offset.0.saturating_sub(self.offset.0).saturating_abs());
         (moved >= SMALLEST_STEP).then(|| {
             self.offset = offset;
@@ -156,6 +165,12 @@ impl<M: Machine> Driver<M> {
         });
         self.queue.put(Message::Look(look)).then_some(())?;
         told.await.ok()
+    }
+
+    /// Runs a closure on the driver's thread, between two steps and after all earlier messages; does
+    /// not wait for it. It never runs if the driver has ended.
+    pub fn tell(&self, look: impl FnOnce(&mut M) + Send + 'static) {
+        self.queue.put(Message::Look(Box::new(look)));
     }
 
     /// Number of messages that wait for the driver.
@@ -314,6 +329,12 @@ mod tests {
         let mut clock =
             Clock::with_wall(|| jiff::Timestamp::now().as_microsecond() + AHEAD.load(Ordering::SeqCst));
         assert_eq!(clock.step(), None);
+        let mut interrupted = Clock::with_wall(|| {
+            let wall = jiff::Timestamp::now().as_microsecond();
+            std::thread::sleep(Duration::from_millis(80));
+            wall
+        });
+        assert_eq!(interrupted.step(), None, "a thread that was interrupted saw no step");
         for ahead in [3_600_000_000, -60_000_000] {
             let before = clock.now();
             AHEAD.store(ahead, Ordering::SeqCst);

@@ -61,13 +61,11 @@ impl PolicyService {
     /// Hands profiles to the scheduler.
     pub(super) fn put(&self, made: Profiles, revision: u64) {
         self.mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
-        let (driver, acknowledged) = (self.driver.clone(), Arc::clone(&self.acknowledged));
-        tokio::spawn(async move {
-            // The driver answers when it has handled what came before.
-            if driver.inspect(|_| ()).await.is_some() {
-                acknowledged
-                    .send_if_modified(|newest| std::mem::replace(newest, revision.max(*newest)) < revision);
-            }
+        let acknowledged = Arc::clone(&self.acknowledged);
+        // The driver answers when it has handled what came before.
+        self.driver.tell(move |_| {
+            acknowledged
+                .send_if_modified(|newest| std::mem::replace(newest, revision.max(*newest)) < revision);
         });
     }
 
