@@ -5,7 +5,7 @@
 
 use super::backoff::jitter;
 use super::client::{Api, ApiError, JSON, Request};
-use super::term::Term;
+use super::term::{Moment, Term};
 use super::watch::rule;
 use http::Method;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -83,10 +83,10 @@ impl Election {
     /// whenever that changes.
     pub async fn acquire(&mut self, term: &Term, mut waiting: impl FnMut(&str)) {
         loop {
-            let began = Instant::now();
+            let began = Moment::now();
             match self.attempt().await {
                 Attempt::Held => {
-                    term.extend_to(began + self.settings.renew);
+                    term.extend(began, self.settings.renew);
                     tracing::info!(lease = %self.path(), identity = %self.settings.identity, "became leader");
                     return;
                 }
@@ -126,11 +126,11 @@ impl Election {
                 term.end();
                 return format!("the lease was not renewed within {:?}: {last}", self.settings.renew);
             }
-            let began = Instant::now();
+            let (began, moment) = (Instant::now(), Moment::now());
             match tokio::time::timeout(left, self.attempt()).await {
                 Ok(Attempt::Held) => {
                     deadline = began + self.settings.renew;
-                    term.extend_to(deadline);
+                    term.extend(moment, self.settings.renew);
                 }
                 Ok(Attempt::HeldBy(holder)) => {
                     term.end();

@@ -4,7 +4,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::Duration;
 
 /// The end of our term. Clones share it.
 ///
@@ -25,11 +25,19 @@ const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// Milliseconds since the machine was started, suspension included.
-fn since_boot() -> u64 {
-    let time = clock_gettime(CLOCK);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    seconds.saturating_mul(1_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or_default() / 1_000_000)
+/// An instant of the clock by which terms are measured: milliseconds since the machine was started,
+/// suspension included.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The present instant.
+    pub fn now() -> Self {
+        let time = clock_gettime(CLOCK);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        let millis = u64::try_from(time.tv_nsec).unwrap_or_default() / 1_000_000;
+        Self(seconds.saturating_mul(1_000).saturating_add(millis))
+    }
 }
 
 impl Term {
@@ -43,10 +51,10 @@ impl Term {
         Self { until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
 
-    /// Extends the term to `end`.
-    pub fn extend_to(&self, end: Instant) {
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        let until = since_boot().saturating_add(u64::try_from(left).unwrap_or(u64::MAX));
+    /// Extends the term to `length` after the moment at which the renewal began: the machine may have
+    /// been suspended before the answer came.
+    pub fn extend(&self, began: Moment, length: Duration) {
+        let until = began.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX));
         self.until.store(until.min(u64::MAX - 1), Ordering::SeqCst);
     }
 
@@ -58,24 +66,23 @@ impl Term {
     /// Whether a write may start now.
     pub fn may_write(&self) -> bool {
         let until = self.until.load(Ordering::SeqCst);
-        until == u64::MAX || since_boot() < until
+        until == u64::MAX || Moment::now().0 < until
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn writes_are_allowed_only_within_the_term() {
         let term = Term::none();
         assert!(!term.may_write());
-        term.extend_to(Instant::now() + Duration::from_secs(60));
+        term.extend(Moment::now(), Duration::from_secs(60));
         assert!(term.clone().may_write());
-        term.extend_to(Instant::now());
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(!term.may_write());
+        let an_hour_ago = Moment(Moment::now().0.saturating_sub(3_600_000));
+        term.extend(an_hour_ago, Duration::from_secs(10));
+        assert!(!term.may_write(), "the machine was suspended while the renewal was on its way");
         assert!(Term::endless().may_write());
     }
 }
