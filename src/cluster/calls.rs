@@ -60,6 +60,11 @@ fn pause(pause: Duration) -> model::Duration {
     model::Duration::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
+/// The reply to a call that was not sent, with the reason.
+pub fn unsent(message: String) -> CallError {
+    CallError::Retry { after: pause(RETRY), message }
+}
+
 /// The meaning of an error for the scheduler: whether the call may have taken effect.
 pub fn meaning(error: &ApiError) -> CallError {
     match error {
@@ -72,7 +77,7 @@ pub fn meaning(error: &ApiError) -> CallError {
         ApiError::Status { code, reason, message, .. } => {
             CallError::Refused { code: *code, reason: reason.clone(), message: message.clone() }
         }
-        ApiError::NotSent(_) => CallError::Retry { after: pause(RETRY), message: error.to_string() },
+        ApiError::NotSent(_) => unsent(error.to_string()),
         ApiError::Lost(_) | ApiError::Unreadable(_) => CallError::Unknown(error.to_string()),
     }
 }

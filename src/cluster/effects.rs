@@ -368,16 +368,15 @@ impl Caller {
         };
         let since = Instant::now();
         // The last look at the term before a write.
-        let answer = if class == Class::Read || self.term.may_write() {
+        let (result, throttled) = if class == Class::Read || self.term.may_write() {
             let api = self.api.for_class(class);
-            calls::make(&api, &job.call, job.transition, self.settings.write_timeout).await
+            let answer = calls::make(&api, &job.call, job.transition, self.settings.write_timeout).await;
+            let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
+            (answer.map_err(|error| calls::meaning(&error)), throttled)
         } else {
-            let message = "this instance is not the leader".into();
-            Err(ApiError::Status { code: 0, reason: "NotLeading".into(), message, retry_after: None })
+            (Err(calls::unsent("this instance is not the leader".into())), false)
         };
         let took = since.elapsed();
-        let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
-        let result = answer.map_err(|error| calls::meaning(&error));
         let name = match &result {
             Ok(_) => "done",
             Err(CallError::Refused { .. }) => "refused",
@@ -411,5 +410,37 @@ fn log(kind: &str, pod: &ObjectKey, call: &ApiCall, error: &CallError) {
         CallError::Retry { message, .. } => {
             tracing::debug!(call = kind, %pod, error = %message, "call will be sent again");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::client::Target;
+    use crate::model::Kind;
+
+    struct Record(mpsc::UnboundedSender<Result<Answer, CallError>>);
+
+    impl Replies for Record {
+        fn reply(&self, _: Ticket, result: Result<Answer, CallError>) {
+            let _ = self.0.send(result);
+        }
+        fn finished(&self, _: FinishedCall) {}
+    }
+
+    #[tokio::test]
+    async fn a_write_after_the_term_is_no_failure_of_its_pod() {
+        let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
+        let api = Api::new(&target).await.unwrap();
+        let (supervisor, _failures) = Supervisor::new();
+        let (tell, mut replies) = mpsc::unbounded_channel();
+        let replier = Arc::new(Record(tell));
+        let effects = Effects::start(&supervisor, &api, Term::none(), Settings::default(), "h", replier);
+        let pod =
+            ObjectKey { kind: Kind::Pod, namespace: "n".into(), name: "p".into(), uid: Symbol::default() };
+        let bind = ApiCall::Bind { pod, node: "node".into(), annotations: Default::default() };
+        effects.call(Ticket(1), bind, false);
+        let Some(Err(CallError::Retry { message, .. })) = replies.recv().await else { panic!("no retry") };
+        assert_eq!(message, "this instance is not the leader");
     }
 }
