@@ -157,6 +157,8 @@ impl Informers {
 
     /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
     pub fn want(&self, needs: Needs) {
+        // Not while a list is delivered that may keep less.
+        let _states = self.shared.states();
         self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs.clone()) != needs);
     }
 
@@ -216,11 +218,21 @@ impl Shared {
             .collect()
     }
 
-    fn listed(&self, at: usize, kept: Arc<Projection>) {
-        self.change(at, |state| {
+    /// Hands a list to the scheduling thread; returns whether that thread runs. A list that keeps
+    /// less than policies read by now is dropped, because its watch ends and another list follows.
+    fn listed(&self, at: usize, list: Input, kept: Arc<Projection>) -> bool {
+        let mut states = self.states();
+        let Some((kind, _)) = RESOURCES.get(at) else { return false };
+        if !kept.covers(self.needs.borrow().of(kind)) {
+            return true;
+        }
+        let sent = self.mailbox.input(list);
+        if let Some(state) = states.get_mut(at) {
             (state.listed, state.kept, state.trouble) = (true, kept, None);
             state.seen = Instant::now();
-        });
+        }
+        self.generation.send_modify(|generation| *generation += 1);
+        sent
     }
 
     fn troubled(&self, at: usize, trouble: Trouble) {
@@ -237,13 +249,19 @@ impl Shared {
     }
 
     /// Sends `Synced` when pods and nodes have been listed, namespaces have been listed or cannot be,
-    /// and policies were chosen for that state.
+    /// and policies were chosen for that state. A failure that may pass counts only if no policy reads
+    /// namespaces: otherwise pods would be placed without that policy.
     fn settle(&self, chosen_for: u64) {
         let states = self.states();
+        let read = self.needs.borrow().any_namespace;
+        let cannot = |state: &WatchState| match &state.trouble {
+            Some(Trouble::Passing(_)) => !read,
+            trouble => trouble.is_some(),
+        };
         let all = RESOURCES
             .iter()
             .zip(states.iter())
-            .all(|((kind, _), state)| state.listed || *kind == Kind::Namespace && state.trouble.is_some());
+            .all(|((kind, _), state)| state.listed || *kind == Kind::Namespace && cannot(state));
         let current = *self.generation.borrow() == chosen_for;
         drop(states);
         if all && current && !self.synced.swap(true, Ordering::SeqCst) {
@@ -368,9 +386,7 @@ async fn deliver(
     match input {
         Ok(Some(list @ Input::Relisted(..))) => {
             // A list replaces the updates that wait, so it needs no room.
-            let sent = shared.mailbox.input(list);
-            shared.listed(at, kept);
-            sent
+            shared.listed(at, list, kept)
         }
         Ok(Some(input)) => {
             let sent = shared.mailbox.input_with_room(input).await;
@@ -415,6 +431,77 @@ impl Unreadable {
                 }
                 None
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::client::Target;
+    use crate::cluster::driver::{Driver, Inbox};
+    use crate::scheduler::Scheduler;
+
+    async fn informers() -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
+        let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
+        let api = Api::new(&target).await.unwrap();
+        let (driver, inbox) = Driver::<Scheduler>::new();
+        (Informers::new(&api, driver.mailbox(), Duration::from_secs(180)), driver, inbox)
+    }
+
+    /// Lists everything that is needed but namespaces.
+    fn list_pods_and_nodes(informers: &Informers) {
+        for (at, (kind, _)) in RESOURCES.iter().enumerate().take(2) {
+            informers.shared.listed(at, Input::Relisted(kind.clone(), Vec::new()), Arc::default());
+        }
+    }
+
+    fn chosen(informers: &Informers) {
+        let generation = *informers.subscribe().borrow();
+        informers.policies_chosen(generation);
+    }
+
+    fn reading_hostnames() -> Needs {
+        let mut needs = Needs::default();
+        needs.keeps.pods.fields.add(&["spec", "hostname"]);
+        needs
+    }
+
+    #[tokio::test]
+    async fn a_list_that_keeps_too_little_never_replaces_one_that_policies_need() {
+        let (informers, driver, _inbox) = informers().await;
+        let needs = reading_hostnames();
+        let kept = Arc::new(needs.keeps.pods.clone());
+        let list = || Input::Relisted(Kind::Pod, Vec::new());
+        assert!(informers.shared.listed(0, list(), Arc::clone(&kept)));
+        assert_eq!(informers.unmet(&needs), None);
+        // A list that keeps less is on its way when a policy comes that reads the field.
+        informers.want(needs.clone());
+        assert_eq!(informers.unmet(&needs), None);
+        assert!(informers.shared.listed(0, list(), Arc::default()));
+        assert_eq!(informers.unmet(&needs), None);
+        assert_eq!(driver.inbox_depth(), 1, "the later list is dropped");
+        // Without such a policy it counts, and a policy waits for the next one.
+        informers.want(Needs::default());
+        assert!(informers.shared.listed(0, list(), Arc::default()));
+        assert!(informers.unmet(&needs).is_some_and(|why| why.contains("are being listed")));
+    }
+
+    #[tokio::test]
+    async fn failures_that_may_pass_do_not_replace_namespaces_that_policies_read() {
+        let passing = || Trouble::Passing("the API server answered 500".into());
+        let forbidden = || Trouble::Forbidden { message: "forbidden".into(), rule: String::new() };
+        for (any_namespace, trouble, synced) in
+            [(false, passing(), true), (true, passing(), false), (true, forbidden(), true)]
+        {
+            let (informers, _driver, _inbox) = informers().await;
+            informers.want(Needs { any_namespace, ..Needs::default() });
+            list_pods_and_nodes(&informers);
+            chosen(&informers);
+            assert!(!informers.is_synced(), "namespaces are neither listed nor in trouble");
+            informers.shared.troubled(2, trouble.clone());
+            chosen(&informers);
+            assert_eq!(informers.is_synced(), synced, "{any_namespace} {trouble:?}");
         }
     }
 }
