@@ -12,6 +12,8 @@ mod plugins;
 mod checks;
 #[path = "simulation/endings.rs"]
 mod endings;
+#[path = "simulation/moves.rs"]
+mod moves;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 #[path = "simulation/rules.rs"]
@@ -22,8 +24,9 @@ mod tenants;
 mod world;
 
 use bayplan::testing::Random;
+use moves::Move;
 use mutants::Mutant;
-use world::{Move, Options, World};
+use world::{Options, World};
 
 /// Moves of one run.
 const MOVES: usize = 300;
@@ -207,6 +210,11 @@ fn a_core_that_does_not_see_that_a_pod_is_being_deleted_is_caught() {
 #[test]
 fn policies_that_think_deletions_help_nobody_are_caught() {
     catches_policies(Mutant::SkipDeletions);
+}
+
+#[test]
+fn policies_that_are_not_told_of_pods_without_a_node_are_caught() {
+    catches_policies(Mutant::ForgetUnscheduledPods);
 }
 
 #[test]

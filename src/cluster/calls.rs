@@ -116,12 +116,14 @@ fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], limit:
     write(Method::POST, &path, client::JSON, &Binding { metadata, target }, limit)
 }
 
-/// The patch of a pod's status: the condition `PodScheduled=False`, the nominated node, or both. A
+/// The patch of a pod's status: the condition `PodScheduled=False` or its removal, the nominated node, or both. A
 /// condition that keeps its status keeps its transition time, as in upstream's
 /// `UpdatePodCondition`.
 fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<String>) -> Value {
     let mut status = Map::new();
-    if let Some(reason) = patch.reason {
+    if patch.removes_condition() {
+        status.insert("conditions".into(), json!([{"type": "PodScheduled", "$patch": "delete"}]));
+    } else if let Some(reason) = patch.reason {
         let mut condition = json!({
             "type": "PodScheduled", "status": "False", "reason": reason, "message": patch.message,
         });
@@ -212,6 +214,11 @@ mod tests {
             resource_version: "".into(),
         };
         assert_eq!(status_patch(&pod(), &patch, None)["status"], json!({"nominatedNodeName": null}));
+        let patch = ConditionPatch { reason: Some(""), nominated_node: None, ..patch };
+        assert_eq!(
+            status_patch(&pod(), &patch, None)["status"],
+            json!({"conditions": [{"type": "PodScheduled", "$patch": "delete"}]})
+        );
     }
 
     #[test]

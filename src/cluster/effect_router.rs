@@ -157,7 +157,7 @@ impl Outlet<Scheduler> for EffectRouter {
 /// Whether a patch changes the status of the pod's condition `PodScheduled`.
 fn turns(call: &ApiCall, machine: &Scheduler) -> bool {
     let ApiCall::PatchStatus { pod, patch } = call else { return false };
-    if patch.reason.is_none() {
+    if patch.reason.is_none() || patch.removes_condition() {
         return false;
     }
     let entry = machine.snapshot().pod(&PodKey(pod.uid.clone()));

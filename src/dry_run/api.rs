@@ -230,7 +230,9 @@ impl Api {
         if let Some(node) = &patch.nominated_node {
             pod.nominated_node = Some(node.clone()).filter(|node| !node.is_empty());
         }
-        if let Some(reason) = patch.reason {
+        if patch.removes_condition() {
+            pod.scheduled_condition = None;
+        } else if let Some(reason) = patch.reason {
             pod.scheduled_condition = Some(Box::new(condition("False", reason, &patch.message, now)));
         }
         self.put(Object::Pod(Arc::new(pod)));

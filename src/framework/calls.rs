@@ -9,7 +9,8 @@ pub struct Ticket(pub u64);
 /// The condition `PodScheduled=False` and the nomination that a refused pod gets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConditionPatch {
-    /// `Unschedulable`, `SchedulerError` or `HeldByPolicy`; `None` leaves the condition as it is.
+    /// `Unschedulable`, `SchedulerError` or `HeldByPolicy`; `None` leaves the condition as it is, an empty reason
+    /// removes it.
     pub reason: Option<&'static str>,
     /// The full message.
     pub message: String,
@@ -20,6 +21,13 @@ pub struct ConditionPatch {
     /// Written only when the pod is still at this version, else refused with 409; empty: whatever its version. A late
     /// patch must not say `PodScheduled=False` of a pod that was bound meanwhile.
     pub resource_version: Box<str>,
+}
+
+impl ConditionPatch {
+    /// Whether it removes the condition.
+    pub fn removes_condition(&self) -> bool {
+        self.reason.is_some_and(str::is_empty)
+    }
 }
 
 /// The reason of the condition of a pod that only policies keep waiting, where no new node could help: autoscalers

@@ -15,14 +15,15 @@
 //! Source: `pkg/scheduler/schedule_one.go`, `bindingCycle`.
 
 use super::bindings::{WaitClass, watch_key};
-use super::calls::{Owner, nomination, object_key};
+use super::calls::{Owner, object_key};
 use super::cycle::{Refusal, guard};
 use super::io::Effect;
 use super::permit::Wait;
 use super::queue::Queued;
 use super::{Deferred, Scheduler};
 use crate::framework::{
-    Answer, BindTask, CallError, Cycle, Mark, PluginId, PreFlight, Status, TaskPoll, Ticket, TimedPoint, Wake,
+    Answer, BindTask, CallError, ConditionPatch, Cycle, HELD_BY_POLICY, Mark, PluginId, PreFlight, Status,
+    TaskPoll, Ticket, TimedPoint, Wake,
 };
 use crate::model::{Duration, NodeId, ObjectKey, PodKey, Symbol, Time};
 use std::collections::VecDeque;
@@ -151,11 +152,8 @@ impl Scheduler {
         };
         let slow = !groups.is_empty() || !waits.is_empty();
         binding.groups = groups;
-        if slow && binding.cycle.pod.nominated_node.as_ref() != Some(&binding.node_name) {
-            // Nominate the node early, so that no other scheduler takes its resources while the pod waits. The binding
-            // does not wait for this patch.
-            let (key, patch) = (binding.key().clone(), nomination(binding.node_name.clone()));
-            self.outbox.patch(object_key(&binding.cycle.pod), key, patch);
+        if slow {
+            self.show_binding(&binding);
         }
         if waits.is_empty() {
             return self.permitted(binding, now, out);
@@ -167,6 +165,26 @@ impl Scheduler {
         binding.stage = BindingStage::Permit(waits);
         self.cache.wait(&binding.key().clone(), true);
         self.bindings.put(binding);
+    }
+
+    /// What the status of a pod says whose bind comes later. The binding does not wait for the patch.
+    fn show_binding(&mut self, binding: &BindingCycle) {
+        let (pod, node) = (&binding.cycle.pod, &binding.node_name);
+        // Nominate the node early, so that no other scheduler takes its resources while the pod waits.
+        let nominated_node = Some(node.clone()).filter(|node| pod.nominated_node.as_ref() != Some(node));
+        // A bind writes PodScheduled=True; until then a pod that has a node must not say that a policy holds it.
+        let known = pod.scheduled_condition.as_ref().is_some_and(|known| known.1.as_str() == HELD_BY_POLICY);
+        let reason = (known || binding.queued.says_held).then_some("");
+        if nominated_node.is_some() || reason.is_some() {
+            let patch = ConditionPatch {
+                reason,
+                message: String::new(),
+                generation: 0,
+                nominated_node,
+                resource_version: Box::default(),
+            };
+            self.outbox.patch(object_key(pod), pod.key.clone(), patch);
+        }
     }
 
     /// Which PreBind plugins have work: groups that run one after another, neighbours that may run beside each other

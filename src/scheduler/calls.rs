@@ -8,7 +8,7 @@
 
 use super::io::Effect;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
-use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -126,11 +126,13 @@ fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
         .nominated_node
         .as_ref()
         .is_some_and(|node| node.as_str() != pod.nominated_node.as_deref().unwrap_or_default());
+    // A condition is removed also when the watch has not shown it yet.
     let condition = patch.reason.is_some_and(|reason| {
-        pod.scheduled_condition.as_ref().is_none_or(|condition| {
-            let (status, old_reason, message, _) = &**condition;
-            status.as_str() != "False" || old_reason.as_str() != reason || **message != *patch.message
-        })
+        reason.is_empty()
+            || pod.scheduled_condition.as_ref().is_none_or(|condition| {
+                let (status, old_reason, message, _) = &**condition;
+                status.as_str() != "False" || old_reason.as_str() != reason || **message != *patch.message
+            })
     });
     nominated || condition
 }
@@ -157,6 +159,18 @@ impl Outbox {
         };
         line.wish = Some(Wish { key, patch, tries: 0, after: None, stale: None });
         self.ready.insert(object);
+    }
+
+    /// Withdraws the condition with this reason from the patches of a pod. A patch that was sent already is not sent
+    /// again with it.
+    pub(super) fn withdraw_condition(&mut self, object: &ObjectKey, reason: &str) {
+        let Some(line) = self.lines.get_mut(object) else { return };
+        for wish in [&mut line.wish, &mut line.sent_wish].into_iter().flatten() {
+            if wish.patch.reason == Some(reason) {
+                wish.patch.reason = None;
+                wish.patch.message.clear();
+            }
+        }
     }
 
     /// Withdraws a call. Returns whether it was unsent; the reply to an open call still comes, and the call is not
@@ -361,16 +375,5 @@ pub(super) fn object_key(pod: &PodInfo) -> ObjectKey {
         namespace: pod.namespace.clone(),
         name: pod.name.clone(),
         uid: pod.uid.clone(),
-    }
-}
-
-/// A condition patch about the nomination alone.
-pub(super) fn nomination(node: Symbol) -> ConditionPatch {
-    ConditionPatch {
-        reason: None,
-        message: String::new(),
-        generation: 0,
-        nominated_node: Some(node),
-        resource_version: Box::default(),
     }
 }

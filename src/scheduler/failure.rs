@@ -32,9 +32,10 @@ impl Scheduler {
         let diagnosis = &cycle.diagnosis;
         let rejected = refusal.status.is_rejected();
         let promised = matches!(&refusal.promise, Promise::To(node) if !node.is_empty());
-        let held = !refusal.late && !promised && diagnosis.nodes.no_node_helps();
+        let held = rejected && !refusal.late && !promised && diagnosis.nodes.no_node_helps();
         queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
+        queued.says_held = held;
         queued.info.refused_late = rejected && refusal.late;
         queued.info.blame = match rejected {
             true => self.rule_refusals.count(&cycle.framework, diagnosis, &refusal.status),
@@ -74,7 +75,7 @@ impl Scheduler {
         if newest.is_some() {
             let patch = ConditionPatch {
                 reason: Some(match rejected {
-                    true if held => HELD_BY_POLICY,
+                    _ if held => HELD_BY_POLICY,
                     true => "Unschedulable",
                     false => "SchedulerError",
                 }),
@@ -106,8 +107,12 @@ impl Scheduler {
         self.promise_ended(pod, before, placed, now);
     }
 
-    /// Says in the conditions of pods that gates hold why they wait.
+    /// Says in the conditions of pods that gates hold why they wait. The condition of a pod that no gate holds is not
+    /// written.
     pub(super) fn show_gates(&mut self, now: Time, out: &mut Vec<Effect>) {
+        for pod in self.queue.take_freed() {
+            self.outbox.withdraw_condition(&object_key(&pod), HELD_BY_POLICY);
+        }
         if !self.leading {
             return;
         }

@@ -91,7 +91,10 @@ impl Scheduler {
         }
         let refusal = refusal.take();
         self.unreserve(&mut binding.cycle, binding.node, now);
-        self.give_room_back(&binding, now);
+        if !self.give_room_back(&binding, now) && !binding.cycle.framework.points().reserve.is_empty() {
+            // The room was free before, and what plugins reserved is free now.
+            self.freed_by(&binding, now);
+        }
         self.cache.snapshot.unpin(binding.node);
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
         match refusal {
@@ -115,13 +118,27 @@ impl Scheduler {
         self.cache.pod(pod).is_some_and(|pod| pod.is_terminating())
     }
 
-    /// Ends the assumption, and wakes the pods that the room may help.
-    fn give_room_back(&mut self, binding: &BindingCycle, now: Time) {
-        let key = binding.key().clone();
-        self.cache.forget(&key);
+    /// Ends the assumption, and wakes the pods that the room may help. Returns whether the binding had room until now:
+    /// that of a pod which was deleted, or which the watch showed elsewhere, is free since then.
+    fn give_room_back(&mut self, binding: &BindingCycle, now: Time) -> bool {
+        let had_room = match self.cache.state(binding.key()) {
+            Some(PodState::Assumed(_) | PodState::Unknown(_)) => true,
+            // A read found it on another node.
+            Some(PodState::Told(node)) => *node != binding.node_name,
+            Some(PodState::Pending | PodState::Bound(_)) | None => false,
+        };
+        if had_room {
+            self.cache.forget(binding.key());
+            self.freed_by(binding, now);
+        }
+        had_room
+    }
+
+    /// Wakes the pods that may need what the binding had.
+    fn freed_by(&mut self, binding: &BindingCycle, now: Time) {
         let pod = &binding.cycle.pod;
         let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
-        self.freed(&pod, &Scope { except: Some(key), ..Scope::default() }, now);
+        self.freed(&pod, &Scope { except: Some(binding.key().clone()), ..Scope::default() }, now);
     }
 
     /// Notes that a pod was deleted, is being deleted or was seen on a node; its binding handles this at the end of the

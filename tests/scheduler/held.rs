@@ -1,11 +1,13 @@
 //! What the condition of a pod says that only policies keep waiting.
 
+use super::steps::{Steps, too_many, with};
+use crate::support::plugins::Gang;
 use crate::support::policies::{NOW, compile};
-use bayplan::framework::{Answer, ApiCall, Instances, Named, Profile};
-use bayplan::model::{Duration, Object, Time};
+use bayplan::framework::{Answer, ApiCall, Instances, Named, Plugin, Profile};
+use bayplan::model::{Duration, Object, Symbol, Time};
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, Scheduler};
-use bayplan::testing::{node, pod};
+use bayplan::testing::{PodMaker, node, pod};
 use std::sync::Arc;
 
 /// A scheduler whose calls are all done at once, and the conditions that it wrote.
@@ -138,6 +140,11 @@ fn refusals_that_no_new_node_could_pass_are_told_from_those_that_one_could() {
         (r#"filter f { require node.free.cpu >= 99000m else "room" }"#, "Unschedulable"),
         (r#"prefilter { reject "few" when nodes.count() < 3 }"#, "Unschedulable"),
         (r#"prefilter { only nodes ["other"] }"#, "Unschedulable"),
+        ("Unschedulable",),
+        (
+            r#"let team = pod.labels["team"] missing reject "no team" filter f { reject "no" when team == "x" }"#,
+            "HeldByPolicy",
+        ),
     ];
     for (rule, reason) in cases {
         let mut run = Run::new(&format!("policy p {{ {rule} }}"));
@@ -158,4 +165,71 @@ fn refusals_that_no_new_node_could_pass_are_told_from_those_that_one_could() {
     run.put(pod("big").cpu("64").object());
     let said: Vec<&str> = run.said.iter().map(|(reason, _)| *reason).collect();
     assert_eq!(said, ["HeldByPolicy", "Unschedulable"], "{:?}", run.said());
+}
+
+#[test]
+fn one_node_refused_by_a_rule_that_reads_no_node_is_enough() {
+    let mut run = Run::new(r#"policy p { filter f { reject "too big" when pod.requests.cpu >= 500m } }"#);
+    run.step(Input::Upserted(node("small").cpu("100m").pods(110).object()));
+    run.put(pod("web").cpu("1").object());
+    assert_eq!(run.said.len(), 1);
+    assert_eq!(run.said[0].0, "HeldByPolicy", "the rule would refuse every new node");
+    assert!(run.said[0].1.contains("1 Insufficient cpu, 1 too big"), "{:?}", run.said());
+}
+
+fn steps(policy: &str, more: Vec<Arc<dyn Plugin>>, pod: PodMaker) -> Steps {
+    let plugins = plugins(&compile(policy), &ExemptPods::default()).into_iter().chain(more).collect();
+    let objects = vec![node("n1").cpu("4").pods(110).object(), pod.label("hold", "yes").object()];
+    let mut steps = Steps::new(with(plugins), objects);
+    steps.cycles();
+    steps.wait(Duration::from_millis(2_100));
+    assert_eq!(steps.calls(), ["patch web"]);
+    steps
+}
+
+fn release(steps: &mut Steps) {
+    let hold = Symbol::new("hold");
+    steps.change("web", |pod| {
+        let kept = pod.labels.iter().filter(|(key, _)| **key != hold);
+        pod.labels = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+    });
+}
+
+#[test]
+fn what_was_not_written_when_the_gate_opens_is_not_written_later() {
+    for throttled_before in [true, false] {
+        let mut steps = steps(GATES, vec![], pod("web"));
+        if throttled_before {
+            steps.reply(too_many(Duration::from_seconds(10)));
+        }
+        release(&mut steps);
+        if !throttled_before {
+            steps.reply(too_many(Duration::from_seconds(10)));
+        }
+        steps.wait(Duration::from_seconds(60));
+        assert_eq!(steps.calls(), [""; 0], "throttled before the gate opens: {throttled_before}");
+        assert_eq!(steps.scheduler.open_calls(), 0);
+    }
+}
+
+#[test]
+fn a_pod_that_waits_at_permit_does_not_say_that_a_policy_holds_it() {
+    let refusal = r#"policy p { filter f { reject "closed" when pod.labels["hold"] == "yes" } }"#;
+    for (policy, shown) in [(GATES, true), (GATES, false), (refusal, true), (refusal, false)] {
+        let gang = pod("web").label("gang", "g").label("gang-size", "2");
+        let mut steps = steps(policy, vec![Arc::new(Gang::default())], gang);
+        if shown {
+            steps.serve();
+            let condition = steps.pod("web").scheduled_condition.clone().unwrap();
+            assert_eq!(condition.1, "HeldByPolicy");
+        }
+        release(&mut steps);
+        steps.wait(Duration::from_seconds(2));
+        steps.cycles();
+        assert_eq!(steps.scheduler.bindings().len(), 1, "{policy}");
+        steps.serve();
+        let web = steps.pod("web");
+        assert_eq!(web.scheduled_condition, None, "{policy} {shown}");
+        assert_eq!(web.nominated_node.as_deref(), Some("n1"));
+    }
 }

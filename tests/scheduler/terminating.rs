@@ -153,3 +153,32 @@ fn a_binding_that_is_answered_after_the_lead_is_lost_is_still_reported() {
     assert_eq!(steps.events.last().unwrap(), "Scheduled Successfully assigned default/p to n1");
     assert!(steps.open.is_empty());
 }
+
+#[test]
+fn room_that_is_free_already_wakes_pods_once() {
+    let mut steps = binding(vec![Arc::new(Slow)], pod("p").label("slow", "yes"));
+    terminate(&mut steps, "p");
+    steps.wait(Duration::from_millis(1_100));
+    steps.cycles();
+    assert_eq!(steps.taken(), 700, "the other pod has the room");
+    steps.put(pod("big").cpu("700m").object());
+    steps.cycles();
+    let big = steps.key("big");
+    assert_eq!(steps.scheduler.queue_place(&big), Some(QueuePlace::Unschedulable));
+    assert_eq!(steps.calls()[0], "read p");
+    steps.reply(Ok(Answer::Object(None)));
+    assert!(!steps.scheduler.bindings().iter().any(|binding| binding.stage == Stage::Leaving));
+    assert_eq!(steps.scheduler.queue_place(&big), Some(QueuePlace::Unschedulable));
+}
+
+#[test]
+fn a_pod_that_a_read_finds_on_another_node_gives_its_room_back() {
+    let mut steps = binding(vec![], pod("p"));
+    steps.reply(Err(CallError::Unknown("the connection was lost".into())));
+    assert_eq!(steps.calls()[0], "read p");
+    let mut elsewhere = (*steps.pod("p")).clone();
+    elsewhere.node_name = Some("n2".into());
+    steps.reply(Ok(Answer::Object(Some(Object::Pod(Arc::new(elsewhere))))));
+    let other = steps.key("other");
+    assert_ne!(steps.scheduler.queue_place(&other), Some(QueuePlace::Unschedulable));
+}

@@ -326,10 +326,7 @@ impl World {
             let group = s.snapshot().index::<GroupIndex>(key);
             hold!(group.is_none_or(empty), "18: {key:?} keeps {group:?}");
             let waits = s.snapshot().index::<bayplan::plugins::policy::Waits>(key);
-            hold!(
-                waits.is_none_or(|waits| waits.everybody().next().is_none()),
-                "18: {key:?} keeps {waits:?}"
-            );
+            hold!(waits.is_none_or(|waits| waits.kept() == 0), "18: {key:?} keeps {waits:?}");
         }
         Ok(())
     }

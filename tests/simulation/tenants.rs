@@ -1,7 +1,8 @@
 //! What tenants name freely, as often as they like, and the end of it: labels of pods, keys of labels and taints, pods
 //! at which an index panics, crews that are given up, and the deletion of everything.
 
-use crate::world::{What, World};
+use crate::moves::What;
+use crate::world::World;
 use bayplan::model::{Effect, Kind, Node, Object, ObjectKey, PodInfo, Symbol, Taint};
 use bayplan::scheduler::Input;
 use std::sync::Arc;

@@ -9,7 +9,6 @@ use super::{Env, Lowering, Register};
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
 use crate::lang::syntax::ast::Normalize;
-use crate::lang::typed::reads::{ReadOf, ReadPath};
 use crate::lang::typed::{
     Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
 };
@@ -49,15 +48,14 @@ impl CompiledCheck {
         self.range.test(scan, word, mask)
     }
 
+    /// Whether a node that does not exist yet would be refused too. Whether the policy applies never depends on nodes.
+    pub fn no_node_helps(&self) -> bool {
+        !self.check.reads.depends_on_nodes()
+    }
+
     /// Why.
     pub fn reason(&self) -> &Reason {
         &self.check.reason
-    }
-
-    /// Whether a node that does not exist yet would be refused too: nothing of nodes is read.
-    pub fn no_node_helps(&self) -> bool {
-        let no_node = |path: &ReadPath| matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Group);
-        self.check.reads.paths.keys().all(no_node)
     }
 }
 

@@ -54,6 +54,13 @@ pub struct Reads {
 }
 
 impl Reads {
+    /// Whether a node that is added could change the result: anything of nodes, of pods on nodes or of nominated pods
+    /// is read.
+    pub fn depends_on_nodes(&self) -> bool {
+        let of_nodes = |path: &ReadPath| !matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Group);
+        self.paths.keys().any(of_nodes)
+    }
+
     /// Adds the reads of another part.
     pub fn merge(&mut self, more: &Reads) {
         for (path, polarity) in &more.paths {

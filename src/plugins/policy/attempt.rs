@@ -108,7 +108,8 @@ impl PolicyPlugin {
             return match &guard.missing {
                 Missing::Skip => Absent::Skip,
                 Missing::Reject(reason) => {
-                    Absent::Refused(refusal(&self.compiled, reason, context).of_rule(numbers::MISSING))
+                    let refused = refusal(&self.compiled, reason, context).of_rule(numbers::MISSING);
+                    Absent::Refused(refused.whatever_the_node(!self.compiled.deciding.depends_on_nodes()))
                 }
                 Missing::Error => {
                     let name = &self.compiled.policy[guard.id].name;

@@ -193,10 +193,11 @@ impl Waits {
         }
     }
 
-    /// How many results, classes and groups are kept.
+    /// How many results, classes, groups and released pods are kept.
     pub fn kept(&self) -> usize {
         self.open.len()
             + self.groups_of.len()
+            + self.released.len()
             + self.conditions.len()
             + self.classes.len()
             + self.standing.len()
@@ -275,11 +276,21 @@ impl Waits {
 
 impl Index for Waits {
     fn feeds(&self) -> Feeds {
-        Feeds::POD_REMOVED
+        Feeds::POD_REMOVED.with(Feeds::POD_WAITING)
     }
     fn apply(&mut self, delta: &Delta<'_>, _snapshot: &Snapshot, _moved: &mut Moves) {
-        if let Change::PodRemoved { pod } = delta.change {
-            self.leave(pod);
+        match delta.change {
+            Change::PodRemoved { pod } => {
+                self.leave(pod);
+                if self.classes.is_empty() {
+                    self.judged.answers.clear();
+                }
+            }
+            // It went on, so it is not reconsidered.
+            Change::PodWaiting { pod, waiting: false } => {
+                self.released.remove(pod);
+            }
+            _ => {}
         }
     }
 

@@ -30,6 +30,11 @@ impl Held {
         }
     }
 
+    /// Whether the condition was given a text of this gate, perhaps an older one.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
     /// The condition is being written. Returns its text.
     pub(super) fn told(&mut self, now: Time) -> String {
         self.told = Some((now, self.text.clone()));

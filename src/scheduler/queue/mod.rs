@@ -53,6 +53,8 @@ pub(super) struct Queued {
     pub(super) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(super) number: u64,
+    /// Whether `HeldByPolicy` was the last reason that its condition was given.
+    pub(super) says_held: bool,
     /// The gate that holds it, if its condition is to say so.
     held: Option<Held>,
 }
@@ -134,6 +136,8 @@ pub(super) struct SchedulingQueue {
     served: Served,
     /// When the condition of a held pod is to be written.
     notices: BTreeSet<(Time, PodKey)>,
+    /// Pods whose gates opened after their condition was given the text of a gate.
+    freed: Vec<Arc<PodInfo>>,
 }
 
 impl SchedulingQueue {
@@ -152,6 +156,7 @@ impl SchedulingQueue {
             sorted: Interested::default(),
             served: Served::default(),
             notices: BTreeSet::new(),
+            freed: Vec::new(),
         }
     }
 
@@ -167,7 +172,7 @@ impl SchedulingQueue {
         self.served.include(&hints);
         self.arrivals += 1;
         let info = QueuedPodInfo::new(pod, now);
-        let queued = Queued { info, hints, number: self.arrivals, held: None };
+        let queued = Queued { info, hints, number: self.arrivals, says_held: false, held: None };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         self.incoming.count(queue, "UnschedulablePodAdd");
     }
@@ -305,10 +310,12 @@ impl SchedulingQueue {
             RequeueStrategy::Skip => Gates::Hold { panicked: false, text: None },
             _ => self.ask_gates(&mut queued, snapshot, now),
         };
-        queued.held = match &gates {
-            Gates::Hold { text: Some(text), .. } => Some(Held::renewed(queued.held.take(), text, now)),
-            _ => None,
-        };
+        match &gates {
+            Gates::Hold { text: Some(text), .. } => {
+                queued.held = Some(Held::renewed(queued.held.take(), text, now));
+            }
+            _ => self.gates_open(&mut queued),
+        }
         if let Gates::Hold { panicked, .. } = gates {
             if let Some(due) = queued.held.as_ref().and_then(Held::due) {
                 self.notices.insert((due, key.clone()));
@@ -339,6 +346,13 @@ impl SchedulingQueue {
         };
         self.enter(key, queued, place, snapshot);
         queue
+    }
+
+    /// No gate holds the pod.
+    fn gates_open(&mut self, queued: &mut Queued) {
+        if queued.held.take().is_some_and(|held| held.is_told()) {
+            self.freed.push(queued.info.pod.clone());
+        }
     }
 
     /// Keeps a pod that has a sort key.
@@ -479,7 +493,13 @@ impl SchedulingQueue {
         self.notices.pop_first();
         let queued = &mut self.entries.get_mut(&key)?.queued;
         let text = queued.held.as_mut()?.told(now);
+        queued.says_held = true;
         Some((queued.info.pod.clone(), text))
+    }
+
+    /// Takes the pods that no gate holds since the last call, of those that [`SchedulingQueue::next_held`] gave out.
+    pub(super) fn take_freed(&mut self) -> Vec<Arc<PodInfo>> {
+        std::mem::take(&mut self.freed)
     }
 
     /// When [`SchedulingQueue::next_held`] has the next pod.
@@ -513,7 +533,10 @@ impl SchedulingQueue {
                 continue;
             }
             let Some(mut queued) = self.remove(&key) else { continue };
-            let Some(hints) = successor else { continue };
+            let Some(hints) = successor else {
+                self.gates_open(&mut queued);
+                continue;
+            };
             let same = rename(&mut queued, hints);
             let strategy = match (waits, same && queued.info.gating_plugin.is_none()) {
                 (true, true) => RequeueStrategy::Skip,
