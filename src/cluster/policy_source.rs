@@ -292,6 +292,7 @@ impl PolicySource {
         self.objects.remove(name);
         let known = self.loader.remove(name);
         if known {
+            self.writer.note(name);
             tracing::info!(policy = name, "the policy object was deleted");
         }
         known

@@ -30,13 +30,15 @@ pub(super) struct PolicyWriter {
     identity: String,
     /// Objects whose verdict may have changed.
     pending: Vec<ObjectName>,
+    /// What this instance wrote last on each object. The watch may bring it later.
+    written: BTreeMap<ObjectName, BTreeMap<String, String>>,
     /// Whether the log has said that writing fails.
     complained: bool,
 }
 
 impl PolicyWriter {
     pub(super) fn new(api: Api, term: Term, identity: String) -> Self {
-        Self { api, term, identity, pending: Vec::new(), complained: false }
+        Self { api, term, identity, pending: Vec::new(), written: BTreeMap::new(), complained: false }
     }
 
     /// The verdict on an object may have changed.
@@ -55,8 +57,11 @@ impl PolicyWriter {
         let mut names = std::mem::take(&mut self.pending);
         names.sort();
         for name in names {
-            // A file has no object.
-            let Some((object, verdict, revision)) = report(&name) else { continue };
+            // A file has no object, and a deleted one needs no verdict.
+            let Some((object, verdict, revision)) = report(&name) else {
+                self.written.remove(&name);
+                continue;
+            };
             let Err(error) = self.write_verdict(&name, object, &verdict, &revision).await else { continue };
             self.complain(&name, &error);
             if error.is_passing() {
@@ -79,18 +84,26 @@ impl PolicyWriter {
         tracing::warn!(policy = %name, %error, "cannot write the verdict on a policy{help}");
     }
 
+    /// Whether the object has these annotations, as far as the watch and our own writes tell.
+    fn has(&self, name: &str, object: &ConfigMap, annotations: &BTreeMap<String, String>) -> bool {
+        let present = object.metadata.annotations.as_ref();
+        annotations.iter().all(|(key, value)| present.and_then(|all| all.get(key)) == Some(value))
+            && self.written.get(name).is_none_or(|written| written == annotations)
+    }
+
     async fn write_verdict(
-        &self,
+        &mut self,
         name: &str,
         object: &ConfigMap,
         verdict: &Verdict,
         revision: &str,
     ) -> Result<(), ApiError> {
         let annotations = annotations(verdict, &hash(&texts_of(object)), revision);
-        let present = object.metadata.annotations.as_ref();
-        if annotations.iter().all(|(key, value)| present.and_then(|all| all.get(key)) == Some(value)) {
+        if self.has(name, object, &annotations) {
             return Ok(());
         }
+        // Also if the answer is lost.
+        self.written.insert(name.to_owned(), annotations.clone());
         let metadata = ObjectMeta {
             name: object.metadata.name.clone(),
             namespace: object.metadata.namespace.clone(),
@@ -203,4 +216,28 @@ fn annotations(verdict: &Verdict, present: &str, serving: &str) -> BTreeMap<Stri
         ("bayplan.dev/status".to_owned(), status.to_string()),
     ]
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::client::Target;
+
+    #[tokio::test]
+    async fn a_verdict_is_written_over_one_that_the_watch_has_not_brought_yet() {
+        let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
+        let api = Api::new(&target).await.unwrap();
+        let mut writer = PolicyWriter::new(api, Term::endless(), "i".into());
+        let serving = annotations(&Verdict::Serving, "t", "t");
+        let waiting = annotations(&Verdict::Waiting { why: "pods are not listed yet".into() }, "t", "t");
+        let metadata = ObjectMeta { annotations: Some(serving.clone()), ..ObjectMeta::default() };
+        let object = ConfigMap { metadata, ..ConfigMap::default() };
+        assert!(writer.has("n/a", &object, &serving) && !writer.has("n/a", &object, &waiting));
+        // The watch still shows the verdict from before the restart.
+        writer.written.insert("n/a".into(), waiting);
+        assert!(!writer.has("n/a", &object, &serving));
+        writer.note("n/a");
+        writer.write(|_| None).await;
+        assert!(writer.written.is_empty(), "what is deleted is forgotten");
+    }
 }
