@@ -140,7 +140,8 @@ impl Loader {
     }
 
     fn choose_and_put(&mut self) -> Result<Vec<ObjectName>, String> {
-        let needs = self.store.policies().map(|it| policies::needs(&it.policy));
+        let pinned = self.pinned();
+        let needs = self.store.policies().chain(&pinned).map(|it| policies::needs(&it.policy));
         self.service.want(needs.fold(Needs::default(), |all, of| all.and(&of)));
         self.unexpired = self.unexpired_now();
         let (chosen, blocked, made) = self.fitting()?;
@@ -231,15 +232,39 @@ impl Loader {
             return Some((Override::Suspended(Policy { suspended: true, ..compiled.policy.clone() }), words));
         }
         let revision = entry.revision.as_deref()?;
-        let older = self.keeper.revision(namespace, &compiled.name, revision);
-        match older.and_then(|texts| self.store.earlier(object, &compiled.name, texts)) {
-            Some(older) => Some((Override::Pinned(Box::new(older)), words)),
+        match self.older(object, &compiled.name, revision) {
+            Some(older) => Some(match self.service.unmet(&policies::needs(&older.policy)) {
+                None => (Override::Pinned(Box::new(older)), words),
+                Some(why) => {
+                    let words =
+                        format!("{words}; until then the newest text serves: revision {revision} {why}");
+                    (Override::Pinned(Box::new(compiled.clone())), words)
+                }
+            }),
             None => {
                 let policy = &compiled.name;
                 tracing::warn!(%policy, %revision, "no such revision is in the history, or it does not compile; the rollback has no effect");
                 None
             }
         }
+    }
+
+    /// The texts to which policies are pinned at present.
+    fn pinned(&self) -> Vec<Compiled<Policy>> {
+        let now = Timestamp::now();
+        let of = |(object, policy): (ObjectName, String)| {
+            let text = self.store.present(&object)?;
+            let entry = self.overrides.get(namespace_of(&object))?.of_policy(&policy, &text, now)?;
+            let revision = entry.revision.as_deref().filter(|_| entry.kind == Kind::Rollback)?;
+            self.older(&object, &policy, revision)
+        };
+        self.store.named().into_iter().filter_map(of).collect()
+    }
+
+    /// An earlier text of a policy, if the history has it and it still compiles.
+    fn older(&self, object: &str, policy: &str, revision: &str) -> Option<Compiled<Policy>> {
+        let texts = self.keeper.revision(namespace_of(object), policy, revision)?;
+        self.store.earlier(object, policy, texts)
     }
 
     /// Records the set in service for health checks, metrics and pages.

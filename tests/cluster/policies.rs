@@ -147,6 +147,83 @@ fn an_invalid_text_is_refused_and_the_earlier_one_serves_also_after_a_kill() {
     drop(ours);
 }
 
+/// Reads of running pods what the scheduler otherwise does not keep.
+const READS_MORE: &str = "policy alone {\n  filter tiers {\n    reject \"a gold pod runs here\" when \
+     node.pods.exists(p, p.annotations[\"tier\"] == \"gold\")\n    reject \"a named pod runs here\" when \
+     node.pods.exists(p, p.spec.hostname == \"alone\")\n  }\n}\n";
+
+#[test]
+fn a_policy_that_reads_more_of_running_pods_serves_when_they_are_listed_again() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "grows", 3);
+    for place in 0..3 {
+        let (node, label) = (format!("{}-{place}", load.namespace), format!("place={place}"));
+        plane.kubectl_ok(["label", "node", &node, &label]);
+    }
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let at = |name: &str, place: usize| {
+        let mut pod = load.pod(name, "10m");
+        pod["spec"]["nodeSelector"]["place"] = json!(place.to_string());
+        pod
+    };
+    let bound = |name: &str| {
+        wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, name).is_some());
+        plane.node_of(&load.namespace, name).unwrap()
+    };
+    let refused = |name: &str| {
+        wait_until(&format!("the policy refuses nodes to {name}"), SOON, || {
+            let events = plane.events_about(&load.namespace, name);
+            events.iter().any(|event| event.to_string().contains("a gold pod runs here"))
+        });
+        assert_eq!(plane.node_of(&load.namespace, name), None);
+    };
+    let (mut gold, mut named) = (at("gold", 0), at("named", 1));
+    gold["metadata"]["annotations"] = json!({"tier": "gold", "other": "x"});
+    named["spec"]["hostname"] = json!("alone");
+    plane.create(&[gold, named]);
+    bound("gold");
+    bound("named");
+
+    // The pods run when the policy comes, which reads an annotation and a field of them.
+    plane.create(&[map(&load.namespace, "alone", READS_MORE)]);
+    let verdict = || annotation(plane, &load.namespace, "alone", "verdict");
+    wait_until("it serves", SOON, || verdict() == "Serving");
+    let reads_more = annotation(plane, &load.namespace, "alone", "revision");
+    plane.create(&[at("to-gold", 0), load.pod("free", "10m")]);
+    assert_eq!(bound("free"), format!("{}-2", load.namespace));
+    refused("to-gold");
+    // The watch brings the annotation of a pod that runs, too.
+    plane.kubectl_ok(["annotate", "pod", "free", "tier=gold", "--namespace", &load.namespace]);
+    std::thread::sleep(Duration::from_secs(1));
+    plane.create(&[load.pod("late", "10m")]);
+    refused("late");
+
+    // A text that reads less, and a scheduler that never kept more.
+    replace(
+        plane,
+        &load.namespace,
+        "alone",
+        "policy alone {\n  filter none { reject \"no\" when !node.ready }\n}\n",
+    );
+    bound("late");
+    bound("to-gold");
+    wait_until("the history has both", SOON, || {
+        policies(plane, &load.namespace, &["show", "alone"]).1.contains(&reads_more[..12])
+    });
+    drop(ours);
+    let _ours = SchedulerProcess::start(plane, &setup);
+    wait_until("it serves", SOON, || verdict() == "Serving");
+    let (status, said) = policies(plane, &load.namespace, &["rollback", "alone", "--because", "OPS-7"]);
+    assert_eq!(status, Some(0), "{said}");
+    wait_until("the older text serves", SOON, || {
+        verdict() == "Overridden"
+            && !annotation(plane, &load.namespace, "alone", "status").contains("until then")
+    });
+    plane.create(&[at("last", 0)]);
+    refused("last");
+}
+
 #[test]
 fn a_policy_whose_objects_have_new_names_rolls_over() {
     let plane = ControlPlane::shared();
