@@ -3,7 +3,7 @@
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::http_proxy::{HttpProxy, Rule};
-use crate::support::{ControlPlane, User, wait_until};
+use crate::support::{ControlPlane, User, objects, wait_until};
 use crate::workload::Workload;
 use http::Method;
 use serde_json::json;
@@ -40,6 +40,28 @@ fn a_watch_that_is_refused_for_other_reasons_than_rights_is_listed_again() {
     let node = plane.get_json(["nodes", "-l", &format!("node-group={}", load.namespace)]);
     let node = node["items"][0]["metadata"]["name"].as_str().unwrap().to_owned();
     plane.kubectl_ok(["label", "node", &node, "later=yes"]);
+    load.wait_bound(1, SOON);
+}
+
+#[test]
+fn a_list_of_namespaces_that_fails_for_a_while_lets_no_pod_pass_a_policy_that_reads_them() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "unlisted", 1);
+    plane.kubectl_ok(["label", "namespace", &load.namespace, "closed=yes"]);
+    let text = "policy closed {\n  gate \"closed\" when ns.labels[\"closed\"] == \"yes\"\n}\n";
+    let label = [("bayplan.dev/policy", "")];
+    plane.create(&[objects::config_map(&load.namespace, "closed", &label, &[("policy.bay", text)])]);
+    load.create_pods(1, "10m");
+    let proxy = HttpProxy::start(&plane.url());
+    let list = "/api/v1/namespaces?limit=";
+    proxy.rule(Rule::fails(Method::GET, list, 500, "InternalError", "an error on the server").times(4));
+    let kubeconfig = plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).kubeconfig(kubeconfig);
+    let ours = SchedulerProcess::start(plane, &setup);
+    assert_eq!(proxy.seen(&Method::GET, list).len(), 5, "it is ready with the list");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(load.bound(), 0, "{}", ours.daemon.log_tail(20));
+    plane.kubectl_ok(["label", "namespace", &load.namespace, "closed-"]);
     load.wait_bound(1, SOON);
 }
 
