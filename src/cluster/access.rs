@@ -5,6 +5,7 @@
 pub use super::access_cache::CacheTtl;
 use super::access_cache::{Answers, Credentials};
 use super::client::{Api, ApiError, JSON, Request};
+use super::limiter::Class;
 use super::review_limit::ReviewLimit;
 use super::watch::rule;
 use http::{HeaderMap, Method, StatusCode, header};
@@ -87,6 +88,9 @@ impl Access {
         if let Some(answer) = answer {
             return answer.map_or(Ok(()), Err);
         }
+        if let Some(seconds) = self.paused() {
+            return Err(Refusal { retry_after: Some(seconds), ..Refusal::busy() });
+        }
         let Some(_open) = self.limit.begin(known, Instant::now()) else { return Err(Refusal::busy()) };
         let answer = self.review(token, peer.map(|peer| peer.user), path).await;
         // A review that failed says nothing about the sender.
@@ -94,6 +98,16 @@ impl Access {
             self.answers().put(asked, answer.clone().err(), Instant::now());
         }
         answer
+    }
+
+    /// For how many seconds the API server wants no reviews. A caller that waited so long would keep a
+    /// place from others.
+    fn paused(&self) -> Option<u64> {
+        let now = tokio::time::Instant::now();
+        let ends =
+            [&self.authentication, &self.authorization].map(|api| api.limits().paused(Class::Review, now));
+        let end = ends.into_iter().flatten().max()?;
+        Some(end.saturating_duration_since(now).as_secs() + 1)
     }
 
     fn answers(&self) -> std::sync::MutexGuard<'_, Answers<Refusal>> {

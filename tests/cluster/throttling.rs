@@ -7,6 +7,7 @@ use crate::support::http_proxy::Seen;
 use crate::support::{ControlPlane, HttpProxy, Rule, User, wait_until};
 use crate::throughput_bench::size;
 use crate::workload::Workload;
+use bayplan::cluster::client::{ApiError, Request};
 use http::Method;
 use std::time::Duration;
 
@@ -54,15 +55,23 @@ fn reviews_that_are_throttled_leave_the_lease() {
     wait_until("it leads", SOON, || ours.said().contains("became leader"));
 
     proxy.rule(Rule::throttles(Method::POST, "/tokenreviews", 32));
-    let scrapers = ["some-token", "other-token"].map(|token| {
+    let scrape = |token: &str| {
         let scraper = ApiClient::of(&plane.kubeconfig_at(&ours.url(), token));
-        std::thread::spawn(move || scraper.text("/metrics"))
-    });
+        let answer = scraper.runtime.block_on(scraper.api.send(Request::get("/metrics")));
+        answer.unwrap_err()
+    };
     let throttled = || {
         let reviews = proxy.seen(&Method::POST, "/tokenreviews");
         reviews.iter().filter(|seen| seen.ruled.is_some()).count()
     };
-    wait_until("a review is throttled", SOON, || throttled() > 0);
+    assert_eq!(scrape("some-token").code(), Some(500), "its review is throttled");
+    assert_eq!(throttled(), 1);
+    // The next caller learns at once how long to wait.
+    let refused = scrape("other-token");
+    let ApiError::Status { code: 429, retry_after: Some(after), .. } = &refused else {
+        panic!("{refused:?}")
+    };
+    assert!(*after > Duration::from_secs(20) && *after <= Duration::from_secs(32), "{after:?}");
     let renewals = || proxy.seen(&Method::PUT, "/leases/").len();
     let before = renewals();
     // Longer than the renew deadline.
@@ -72,10 +81,6 @@ fn reviews_that_are_throttled_leave_the_lease() {
     load.create_pods(1, "100m");
     load.wait_bound(1, SOON);
     assert_eq!(throttled(), 1, "reviews wait as long as the server asks");
-    drop(ours);
-    for scraper in scrapers {
-        scraper.join().unwrap();
-    }
 }
 
 #[test]
