@@ -233,6 +233,7 @@ fn uid(object: &Object) -> Symbol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framework::{Answer, Ticket};
     use crate::model::Time;
     use crate::scheduler::{Options, Scheduler};
     use crate::testing::{Random, node, pod};
@@ -376,6 +377,28 @@ mod tests {
         assert_eq!(inbox.depth(), 2, "a namesake does not replace the deletion");
         inbox.put(Message::Input(Input::Relisted(Kind::Pod, Vec::new())));
         assert_eq!(inbox.depth(), 1, "a list replaces everything of its kind");
+    }
+
+    #[test]
+    fn replies_need_no_room_and_no_list_drops_them() {
+        let inbox = Inbox::default();
+        let reply = |ticket| Message::Input(Input::Reply(Ticket(ticket), Ok(Answer::Done)));
+        for at in 0..ROOM {
+            inbox.put(Message::Input(Input::Upserted(a_pod(&format!("p{at}"), 1, 1, None))));
+        }
+        for ticket in 0..100 {
+            assert!(inbox.put(reply(ticket)));
+        }
+        inbox.put(Message::Input(Input::Relisted(Kind::Pod, Vec::new())));
+        inbox.put(reply(100));
+        let mut taken = VecDeque::new();
+        inbox.take(usize::MAX, &mut taken);
+        let tickets = taken.iter().map(|message| match message {
+            Message::Input(Input::Reply(ticket, _)) => Some(ticket.0),
+            _ => None,
+        });
+        let expected = (0..100).map(Some).chain([None, Some(100)]);
+        assert!(tickets.eq(expected), "all replies, in order, and the list in between");
     }
 
     #[tokio::test]
