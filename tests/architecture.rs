@@ -91,6 +91,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("k8s_openapi", &["cluster"]),
     ("tokio", &["cluster", "cli/run"]),
     ("axum", &["cluster"]),
+    ("futures", &["cluster"]),
+    ("http", &["cluster"]),
+    ("hyper_util", &["cluster"]),
+    ("rcgen", &["cluster"]),
+    ("rustls", &["cluster"]),
+    ("tokio_rustls", &["cluster"]),
+    ("tracing_subscriber", &["cluster"]),
     ("prometheus_client", &["cluster"]),
     ("aws_lc_rs", &["cluster"]),
     ("backon", &["cluster"]),
@@ -182,6 +189,28 @@ fn only_the_output_writes_to_stdout_and_stderr() {
                 code.replace("out.stdout()", "").replace("out.stderr()", "").replace("use_stderr()", "");
             if MARKS.iter().any(|mark| code.contains(mark)) {
                 wrong.push(format!("src/{place}:{line}: print through `cli::Output`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A task that nobody watches could panic and leave a replica that leads and does nothing. A connection of the
+/// secure port may end at any time.
+#[test]
+fn only_the_supervisor_starts_tasks_and_threads() {
+    const MARKS: [&str; 6] =
+        ["tokio::spawn(", "spawn_blocking(", "thread::spawn(", "thread::Builder", "JoinSet", "spawn_local("];
+    const PLACES: [&str; 2] = ["cluster/supervisor.rs", "cluster/serve.rs"];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        let place = path.to_string_lossy().replace('\\', "/");
+        if !place.starts_with("cluster/") || PLACES.contains(&place.as_str()) {
+            continue;
+        }
+        for (line, code) in code(&text) {
+            if MARKS.iter().any(|mark| code.contains(mark)) {
+                wrong.push(format!("src/{place}:{line}: start it with `Supervisor::spawn`"));
             }
         }
     }
