@@ -496,8 +496,9 @@ async fn reach(api: &Api) -> Result<(), RunError> {
             Err(ApiError::Status { code: 401, message, .. }) => {
                 return Err(RunError::Unauthorized { server: server(), why: message });
             }
-            // The right to read the version is not needed for scheduling.
-            Err(ApiError::Status { code: 403, .. }) => return Ok(()),
+            // The right to read the version is not needed for scheduling, and a server that throttles
+            // us is there.
+            Err(ApiError::Status { code: 403 | 429, .. }) => return Ok(()),
             Err(error) => {
                 let why = match error {
                     ApiError::NotSent(why) | ApiError::Lost(why) => why,

@@ -84,6 +84,19 @@ fn reviews_that_are_throttled_leave_the_lease() {
 }
 
 #[test]
+fn a_server_that_throttles_at_the_start_is_there() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "busy", 1);
+    let proxy = proxy(plane);
+    proxy.rule(Rule::throttles(Method::GET, "/version", 2));
+    let ours =
+        SchedulerProcess::start(plane, &Setup::new(&load.scheduler).kubeconfig(through(plane, &proxy)));
+    load.create_pods(1, "100m");
+    load.wait_bound(1, SOON);
+    assert!(!ours.said().contains("cannot reach the API server"), "{}", ours.said());
+}
+
+#[test]
 fn a_throttled_binding_is_sent_again_and_nothing_else_notices() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "again", 1);
