@@ -21,7 +21,7 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "run",
         success: "a signal (SIGTERM, SIGINT) ended it, and it shut down in order",
-        findings: "it could not go on: the lease was lost, a part of it failed",
+        findings: "it could not go on: the lease was lost, its credentials were refused for too long, or a task of it ended",
         failure: "it did not start: flags, configuration or policies are wrong",
     },
     ExitRow {
