@@ -213,11 +213,6 @@ fn policies_that_think_deletions_help_nobody_are_caught() {
 }
 
 #[test]
-fn policies_that_are_not_told_of_pods_without_a_node_are_caught() {
-    catches_policies(Mutant::ForgetUnscheduledPods);
-}
-
-#[test]
 fn a_gang_that_leaves_its_members_behind_is_caught() {
     catches_policies(Mutant::LeaveGangBehind);
 }

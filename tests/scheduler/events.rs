@@ -229,3 +229,72 @@ fn a_plugin_that_panics_while_a_pod_waits_fails_that_pod_alone() {
         assert!(!run.scheduler.is_binding(&key), "{panics}");
     }
 }
+
+/// As [`Hold`], and counts how often its hint is asked.
+struct Told {
+    hold: Hold,
+    events: Vec<EventRegistration>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Plugin for Told {
+    fn name(&self) -> &str {
+        "Told"
+    }
+    fn reads(&self) -> Reads {
+        Reads::default()
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+    fn permit(&self) -> Option<&dyn Permit> {
+        Some(&self.hold)
+    }
+}
+
+impl EnqueueExtensions for Told {
+    fn events(&self) -> Vec<EventRegistration> {
+        self.events.clone()
+    }
+    fn hint(&self, _: &Handle, _: &ClusterEvent) -> QueueingHint {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        QueueingHint::Skip
+    }
+}
+
+/// How often the hint is asked at the end of waits during which these inputs came.
+fn asked_after_waiting(
+    registered: (EventResource, ActionType),
+    pods: &[&str],
+    meanwhile: Vec<Input>,
+) -> usize {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let events = vec![EventRegistration { resource: registered.0, actions: registered.1 }];
+    let told = Told { hold: Hold { panics: "" }, events, asked: asked.clone() };
+    let mut run = Run::new(vec![Arc::new(told)]);
+    run.step(Input::Upserted(pod("running").on("n1").scheduler("another").object()));
+    for name in pods {
+        run.step(Input::Upserted(pod(name).object()));
+        run.settle();
+        assert!(run.scheduler.is_binding(&pod(name).build().key));
+    }
+    meanwhile.into_iter().for_each(|input| run.step(input));
+    run.now = run.now + Duration::from_seconds(11);
+    run.step(Input::Tick);
+    asked.load(Ordering::Relaxed)
+}
+
+#[test]
+fn an_event_that_came_while_a_pod_was_under_way_is_asked_about_when_it_is_refused() {
+    let deleted = Input::Deleted(pod("running").object().key());
+    let freed = (EventResource::AssignedPod, ActionType::DELETE);
+    assert_eq!(asked_after_waiting(freed, &["waiting"], vec![deleted]), 1);
+    assert_eq!(asked_after_waiting(freed, &["waiting"], vec![]), 0);
+}
+
+#[test]
+fn an_update_of_a_pod_under_way_is_not_kept_for_others_under_way() {
+    let updated = Input::Upserted(pod("one").label("a", "b").object());
+    let own = (EventResource::TargetPod, ActionType::UPDATE);
+    assert_eq!(asked_after_waiting(own, &["one", "two"], vec![updated]), 1);
+}

@@ -140,7 +140,6 @@ fn refusals_that_no_new_node_could_pass_are_told_from_those_that_one_could() {
         (r#"filter f { require node.free.cpu >= 99000m else "room" }"#, "Unschedulable"),
         (r#"prefilter { reject "few" when nodes.count() < 3 }"#, "Unschedulable"),
         (r#"prefilter { only nodes ["other"] }"#, "Unschedulable"),
-        ("Unschedulable",),
         (
             r#"let team = pod.labels["team"] missing reject "no team" filter f { reject "no" when team == "x" }"#,
             "HeldByPolicy",

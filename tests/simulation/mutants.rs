@@ -27,8 +27,6 @@ pub(crate) enum Mutant {
     HideDeletions,
     /// Deleted pods wake no pod.
     SkipDeletions,
-    /// What happens to pods without a node wakes no other pod.
-    ForgetUnscheduledPods,
     /// When a gang breaks up, its other members stay at Permit.
     LeaveGangBehind,
     /// A pod that waits at Permit is never re-evaluated.
@@ -268,7 +266,6 @@ impl EnqueueExtensions for Mutated {
         self.may_panic_at("hint", h);
         let forgotten = match self.mutant {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
-            Mutant::ForgetUnscheduledPods => event.resource == EventResource::UnschedulablePod,
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,
         };
