@@ -10,7 +10,8 @@ use super::driver::Driver;
 use super::informers;
 use super::objects::Slim;
 use super::supervisor::{Supervisor, Task};
-use super::watch;
+use super::watch::{self, Collection};
+use crate::model::objects::projection::Projection;
 use crate::model::objects::{node, pod};
 use crate::model::{Node, NodeId, NodeInfo, Object, PodInfo, Resource, Snapshot};
 use crate::scheduler::Scheduler;
@@ -110,11 +111,16 @@ async fn list(api: &Api) -> Result<Listed, ApiError> {
     Ok((nodes, pods.collect()))
 }
 
+/// The objects of a kind without annotations, which are not compared: those of a large cluster take more
+/// memory than all that the scheduler keeps.
+fn compared<T: Slim>() -> Collection {
+    Collection { keep: Projection::default(), ..informers::collection(&T::KIND) }
+}
+
 async fn list_of<T: Slim>(api: &Api) -> Result<Vec<Object>, ApiError> {
-    let collection = informers::collection(&T::KIND);
-    let (objects, _) = watch::list::<T>(api, &collection).await?;
+    let (objects, _) = watch::list::<T>(api, &compared::<T>()).await?;
     // The cache leaves out objects that do not parse, too.
-    Ok(objects.iter().filter_map(|object| object.parse().ok()).collect())
+    Ok(objects.into_iter().filter_map(|object| object.parse().ok()).collect())
 }
 
 fn dump(picture: &Picture) {
@@ -170,4 +176,19 @@ fn amounts(of: &Resource) -> Value {
         "allowedPodNumber": of.pods,
         "scalarResources": scalars.map(|(name, amount)| (name.to_string(), json!(amount))).collect::<Map<_, _>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::watch::Watched;
+
+    #[test]
+    fn a_comparison_lists_no_annotations() {
+        let text = r#"{"metadata":{"name":"a","annotations":{"large":"x"}},"spec":{"containers":[]}}"#;
+        let mut pod: pod::Pod = serde_json::from_str(text).unwrap();
+        pod.keep(&compared::<pod::Pod>().keep);
+        let Ok(Object::Pod(pod)) = pod.parse() else { panic!("no pod") };
+        assert_eq!(pod.annotations.iter().len(), 0);
+    }
 }
