@@ -3,6 +3,7 @@
 
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::policy_files;
 use anyhow::Context;
@@ -125,6 +126,7 @@ impl Policies {
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
+        let mut load = Load::default();
         self.texts.dedup();
         for id in &self.texts {
             let Some(source) = self.sources.get(*id) else { continue };
@@ -139,6 +141,20 @@ impl Policies {
                             .with_help("a policy is a plugin of its own name: rename one of them"),
                     );
                     continue;
+                }
+                let with = load.plus(Load::of(&policy, self.size));
+                match with.beyond(Load::MOST) {
+                    None => load = with,
+                    Some(beyond) => self.diagnostics.push(
+                        Diagnostic::new(
+                            &codes::TOO_COSTLY,
+                            policy.name_span,
+                            format!("with `{}` all policies together have {beyond}", policy.name),
+                        )
+                        .with_help(
+                            "remove or simplify policies; `run` refuses the newest object beyond the limit",
+                        ),
+                    ),
                 }
                 in_service.retain(|known| *known.name() != *policy.name);
                 compiled.push(Arc::new(CompiledPolicy::new(policy, &self.sources)));

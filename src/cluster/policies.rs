@@ -3,11 +3,10 @@
 //! what it costs.
 
 use super::informers::Needs;
-use super::policy_choice::Load;
 use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
 use crate::diag::{Diagnostic, SourceMap};
-use crate::lang::analysis::cost::{Costs, MOST_STEPS, MOST_STEPS_TOGETHER, Size};
+use crate::lang::analysis::cost::Size;
 use crate::lang::compile_for;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
@@ -27,9 +26,6 @@ pub struct Policy {
     /// It has no effect now.
     pub suspended: bool,
 }
-
-/// What all policies of a scheduler may cost together: ten times what one policy may.
-pub const MOST_TOGETHER: Load = Load { steps: 10 * MOST_STEPS_TOGETHER, expressions: 2_000_000 };
 
 /// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of
 /// them.
@@ -82,22 +78,6 @@ pub fn names(texts: &Texts) -> Vec<String> {
         names.extend(file.policies().map(|policy| policy.name.text.to_string()));
     }
     names
-}
-
-/// What a policy costs on a cluster of a size. Rules that a comment allows to be costly count no
-/// steps, as in the limit of one policy.
-pub fn load(policy: &Policy, size: Size) -> Load {
-    let typed = &policy.compiled.policy;
-    let costs = Costs::new(typed, size);
-    let steps = typed.rules().map(|rule| costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS);
-    let mut expressions = 0u128;
-    typed.for_each_expr(&mut |whole| count(whole, &mut expressions));
-    Load { steps: steps.fold(0, u128::saturating_add), expressions }
-}
-
-fn count(expr: &Expr, number: &mut u128) {
-    *number += 1;
-    walk::each_part(expr, &mut |part| count(part, number));
 }
 
 /// The stand-in of texts that cannot serve: policies that make the pods wait that the texts

@@ -1,7 +1,8 @@
 //! Keeps the texts of each policy that served, in the ConfigMap `bayplan-history-<policy>` beside
 //! the policy objects. With it a broken text does not end the service of the text before it, even
 //! if another instance starts or the object gets another name. A history outlives its policy by a
-//! day. Called by `policy_source`; only the leader writes.
+//! day. Called by `policy_source`; only the leader writes, and every instance follows what it wrote,
+//! so that the next leader continues it.
 
 use super::backoff::backoff;
 use super::client::{Api, ApiError, Request};
@@ -28,7 +29,7 @@ use std::time::Duration;
 const OUTLIVES: SignedDuration = SignedDuration::from_hours(24);
 
 /// The texts of a policy that served, as the cluster keeps them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Kept {
     newest: Texts,
     /// Newest first.
@@ -62,7 +63,7 @@ impl PolicyKeeper {
             loop {
                 let error = match watch::list::<ConfigMap>(&self.api, &collection).await {
                     Ok((histories, _)) => {
-                        self.take(&histories);
+                        self.replace(namespace, &histories);
                         break;
                     }
                     Err(error) => error,
@@ -79,19 +80,36 @@ impl PolicyKeeper {
         }
     }
 
-    /// Takes over histories as they were listed.
-    fn take(&mut self, histories: &[ConfigMap]) {
-        for object in histories {
-            let Some(key) = kept_by(object) else { continue };
-            let newest = texts_of(object);
-            let kept = Kept {
-                revisions: policy_history::revisions(object, &newest),
-                newest,
-                served_by: annotation(object, SERVED_BY).to_owned(),
-                unused_since: annotation(object, UNUSED_SINCE).parse().ok(),
-            };
-            self.kept.insert(key, kept);
+    /// Takes over the histories of a namespace as they were listed; whether any differs.
+    pub(super) fn replace(&mut self, namespace: &str, histories: &[ConfigMap]) -> bool {
+        let listed: BTreeSet<PolicyKey> = histories.iter().filter_map(kept_by).collect();
+        let before = self.kept.len();
+        self.kept.retain(|key, _| key.0 != namespace || listed.contains(key));
+        let mut changed = self.kept.len() != before;
+        for history in histories {
+            changed |= self.take(history);
         }
+        changed
+    }
+
+    /// Takes over a history, which this instance or the leader wrote; whether it differs.
+    pub(super) fn take(&mut self, history: &ConfigMap) -> bool {
+        let Some(key) = kept_by(history) else { return false };
+        let newest = texts_of(history);
+        let kept = Kept {
+            revisions: policy_history::revisions(history, &newest),
+            newest,
+            served_by: annotation(history, SERVED_BY).to_owned(),
+            unused_since: annotation(history, UNUSED_SINCE).parse().ok(),
+        };
+        let changed = self.kept.get(&key) != Some(&kept);
+        self.kept.insert(key, kept);
+        changed
+    }
+
+    /// A history was deleted; whether it was known.
+    pub(super) fn forget(&mut self, history: &ConfigMap) -> bool {
+        kept_by(history).is_some_and(|key| self.kept.remove(&key).is_some())
     }
 
     /// The newest texts of the policies of an object: those with these names, and those that the

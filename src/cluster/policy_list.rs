@@ -14,9 +14,10 @@ use super::policy_objects::{
 };
 use super::policy_overrides::{Kind, Overrides};
 use super::policy_store::{Compiled, Store};
-use super::policy_verdict::{Problem, Texts, Verdict};
+use super::policy_verdict::{Problem, Texts, Verdict, hash};
 use super::watch::Collection;
 use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::load::Load;
 use k8s_openapi::api::core::v1::ConfigMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -191,12 +192,14 @@ fn judged(
         let older = revisions.iter().find(|it| Some(&it.revision) == entry.revision.as_ref())?;
         Some((Override::Pinned(Box::new(store.earlier(object, &compiled.name, &older.texts)?)), words))
     };
+    let blocked: BTreeMap<String, (String, String)> =
+        by_age.iter().filter_map(|(_, name, object)| Some((name.clone(), kept_out(object)?))).collect();
     let service = store.service(&Terms {
         unmet: &|_| None,
         overridden: &overridden,
-        load: &|policy| policies::load(policy, size),
-        limit: policies::MOST_TOGETHER,
-        blocked: &BTreeMap::new(),
+        load: &|policy| Load::of(&policy.compiled.policy, size),
+        limit: Load::MOST,
+        blocked: &blocked,
     });
     let judged = by_age.into_iter().map(|(_, name, object)| {
         let state = match service.verdicts.get(&name) {
@@ -222,6 +225,24 @@ fn judged(
         }
     });
     judged.collect()
+}
+
+/// Why the running scheduler keeps the present text of an object out of service, as it wrote on the
+/// object: a right that it lacks, or its configuration. The hash of that text, and the reason.
+fn kept_out(object: &ConfigMap) -> Option<(String, String)> {
+    let status = policy_objects::annotation(object, "bayplan.dev/status");
+    let status: serde_json::Value = serde_json::from_str(status).ok()?;
+    let present = hash(&texts_of(object));
+    if status["text"] != present.as_str() || status["revision"] == present.as_str() {
+        return None;
+    }
+    let why = match status["state"].as_str()? {
+        // It names the text that stays in service, too.
+        "Waiting" => status["why"].as_str()?.split("; revision ").next()?,
+        "Refused" => status["errors"][0]["message"].as_str()?,
+        _ => return None,
+    };
+    Some((present, why.to_owned()))
 }
 
 #[cfg(test)]
@@ -279,6 +300,26 @@ mod tests {
         assert_eq!(names(&with[2]), ["two"]);
         assert!(with[2].serving[0].texts["a.bay"].contains("two"));
         assert!(matches!(with[2].state, State::Refused { .. }));
+    }
+
+    #[test]
+    fn what_the_scheduler_keeps_out_of_service_is_not_in_service_here() {
+        let with = |state: &str, text: &str, serving: &str| {
+            let status =
+                json!({"state": state, "text": text, "revision": serving, "why": "a right is missing"});
+            let mut object = map("a", "2026-01", GOOD);
+            let annotations = object.metadata.annotations.get_or_insert_default();
+            annotations.insert("bayplan.dev/status".into(), status.to_string());
+            judge(&[object], &BTreeMap::new()).remove(0)
+        };
+        let present = hash(&texts_of(&map("a", "2026-01", GOOD)));
+        let waits = with("Waiting", &present, "");
+        assert!(waits.serving.is_empty());
+        assert_eq!(waits.state, State::Waiting { why: "a right is missing".into() });
+        // About another text, or a scheduler that does not decide at all.
+        assert_eq!(with("Waiting", "other", "").state, State::Serving);
+        assert_eq!(with("Waiting", &present, &present).state, State::Serving);
+        assert_eq!(with("Serving", &present, &present).state, State::Serving);
     }
 
     #[test]

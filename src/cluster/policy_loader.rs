@@ -13,6 +13,7 @@ use super::policy_state::{ObjectState, PolicyInService, PolicyState};
 use super::policy_store::{Compiled, StandIn, Store};
 use super::policy_verdict::{ObjectName, Texts, Verdict};
 use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::load::Load;
 use crate::scheduler::Profiles;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -79,8 +80,18 @@ impl Loader {
 
     /// Replaces the overrides of a namespace; whether they changed.
     pub(super) fn set_overrides(&mut self, namespace: &str, overrides: Overrides) -> bool {
+        for policy in self.store.of_files() {
+            if overrides.get(policy).is_some() {
+                tracing::warn!(%policy, %namespace, "the override has no effect: the policy comes from a file of `--policies`; change the file");
+            }
+        }
         let before = self.overrides.insert(namespace.to_owned(), overrides);
         before.as_ref() != self.overrides.get(namespace)
+    }
+
+    /// Whether an override of a namespace pins an older text.
+    pub(super) fn rolls_back(&self, namespace: &str) -> bool {
+        self.overrides.get(namespace).is_some_and(Overrides::roll_back)
     }
 
     /// Whether the time of an override has come to an end since the set was chosen.
@@ -144,6 +155,7 @@ impl Loader {
         let needs = self.store.policies().chain(&pinned).map(|it| policies::needs(&it.policy));
         self.service.want(needs.fold(Needs::default(), |all, of| all.and(&of)));
         self.unexpired = self.unexpired_now();
+        while self.store.compile_again(&self.choose(&self.blocked)) {}
         let (chosen, blocked, made) = self.fitting()?;
         self.blocked = blocked;
         if self.revision == 0 || chosen.key() != self.in_service.key() {
@@ -216,14 +228,17 @@ impl Loader {
         self.store.service(&Terms {
             unmet: &|policy| self.service.unmet(&policies::needs(policy)),
             overridden: &|object, compiled| self.overridden(object, compiled, now),
-            load: &|policy| policies::load(policy, self.size),
-            limit: policies::MOST_TOGETHER,
+            load: &|policy| Load::of(&policy.compiled.policy, self.size),
+            limit: Load::MOST,
             blocked,
         })
     }
 
     /// The override of a policy that holds now, and its words.
     fn overridden(&self, object: &str, compiled: &Compiled<Policy>, now: Timestamp) -> Overridden<Policy> {
+        if self.store.is_file(object) {
+            return None;
+        }
         let namespace = namespace_of(object);
         let text = self.store.present(object)?;
         let entry = self.overrides.get(namespace)?.of_policy(&compiled.name, &text, now)?;

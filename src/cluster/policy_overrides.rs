@@ -59,9 +59,10 @@ pub struct Entry {
 impl Entry {
     /// An entry that begins now, for any texts; `None` if its end is too far.
     pub fn begin(kind: Kind, because: &str, by: String, lasts: Option<Duration>) -> Option<Self> {
-        let now = jiff::Timestamp::now();
+        let now = jiff::Timestamp::now().round(jiff::Unit::Second).ok()?;
         let until = match lasts {
-            Some(lasts) => Some(now.checked_add(lasts).ok()?),
+            // Whole seconds, as Kubernetes writes times.
+            Some(lasts) => Some(now.checked_add(lasts).ok()?.round(jiff::Unit::Second).ok()?),
             None => None,
         };
         let because = because.to_owned();
@@ -135,6 +136,11 @@ impl Overrides {
     /// The entry under a key, whether it holds or not.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.get(key)
+    }
+
+    /// Whether an entry pins an older revision.
+    pub fn roll_back(&self) -> bool {
+        self.entries.values().any(|entry| entry.kind == Kind::Rollback)
     }
 
     /// The keys of the entries whose time has not come to an end.

@@ -29,6 +29,17 @@ pub struct WriteError {
     help: String,
 }
 
+/// The error of a command that reads no policies from files.
+fn without_files(error: ListError) -> ListError {
+    match error {
+        ListError::Forbidden { message, rule, .. } => {
+            let otherwise = "; or name the namespaces you may read with `--policy-namespaces`";
+            ListError::Forbidden { message, rule, otherwise }
+        }
+        other => other,
+    }
+}
+
 impl PolicySession {
     /// Reads the policies of these namespaces.
     pub fn open(target: &Target, namespaces: Vec<String>, size: Size) -> Result<Self, ListError> {
@@ -42,7 +53,7 @@ impl PolicySession {
                 Err((collection, why)) => {
                     let mut refused = Refused::default();
                     refused.add(collection, why, true)?;
-                    refused.judge()?;
+                    refused.judge().map_err(without_files)?;
                     PolicyObjects::default()
                 }
             };

@@ -10,7 +10,9 @@ use super::policies;
 use super::policy_files::{PolicyFiles, UnreadableFiles};
 use super::policy_keeper::PolicyKeeper;
 use super::policy_loader::Loader;
-use super::policy_objects::{LABEL, age_of, name_of, namespace_of, overrides_of, texts_of, with_label};
+use super::policy_objects::{
+    HISTORY, LABEL, age_of, name_of, namespace_of, overrides_of, texts_of, with_label,
+};
 use super::policy_overrides::Overrides;
 use super::policy_service::PolicyService;
 use super::policy_state::PolicyState;
@@ -97,7 +99,19 @@ enum SourceEvent {
         namespace: usize,
         object: Option<Box<ConfigMap>>,
     },
+    /// The histories of a namespace, which the leader writes.
+    History {
+        namespace: usize,
+        change: HistoryChange,
+    },
     Trouble(String),
+}
+
+/// A change of histories.
+enum HistoryChange {
+    Listed(Vec<ConfigMap>),
+    Written(Box<ConfigMap>),
+    Deleted(Box<ConfigMap>),
 }
 
 /// A ConfigMap as last seen.
@@ -190,6 +204,8 @@ impl PolicySource {
             self.supervisor.spawn(Task::PolicyWatch, policies);
             let overrides = watch_overrides(self.api.clone(), namespace.clone(), at, send.clone());
             self.supervisor.spawn(Task::PolicyWatch, overrides);
+            let histories = watch_histories(self.api.clone(), namespace.clone(), at, send.clone());
+            self.supervisor.spawn(Task::PolicyWatch, histories);
         }
         while !self.listed.iter().all(|listed| listed.policies && listed.overrides) {
             let Some(event) = inbox.recv().await else { break };
@@ -270,6 +286,16 @@ impl PolicySource {
                     tracing::warn!(%namespace, "{problem}; the entry has no effect");
                 }
                 self.loader.set_overrides(namespace, overrides)
+            }
+            SourceEvent::History { namespace, change } => {
+                let Some(namespace) = self.settings.namespaces.get(namespace) else { return false };
+                let changed = match change {
+                    HistoryChange::Listed(all) => self.loader.keeper.replace(namespace, &all),
+                    HistoryChange::Written(history) => self.loader.keeper.take(&history),
+                    HistoryChange::Deleted(history) => self.loader.keeper.forget(&history),
+                };
+                // Only a rollback reads histories after the start.
+                changed && self.loader.rolls_back(namespace)
             }
             SourceEvent::Trouble(trouble) => {
                 note_trouble(&self.loader.state, trouble);
@@ -393,6 +419,20 @@ async fn watch_overrides(api: Api, namespace: String, at: usize, send: mpsc::Unb
         Update::Changed(object) => event(Some(object)),
         Update::Deleted(_) => event(None),
         Update::None | Update::Trouble(_) => None,
+    })
+    .await;
+}
+
+async fn watch_histories(api: Api, namespace: String, at: usize, send: mpsc::UnboundedSender<SourceEvent>) {
+    let collection = with_label(Some(&namespace), HISTORY);
+    follow(&api, &collection, &namespace, &send, |update| {
+        let change = match update {
+            Update::Listed(objects) => HistoryChange::Listed(objects),
+            Update::Changed(object) => HistoryChange::Written(Box::new(object)),
+            Update::Deleted(object) => HistoryChange::Deleted(Box::new(object)),
+            Update::None | Update::Trouble(_) => return None,
+        };
+        Some(SourceEvent::History { namespace: at, change })
     })
     .await;
 }

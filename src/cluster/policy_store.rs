@@ -5,6 +5,7 @@
 use super::policy_choice::Service;
 use super::policy_verdict::{ObjectName, Problem, Texts, hash};
 use super::supervisor::message;
+use crate::lang::analysis::load::Load;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub(super) struct Held<P> {
     pub(super) problems: Vec<Problem>,
     /// The present text, if it compiles.
     pub(super) candidate: Option<Arc<Version<P>>>,
+    /// What the present text costs, if it compiles and was refused for that. Its compiled form is
+    /// not kept.
+    pub(super) too_much: Option<Load>,
     /// The text that was in service last, in this process or before a restart.
     pub(super) serving: Option<Arc<Version<P>>>,
     /// Only without a text that was in service.
@@ -116,7 +120,8 @@ impl<P: Clone> Store<P> {
                 stand_in = Some(Arc::new(Version { hash: hash(&texts), texts, policies }));
             }
         }
-        Held { age: age.to_owned(), present: texts, problems, candidate, serving, stand_in }
+        let age = age.to_owned();
+        Held { age, present: texts, problems, candidate, too_much: None, serving, stand_in }
     }
 
     /// Compiles texts. A panic of the compiler is a problem of these texts.
@@ -156,9 +161,33 @@ impl<P: Clone> Store<P> {
         self.objects.remove(name).is_some()
     }
 
+    /// Compiles again what was refused for its costs and has room in this choice; whether anything
+    /// was. Choose again then.
+    pub fn compile_again(&mut self, service: &Service<P>) -> bool {
+        let mut found = false;
+        for name in &service.has_room {
+            let Some(mut held) = self.objects.remove(name) else { continue };
+            if let Ok(policies) = self.compiled(name, &held.present) {
+                let (texts, hash) = (held.present.clone(), hash(&held.present));
+                held.candidate = Some(Arc::new(Version { texts, hash, policies }));
+                held.too_much = None;
+                found = true;
+            }
+            self.objects.insert(name.clone(), held);
+        }
+        found
+    }
+
     /// Takes note of what is in service from now on: it stays there when a later text cannot serve.
+    /// The compiled form of what was refused for its costs is dropped.
     pub fn commit(&mut self, service: &Service<P>) {
         for (name, held) in &mut self.objects {
+            if let Some((load, problem)) = service.too_much.get(name)
+                && held.candidate.take().is_some()
+            {
+                held.too_much = Some(*load);
+                held.problems = vec![problem.clone()];
+            }
             let chosen = service.chosen.get(name);
             if let Some(candidate) = &held.candidate
                 && chosen == Some(&candidate.hash)
@@ -177,6 +206,18 @@ impl<P: Clone> Store<P> {
             policies.map(|it| (name.clone(), it.name.clone())).collect::<Vec<_>>()
         };
         self.objects.iter().flat_map(of).collect()
+    }
+
+    /// Whether an object is a file. Files have no age.
+    pub fn is_file(&self, name: &str) -> bool {
+        self.objects.get(name).is_some_and(|held| held.age.is_empty())
+    }
+
+    /// The names of the policies of files.
+    pub fn of_files(&self) -> BTreeSet<&str> {
+        let files = self.objects.values().filter(|held| held.age.is_empty());
+        let versions = files.flat_map(|held| [&held.candidate, &held.serving]).flatten();
+        versions.flat_map(|version| &version.policies).map(|it| it.name.as_str()).collect()
     }
 
     /// The hash of the present texts of an object.

@@ -121,6 +121,25 @@ pub static SHAPES: &[Shape] = &[
         fields: &[("policies", "[PolicyPlan]", "each policy")],
     },
     Shape {
+        name: "Policies",
+        printed_by: "policies -o json",
+        fields: &[("policies", "[PolicyState]", "each policy, in the order of the age of the objects")],
+    },
+    Shape {
+        name: "Policy",
+        printed_by: "policies show NAME -o json",
+        fields: &[
+            ("name", "string", "its name"),
+            ("object", "string", "namespace and name of the ConfigMap"),
+            ("state", "string", "as in `PolicyState`"),
+            ("revision", "string?", "the revision in service"),
+            ("reasons", "[string]", "why the present text of the object is not in service"),
+            ("override", "PolicyOverride?", "the override that holds now"),
+            ("history", "[PolicyRevision]", "the texts that served, newest first"),
+            ("texts", "{string}", "the text in service by its key; the present one if none is"),
+        ],
+    },
+    Shape {
         name: "Evaluation",
         printed_by: "eval -o json",
         fields: &[
@@ -137,6 +156,44 @@ pub static SHAPES: &[Shape] = &[
             ("version", "string", "of the program"),
             ("language", "int", "of the policy language"),
             ("kubeScheduler", "string", "the kube-scheduler whose decisions it reproduces"),
+        ],
+    },
+    Shape {
+        name: "PolicyState",
+        printed_by: "",
+        fields: &[
+            ("name", "string", "its name"),
+            ("object", "string", "namespace and name of the ConfigMap"),
+            (
+                "state",
+                "string",
+                "`serving`, `suspended`, `rolledBack`, `waiting`, `earlierText`: an earlier text serves, `podsWait`: no \
+                 text serves and the pods that it selects wait, or `noEffect`: it is invalid and has no earlier text",
+            ),
+            ("revision", "string?", "the revision in service"),
+            ("reasons", "[string]", "why the present text of the object is not in service"),
+            ("override", "PolicyOverride?", "the override that holds now"),
+        ],
+    },
+    Shape {
+        name: "PolicyOverride",
+        printed_by: "",
+        fields: &[
+            ("kind", "string", "`suspend` or `rollback`"),
+            ("because", "string", "why"),
+            ("by", "string", "the user who wrote it; may be empty"),
+            ("at", "string?", "when it was written"),
+            ("until", "string?", "when it ends"),
+            ("revision", "string?", "the revision that is pinned"),
+        ],
+    },
+    Shape {
+        name: "PolicyRevision",
+        printed_by: "",
+        fields: &[
+            ("revision", "string", "the revision"),
+            ("at", "string", "when it came into service"),
+            ("by", "string", "the field manager that wrote its object"),
         ],
     },
     Shape {

@@ -67,7 +67,7 @@ pub struct Waiting {
     pub refused: BTreeMap<Symbol, usize>,
     /// Pods that a PreEnqueue plugin keeps out of the queue, by plugin.
     pub gated: BTreeMap<Symbol, usize>,
-    /// Pods that have a node and wait at Permit.
+    /// Pods that have a node and wait at Permit, and pods that were refused there.
     pub at_permit: usize,
     /// Pods that one rule alone keeps waiting, by policy and rule.
     pub by_one_rule: BTreeMap<(Symbol, Symbol), usize>,
@@ -91,8 +91,16 @@ impl Scheduler {
                 }
                 *waiting.gated.entry(name).or_default() += 1;
             } else if let Some(blame) = &queued.info.blame {
-                *waiting.refused.entry(blame.plugin.clone()).or_default() += 1;
-                if let Some(rule) = &blame.sole_rule {
+                if queued.info.refused_late {
+                    waiting.at_permit += 1;
+                } else {
+                    *waiting.refused.entry(blame.plugin.clone()).or_default() += 1;
+                }
+                let in_service = |(policy, rule): &&(Symbol, Symbol)| {
+                    let mut plugins = framework.plugins().iter();
+                    plugins.any(|plugin| plugin.name() == policy.as_str() && plugin.rules().contains(rule))
+                };
+                if let Some(rule) = blame.sole_rule.as_ref().filter(in_service) {
                     *waiting.by_one_rule.entry(rule.clone()).or_default() += 1;
                 }
             }

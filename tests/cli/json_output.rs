@@ -123,7 +123,10 @@ fn output_has_the_documented_fields() {
         fields(&document, shape(kind).unwrap_or_else(|| panic!("no shape {kind}")), &mut seen, &mut wrong);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let all = SHAPES.iter().map(|shape| shape.fields.len()).sum::<usize>();
+    // `tests/cluster/policies.rs` compares what needs a cluster.
+    let live = ["Policies", "Policy", "PolicyState", "PolicyOverride", "PolicyRevision"];
+    let here = SHAPES.iter().filter(|shape| !live.contains(&shape.name));
+    let all = here.map(|shape| shape.fields.len()).sum::<usize>();
     assert!(
         seen.len() * 10 > all * 8,
         "only {} of {all} fields occur: the commands show too little",

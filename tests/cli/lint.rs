@@ -269,3 +269,30 @@ fn terminals_of_any_width_are_filled_and_not_exceeded() {
         }
     }
 }
+
+#[test]
+fn policies_that_are_too_much_together_are_reported_as_run_refuses_them() {
+    let folder = folder("together");
+    for policy in 0..60 {
+        let rule = |number: usize| {
+            format!("  score s{number} normalize max {{ give nodes.count(n, n.free.cpu < node.free.cpu) }}\n")
+        };
+        let rules: String = (0..10).map(rule).collect();
+        fs::write(folder.join(format!("p{policy:02}.bay")), format!("policy p{policy:02} {{\n{rules}}}\n"))
+            .unwrap();
+    }
+    let report = |size: &str| {
+        let ended = bayplan(&folder, &["lint", ".", "--format", "json", "--size", size]);
+        let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{}", ended.err));
+        let said = report["diagnostics"].as_array().unwrap().clone();
+        let errors = said.into_iter().filter(|it| it["severity"] == "error").collect::<Vec<_>>();
+        (ended.status, errors)
+    };
+    assert_eq!(report("nodes=10,pods=10"), (0, Vec::new()));
+    let (status, errors) = report("nodes=500,pods=10");
+    assert_eq!(status, 1);
+    let first = errors[0]["message"].as_str().unwrap();
+    assert!(errors.len() < 60, "{} errors", errors.len());
+    assert!(first.contains("all policies together have 1,0"), "{first}");
+    assert!(first.contains("and at most 1,000,000,000 are possible"), "{first}");
+}

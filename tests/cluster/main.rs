@@ -22,6 +22,7 @@ mod control_plane_checks;
 mod credentials;
 mod faults;
 mod gangs;
+mod held;
 mod leader_election;
 mod policies;
 mod secure_port;

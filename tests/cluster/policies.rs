@@ -346,6 +346,17 @@ fn unusual_objects_do_no_harm() {
     assert!(ours.said().contains("caches are synced"));
 }
 
+/// Checks that an object has the documented fields of its kind, no more and no fewer.
+#[track_caller]
+fn as_documented(object: &Value, shape: &str) {
+    let shape = bayplan::reference::SHAPES.iter().find(|it| it.name == shape).unwrap();
+    let known: BTreeSet<&str> = shape.fields.iter().map(|(name, ..)| *name).collect();
+    let head = !shape.printed_by.is_empty();
+    let here = object.as_object().unwrap().keys().map(String::as_str);
+    let here: BTreeSet<&str> = here.filter(|name| !head || !matches!(*name, "apiVersion" | "kind")).collect();
+    assert_eq!(here, known, "{object}");
+}
+
 /// Runs `bayplan policies` on the policies of a namespace: its exit status and both outputs.
 fn policies(plane: &ControlPlane, namespace: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
@@ -421,6 +432,16 @@ fn a_policy_is_switched_off_and_back_without_touching_its_object() {
     assert!(
         metrics().contains(sample) && metrics().contains("bayplan_policy_load_success{policy=\"half\"} 0")
     );
+    let json = |arguments: &[&str]| serde_json::from_str::<Value>(&does(arguments)).unwrap();
+    let listed = json(&["-o", "json"]);
+    as_documented(&listed, "Policies");
+    as_documented(&listed["policies"][0], "PolicyState");
+    assert_eq!(listed["policies"][0]["state"], "suspended");
+    let shown = json(&["show", "half", "-o", "json"]);
+    as_documented(&shown, "Policy");
+    as_documented(&shown["override"], "PolicyOverride");
+    as_documented(&shown["history"][0], "PolicyRevision");
+    assert_eq!(shown["override"]["kind"], "suspend");
     let listed = does(&[]);
     assert!(listed.contains("half") && listed.contains("suspended") && listed.contains("OPS-7"), "{listed}");
     // Also after a restart.
@@ -454,4 +475,41 @@ fn a_policy_is_switched_off_and_back_without_touching_its_object() {
     serves("Serving");
     let (status, said) = policies(plane, &load.namespace, &["suspend", "hlaf", "--because", "x"]);
     assert!(status == Some(2) && said.contains("did you mean `half`?"), "{said}");
+}
+
+#[test]
+fn the_next_leader_continues_the_history_and_keeps_a_rollback() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "heir", 2);
+    plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
+    plane.kubectl_ok(["label", "node", &format!("{}-1", load.namespace), "half=odd"]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).elects();
+    let mut first = SchedulerProcess::start(plane, &setup);
+    let second = SchedulerProcess::start(plane, &setup);
+    let annotated = |key: &str| annotation(plane, &load.namespace, "half", key);
+    // All texts come after the start of the second replica.
+    let mut revisions = Vec::new();
+    plane.create(&[map(&load.namespace, "half", &text(0))]);
+    for version in 0..3 {
+        if version > 0 {
+            replace(plane, &load.namespace, "half", &text(version));
+        }
+        wait_until("the text serves", SOON, || {
+            annotated("verdict") == "Serving" && !revisions.contains(&annotated("revision"))
+        });
+        revisions.push(annotated("revision"));
+    }
+    let (status, said) = policies(plane, &load.namespace, &["rollback", "half", "--because", "OPS-1"]);
+    assert_eq!(status, Some(0), "{said}");
+    wait_until("the text before serves", SOON, || annotated("verdict") == "Overridden");
+    first.daemon.kill();
+    wait_until("the second leads", SOON, || second.said().contains("became leader"));
+    plane.create(&[load.pod("after", "10m")]);
+    wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, "after").is_some());
+    assert_eq!(plane.node_of(&load.namespace, "after").unwrap(), format!("{}-1", load.namespace));
+    assert_eq!(annotated("verdict"), "Overridden");
+    let (_, shown) = policies(plane, &load.namespace, &["show", "half"]);
+    for revision in &revisions {
+        assert!(shown.contains(&revision[..12]), "{revision} is lost: {shown}");
+    }
 }

@@ -66,7 +66,7 @@ fn rules_are_counted_once_per_attempt_and_the_sole_blocker_is_named() {
 
 #[test]
 fn a_rule_that_alone_leaves_no_node_is_the_sole_blocker() {
-    let scheduler = run(vec![
+    let mut scheduler = run(vec![
         node("small").cpu("1").object(),
         node("away").cpu("4").label("far", "yes").object(),
         pod("web").cpu("2").object(),
@@ -75,4 +75,28 @@ fn a_rule_that_alone_leaves_no_node_is_the_sole_blocker() {
     let alone: Vec<String> =
         waiting.by_one_rule.keys().map(|(policy, rule)| format!("{policy}/{rule}")).collect();
     assert_eq!(alone, ["rooms/far"]);
+
+    // The rule goes, its policy and the pod's last refusal stay.
+    let others = "policy rooms { filter hot { reject \"hot\" when node.labels[\"heat\"] == \"hot\" } }";
+    let policies = plugins(&compile(others), &ExemptPods::default());
+    let frameworks = vec![framework("default-scheduler", basics().into_iter().chain(policies).collect())];
+    let changed = Profiles { frameworks, revision: 2 };
+    scheduler.step(Input::Profiles(Arc::new(changed)), bayplan::model::Time(0), &mut Vec::new());
+    assert!(scheduler.waiting().by_one_rule.is_empty(), "{:?}", scheduler.waiting());
+}
+
+#[test]
+fn a_pod_that_waited_at_permit_in_vain_counts_as_permit() {
+    let text = r#"
+        policy pair {
+          group mates = p in pods where p.labels["job"] == pod.labels["job"]
+          permit { wait 3s for mates until mates.count(m, m.placed) >= 2 else "alone" }
+        }"#;
+    let policies = plugins(&compile(text), &ExemptPods::default());
+    let frameworks = vec![framework("default-scheduler", basics().into_iter().chain(policies).collect())];
+    let objects = vec![node("n").cpu("4").object(), pod("one").cpu("1").label("job", "a").object()];
+    let world: World = objects.into_iter().collect();
+    let profiles = Arc::new(Profiles { frameworks, revision: 1 });
+    let waiting = dry_run::run(&world, profiles, &Options::default()).scheduler.waiting();
+    assert_eq!((waiting.at_permit, waiting.refused.len()), (1, 0), "{waiting:?}");
 }

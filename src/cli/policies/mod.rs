@@ -34,6 +34,9 @@ use std::path::PathBuf;
 pub(super) struct Args {
     #[command(flatten)]
     at: Where,
+    /// How to print the list: `text` or `json`.
+    #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+    output: String,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -60,10 +63,15 @@ struct Where {
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     /// Prints one policy: its state, its history and its text.
-    #[command(after_help = "Example:\n  bayplan policies show gpu-rules")]
+    #[command(
+        after_help = "Examples:\n  bayplan policies show gpu-rules\n  bayplan policies show gpu-rules -o json"
+    )]
     Show {
         /// The policy.
         policy: String,
+        /// How to print: `text` or `json`.
+        #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+        output: String,
     },
     /// Switches a policy off until it is resumed, its time is over, or its text changes.
     #[command(after_help = "Example:\n  bayplan policies suspend gpu-rules --because OPS-7 --for 2h")]
@@ -90,8 +98,13 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let cluster = Cluster { session, namespaces };
     match &args.action {
+        None if args.output == "json" => list::run_json(&cluster, out)?,
         None => list::run(&cluster, out)?,
-        Some(Action::Show { policy }) => show::run(&cluster, policy, out)?,
+        Some(Action::Show { policy, output }) if output == "json" || args.output == "json" => {
+            show::run_json(&cluster, policy, out)?;
+        }
+        Some(Action::Show { policy, .. }) => show::run(&cluster, policy, out)?,
+        Some(_) if args.output == "json" => bail!("`-o json` is for the list of policies and for `show`"),
         Some(Action::Suspend(args)) => change::suspend(&cluster, args, out)?,
         Some(Action::Resume(args)) => change::resume(&cluster, args, out)?,
         Some(Action::Rollback(args)) => change::rollback(&cluster, args, out)?,
@@ -129,7 +142,8 @@ impl Cluster {
         let Some(object) = serves.or_else(has) else {
             let known: Vec<String> = objects.iter().flat_map(Self::names).collect();
             let near = nearest(policy, known.iter().map(String::as_str));
-            let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let files = "; a policy that the scheduler reads from a file (`--policies`) has no object: change the file";
+            let near = near.map_or_else(|| files.to_owned(), |near| format!("; did you mean `{near}`?"));
             bail!("no policy in {} is called `{policy}`{near}", self.namespaces.join(", "));
         };
         Ok(Found { namespace: policy_objects::namespace_of(&object.name), object })

@@ -1,23 +1,18 @@
 //! `bayplan policies show`: one policy.
 
 use super::Cluster;
-use super::list::{short, state};
+use super::list::{fields, reasons, short, state};
 use crate::cli::output::{Column, Output, Style, Table};
-use crate::cluster::policy_list::State;
+use serde_json::{Value, json};
 
 /// Prints the state, the history and the text of a policy.
 pub(super) fn run(cluster: &Cluster, policy: &str, out: &mut Output) -> anyhow::Result<()> {
     let found = cluster.find(policy)?;
     let object = found.object;
-    let (style, words) = state(object, policy);
+    let (style, words, _) = state(object, policy);
     let (name, words, of) = (out.part(policy), out.paint(style, words), out.part(&object.name));
     writeln!(out.stdout(), "{name}: {words}, in {of}")?;
-    let mut why = Vec::new();
-    match &object.state {
-        State::Refused { problems, .. } => why.extend(problems.iter().map(ToString::to_string)),
-        State::Waiting { why: reason } => why.push(reason.clone()),
-        State::Overridden { .. } | State::Serving => {}
-    }
+    let mut why = reasons(object);
     why.extend(cluster.holds(object, policy).map(|entry| entry.words(policy)));
     for line in why {
         let line = out.part(&line);
@@ -43,5 +38,21 @@ pub(super) fn run(cluster: &Cluster, policy: &str, out: &mut Output) -> anyhow::
     for text in texts.values() {
         write!(out.stdout(), "\n{text}")?;
     }
+    Ok(())
+}
+
+/// Prints the same as JSON.
+pub(super) fn run_json(cluster: &Cluster, policy: &str, out: &mut Output) -> anyhow::Result<()> {
+    let found = cluster.find(policy)?;
+    let key = (found.namespace.to_owned(), policy.to_owned());
+    let history = cluster.session.found.history.get(&key).map(Vec::as_slice).unwrap_or_default();
+    let revisions = history.iter().map(|it| json!({"revision": it.revision, "at": it.at, "by": it.by}));
+    let serving = found.object.serving.iter().find(|it| it.name == policy);
+    let mut document = fields(cluster, found.object, policy);
+    document.insert("apiVersion".into(), "bayplan.dev/v1".into());
+    document.insert("kind".into(), "Policy".into());
+    document.insert("history".into(), revisions.collect::<Vec<Value>>().into());
+    document.insert("texts".into(), json!(serving.map_or(&found.object.present, |it| &*it.texts)));
+    out.json(&Value::Object(document))?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use super::policy_store::{Compiled, Held, Store, Version};
 use super::policy_verdict::{ObjectName, Problem, Verdict};
+use crate::lang::analysis::load::Load;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,33 +16,6 @@ pub enum Override<P> {
     Suspended(P),
     /// An older text of the policy is in service.
     Pinned(Box<Compiled<P>>),
-}
-
-/// What policies cost, counted: in steps for one pod, and in expressions that are kept in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Load {
-    /// Steps for one pod.
-    pub steps: u128,
-    /// Expressions.
-    pub expressions: u128,
-}
-
-impl Load {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            steps: self.steps.saturating_add(other.steps),
-            expressions: self.expressions.saturating_add(other.expressions),
-        }
-    }
-
-    /// What exceeds a limit, in words.
-    fn beyond(self, limit: Self) -> Option<String> {
-        let over = |number: u128, limit: u128, what: &str| {
-            (number > limit).then(|| format!("{number} {what}, and at most {limit} are possible"))
-        };
-        over(self.steps, limit.steps, "steps for one pod")
-            .or_else(|| over(self.expressions, limit.expressions, "expressions"))
-    }
 }
 
 /// The override of a policy, and its words.
@@ -94,11 +68,22 @@ pub struct Service<P> {
     pub verdicts: BTreeMap<ObjectName, Verdict>,
     /// The hash of the text of each object that is in service.
     pub chosen: BTreeMap<ObjectName, String>,
+    /// Objects whose present text is refused because of what the policies cost together: what that
+    /// text costs, and the problem.
+    pub too_much: BTreeMap<ObjectName, (Load, Problem)>,
+    /// Objects that were refused for that, are not kept compiled, and would serve now.
+    pub has_room: Vec<ObjectName>,
 }
 
 impl<P> Default for Service<P> {
     fn default() -> Self {
-        Self { policies: Vec::new(), verdicts: BTreeMap::new(), chosen: BTreeMap::new() }
+        Self {
+            policies: Vec::new(),
+            verdicts: BTreeMap::new(),
+            chosen: BTreeMap::new(),
+            too_much: BTreeMap::new(),
+            has_room: Vec::new(),
+        }
     }
 }
 
@@ -125,7 +110,7 @@ enum Unusable {
     /// It waits for this.
     Waits(String),
     /// The policies would cost too much together.
-    TooMuch(Problem),
+    TooMuch(Box<(Load, Problem)>),
 }
 
 impl<P: Clone> Store<P> {
@@ -138,7 +123,10 @@ impl<P: Clone> Store<P> {
         let mut service = Service::default();
         let mut load = Load::default();
         for (name, held) in &by_age {
-            let (mut verdict, usable) = choose(name, held, load, terms);
+            if held.too_much.is_some_and(|it| load.plus(it).beyond(terms.limit).is_none()) {
+                service.has_room.push((*name).clone());
+            }
+            let (mut verdict, usable) = choose(name, held, load, terms, &mut service.too_much);
             if let Some(usable) = usable {
                 load = load.plus(usable.load);
                 service.chosen.insert((*name).clone(), usable.hash);
@@ -185,6 +173,7 @@ fn choose<P: Clone>(
     held: &Held<P>,
     before: Load,
     terms: &Terms<'_, P>,
+    too_much: &mut BTreeMap<ObjectName, (Load, Problem)>,
 ) -> (Verdict, Option<Usable<P>>) {
     let blocked = |version: &Version<P>| {
         terms.blocked.get(name).filter(|(hash, _)| *hash == version.hash).map(|(_, why)| why.clone())
@@ -215,8 +204,10 @@ fn choose<P: Clone>(
             };
             (Verdict::Waiting { why }, earlier)
         }
-        Some(Err(Unusable::TooMuch(problem))) => {
+        Some(Err(Unusable::TooMuch(costs))) => {
+            let (load, problem) = *costs;
             let earlier = earlier();
+            too_much.insert(name.to_owned(), (load, problem.clone()));
             (refused(vec![problem], earlier.as_ref()), earlier)
         }
         None => {
@@ -262,14 +253,17 @@ fn usable<P: Clone>(
     }
     match before.plus(usable.load).beyond(terms.limit) {
         None => Ok(usable),
-        Some(beyond) => Err(Unusable::TooMuch(Problem {
-            code: String::new(),
-            key: name.to_owned(),
-            line: 0,
-            column: 0,
-            message: format!("with the policies of `{name}` all policies together have {beyond}"),
-            help: "remove or simplify policies; objects that are older than this one serve".into(),
-        })),
+        Some(beyond) => {
+            let problem = Problem {
+                code: String::new(),
+                key: name.to_owned(),
+                line: 0,
+                column: 0,
+                message: format!("with the policies of `{name}` all policies together have {beyond}"),
+                help: "remove or simplify policies; objects that are older than this one serve".into(),
+            };
+            Err(Unusable::TooMuch(Box::new((usable.load, problem))))
+        }
     }
 }
 

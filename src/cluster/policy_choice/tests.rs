@@ -75,7 +75,10 @@ fn choose(store: &Store<String>, world: &World) -> Service<String> {
 
 /// Chooses and commits; returns what runs.
 fn running(store: &mut Store<String>, world: &World) -> Vec<String> {
-    let service = choose(store, world);
+    let mut service = choose(store, world);
+    while store.compile_again(&service) {
+        service = choose(store, world);
+    }
     store.commit(&service);
     service.policies.into_iter().map(|it| it.compiled.policy).collect()
 }
@@ -220,6 +223,12 @@ fn the_newest_beyond_the_limits_is_refused() {
     let said = "with the policies of `n/new` all policies together have 120 steps for one pod, and at most 100 are \
                 possible";
     assert_eq!(problems[0].message, said);
+    let kept = |store: &Store<String>| store.policies().any(|it| it.policy == "new heavy");
+    assert!(!kept(&store), "what is refused is not kept compiled");
+    put(&mut store, "n/last", "9", "last v2");
+    assert_eq!(plain(&mut store), ["old heavy", "last v2"]);
+    assert!(!kept(&store) && !put(&mut store, "n/new", "8", "new heavy"));
+    put(&mut store, "n/last", "9", "last v1");
     store.remove("n/old");
     assert_eq!(plain(&mut store), ["new heavy", "last v1"]);
 }

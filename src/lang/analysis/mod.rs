@@ -8,6 +8,7 @@ pub mod coverage;
 pub mod fold;
 pub mod index;
 pub mod keeps;
+pub mod load;
 pub mod memory;
 pub mod preconditions;
 pub mod reads;

@@ -1,4 +1,4 @@
-//! The limits of computed values.
+//! The limits of computed values, and of all policies together.
 
 /// Bytes of a text that a rule computes, at most.
 pub const MOST_BYTES: u128 = 1 << 20;
@@ -11,3 +11,9 @@ pub const NUMBER_TEXT: u64 = 64;
 
 /// Bytes that a value may have in a formatted text beside its own, for its precision.
 pub const FORMATTED: u128 = 1024;
+
+/// Steps that all policies of a scheduler may take for one pod together: ten times what one policy may.
+pub const MOST_STEPS_OF_ALL: u128 = 1_000_000_000;
+
+/// Expressions that all policies of a scheduler may have together.
+pub const MOST_EXPRESSIONS_OF_ALL: u128 = 2_000_000;
