@@ -293,9 +293,12 @@ impl World {
         }
     }
 
-    /// Leaves a version out that a later one of the same object replaces, as a watch may.
+    /// Leaves a version out that a later one of the same object replaces, as a watch may. No watch leaves out a deletion.
     pub(crate) fn skip_version(&mut self, kind: &Kind) {
         let Some((at, event)) = self.next_event(kind) else { return };
+        if matches!(event, WatchEvent::Deleted(_)) {
+            return;
+        }
         let key = |event: &WatchEvent| match event {
             WatchEvent::Upserted(object) => object.key(),
             WatchEvent::Deleted(key) => key.clone(),
