@@ -15,6 +15,13 @@ policy doors {
   filter heat { reject "too hot" when node.labels["heat"] == "hot" && pod.labels["cold"] == "yes" }
 }
 "#;
+const PAIRS: &str = r#"
+policy pairs {
+  group members = p in pods where p.namespace == pod.namespace && p.labels["pair"] == pod.labels["pair"]
+  applies when has(pod.labels["pair"])
+  permit { wait 10min for members until members.count(m, m.placed) >= 2 else "no pair" }
+}
+"#;
 
 /// Status, reason and message of the condition PodScheduled.
 fn scheduled(load: &Workload<'_>, pod: &str) -> (String, String, String) {
@@ -45,7 +52,7 @@ fn pods_that_only_policies_hold_say_so_and_pods_of_scheduling_gates_do_not() {
         &load.namespace,
         "doors",
         &[("bayplan.dev/policy", "")],
-        &[("doors.bay", POLICY)],
+        &[("doors.bay", POLICY), ("pairs.bay", PAIRS)],
     );
     plane.create(&[policy]);
     let _ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
@@ -59,6 +66,7 @@ fn pods_that_only_policies_hold_say_so_and_pods_of_scheduling_gates_do_not() {
         gated,
         labelled(&load, "closed", "door", "closed"),
         load.pod("big", "3"),
+        objects::with_label(labelled(&load, "half", "door", "closed"), "pair", "yes"),
         labelled(&load, "cold", "cold", "yes"),
     ]);
     assert_eq!(with_reason(&load, "closed", "HeldByPolicy"), "the door is closed");
@@ -74,6 +82,12 @@ fn pods_that_only_policies_hold_say_so_and_pods_of_scheduling_gates_do_not() {
     wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, "closed").is_some());
     let (status, reason, message) = scheduled(&load, "closed");
     assert_eq!((status.as_str(), reason.as_str(), message.as_str()), ("True", "", ""));
+    // The pod has a node and waits for another pod at Permit: no condition says that it is held.
+    with_reason(&load, "half", "HeldByPolicy");
+    open("half");
+    wait_until("the condition is gone", SOON, || scheduled(&load, "half").0.is_empty());
+    let half = plane.get_json(["pod", "half", "--namespace", &load.namespace]);
+    assert!(half["status"]["nominatedNodeName"].is_string() && half["spec"]["nodeName"].is_null(), "{half}");
     // Without its scheduling gate the policy holds the other pod.
     let remove = r#"{"spec": {"schedulingGates": null}}"#;
     plane.kubectl_ok(["patch", "pod", "gated", "--namespace", &load.namespace, "--type=merge", "-p", remove]);
