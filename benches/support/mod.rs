@@ -3,7 +3,9 @@
 
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Scan, TieBreak};
-use bayplan::framework::{Cycle, Framework, Instances, Plugin, PluginId, Points, Profile, Silent};
+use bayplan::framework::{
+    Cycle, Framework, Instances, Plugin, PluginId, Points, Profile, ScorePlugin, Silent,
+};
 use bayplan::lang::compile;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::model::{Change, Node, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
@@ -122,9 +124,12 @@ pub(crate) fn at_filter(set: PolicySet) -> Arc<Framework> {
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }
 
-/// A framework of this plugin alone, at its filter.
+/// A framework of this plugin alone, at its filter. It is named as a scorer too, so that all nodes are filtered: without
+/// scorers the first node that fits is enough.
 pub(crate) fn only(plugin: PolicyPlugin) -> Arc<Framework> {
-    let points = Points { pre_filter: vec![PluginId(0)], filter: vec![PluginId(0)], ..Points::default() };
+    let own = vec![PluginId(0)];
+    let score = own.iter().map(|id| ScorePlugin { plugin: *id, weight: 1 }).collect();
+    let points = Points { pre_filter: own.clone(), filter: own, score, ..Points::default() };
     let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(plugin)];
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }
