@@ -4,12 +4,13 @@
 use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
 use super::limiter::LONGEST;
 use super::{client, objects};
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
+use crate::framework::{Answer, ApiCall, CallError, Part};
 use crate::model::{self, Kind, ObjectKey, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use std::time::Duration;
 
 /// The path of an object.
@@ -18,6 +19,15 @@ pub fn path_of(key: &ObjectKey) -> String {
         Kind::Pod => format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name),
         Kind::Node => format!("/api/v1/nodes/{}", key.name),
         Kind::Namespace => format!("/api/v1/namespaces/{}", key.name),
+    }
+}
+
+/// API group and resource of a kind, as roles name them.
+pub fn resource_of(kind: &Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Pod => ("", "pods"),
+        Kind::Node => ("", "nodes"),
+        Kind::Namespace => ("", "namespaces"),
     }
 }
 
@@ -31,21 +41,26 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
         ApiCall::PatchStatus { pod, patch } => {
             let now = transition.then(now_rfc3339);
             let path = format!("{}/status", path_of(pod));
-            let body = status_patch(pod, patch, now);
+            let body = patch.json(pod, now.as_deref());
             let request = write(Method::PATCH, &path, STRATEGIC_MERGE_PATCH, &body, limit);
             api.send_now(request).await.map(|_| Answer::Done)
         }
-        ApiCall::Delete { pod } => {
+        ApiCall::Patch { of, part, version, body } => {
+            let path = match part {
+                Part::Object => path_of(of),
+                Part::Status => format!("{}/status", path_of(of)),
+            };
+            let body = body.json(of, version.as_deref(), &now_rfc3339());
+            let request = write(Method::PATCH, &path, STRATEGIC_MERGE_PATCH, &body, limit);
+            api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
+        }
+        ApiCall::Delete { of } => {
             let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
-            if !pod.uid.is_empty() {
-                body["preconditions"] = json!({"uid": pod.uid.as_str()});
+            if !of.uid.is_empty() {
+                body["preconditions"] = json!({"uid": of.uid.as_str()});
             }
-            let request = write(Method::DELETE, &path_of(pod), client::JSON, &body, limit);
-            match api.send_now(request).await {
-                // The pod is gone, as requested.
-                Err(error) if error.code() == Some(404) => Ok(Answer::Done),
-                other => other.map(|_| Answer::Done),
-            }
+            let request = write(Method::DELETE, &path_of(of), client::JSON, &body, limit);
+            api.send_now(request).await.map(|_| Answer::Done)
         }
         ApiCall::Read(key) => read(api, key).await,
     }
@@ -116,37 +131,19 @@ fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], limit:
     write(Method::POST, &path, client::JSON, &Binding { metadata, target }, limit)
 }
 
-/// The patch of a pod's status: the condition `PodScheduled=False` or its removal, the nominated node, or both. A
-/// condition that keeps its status keeps its transition time, as in upstream's
-/// `UpdatePodCondition`.
-fn status_patch(pod: &ObjectKey, patch: &ConditionPatch, transition: Option<String>) -> Value {
-    let mut status = Map::new();
-    if patch.removes_condition() {
-        status.insert("conditions".into(), json!([{"type": "PodScheduled", "$patch": "delete"}]));
-    } else if let Some(reason) = patch.reason {
-        let mut condition = json!({
-            "type": "PodScheduled", "status": "False", "reason": reason, "message": patch.message,
-        });
-        if patch.generation != 0 {
-            condition["observedGeneration"] = json!(patch.generation);
-        }
-        if let Some(at) = transition {
-            condition["lastTransitionTime"] = json!(at);
-        }
-        status.insert("conditions".into(), json!([condition]));
+/// The resource version of the object that answers a write.
+fn version_in(object: &[u8]) -> Box<str> {
+    #[derive(Deserialize)]
+    struct Slim {
+        metadata: Metadata,
     }
-    if let Some(node) = &patch.nominated_node {
-        let value = if node.is_empty() { Value::Null } else { json!(node.as_str()) };
-        status.insert("nominatedNodeName".into(), value);
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(default, rename = "resourceVersion")]
+        resource_version: Box<str>,
     }
-    let mut metadata = Map::new();
-    if !pod.uid.is_empty() {
-        metadata.insert("uid".into(), json!(pod.uid.as_str()));
-    }
-    if !patch.resource_version.is_empty() {
-        metadata.insert("resourceVersion".into(), json!(patch.resource_version));
-    }
-    json!({"metadata": metadata, "status": status})
+    serde_json::from_slice(object)
+        .map_or_else(|_| Box::default(), |object: Slim| object.metadata.resource_version)
 }
 
 async fn read(api: &Api, key: &ObjectKey) -> Result<Answer, ApiError> {
@@ -170,6 +167,7 @@ pub fn now_rfc3339() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn pod() -> ObjectKey {
         ObjectKey { kind: Kind::Pod, namespace: "shop".into(), name: "web-1".into(), uid: "u-1".into() }
@@ -187,37 +185,6 @@ mod tests {
                 "metadata": {"name": "web-1", "namespace": "shop", "uid": "u-1"},
                 "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
             })
-        );
-    }
-
-    #[test]
-    fn a_status_patch_changes_only_what_it_names() {
-        let patch = ConditionPatch {
-            reason: Some("Unschedulable"),
-            message: "0/1 nodes".into(),
-            generation: 3,
-            nominated_node: None,
-            resource_version: "7".into(),
-        };
-        let body = status_patch(&pod(), &patch, None);
-        assert_eq!(
-            body,
-            json!({"metadata": {"uid": "u-1", "resourceVersion": "7"}, "status": {"conditions": [
-                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes",
-                 "observedGeneration": 3}]}})
-        );
-        let patch = ConditionPatch {
-            reason: None,
-            message: String::new(),
-            generation: 0,
-            nominated_node: Some("".into()),
-            resource_version: "".into(),
-        };
-        assert_eq!(status_patch(&pod(), &patch, None)["status"], json!({"nominatedNodeName": null}));
-        let patch = ConditionPatch { reason: Some(""), nominated_node: None, ..patch };
-        assert_eq!(
-            status_patch(&pod(), &patch, None)["status"],
-            json!({"conditions": [{"type": "PodScheduled", "$patch": "delete"}]})
         );
     }
 

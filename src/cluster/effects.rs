@@ -11,7 +11,7 @@ use super::supervisor::{Supervisor, Task};
 use super::term::Term;
 use super::watch::rule;
 use super::window::Window;
-use crate::framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
+use crate::framework::{Answer, ApiCall, CallError, EventRecord, Part, Ticket};
 use crate::model::{ObjectKey, Symbol};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -326,20 +326,22 @@ impl Sender {
 fn class_of(call: &ApiCall) -> Class {
     match call {
         ApiCall::Bind { .. } => Class::Bind,
-        ApiCall::PatchStatus { .. } | ApiCall::Delete { .. } => Class::Write,
+        ApiCall::PatchStatus { .. } | ApiCall::Patch { .. } | ApiCall::Delete { .. } => Class::Write,
         ApiCall::Read(_) => Class::Read,
     }
 }
 
 /// The rule of a role that allows this call.
 fn right_of(call: &ApiCall) -> String {
-    let (resource, verb) = match call {
-        ApiCall::Bind { .. } => ("pods/binding", "create"),
-        ApiCall::PatchStatus { .. } => ("pods/status", "patch"),
-        ApiCall::Delete { .. } => ("pods", "delete"),
-        ApiCall::Read(_) => ("pods", "get"),
+    let (part, verb) = match call {
+        ApiCall::Bind { .. } => ("/binding", "create"),
+        ApiCall::PatchStatus { .. } | ApiCall::Patch { part: Part::Status, .. } => ("/status", "patch"),
+        ApiCall::Patch { part: Part::Object, .. } => ("", "patch"),
+        ApiCall::Delete { .. } => ("", "delete"),
+        ApiCall::Read(_) => ("", "get"),
     };
-    rule("", &[resource], &[verb])
+    let (group, resource) = calls::resource_of(&call.object().kind);
+    rule(group, &[&format!("{resource}{part}")], &[verb])
 }
 
 /// Makes single requests.
@@ -362,8 +364,8 @@ impl Caller {
     async fn make(&self, class: Class, job: Job) -> Ended {
         let (kind, pod) = match &job.call {
             ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
-            ApiCall::PatchStatus { pod, .. } => ("patch", pod.clone()),
-            ApiCall::Delete { pod } => ("delete", pod.clone()),
+            ApiCall::PatchStatus { pod: of, .. } | ApiCall::Patch { of, .. } => ("patch", of.clone()),
+            ApiCall::Delete { of } => ("delete", of.clone()),
             ApiCall::Read(key) => ("read", key.clone()),
         };
         let since = Instant::now();

@@ -3,7 +3,7 @@
 //!
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch};
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, PatchBody};
 use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,29 +157,69 @@ impl Api {
             ApiCall::Read(key) => Ok(Answer::Object(self.get(key).cloned())),
             ApiCall::Bind { pod, node, annotations } => self.bind(pod, node, annotations, now),
             ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
-            ApiCall::Delete { pod } => {
-                self.pod_of(pod)?;
-                self.delete(pod);
+            ApiCall::Patch { of, version, body, .. } => self.patch_object(of, version.as_deref(), body),
+            ApiCall::Delete { of } => {
+                self.meant(of)?;
+                self.delete(of);
                 Ok(Answer::Done)
             }
         }
     }
 
+    /// The object that is meant, by its UID.
+    fn meant(&self, key: &ObjectKey) -> Result<Object, CallError> {
+        let (kind, name) = (plural(&key.kind), &key.name);
+        let Some(object) = self.get(key) else {
+            return Err(refused(404, "NotFound", format!("{kind} {name:?} not found")));
+        };
+        let uid = object.key().uid;
+        if key.uid.is_empty() || uid == key.uid {
+            return Ok(object.clone());
+        }
+        let text = format!(
+            "Operation cannot be fulfilled on {kind} {name:?}: Precondition failed: UID in precondition: {}, UID in \
+             object meta: {uid}",
+            key.uid
+        );
+        Err(refused(409, "Conflict", text))
+    }
+
     /// The pod that is meant, by its UID.
     fn pod_of(&self, key: &ObjectKey) -> Result<Arc<PodInfo>, CallError> {
-        let name = &key.name;
-        match self.get(key) {
-            Some(Object::Pod(pod)) if key.uid.is_empty() || pod.uid == key.uid => Ok(pod.clone()),
-            Some(Object::Pod(pod)) => {
-                let text = format!(
-                    "Operation cannot be fulfilled on pods {name:?}: Precondition failed: UID in precondition: \
-                     {}, UID in object meta: {}",
-                    key.uid, pod.uid
-                );
-                Err(refused(409, "Conflict", text))
-            }
-            _ => Err(refused(404, "NotFound", format!("pods {name:?} not found"))),
+        match self.meant(key)? {
+            Object::Pod(pod) => Ok(pod),
+            _ => Err(refused(404, "NotFound", format!("pods {:?} not found", key.name))),
         }
+    }
+
+    fn patch_object(
+        &mut self,
+        key: &ObjectKey,
+        version: Option<&str>,
+        body: &PatchBody,
+    ) -> Result<Answer, CallError> {
+        let object = self.meant(key)?;
+        self.same_version(key, version.unwrap_or_default(), object.version())?;
+        let Some(patched) = body.applied(&object) else {
+            let text = format!("{} {:?} has no such field", plural(&key.kind), key.name);
+            return Err(refused(422, "Invalid", text));
+        };
+        self.put(patched);
+        Ok(Answer::Written { version: self.version.to_string().into_boxed_str() })
+    }
+
+    /// Whether an object is at the version that a write needs; any version when it needs none.
+    fn same_version(&self, key: &ObjectKey, needed: &str, found: &str) -> Result<(), CallError> {
+        if needed.is_empty() || needed == found {
+            return Ok(());
+        }
+        let text = format!(
+            "Operation cannot be fulfilled on {} {:?}: the object has been modified; please apply your changes to \
+             the latest version and try again",
+            plural(&key.kind),
+            key.name.as_str()
+        );
+        Err(refused(409, "Conflict", text))
     }
 
     fn bind(
@@ -218,14 +258,7 @@ impl Api {
 
     fn patch(&mut self, key: &ObjectKey, patch: &ConditionPatch, now: Time) -> Result<Answer, CallError> {
         let pod = self.pod_of(key)?;
-        if !patch.resource_version.is_empty() && patch.resource_version != pod.resource_version {
-            let text = format!(
-                "Operation cannot be fulfilled on pods {:?}: the object has been modified; please apply your \
-                 changes to the latest version and try again",
-                key.name.as_str()
-            );
-            return Err(refused(409, "Conflict", text));
-        }
+        self.same_version(key, &patch.resource_version, &pod.resource_version)?;
         let mut pod = (*pod).clone();
         if let Some(node) = &patch.nominated_node {
             pod.nominated_node = Some(node.clone()).filter(|node| !node.is_empty());
@@ -237,6 +270,15 @@ impl Api {
         }
         self.put(Object::Pod(Arc::new(pod)));
         Ok(Answer::Done)
+    }
+}
+
+/// The name of a kind in messages and paths.
+fn plural(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Pod => "pods",
+        Kind::Node => "nodes",
+        Kind::Namespace => "namespaces",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Calls to the API server and their answers, as data.
 
+use super::patch_body::PatchBody;
 use crate::model::{Duration, ObjectKey, PodKey, Symbol, Time};
 
 /// Names one call that is answered by exactly one reply.
@@ -34,6 +35,15 @@ impl ConditionPatch {
 /// leave it alone.
 pub const HELD_BY_POLICY: &str = "HeldByPolicy";
 
+/// The part of an object that a patch writes: the object itself, or its subresource `status`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The object without its status.
+    Object,
+    /// Its status.
+    Status,
+}
+
 /// A call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApiCall {
@@ -55,11 +65,34 @@ pub enum ApiCall {
         /// The patch.
         patch: ConditionPatch,
     },
-    /// Deletes a pod by UID.
-    Delete {
-        /// The pod.
-        pod: ObjectKey,
+    /// Patches an object with its UID; answered with [`Answer::Written`].
+    Patch {
+        /// The object.
+        of: ObjectKey,
+        /// Which part of it.
+        part: Part,
+        /// The version that the object must have, else the API server refuses with 409; `None`: whatever its version.
+        version: Option<Box<str>>,
+        /// What is written.
+        body: PatchBody,
     },
+    /// Deletes an object by UID, with its own grace period. An object that is gone already is refused with 404.
+    Delete {
+        /// The object.
+        of: ObjectKey,
+    },
+}
+
+impl ApiCall {
+    /// The object that the call is about.
+    pub fn object(&self) -> &ObjectKey {
+        match self {
+            Self::Bind { pod: object, .. } | Self::PatchStatus { pod: object, .. } | Self::Read(object) => {
+                object
+            }
+            Self::Patch { of: object, .. } | Self::Delete { of: object } => object,
+        }
+    }
 }
 
 /// The result of a successful call.
@@ -67,6 +100,11 @@ pub enum ApiCall {
 pub enum Answer {
     /// It is done.
     Done,
+    /// The object was written.
+    Written {
+        /// Its `metadata.resourceVersion` after the write; empty when the answer has none.
+        version: Box<str>,
+    },
     /// The object that was read; `None` when it does not exist.
     Object(Option<crate::model::Object>),
 }

@@ -13,6 +13,7 @@ mod status;
 mod preconditions;
 mod cycle_state;
 mod calls;
+mod patch_body;
 mod reads;
 mod events;
 mod features;
@@ -36,7 +37,8 @@ mod profile;
 
 pub use crate::yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{
-    Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Ticket,
+    Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Part,
+    Ticket,
 };
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
@@ -44,6 +46,7 @@ pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, Even
 pub use features::Features;
 pub use handle::{Act, Actor, Handle};
 pub use order::{Points, ScorePlugin};
+pub use patch_body::{PREEMPTION_BY_SCHEDULER, PatchBody};
 pub use plugin::Plugin;
 pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;

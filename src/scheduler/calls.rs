@@ -97,13 +97,6 @@ pub(super) struct Outbox {
     patches_open: usize,
 }
 
-fn object_of(call: &ApiCall) -> &ObjectKey {
-    match call {
-        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
-        ApiCall::Read(object) => object,
-    }
-}
-
 /// Whether an unsent status patch of the pod is pointless before this call.
 fn drops_patches(call: &ApiCall) -> bool {
     matches!(call, ApiCall::Bind { .. } | ApiCall::Delete { .. })
@@ -140,7 +133,7 @@ fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
 impl Outbox {
     /// Sends a call after the replies to all earlier calls about the same object.
     pub(super) fn call(&mut self, ticket: Ticket, call: ApiCall, owner: Owner) {
-        let object = object_of(&call).clone();
+        let object = call.object().clone();
         let line = self.lines.entry(object.clone()).or_default();
         if drops_patches(&call) {
             line.wish = None;

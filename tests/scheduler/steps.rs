@@ -128,7 +128,8 @@ impl Steps {
             ApiCall::Bind { pod, node, .. } => format!("bind {} {node}", pod.name),
             ApiCall::Read(key) => format!("read {}", key.name),
             ApiCall::PatchStatus { pod, .. } => format!("patch {}", pod.name),
-            ApiCall::Delete { pod } => format!("delete {}", pod.name),
+            ApiCall::Patch { of, .. } => format!("patch {}", of.name),
+            ApiCall::Delete { of } => format!("delete {}", of.name),
         };
         self.open.iter().map(text).collect()
     }

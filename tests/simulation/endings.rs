@@ -45,7 +45,7 @@ impl Endings {
     /// A call that is sent while others are open: calls about one object go one at a time, and no pod is bound whose
     /// deletion was seen.
     pub(crate) fn sent(&self, call: &ApiCall, open: &[Open]) -> Result<(), String> {
-        if let Some(other) = open.iter().find(|other| object(&other.call).uid == object(call).uid) {
+        if let Some(other) = open.iter().find(|other| other.call.object().uid == call.object().uid) {
             return Err(format!("11: {call:?} was sent while {other:?} was open"));
         }
         match call {
@@ -65,13 +65,6 @@ impl Endings {
         };
         let taken = self.0.iter().filter(assumed).find(|key| !is_out(key))?;
         Some(format!("11: {taken:?} is being deleted and takes room"))
-    }
-}
-
-fn object(call: &ApiCall) -> &bayplan::model::ObjectKey {
-    match call {
-        ApiCall::Bind { pod, .. } | ApiCall::PatchStatus { pod, .. } | ApiCall::Delete { pod } => pod,
-        ApiCall::Read(key) => key,
     }
 }
 

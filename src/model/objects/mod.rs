@@ -76,6 +76,15 @@ impl Object {
         }
     }
 
+    /// Its `metadata.resourceVersion`; empty when unknown.
+    pub fn version(&self) -> &str {
+        match self {
+            Self::Pod(pod) => &pod.resource_version,
+            Self::Node(node) => &node.resource_version,
+            Self::Namespace(_) => "",
+        }
+    }
+
     /// What names it.
     pub fn key(&self) -> ObjectKey {
         let (namespace, name, uid) = match self {

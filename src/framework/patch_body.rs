@@ -1,0 +1,147 @@
+//! The bodies of patches: as data, as JSON for the API server, and as a change of the parsed object for the API server
+//! in memory. A new kind of patch is a variant of [`PatchBody`] with an arm in each of its functions.
+
+use super::calls::ConditionPatch;
+use crate::model::{Object, ObjectKey};
+use serde_json::{Map, Value, json};
+
+/// What a patch changes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PatchBody {
+    /// Part `Status` of a pod: the condition `DisruptionTarget` of a victim of preemption.
+    ///
+    /// Source: `pkg/scheduler/framework/preemption/executor.go`, `PreemptPod`.
+    DisruptionTarget {
+        /// The message of the condition.
+        message: String,
+        /// `observedGeneration` of the condition: the `metadata.generation` of the victim; 0 when unknown.
+        generation: i64,
+    },
+}
+
+/// The reason of the condition `DisruptionTarget` of a victim of preemption.
+pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
+
+impl PatchBody {
+    /// The strategic merge patch of an object. `version`: it is refused with 409 unless the object is at this version.
+    /// `now`: the present time as `metav1.Time`, for fields that hold the time of the write.
+    pub fn json(&self, of: &ObjectKey, version: Option<&str>, now: &str) -> Value {
+        let mut patch = json!({"metadata": preconditions(of, version.unwrap_or_default())});
+        match self {
+            Self::DisruptionTarget { message, generation } => {
+                let mut condition = json!({
+                    "type": "DisruptionTarget", "status": "True", "reason": PREEMPTION_BY_SCHEDULER,
+                    "message": message, "lastTransitionTime": now,
+                });
+                if *generation != 0 {
+                    condition["observedGeneration"] = json!(generation);
+                }
+                patch["status"] = json!({"conditions": [condition]});
+            }
+        }
+        patch
+    }
+
+    /// The object after the patch; `None` when the patch does not fit objects of this kind.
+    pub fn applied(&self, to: &Object) -> Option<Object> {
+        match (self, to) {
+            (Self::DisruptionTarget { .. }, Object::Pod(pod)) => Some(Object::Pod(pod.clone())),
+            (Self::DisruptionTarget { .. }, _) => None,
+        }
+    }
+}
+
+/// The metadata of a patch: the UID, and the version that the object must have; empty: whatever its version.
+fn preconditions(of: &ObjectKey, version: &str) -> Value {
+    let mut metadata = Map::new();
+    if !of.uid.is_empty() {
+        metadata.insert("uid".into(), json!(of.uid.as_str()));
+    }
+    if !version.is_empty() {
+        metadata.insert("resourceVersion".into(), json!(version));
+    }
+    Value::Object(metadata)
+}
+
+impl ConditionPatch {
+    /// The strategic merge patch of a pod's status: the condition `PodScheduled=False` or its removal, the nominated
+    /// node, or both. `now`: the present time as `metav1.Time` if the status of the condition changes; a condition that
+    /// keeps its status keeps its transition time.
+    ///
+    /// Source: `pkg/api/v1/pod/util.go`, `UpdatePodCondition`.
+    pub fn json(&self, pod: &ObjectKey, now: Option<&str>) -> Value {
+        let mut status = Map::new();
+        if self.removes_condition() {
+            status.insert("conditions".into(), json!([{"type": "PodScheduled", "$patch": "delete"}]));
+        } else if let Some(reason) = self.reason {
+            let mut condition = json!({
+                "type": "PodScheduled", "status": "False", "reason": reason, "message": self.message,
+            });
+            if self.generation != 0 {
+                condition["observedGeneration"] = json!(self.generation);
+            }
+            if let Some(at) = now {
+                condition["lastTransitionTime"] = json!(at);
+            }
+            status.insert("conditions".into(), json!([condition]));
+        }
+        if let Some(node) = &self.nominated_node {
+            let value = if node.is_empty() { Value::Null } else { json!(node.as_str()) };
+            status.insert("nominatedNodeName".into(), value);
+        }
+        json!({"metadata": preconditions(pod, &self.resource_version), "status": status})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Kind;
+
+    fn pod() -> ObjectKey {
+        ObjectKey { kind: Kind::Pod, namespace: "shop".into(), name: "web-1".into(), uid: "u-1".into() }
+    }
+
+    #[test]
+    fn a_victim_gets_the_condition_and_keeps_its_other_conditions() {
+        let body = PatchBody::DisruptionTarget { message: "s: preempting".into(), generation: 4 };
+        assert_eq!(
+            body.json(&pod(), None, "2026-01-02T03:04:05Z"),
+            json!({"metadata": {"uid": "u-1"}, "status": {"conditions": [
+                {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+                 "message": "s: preempting", "lastTransitionTime": "2026-01-02T03:04:05Z",
+                 "observedGeneration": 4}]}})
+        );
+        assert_eq!(body.json(&pod(), Some("7"), "")["metadata"]["resourceVersion"], "7");
+    }
+
+    #[test]
+    fn a_status_patch_changes_only_what_it_names() {
+        let patch = ConditionPatch {
+            reason: Some("Unschedulable"),
+            message: "0/1 nodes".into(),
+            generation: 3,
+            nominated_node: None,
+            resource_version: "7".into(),
+        };
+        assert_eq!(
+            patch.json(&pod(), None),
+            json!({"metadata": {"uid": "u-1", "resourceVersion": "7"}, "status": {"conditions": [
+                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes",
+                 "observedGeneration": 3}]}})
+        );
+        let patch = ConditionPatch {
+            reason: None,
+            message: String::new(),
+            generation: 0,
+            nominated_node: Some("".into()),
+            resource_version: "".into(),
+        };
+        assert_eq!(patch.json(&pod(), None)["status"], json!({"nominatedNodeName": null}));
+        let patch = ConditionPatch { reason: Some(""), nominated_node: None, ..patch };
+        assert_eq!(
+            patch.json(&pod(), None)["status"],
+            json!({"conditions": [{"type": "PodScheduled", "$patch": "delete"}]})
+        );
+    }
+}
