@@ -7,8 +7,10 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
@@ -94,7 +96,7 @@ func (c *cluster) add(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	core := c.informers.Core().V1()
+	core, storage := c.informers.Core().V1(), c.informers.Storage().V1()
 	switch object := decoded.(type) {
 	case *v1.Node:
 		c.sched.Cache.AddNode(c.log, object)
@@ -119,6 +121,26 @@ func (c *cluster) add(raw json.RawMessage) error {
 		return core.Namespaces().Informer().GetIndexer().Add(object)
 	case *v1.Service:
 		return core.Services().Informer().GetIndexer().Add(object)
+	case *v1.ReplicationController:
+		return core.ReplicationControllers().Informer().GetIndexer().Add(object)
+	case *appsv1.ReplicaSet:
+		return c.informers.Apps().V1().ReplicaSets().Informer().GetIndexer().Add(object)
+	case *appsv1.StatefulSet:
+		return c.informers.Apps().V1().StatefulSets().Informer().GetIndexer().Add(object)
+	case *v1.PersistentVolume:
+		return core.PersistentVolumes().Informer().GetIndexer().Add(object)
+	case *v1.PersistentVolumeClaim:
+		return core.PersistentVolumeClaims().Informer().GetIndexer().Add(object)
+	case *storagev1.StorageClass:
+		return storage.StorageClasses().Informer().GetIndexer().Add(object)
+	case *storagev1.CSINode:
+		return storage.CSINodes().Informer().GetIndexer().Add(object)
+	case *storagev1.CSIDriver:
+		return storage.CSIDrivers().Informer().GetIndexer().Add(object)
+	case *storagev1.CSIStorageCapacity:
+		return storage.CSIStorageCapacities().Informer().GetIndexer().Add(object)
+	case *storagev1.VolumeAttachment:
+		return storage.VolumeAttachments().Informer().GetIndexer().Add(object)
 	case *policyv1.PodDisruptionBudget:
 		return c.informers.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Add(object)
 	}

@@ -29,6 +29,8 @@ type decision struct {
 	UnschedulablePlugins []string                    `json:"unschedulablePlugins,omitempty"`
 	PendingPlugins       []string                    `json:"pendingPlugins,omitempty"`
 	Error                string                      `json:"error,omitempty"`
+
+	state fwk.CycleState
 }
 
 type rejection struct {
@@ -53,6 +55,7 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 	}
 	all, _ := snapshot.NodeInfos().List()
 	state := framework.NewCycleState()
+	d.state = state
 	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
 	feasible, err := c.filter(fw, state, pod, snapshot, all, &diagnosis)
 	d.UnschedulablePlugins = sets.List(diagnosis.UnschedulablePlugins)
@@ -189,10 +192,15 @@ func (d *decision) score(c *cluster, fw framework.Framework, state fwk.CycleStat
 	return nil
 }
 
-// place lets the following pods see the pod where it was decided to go.
-func (c *cluster) place(pod *v1.Pod, node string) error {
+// place lets the following pods see the pod where it was decided to go, with what Reserve assumes for it.
+func (c *cluster) place(pod *v1.Pod, d *decision) error {
 	placed := pod.DeepCopy()
-	placed.Spec.NodeName = node
+	placed.Spec.NodeName = d.Chosen
 	c.sched.SchedulingQueue.DeleteNominatedPodIfExists(pod)
+	fw := c.sched.Profiles[pod.Spec.SchedulerName]
+	if status := fw.RunReservePluginsReserve(c.ctx, d.state, placed, d.Chosen); !status.IsSuccess() {
+		d.Error = status.AsError().Error()
+		return nil
+	}
 	return c.sched.Cache.AddPod(c.log, placed)
 }

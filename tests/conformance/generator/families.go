@@ -7,7 +7,15 @@ import (
 	"strings"
 )
 
-var families = []string{"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints"}
+var families = []string{
+	"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints",
+	"spread", "defaults", "interpod", "mixed", "preempt", "volumes", "capacity", "ephemeral", "attach",
+	"hints-pods", "hints-volumes",
+}
+
+// ofPods are the families whose pods look at other pods, ofVolumes those with storage.
+var ofPods = []string{"spread", "defaults", "interpod", "mixed", "preempt"}
+var ofVolumes = []string{"volumes", "capacity", "ephemeral", "attach"}
 
 func familyNames() []string { return families }
 
@@ -17,17 +25,32 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 		return nil, errors.New("no such family")
 	}
 	g := newGen(family, seed, i)
-	if family == "hints" {
-		return makeHints(g, seed, i)
+	if of := strings.Split(family, "-"); of[0] == "hints" {
+		return makeHints(g, family, seed, i)
 	}
 	for {
 		made := drawCase(g, family, seed, i)
 		// A drawn configuration may be invalid, or enable a plugin at one point without the point that prepares it,
 		// which upstream reports for each pod; another is drawn then.
-		if err := made.run(); !errors.Is(err, errConfig) && (err != nil || !made.unprepared()) {
+		if err := made.run(); !errors.Is(err, errConfig) && (err != nil || !made.unprepared() && made.isStable(family)) {
 			return made, err
 		}
 	}
+}
+
+// isStable says whether nothing in the case depends on what upstream leaves to chance: the order of maps in which it
+// tries volumes of equal size, and the offset at which it begins to look for victims.
+func (s *schedulingCase) isStable(family string) bool {
+	if family != "preempt" && !slices.Contains(ofVolumes, family) {
+		return true
+	}
+	first := canonical(raw(s))
+	for range 4 {
+		if s.run() != nil || string(canonical(raw(s))) != string(first) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *schedulingCase) unprepared() bool {
@@ -35,10 +58,8 @@ func (s *schedulingCase) unprepared() bool {
 }
 
 func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
-	made := &schedulingCase{
-		Name:   fmt.Sprintf("%s-%d-%d", family, seed, i),
-		Config: raw(g.config(family)), Objects: raws(g.objects(family)),
-	}
+	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config(family))}
+	objects, store, nodes := g.cluster(family)
 	for p := range g.between(4, 8) {
 		pod := g.pod(family, fmt.Sprintf("new-%03d", p), p)
 		if family == "profiles" && g.chance(50) {
@@ -47,14 +68,47 @@ func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
 		if g.chance(3) {
 			pod["status"].(object)["nominatedNodeName"] = fmt.Sprintf("node-%03d", g.between(0, 9))
 		}
+		objects = append(objects, g.relations(family, pod, store, nodes, false)...)
+		if family == "preempt" {
+			g.preempts(pod, nodes)
+		}
 		made.Pending = append(made.Pending, raw(pod))
 	}
+	made.Objects = raws(objects)
 	return made
 }
 
+// relations gives a pod what the family is about beyond the pod itself, and returns objects that go with it.
+func (g gen) relations(family string, pod object, store storage, nodes int, running bool) []object {
+	var with []object
+	if (slices.Contains(ofPods, family) || slices.Contains(ofVolumes, family)) && family != "preempt" && g.chance(70) {
+		// Few pods may fail for what other families are about.
+		for _, container := range pod["spec"].(object)["containers"].([]object) {
+			container["resources"] = object{"requests": object{"cpu": "50m"}}
+		}
+	}
+	if slices.Contains(ofPods, family) {
+		g.looksAtPods(family, pod, running)
+	}
+	if slices.Contains(ofVolumes, family) || len(store.claims) > 0 && g.chance(30) {
+		with = g.volumes(family, pod, store, nodes)
+	}
+	return with
+}
+
 func (g gen) objects(family string) []object {
+	objects, _, _ := g.cluster(family)
+	return objects
+}
+
+// cluster draws objects, and returns the storage and the number of nodes too.
+func (g gen) cluster(family string) ([]object, storage, int) {
 	all := []object{}
-	all = append(all, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "default", "labels": object{}}})
+	if slices.Contains(ofPods, family) || slices.Contains(ofVolumes, family) {
+		all = append(all, g.namespaceObjects()...)
+	} else {
+		all = append(all, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "default", "labels": object{}}})
+	}
 	count := g.between(2, 24)
 	switch {
 	case g.chance(8):
@@ -63,21 +117,46 @@ func (g gen) objects(family string) []object {
 		count = g.between(60, 140)
 	}
 	for n := range count {
-		all = append(all, g.node(family, n))
+		node := g.node(family, n)
+		if slices.Contains(ofPods, family) {
+			g.racks(node)
+		}
+		all = append(all, node)
 	}
-	for p := range g.between(0, count+count/2) {
+	store := storage{}
+	if slices.Contains(ofVolumes, family) || family == "preempt" && g.chance(35) {
+		store = g.storage(family, count)
+		all = append(all, store.objects...)
+	}
+	if family == "spread" && g.chance(30) || family == "defaults" || family == "mixed" && g.chance(40) {
+		all = append(all, g.selectors()...)
+	}
+	running := g.between(0, count+count/2)
+	if family == "preempt" {
+		all = append(all, g.disruptionBudgets()...)
+		running = g.between(count, 5*count)
+	}
+	for p := range running {
 		pod := g.pod(family, fmt.Sprintf("run-%03d", p), p)
 		pod["spec"].(object)["nodeName"] = fmt.Sprintf("node-%03d", g.IntN(count))
 		pod["status"] = object{"phase": "Running", "startTime": fmt.Sprintf("2026-01-02T00:%02d:00Z", p%60)}
+		all = append(all, g.relations(family, pod, store, count, true)...)
+		if family == "preempt" {
+			g.mayBeEvicted(pod)
+		}
 		all = append(all, pod)
 	}
-	if g.chance(6) {
-		pod := g.pod(family, "nominated", 0)
+	for range pick(g, 0, 0, 0, 1, 2) {
+		if family != "preempt" && !g.chance(15) {
+			continue
+		}
+		pod := g.pod(family, fmt.Sprintf("nominated-%d", len(all)), 0)
+		all = append(all, g.relations(family, pod, store, count, false)...)
 		pod["status"] = object{"phase": "Pending", "nominatedNodeName": fmt.Sprintf("node-%03d", g.IntN(count))}
-		pod["spec"].(object)["priority"] = pick(g, 0, 10, -10)
+		pod["spec"].(object)["priority"] = pick(g, 0, 10, -10, 100, 1000)
 		all = append(all, pod)
 	}
-	return all
+	return all, store, count
 }
 
 func arguments(plugin string, values object) object {
@@ -100,6 +179,12 @@ func (g gen) config(family string) object {
 					args = append(args, arguments("NodeResourcesBalancedAllocation", object{"resources": resources}))
 				}
 			}
+		}
+		if defaults := g.spreadArgs(); defaults != nil && (family == "defaults" || family == "spread" && g.chance(20)) {
+			args = append(args, arguments("PodTopologySpread", defaults))
+		}
+		if (family == "interpod" || family == "mixed") && g.chance(50) {
+			args = append(args, arguments("InterPodAffinity", g.affinityArgs()))
 		}
 		if family == "nodeaffinity" && g.chance(40) {
 			args = append(args, arguments("NodeAffinity", object{"addedAffinity": g.addedAffinity()}))

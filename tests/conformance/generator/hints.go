@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -162,8 +163,40 @@ func eventsOf(before, after runtime.Object) []fwk.ClusterEvent {
 			return []fwk.ClusterEvent{framework.EventAssignedPodAdd}
 		}
 		return framework.PodSchedulingPropertiesChange(object, before.(*v1.Pod))
+	default:
+		action := fwk.Update
+		switch {
+		case before == nil:
+			action = fwk.Add
+		case after == nil:
+			action = fwk.Delete
+		}
+		if resource := resourceOf(object); resource != "" {
+			return []fwk.ClusterEvent{{Resource: resource, ActionType: action}}
+		}
 	}
 	return nil
+}
+
+// resourceOf is the resource of events about an object of a storage kind.
+func resourceOf(object runtime.Object) fwk.EventResource {
+	switch object.(type) {
+	case *v1.PersistentVolume:
+		return fwk.PersistentVolume
+	case *v1.PersistentVolumeClaim:
+		return fwk.PersistentVolumeClaim
+	case *storagev1.StorageClass:
+		return fwk.StorageClass
+	case *storagev1.CSINode:
+		return fwk.CSINode
+	case *storagev1.CSIDriver:
+		return fwk.CSIDriver
+	case *storagev1.CSIStorageCapacity:
+		return fwk.CSIStorageCapacity
+	case *storagev1.VolumeAttachment:
+		return fwk.VolumeAttachment
+	}
+	return ""
 }
 
 func first(a, b runtime.Object) runtime.Object {

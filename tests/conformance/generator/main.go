@@ -43,14 +43,14 @@ func (s *schedulingCase) run() error {
 			return err
 		}
 		d := c.decide(pod)
+		if d.Chosen != "" {
+			if err := c.place(pod, &d); err != nil {
+				return err
+			}
+		}
 		s.Decisions = append(s.Decisions, d)
 		if d.Nominated != "" {
 			break
-		}
-		if d.Chosen != "" {
-			if err := c.place(pod, d.Chosen); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
