@@ -214,6 +214,7 @@ pub(super) fn snapshot(world: &dry_run::World) -> Snapshot {
             Object::Namespace(namespace) => {
                 snapshot.apply(Change::NamespaceUpserted { namespace: namespace.clone() });
             }
+            Object::Other(object) => snapshot.apply(Change::ObjectSeen { object: object.clone() }),
             Object::Pod(_) => {}
         }
     }

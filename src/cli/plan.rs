@@ -483,6 +483,20 @@ fn event_words(registration: &EventRegistration) -> Vec<String> {
         EventResource::TargetPod => say("the pod itself changed"),
         EventResource::Namespace => say("namespace changed"),
         EventResource::WildCard => say("every event"),
+        EventResource::PersistentVolume
+        | EventResource::PersistentVolumeClaim
+        | EventResource::StorageClass
+        | EventResource::CsiNode
+        | EventResource::CsiDriver
+        | EventResource::CsiStorageCapacity
+        | EventResource::VolumeAttachment => {
+            let name = of.name().rsplit('/').next().unwrap_or_default();
+            let actions =
+                [(ActionType::ADD, "added"), (ActionType::DELETE, "gone"), (ActionType::UPDATE, "changed")];
+            for (_, word) in actions.into_iter().filter(|(action, _)| one(*action)) {
+                say(&format!("{name} {word}"));
+            }
+        }
     }
     words
 }

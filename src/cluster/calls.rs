@@ -5,7 +5,7 @@ use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
 use super::limiter::LONGEST;
 use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
-use crate::model::{self, Kind, ObjectKey, Symbol};
+use crate::model::{self, ObjectKey, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,20 +15,7 @@ use std::time::Duration;
 
 /// The path of an object.
 pub fn path_of(key: &ObjectKey) -> String {
-    match key.kind {
-        Kind::Pod => format!("/api/v1/namespaces/{}/pods/{}", key.namespace, key.name),
-        Kind::Node => format!("/api/v1/nodes/{}", key.name),
-        Kind::Namespace => format!("/api/v1/namespaces/{}", key.name),
-    }
-}
-
-/// API group and resource of a kind, as roles name them.
-pub fn resource_of(kind: &Kind) -> (&'static str, &'static str) {
-    match kind {
-        Kind::Pod => ("", "pods"),
-        Kind::Node => ("", "nodes"),
-        Kind::Namespace => ("", "namespaces"),
-    }
+    key.kind.row().map(|row| row.path_of(&key.namespace, &key.name)).unwrap_or_default()
 }
 
 /// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
@@ -170,7 +157,12 @@ mod tests {
     use serde_json::Value;
 
     fn pod() -> ObjectKey {
-        ObjectKey { kind: Kind::Pod, namespace: "shop".into(), name: "web-1".into(), uid: "u-1".into() }
+        ObjectKey {
+            kind: model::Kind::Pod,
+            namespace: "shop".into(),
+            name: "web-1".into(),
+            uid: "u-1".into(),
+        }
     }
 
     #[test]

@@ -340,7 +340,8 @@ fn right_of(call: &ApiCall) -> String {
         ApiCall::Delete { .. } => ("", "delete"),
         ApiCall::Read(_) => ("", "get"),
     };
-    let (group, resource) = calls::resource_of(&call.object().kind);
+    let row = call.object().kind.row();
+    let (group, resource) = row.map_or(("", ""), |row| (row.group, row.plural));
     rule(group, &[&format!("{resource}{part}")], &[verb])
 }
 

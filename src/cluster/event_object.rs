@@ -2,7 +2,7 @@
 //! client-go's recorder sets. `events` decides when to write it.
 
 use crate::framework::{EventRecord, EventType};
-use crate::model::{Kind, ObjectKey, Time};
+use crate::model::{KindRow, ObjectKey, Time};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -29,15 +29,11 @@ fn cut(note: &str) -> String {
 
 /// Names an object in an event.
 fn reference(object: &ObjectKey) -> ObjectReference {
-    let kind = match object.kind {
-        Kind::Pod => "Pod",
-        Kind::Node => "Node",
-        Kind::Namespace => "Namespace",
-    };
+    let row = object.kind.row();
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some(kind.to_owned()),
+        api_version: row.map(KindRow::api_version),
+        kind: row.map(|row| row.name.to_owned()),
         namespace: given(&object.namespace),
         name: Some(object.name.to_string()),
         uid: given(&object.uid),

@@ -18,7 +18,7 @@ use crate::model::objects::{namespace, node, pod};
 use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What policies need from the watches: what to keep of each kind beside the slim fields, and whether
@@ -32,11 +32,14 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// What is kept beside the slim fields; of other kinds nothing.
     fn of(&self, kind: &Kind) -> &Projection {
+        static NOTHING: LazyLock<Projection> = LazyLock::new(Projection::default);
         match kind {
             Kind::Pod => &self.keeps.pods,
             Kind::Node => &self.keeps.nodes,
             Kind::Namespace => &self.keeps.namespaces,
+            _ => &NOTHING,
         }
     }
 
@@ -316,6 +319,7 @@ async fn watch_kind(
                 (Kind::Namespace, false) => {
                     watch_as::<Extended<namespace::Namespace>>(at, &api, &shared, keep).await;
                 }
+                _ => {}
             }
         };
         tokio::select! {

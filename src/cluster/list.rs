@@ -236,6 +236,7 @@ async fn kind(api: &Api, (kind, _): &(Kind, &'static str)) -> Read {
         Kind::Pod => parsed::<Extended<pod::Pod>>(api, &collection).await,
         Kind::Node => parsed::<Extended<node::Node>>(api, &collection).await,
         Kind::Namespace => parsed::<Extended<namespace::Namespace>>(api, &collection).await,
+        _ => Ok((Vec::new(), Vec::new())),
     };
     Read { collection, result }
 }

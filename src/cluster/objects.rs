@@ -116,6 +116,7 @@ impl<T: Slim> Slim for Extended<T> {
                 let namespace = Arc::unwrap_or_clone(namespace);
                 Object::Namespace(Arc::new(SlimNamespace { raw, ..namespace }))
             }
+            other => other,
         })
     }
 
@@ -126,14 +127,8 @@ impl<T: Slim> Slim for Extended<T> {
 
 /// Parses one object of a kind.
 pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
-    fn read<T: Slim>(bytes: &[u8]) -> Result<Object, String> {
-        serde_json::from_slice::<T>(bytes).map_err(|error| error.to_string())?.parse()
-    }
-    match kind {
-        Kind::Pod => read::<pod::Pod>(bytes),
-        Kind::Node => read::<node::Node>(bytes),
-        Kind::Namespace => read::<namespace::Namespace>(bytes),
-    }
+    let row = kind.row().ok_or_else(|| format!("no objects of the kind {kind:?} can be read"))?;
+    (row.parse)(bytes).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -76,7 +76,8 @@ impl Api {
                 node.resource_version = version;
                 Object::Node(Arc::new(node))
             }
-            other => other,
+            Object::Other(object) => Object::Other(object.at_version(version)),
+            Object::Namespace(namespace) => Object::Namespace(namespace),
         };
         self.log.push((object.kind(), WatchEvent::Upserted(object.clone())));
         self.objects.insert(place(&object.key()), object);
@@ -275,11 +276,7 @@ impl Api {
 
 /// The name of a kind in messages and paths.
 fn plural(kind: &Kind) -> &'static str {
-    match kind {
-        Kind::Pod => "pods",
-        Kind::Node => "nodes",
-        Kind::Namespace => "namespaces",
-    }
+    kind.row().map_or("", |row| row.plural)
 }
 
 fn condition(status: &str, reason: &str, message: &str, now: Time) -> ScheduledCondition {

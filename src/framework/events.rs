@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
-use crate::model::{Namespace, Node, PodInfo};
+use crate::model::{ApiObject, Kind, Namespace, Node, PodInfo};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -22,6 +22,20 @@ pub enum EventResource {
     Node,
     /// A namespace; no upstream plugin registers for it, policies may.
     Namespace,
+    /// A PersistentVolume.
+    PersistentVolume,
+    /// A PersistentVolumeClaim.
+    PersistentVolumeClaim,
+    /// A StorageClass.
+    StorageClass,
+    /// A CSINode.
+    CsiNode,
+    /// A CSIDriver.
+    CsiDriver,
+    /// A CSIStorageCapacity.
+    CsiStorageCapacity,
+    /// A VolumeAttachment.
+    VolumeAttachment,
     /// Everything: wildcard events, and plugins that register no events.
     WildCard,
 }
@@ -40,7 +54,35 @@ impl EventResource {
             Self::UnschedulablePod | Self::TargetPod => "UnschedulablePod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
+            Self::PersistentVolume => "PersistentVolume",
+            Self::PersistentVolumeClaim => "PersistentVolumeClaim",
+            Self::StorageClass => "storage.k8s.io/StorageClass",
+            Self::CsiNode => "storage.k8s.io/CSINode",
+            Self::CsiDriver => "storage.k8s.io/CSIDriver",
+            Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
+            Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
             Self::WildCard => "*",
+        }
+    }
+
+    /// The resource of the events of a kind. `None`: upstream has no events for it. Pods have several.
+    pub fn of(kind: &Kind) -> Option<Self> {
+        match kind {
+            Kind::Node => Some(Self::Node),
+            Kind::Namespace => Some(Self::Namespace),
+            Kind::PersistentVolume => Some(Self::PersistentVolume),
+            Kind::PersistentVolumeClaim => Some(Self::PersistentVolumeClaim),
+            Kind::StorageClass => Some(Self::StorageClass),
+            Kind::CsiNode => Some(Self::CsiNode),
+            Kind::CsiDriver => Some(Self::CsiDriver),
+            Kind::CsiStorageCapacity => Some(Self::CsiStorageCapacity),
+            Kind::VolumeAttachment => Some(Self::VolumeAttachment),
+            Kind::Pod
+            | Kind::PodDisruptionBudget
+            | Kind::Service
+            | Kind::ReplicationController
+            | Kind::ReplicaSet
+            | Kind::StatefulSet => None,
         }
     }
 
@@ -143,6 +185,13 @@ pub enum EventObjects {
         old: Option<Arc<Namespace>>,
         /// Now.
         new: Option<Arc<Namespace>>,
+    },
+    /// An object of another kind.
+    Object {
+        /// Before.
+        old: Option<Arc<dyn ApiObject>>,
+        /// Now.
+        new: Option<Arc<dyn ApiObject>>,
     },
     /// None: an event of the scheduler itself.
     None,
@@ -295,6 +344,24 @@ impl ClusterEvent {
         };
         let objects = EventObjects::Namespace { old: old.cloned(), new: new.cloned() };
         vec![Self::of(EventResource::Namespace, action, objects)]
+    }
+}
+
+impl ClusterEvent {
+    /// What the arrival, an update or the end of an object of another kind means: one event with the action `Add`,
+    /// `Update` or `Delete`. `None` when nothing changed that is read, and for kinds that upstream has no events for.
+    ///
+    /// Source: `pkg/scheduler/eventhandlers.go`, `buildEvtResHandler`.
+    pub fn of_object(old: Option<&Arc<dyn ApiObject>>, new: Option<&Arc<dyn ApiObject>>) -> Option<Self> {
+        let resource = EventResource::of(&new.or(old)?.kind())?;
+        let action = match (old, new) {
+            (None, _) => ActionType::ADD,
+            (_, None) => ActionType::DELETE,
+            (Some(old), Some(new)) if new.differs(old.as_ref()) => ActionType::UPDATE_OTHER,
+            _ => return None,
+        };
+        let objects = EventObjects::Object { old: old.cloned(), new: new.cloned() };
+        Some(Self::of(resource, action, objects))
     }
 }
 

@@ -4,7 +4,7 @@ use super::calls::{ApiCall, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
 use super::status::Status;
-use crate::model::{Index, IndexKey, PodInfo, PodKey, Snapshot, Time};
+use crate::model::{ApiObject, Change, Index, IndexKey, ObjectKey, PodInfo, PodKey, Snapshot, Time};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub enum Act {
 pub struct Actor<'a> {
     /// The pod being bound.
     pub pod: &'a Arc<PodInfo>,
-    /// The cluster; only through [`Actor::own`] may a plugin write into it.
+    /// The cluster; a plugin may write into it through [`Actor::own`] and [`Actor::assume`] only.
     snapshot: &'a mut Snapshot,
     /// The instant.
     pub now: Time,
@@ -105,6 +105,26 @@ impl<'a> Actor<'a> {
     /// An index of the plugin's own, to be written.
     pub fn own<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
         self.snapshot.index_mut(key)
+    }
+
+    /// Takes an object to be as the plugin will write it: every reader of the snapshot sees it so, also after a reload.
+    /// Ignored when the object is not known by its UID. One assumption about an object for each pod: another one takes
+    /// its place. Whatever assumes something in Reserve takes it back in Unreserve.
+    pub fn assume(&mut self, object: Arc<dyn ApiObject>) {
+        let by = self.pod.key.clone();
+        self.snapshot.apply(Change::Assumed { key: object.key(), with: object, by });
+    }
+
+    /// Takes back what was assumed about an object for this pod.
+    pub fn unassume(&mut self, key: &ObjectKey) {
+        self.snapshot.apply(Change::Unassumed { key: key.clone(), by: self.pod.key.clone() });
+    }
+
+    /// The API server accepted the write of an assumed object and returned this version: the assumption ends when the
+    /// object is seen at or above it.
+    pub fn written(&mut self, key: &ObjectKey, version: &str) {
+        let by = self.pod.key.clone();
+        self.snapshot.apply(Change::AssumedWritten { key: key.clone(), by, version: version.into() });
     }
 
     /// Sends a call; its reply comes to the plugin's task.

@@ -54,7 +54,7 @@ pub use preconditions::Preconditions;
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{Blame, QueuedPodInfo, SortKey};
-pub use reads::{Interest, Polarity, Reads};
+pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{
     DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,

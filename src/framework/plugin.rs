@@ -2,7 +2,7 @@
 
 use super::handle::Handle;
 use super::points::*;
-use super::reads::Reads;
+use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
 use crate::model::{NodeInfo, PodInfo, PodPrecondition, Symbol, Time, Want};
@@ -50,6 +50,11 @@ pub trait Plugin: Send + Sync {
     /// Indexes that it keeps in the snapshot, added when its profile comes into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()
+    }
+    /// The kinds of objects that it reads beside pods, nodes and namespaces: they are watched while the plugin is in
+    /// service.
+    fn kinds(&self) -> &'static [Need] {
+        &[]
     }
     /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
     /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The

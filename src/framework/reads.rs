@@ -1,7 +1,7 @@
 //! [`Reads`]: which data of pod, node and cluster a plugin uses. [`Interest`]: which of it concerns one pod. Queueing hints, label columns, re-evaluation of
 //! waiting pods and explanations derive from it.
 
-use crate::model::{ChangeRecord, Kinds, Moved, Symbol};
+use crate::model::{ChangeRecord, Kind, Kinds, Moved, Symbol};
 use std::collections::BTreeSet;
 
 /// Whether more of something helps a pod or hurts it.
@@ -13,6 +13,16 @@ pub enum Polarity {
     Hurts,
     /// Either.
     Both,
+}
+
+/// A kind of object that a plugin reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Need {
+    /// The kind.
+    pub kind: Kind,
+    /// Whether the plugin works without: the API server may not serve the kind, or refuse to list it. Nothing is
+    /// scheduled before a kind that is not optional has been listed.
+    pub optional: bool,
 }
 
 /// What a plugin may read.

@@ -19,12 +19,19 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 5] = [
+const RESOURCES: [EventResource; 12] = [
     EventResource::AssignedPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
     EventResource::Node,
     EventResource::Namespace,
+    EventResource::PersistentVolume,
+    EventResource::PersistentVolumeClaim,
+    EventResource::StorageClass,
+    EventResource::CsiNode,
+    EventResource::CsiDriver,
+    EventResource::CsiStorageCapacity,
+    EventResource::VolumeAttachment,
 ];
 
 /// A plugin and one of its registrations.

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::node_set::NodeId;
-use super::objects::Namespace;
+use super::objects::{ApiObject, Namespace, ObjectKey};
 use super::pod::{PodInfo, PodKey};
 use super::symbol::Symbol;
 use super::time::Time;
@@ -86,6 +86,52 @@ pub enum Change {
         /// Its name.
         name: Symbol,
     },
+    /// An object of another kind was added or changed.
+    ObjectSeen {
+        /// The object as it is now.
+        object: Arc<dyn ApiObject>,
+    },
+    /// An object of another kind is gone. Ignored when the key has another UID than the object that is known.
+    ObjectGone {
+        /// Which.
+        key: ObjectKey,
+    },
+    /// A pod that is being bound takes an object to be as it will write it. Every reader sees it so until the change is
+    /// taken back, the object is gone, or it is seen at or above the version that the write returned. Ignored when
+    /// the object is not known by this UID.
+    Assumed {
+        /// Which object.
+        key: ObjectKey,
+        /// How it will be.
+        with: Arc<dyn ApiObject>,
+        /// The pod that is being bound.
+        by: PodKey,
+    },
+    /// The API server accepted the write of an assumed object.
+    AssumedWritten {
+        /// Which object.
+        key: ObjectKey,
+        /// The pod that is being bound.
+        by: PodKey,
+        /// The version that the write returned.
+        version: Box<str>,
+    },
+    /// A pod takes back what it assumed about an object.
+    Unassumed {
+        /// Which object.
+        key: ObjectKey,
+        /// The pod that was being bound.
+        by: PodKey,
+    },
+}
+
+/// An object of another kind as readers of the snapshot see it, before and after a change.
+#[derive(Clone, Debug)]
+pub struct ObjectDelta {
+    /// As it was; `None` when it is new.
+    pub before: Option<Arc<dyn ApiObject>>,
+    /// As it is; `None` when it is gone.
+    pub after: Option<Arc<dyn ApiObject>>,
 }
 
 /// A change together with the previous state; an [`Index`](super::Index) receives it, after the snapshot
@@ -100,6 +146,8 @@ pub struct Delta<'a> {
     pub node: Option<NodeId>,
     /// The pod that was changed or removed, as it was, with the node it was on.
     pub pod_before: Option<(Arc<PodInfo>, Option<NodeId>)>,
+    /// The object of another kind that was seen, assumed or is gone.
+    pub object: Option<ObjectDelta>,
 }
 
 /// Kinds of change of a node or of the cluster, as bits. Plugins and rules state what they read with the same bits.
@@ -145,6 +193,12 @@ impl Kinds {
     pub const OTHER: Self = Self(1 << 16);
     /// Members of a group that an index follows ([`Moved::Group`]).
     pub const GROUPS: Self = Self(1 << 17);
+    /// Volumes, claims and everything else of storage.
+    pub const VOLUMES: Self = Self(1 << 18);
+    /// Services and controllers of pods.
+    pub const SERVICES: Self = Self(1 << 19);
+    /// PodDisruptionBudgets.
+    pub const BUDGETS: Self = Self(1 << 20);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 

@@ -34,7 +34,9 @@ mod requests;
 
 pub use amounts::{amount, amount_beside, rounded_down};
 pub use bit_set::{BitSet, Row, bits};
-pub use changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, Placement};
+pub use changes::{
+    Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, ObjectDelta, Placement,
+};
 pub use columns::{Columns, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
 pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
 pub use duration::DurationError;
@@ -47,13 +49,16 @@ pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
-pub use objects::{Kind, Namespace, Object, ObjectError, ObjectKey};
+pub use objects::{
+    ApiObject, KINDS, Kind, KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, Typed, downcast,
+};
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use precondition::PodPrecondition;
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
-pub use snapshot::{Kept, PodEntry, Snapshot};
+pub use snapshot::{Assumption, Kept, PodEntry, Snapshot};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};
 pub use time::{Duration, Time};

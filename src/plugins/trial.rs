@@ -43,6 +43,7 @@ impl Trial {
                     snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
                 }
                 Object::Namespace(namespace) => snapshot.apply(Change::NamespaceUpserted { namespace }),
+                Object::Other(object) => snapshot.apply(Change::ObjectSeen { object }),
             }
         }
         let framework = Framework::new(Symbol::new("default-scheduler"), vec![plugin], points);

@@ -6,7 +6,7 @@ use super::cache::{PodState, Seen};
 use super::calls::object_key;
 use super::queue::Scope;
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use crate::model::{Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use crate::model::{ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -24,9 +24,18 @@ impl Scheduler {
             }
             Object::Namespace(namespace) => {
                 let old = self.cache.snapshot.namespace(&namespace.name).cloned();
-                let change = crate::model::Change::NamespaceUpserted { namespace: namespace.clone() };
+                let change = Change::NamespaceUpserted { namespace: namespace.clone() };
                 self.cache.snapshot.apply(change);
                 for event in ClusterEvent::of_namespace(old.as_ref(), Some(&namespace)) {
+                    self.move_all(&event, &Scope::default(), now);
+                }
+            }
+            Object::Other(object) => {
+                let old = self.object_named(&object.key());
+                self.cache.snapshot.apply(Change::ObjectSeen { object: object.clone() });
+                // An object that took the place of a namesake is new.
+                let old = old.filter(|old| old.metadata().uid == object.metadata().uid);
+                if let Some(event) = ClusterEvent::of_object(old.as_ref(), Some(&object)) {
                     self.move_all(&event, &Scope::default(), now);
                 }
             }
@@ -47,8 +56,15 @@ impl Scheduler {
             Kind::Node => self.node_gone(&key.name, now),
             Kind::Namespace => {
                 let Some(old) = self.cache.snapshot.namespace(&key.name).cloned() else { return };
-                self.cache.snapshot.apply(crate::model::Change::NamespaceRemoved { name: key.name.clone() });
+                self.cache.snapshot.apply(Change::NamespaceRemoved { name: key.name.clone() });
                 for event in ClusterEvent::of_namespace(Some(&old), None) {
+                    self.move_all(&event, &Scope::default(), now);
+                }
+            }
+            _ => {
+                let Some(old) = self.cache.snapshot.any_object_seen(key).cloned() else { return };
+                self.cache.snapshot.apply(Change::ObjectGone { key: key.clone() });
+                if let Some(event) = ClusterEvent::of_object(Some(&old), None) {
                     self.move_all(&event, &Scope::default(), now);
                 }
             }
@@ -97,10 +113,24 @@ impl Scheduler {
                     }
                 }
             }
+            kind => {
+                let listed: FxHashSet<ObjectKey> = all.iter().map(Object::key).collect();
+                let known = self.cache.snapshot.any_objects_seen(kind).map(|object| object.key());
+                let gone: Vec<ObjectKey> = known.filter(|key| !listed.contains(key)).collect();
+                for key in gone {
+                    self.deleted(&key, now);
+                }
+            }
         }
         for object in all {
             self.upserted(object, now);
         }
+    }
+
+    /// The object that has the name of a key, whatever its UID.
+    fn object_named(&self, key: &ObjectKey) -> Option<Arc<dyn ApiObject>> {
+        let key = ObjectKey { uid: Symbol::default(), ..key.clone() };
+        self.cache.snapshot.any_object_seen(&key).cloned()
     }
 
     fn node_gone(&mut self, name: &Symbol, now: Time) {
@@ -274,6 +304,7 @@ fn key_of(object: &Object) -> ObjectKey {
         Object::Pod(pod) => object_key(pod),
         Object::Node(node) => cluster_key(Kind::Node, &node.name, &node.uid),
         Object::Namespace(namespace) => cluster_key(Kind::Namespace, &namespace.name, &Symbol::default()),
+        Object::Other(object) => object.key(),
     }
 }
 

@@ -76,6 +76,8 @@ impl Names {
                 self.namespaces.entry(namespace.name.to_string()).or_default();
                 ("namespace", &namespace.labels, &namespace.annotations)
             }
+            // Policies read none.
+            Object::Other(_) => return,
         };
         let pairs = labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         self.keys.entry((kind, "labels")).or_default().add(pairs);

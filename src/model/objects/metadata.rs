@@ -1,4 +1,5 @@
-//! `metadata`, the same for every kind, and what its fields become.
+//! `metadata`, the same for every kind, and what its fields become: [`ObjectMeta`] for the kinds that the core handles by
+//! the table alone.
 
 use super::super::labels::{Annotations, Labels};
 use super::super::pod::OwnerReference;
@@ -102,4 +103,64 @@ pub fn instant(path: &str, text: Option<&str>) -> Result<Option<Time>, ObjectErr
         Time::parse(text).ok_or_else(|| ObjectError::new(path, text, "not an RFC 3339 date and time"))
     })
     .transpose()
+}
+
+/// `metadata` of an object, as far as plugins read it.
+///
+/// Equality leaves out the version: nothing is decided by it, and two versions of an object that are equal in all else
+/// are the same to every reader.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectMeta {
+    /// The namespace; empty for kinds without.
+    pub namespace: Symbol,
+    /// The name.
+    pub name: Symbol,
+    /// The UID; empty when unknown.
+    pub uid: Symbol,
+    /// `resourceVersion`; empty when unknown.
+    pub version: Box<str>,
+    /// The labels that are kept.
+    pub labels: Labels,
+    /// The annotations that are kept.
+    pub annotations: Annotations,
+    /// `deletionTimestamp`.
+    pub deleted: Option<Time>,
+    /// The owners that are kept.
+    pub owners: Box<[OwnerReference]>,
+}
+
+impl PartialEq for ObjectMeta {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { namespace, name, uid, version: _, labels, annotations, deleted, owners } = self;
+        (namespace, name, uid) == (&other.namespace, &other.name, &other.uid)
+            && (labels, annotations) == (&other.labels, &other.annotations)
+            && (deleted, owners) == (&other.deleted, &other.owners)
+    }
+}
+
+impl ObjectMeta {
+    /// What names the object and its version. Labels, annotations, owners and deletion are left out, so that a change
+    /// of them is no change of the object.
+    pub fn name_of(metadata: &Metadata) -> Result<Self, ObjectError> {
+        Ok(Self {
+            namespace: metadata.namespace.clone(),
+            name: metadata.required_name()?,
+            uid: metadata.uid.clone(),
+            version: metadata.resource_version.clone(),
+            ..Self::default()
+        })
+    }
+
+    /// Everything, but only the annotations with these keys: others may be long, and nothing reads them.
+    pub fn of(metadata: &Metadata, annotations: &[&str]) -> Result<Self, ObjectError> {
+        let mut kept = metadata.annotations.clone();
+        kept.retain(|key| annotations.contains(&key));
+        Ok(Self {
+            labels: metadata.labels.clone(),
+            annotations: kept,
+            deleted: metadata.deleted()?,
+            owners: metadata.owners(),
+            ..Self::name_of(metadata)?
+        })
+    }
 }

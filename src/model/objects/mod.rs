@@ -1,33 +1,38 @@
 //! Slim serde types with only the fields that are read, one kind in each file, for files and watches. The cache never
-//! holds a full `k8s_openapi` object. Also [`Object`], which drivers hand to the core.
+//! holds a full `k8s_openapi` object. Also [`Object`], which drivers hand to the core. [`KINDS`] is the table of kinds.
 //!
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 
 pub mod constraints;
+pub mod kinds;
 pub mod metadata;
 pub mod namespace;
 pub mod node;
 pub mod pod;
+pub mod pod_disruption_budget;
 pub mod projection;
 pub mod read;
+pub mod replica_set;
+pub mod replication_controller;
 pub mod selectors;
+pub mod service;
+pub mod stateful_set;
+pub mod typed;
+
+pub use kinds::{KINDS, Kind, KindRow};
+pub use metadata::ObjectMeta;
+pub use pod_disruption_budget::PodDisruptionBudget;
+pub use replica_set::ReplicaSet;
+pub use replication_controller::ReplicationController;
+pub use service::Service;
+pub use stateful_set::StatefulSet;
+pub use typed::{ApiObject, Typed, downcast};
 
 use super::labels::Labels;
 use super::node::Node;
 use super::pod::PodInfo;
 use super::symbol::Symbol;
 use std::sync::Arc;
-
-/// A kind of object that the core knows.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    /// `v1/Pod`.
-    Pod,
-    /// `v1/Node`.
-    Node,
-    /// `v1/Namespace`.
-    Namespace,
-}
 
 /// Names one object.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -56,7 +61,7 @@ pub struct Namespace {
 }
 
 /// An object of the cluster, parsed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Object {
     /// A pod.
     Pod(Arc<PodInfo>),
@@ -64,6 +69,24 @@ pub enum Object {
     Node(Arc<Node>),
     /// A namespace.
     Namespace(Arc<Namespace>),
+    /// An object of any other kind of the table.
+    Other(Arc<dyn ApiObject>),
+}
+
+/// Objects of the other kinds are equal when they have the same key and version and differ in nothing that is read.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Pod(a), Self::Pod(b)) => a == b,
+            (Self::Node(a), Self::Node(b)) => a == b,
+            (Self::Namespace(a), Self::Namespace(b)) => a == b,
+            (Self::Other(a), Self::Other(b)) => {
+                Arc::ptr_eq(a, b)
+                    || a.key() == b.key() && a.version() == b.version() && !a.differs(b.as_ref())
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Object {
@@ -73,6 +96,7 @@ impl Object {
             Self::Pod(_) => Kind::Pod,
             Self::Node(_) => Kind::Node,
             Self::Namespace(_) => Kind::Namespace,
+            Self::Other(object) => object.kind(),
         }
     }
 
@@ -82,6 +106,7 @@ impl Object {
             Self::Pod(pod) => &pod.resource_version,
             Self::Node(node) => &node.resource_version,
             Self::Namespace(_) => "",
+            Self::Other(object) => object.version(),
         }
     }
 
@@ -91,6 +116,7 @@ impl Object {
             Self::Pod(pod) => (pod.namespace.clone(), pod.name.clone(), pod.uid.clone()),
             Self::Node(node) => (Symbol::default(), node.name.clone(), node.uid.clone()),
             Self::Namespace(namespace) => (Symbol::default(), namespace.name.clone(), Symbol::default()),
+            Self::Other(object) => return object.key(),
         };
         ObjectKey { kind: self.kind(), namespace, name, uid }
     }
@@ -132,6 +158,21 @@ impl std::fmt::Display for ObjectError {
 }
 
 impl std::error::Error for ObjectError {}
+
+/// Reads the slim form of an object from JSON.
+pub(crate) fn decode_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ObjectError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        // Read once more to learn where, as `decode`.
+        let mut from = serde_json::Deserializer::from_slice(bytes);
+        match serde_path_to_error::deserialize::<_, T>(&mut from) {
+            Err(found) => {
+                let path = found.path().to_string();
+                ObjectError::new(if path == "." { "" } else { &path }, "", found.into_inner().to_string())
+            }
+            Ok(_) => ObjectError::new("", "", error.to_string()),
+        }
+    })
+}
 
 /// Reads the slim form of an object that is held as a tree.
 pub(crate) fn decode<'de, T: serde::Deserialize<'de>>(

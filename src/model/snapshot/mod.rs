@@ -1,11 +1,15 @@
 //! [`Snapshot`]: the cluster as an attempt sees it. [`Snapshot::apply`] is the only way to modify its objects.
 //!
-//! `pods.rs` writes pods and nominations, `rows.rs` nodes and their rows, `indexes.rs` keeps the plugins' indexes.
+//! `pods.rs` writes pods and nominations, `rows.rs` nodes and their rows, `objects.rs` objects of all other kinds,
+//! `indexes.rs` keeps the plugins' indexes.
 
 mod indexes;
+mod objects;
 mod pods;
 mod rows;
+mod table;
 
+pub use objects::Assumption;
 pub use pods::PodEntry;
 
 use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved};
@@ -20,6 +24,7 @@ use super::resource::Resource;
 use super::symbol::Symbol;
 use super::time::{Duration, Time};
 use indexes::Indexes;
+use objects::Objects;
 use pods::PodTable;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -54,6 +59,7 @@ pub struct Snapshot {
     nominated: Arc<FxHashMap<NodeId, Vec<Arc<PodInfo>>>>,
     nominated_to: Arc<FxHashMap<PodKey, NodeId>>,
     namespaces: Arc<BTreeMap<Symbol, Arc<Namespace>>>,
+    objects: Objects,
     columns: Columns,
     indexes: Indexes,
     log: Arc<ChangeLog>,
@@ -75,6 +81,10 @@ pub struct Kept {
     pub nominated: usize,
     /// Indexes, broken ones included.
     pub indexes: usize,
+    /// Objects of kinds other than pods, nodes and namespaces.
+    pub objects: usize,
+    /// Assumptions about them.
+    pub assumptions: usize,
 }
 
 impl Snapshot {
@@ -211,6 +221,8 @@ impl Snapshot {
             pods: self.pod_count,
             nominated: self.nominated_to.len(),
             indexes: self.indexes.keys().count(),
+            objects: self.objects.len(),
+            assumptions: self.objects.assumption_count(),
         }
     }
 
@@ -290,7 +302,8 @@ impl Snapshot {
     /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod. A
     /// change of nothing that a plugin or rule can read makes no record and reaches no index.
     pub fn apply(&mut self, change: Change) {
-        let mut delta = Delta { change: &change, node_before: None, node: None, pod_before: None };
+        let mut delta =
+            Delta { change: &change, node_before: None, node: None, pod_before: None, object: None };
         let mut promised_before = None;
         let moved = match &change {
             Change::PodPlaced { pod, node, how } => self.place_pod(pod, *node, *how, &mut delta),
@@ -345,6 +358,11 @@ impl Snapshot {
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
                 true
             }
+            Change::ObjectSeen { .. }
+            | Change::ObjectGone { .. }
+            | Change::Assumed { .. }
+            | Change::AssumedWritten { .. }
+            | Change::Unassumed { .. } => self.change_object(&change, &mut delta),
         };
         if !moved {
             return;

@@ -105,6 +105,8 @@ impl PolicyPlugin {
                 let name = new.as_ref().or(old.as_ref()).map(|namespace| &namespace.name);
                 side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
+            // Policies read no objects of other kinds.
+            EventObjects::Object { .. } => false,
             EventObjects::None => true,
         }
     }

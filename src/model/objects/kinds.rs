@@ -1,0 +1,186 @@
+//! [`KINDS`]: the kinds of objects that the core knows, one row each. Watches, files, rights, readiness, the API server
+//! in memory and the simulation read the table.
+
+use super::super::changes::Kinds;
+use super::super::node::Node;
+use super::super::pod::PodInfo;
+use super::typed::{Typed, parsed};
+use super::{
+    Object, ObjectError, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
+    decode, decode_json, namespace, node, pod,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A kind of object that the core knows.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// `v1/Pod`.
+    Pod,
+    /// `v1/Node`.
+    Node,
+    /// `v1/Namespace`.
+    Namespace,
+    /// `v1/PersistentVolume`.
+    PersistentVolume,
+    /// `v1/PersistentVolumeClaim`.
+    PersistentVolumeClaim,
+    /// `storage.k8s.io/v1/StorageClass`.
+    StorageClass,
+    /// `storage.k8s.io/v1/CSINode`.
+    CsiNode,
+    /// `storage.k8s.io/v1/CSIDriver`.
+    CsiDriver,
+    /// `storage.k8s.io/v1/CSIStorageCapacity`.
+    CsiStorageCapacity,
+    /// `storage.k8s.io/v1/VolumeAttachment`.
+    VolumeAttachment,
+    /// `policy/v1/PodDisruptionBudget`.
+    PodDisruptionBudget,
+    /// `v1/Service`.
+    Service,
+    /// `v1/ReplicationController`.
+    ReplicationController,
+    /// `apps/v1/ReplicaSet`.
+    ReplicaSet,
+    /// `apps/v1/StatefulSet`.
+    StatefulSet,
+}
+
+/// A kind of object: what the API calls it, and how it is read.
+#[derive(Debug)]
+pub struct KindRow {
+    /// The kind.
+    pub kind: Kind,
+    /// `kind` in files: `PersistentVolume`.
+    pub name: &'static str,
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The version in its group.
+    pub version: &'static str,
+    /// The name of the resource: `persistentvolumes`.
+    pub plural: &'static str,
+    /// Whether objects are in namespaces.
+    pub namespaced: bool,
+    /// The bits of a change of such an object in the log.
+    pub kinds: Kinds,
+    /// Reads an object from JSON; only the fields that are read are kept.
+    pub parse: fn(&[u8]) -> Result<Object, ObjectError>,
+    /// Reads an object that is held as a tree. Pods, nodes and namespaces keep the tree for policies.
+    pub from_value: fn(Arc<Value>) -> Result<Object, ObjectError>,
+}
+
+/// The kinds, in the order in which a cluster is read.
+pub static KINDS: &[KindRow] = &[
+    KindRow {
+        kind: Kind::Pod,
+        name: "Pod",
+        group: "",
+        version: "v1",
+        plural: "pods",
+        namespaced: true,
+        kinds: Kinds::OF_PODS,
+        parse: |bytes| Ok(Object::Pod(Arc::new(PodInfo::from_object(&decode_json::<pod::Pod>(bytes)?)?))),
+        from_value: |value| Ok(Object::Pod(Arc::new(PodInfo::from_value(value)?))),
+    },
+    KindRow {
+        kind: Kind::Node,
+        name: "Node",
+        group: "",
+        version: "v1",
+        plural: "nodes",
+        namespaced: false,
+        kinds: Kinds::LIFE,
+        parse: |bytes| Ok(Object::Node(Arc::new(Node::from_object(&decode_json::<node::Node>(bytes)?)?))),
+        from_value: |value| Ok(Object::Node(Arc::new(Node::from_value(value)?))),
+    },
+    KindRow {
+        kind: Kind::Namespace,
+        name: "Namespace",
+        group: "",
+        version: "v1",
+        plural: "namespaces",
+        namespaced: false,
+        kinds: Kinds::NAMESPACES,
+        parse: |bytes| {
+            let object = decode_json::<namespace::Namespace>(bytes)?;
+            Ok(Object::Namespace(Arc::new(super::Namespace::from_object(&object)?)))
+        },
+        from_value: |value| Ok(Object::Namespace(Arc::new(super::Namespace::from_value(value)?))),
+    },
+    of::<PodDisruptionBudget>("PodDisruptionBudget", "policy", "poddisruptionbudgets", true, Kinds::BUDGETS),
+    of::<Service>("Service", "", "services", true, Kinds::SERVICES),
+    of::<ReplicationController>("ReplicationController", "", "replicationcontrollers", true, Kinds::SERVICES),
+    of::<ReplicaSet>("ReplicaSet", "apps", "replicasets", true, Kinds::SERVICES),
+    of::<StatefulSet>("StatefulSet", "apps", "statefulsets", true, Kinds::SERVICES),
+];
+
+/// The row of a kind of the table at version `v1` of its group.
+const fn of<T: Typed + Clone>(
+    name: &'static str,
+    group: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+    kinds: Kinds,
+) -> KindRow {
+    KindRow {
+        kind: T::KIND,
+        name,
+        group,
+        version: "v1",
+        plural,
+        namespaced,
+        kinds,
+        parse: |bytes| parsed::<T>(&decode_json(bytes)?),
+        from_value: |value| parsed::<T>(&decode(&value)?),
+    }
+}
+
+impl KindRow {
+    /// The row of a kind in files: `apps/v1` and `ReplicaSet`.
+    pub fn named(api_version: &str, kind: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|row| row.name == kind && row.is_version(api_version))
+    }
+
+    fn is_version(&self, api_version: &str) -> bool {
+        match api_version.split_once('/') {
+            Some((group, version)) => (group, version) == (self.group, self.version),
+            None => self.group.is_empty() && api_version == self.version,
+        }
+    }
+
+    /// `apiVersion` in files: `apps/v1`.
+    pub fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The path of the collection over all namespaces: `/apis/apps/v1/replicasets`.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.root(), self.plural)
+    }
+
+    /// The path of an object; the namespace of a kind without namespaces is not looked at.
+    pub fn path_of(&self, namespace: &str, name: &str) -> String {
+        match self.namespaced {
+            true => format!("{}/namespaces/{namespace}/{}/{name}", self.root(), self.plural),
+            false => format!("{}/{}/{name}", self.root(), self.plural),
+        }
+    }
+
+    fn root(&self) -> String {
+        match self.group {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        }
+    }
+}
+
+impl Kind {
+    /// The row of the kind.
+    pub fn row(&self) -> Option<&'static KindRow> {
+        KINDS.iter().find(|row| row.kind == *self)
+    }
+}

@@ -1,0 +1,95 @@
+//! [`ApiObject`]: an object of a kind that the core handles by the table alone. [`Typed`]: what such a kind implements.
+
+use super::super::pod::OwnerReference;
+use super::kinds::Kind;
+use super::metadata::ObjectMeta;
+use super::{Object, ObjectError, ObjectKey};
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A kind of object with a row of its own in [`KINDS`](super::KINDS): a struct with the fields that are read.
+///
+/// Equality of the struct says whether an update matters: an update without a difference makes neither a record of the
+/// log nor an event. The struct therefore holds only what a plugin or rule reads, and [`ObjectMeta`] compares everything
+/// but the version.
+pub trait Typed: Any + Send + Sync + Debug + PartialEq + Sized {
+    /// The kind.
+    const KIND: Kind;
+    /// The object as the API writes it, as far as it is read.
+    type Slim: DeserializeOwned;
+    /// The parsed object. Fails where the API server would have refused the object.
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError>;
+    /// Its metadata.
+    fn metadata(&self) -> &ObjectMeta;
+    /// The same with other metadata.
+    fn with_metadata(self, metadata: ObjectMeta) -> Self;
+}
+
+/// An object of a kind that the core handles by the table alone. Every [`Typed`] is one.
+pub trait ApiObject: Any + Send + Sync + Debug {
+    /// Its kind.
+    fn kind(&self) -> Kind;
+    /// Its metadata.
+    fn metadata(&self) -> &ObjectMeta;
+    /// Kind, namespace, name and UID.
+    fn key(&self) -> ObjectKey {
+        let ObjectMeta { namespace, name, uid, .. } = self.metadata();
+        let (namespace, name, uid) = (namespace.clone(), name.clone(), uid.clone());
+        ObjectKey { kind: self.kind(), namespace, name, uid }
+    }
+    /// `metadata.resourceVersion`; empty when unknown.
+    fn version(&self) -> &str {
+        &self.metadata().version
+    }
+    /// The owner that controls it.
+    fn controller(&self) -> Option<&OwnerReference> {
+        self.metadata().owners.iter().find(|owner| owner.controller)
+    }
+    /// For downcasts; [`downcast`] does them.
+    fn as_any(&self) -> &dyn Any;
+    /// Itself as `Arc<T>` behind a type that can be asked for it.
+    fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    /// Whether it differs from `old`, another version of it, in something that a plugin or rule reads.
+    fn differs(&self, old: &dyn ApiObject) -> bool;
+    /// A copy of this version, as a server that keeps objects in memory writes it.
+    fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject>;
+}
+
+impl<T: Typed + Clone> ApiObject for T {
+    fn kind(&self) -> Kind {
+        T::KIND
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        Typed::metadata(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(self)
+    }
+
+    fn differs(&self, old: &dyn ApiObject) -> bool {
+        downcast::<T>(old).is_none_or(|old| self != old)
+    }
+
+    fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject> {
+        let metadata = ObjectMeta { version, ..Typed::metadata(self).clone() };
+        Arc::new(self.clone().with_metadata(metadata))
+    }
+}
+
+/// The object as its type; `None` when it is of another kind.
+pub fn downcast<T: Typed>(object: &dyn ApiObject) -> Option<&T> {
+    object.as_any().downcast_ref()
+}
+
+/// Reads an object of a kind from its slim form.
+pub(super) fn parsed<T: Typed + Clone>(slim: &T::Slim) -> Result<Object, ObjectError> {
+    Ok(Object::Other(Arc::new(T::from_object(slim)?)))
+}
