@@ -232,7 +232,7 @@ impl Reading {
         }
         let value = Arc::new(value);
         let read: Result<Object, ObjectError> = match kind {
-            "Pod" => PodInfo::from_value(value).map(|pod| Object::Pod(Arc::new(pod))),
+            "Pod" => PodInfo::from_file(value).map(|pod| Object::Pod(Arc::new(pod))),
             "Node" => Node::from_value(value).map(|node| Object::Node(Arc::new(node))),
             _ => Namespace::from_value(value).map(|namespace| Object::Namespace(Arc::new(namespace))),
         };

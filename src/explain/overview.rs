@@ -104,6 +104,7 @@ pub fn template_key(pod: &PodInfo) -> String {
         created: None,
         started: None,
         scheduled_condition: None,
+        disruption_target: false,
         labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect::<Labels>(),
         annotations: annotations.map(|(key, value)| (key.clone(), value.clone())).collect(),
         raw: spec,

@@ -51,6 +51,7 @@ impl PodInfo {
             nominated_node,
             started,
             scheduled_condition,
+            disruption_target,
             raw,
         } = self;
         let requests = *requests != now.requests
@@ -81,6 +82,7 @@ impl PodInfo {
             || *node_affinity != now.node_affinity
             || *constraints != now.constraints
             || *qos != now.qos
+            || *disruption_target != now.disruption_target
             || raw_differs(raw, &now.raw);
         let mut kinds = Kinds::NONE;
         if requests {

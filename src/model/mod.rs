@@ -38,7 +38,10 @@ pub use changes::{
     Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, ObjectDelta, Placement,
 };
 pub use columns::{Columns, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
-pub use constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
+pub use constraints::{
+    Constraint, ConstraintKinds, PodAffinity, PodAffinityTerm, PodConstraints, PodVolume, SpreadConstraint,
+    SpreadSelector, VolumeSource, WeightedTerm,
+};
 pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use labels::{

@@ -1,6 +1,6 @@
 //! [`PodInfo`]: a pod, parsed once from the slim object of `objects/pod.rs`. Every plugin reads it.
 
-use super::constraints::{ConstraintKinds, PodConstraints};
+use super::constraints::{ConstraintKinds, PodConstraints, PodVolume, VolumeSource};
 use super::labels::{Annotations, Labels};
 use super::node_selector::NodeAffinity;
 use super::resource::Resource;
@@ -142,6 +142,9 @@ pub struct PodInfo {
     pub started: Option<Time>,
     /// The condition `PodScheduled`: status, reason, message, last transition.
     pub scheduled_condition: Option<Box<ScheduledCondition>>,
+    /// The condition `DisruptionTarget` is `True` with the reason `PreemptionByScheduler`: a scheduler evicts the pod to
+    /// make room for another.
+    pub disruption_target: bool,
     /// The object as the API has it, for policies that read `spec`, `status` or `metadata` beyond the fields above.
     /// `None` when no loaded policy does.
     pub raw: Option<Arc<serde_json::Value>>,
@@ -151,6 +154,19 @@ impl PodInfo {
     /// The kinds of constraints that the pod has.
     pub fn constraint_kinds(&self) -> ConstraintKinds {
         self.constraints.as_ref().map_or(ConstraintKinds::NONE, |constraints| constraints.kinds)
+    }
+
+    /// The claims that the pod uses, in pod order: the volume, the name of the claim in the pod's namespace, and whether
+    /// it is the claim of a generic ephemeral volume, which must have the pod as its controller.
+    pub fn claims(&self) -> impl Iterator<Item = (&PodVolume, Symbol, bool)> {
+        let volumes = self.constraints.iter().flat_map(|constraints| &constraints.volumes);
+        volumes.filter_map(|volume| match &volume.source {
+            VolumeSource::Claim { name, .. } => Some((volume, name.clone(), false)),
+            VolumeSource::Ephemeral => {
+                Some((volume, Symbol::from(format!("{}-{}", self.name, volume.name)), true))
+            }
+            _ => None,
+        })
     }
 
     /// Whether the pod has ended (phase `Succeeded` or `Failed`).

@@ -1,79 +1,41 @@
-//! The fields of a pod that constrain its placement (volumes, resource claims, topology spread, pod
-//! affinity) as the API writes them, and how they become [`PodConstraints`].
+//! The fields of a pod that constrain its placement (topology spread, pod affinity, required features) as the API
+//! writes them, and how they become [`PodConstraints`]. Volumes are in `pod_volumes.rs`.
 
-use super::super::constraints::{Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints};
-use super::super::labels::{LabelSelector, Labels};
+use super::super::constraints::{
+    self, Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints, SpreadSelector, WeightedTerm,
+};
+use super::super::labels::{LabelSelector, Labels, SelectorError};
 use super::super::symbol::Symbol;
 use super::pod::Spec;
 use super::read::or_default;
 use super::selectors;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::sync::Arc;
-
-/// `v1.Volume`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Volume {
-    /// `name`; not interned, most names are of one pod alone.
-    #[serde(deserialize_with = "or_default")]
-    pub name: Box<str>,
-    /// `image`.
-    pub image: Option<ImageVolume>,
-    /// `persistentVolumeClaim`.
-    #[serde(deserialize_with = "is_given")]
-    pub persistent_volume_claim: bool,
-    /// `ephemeral`.
-    #[serde(deserialize_with = "is_given")]
-    pub ephemeral: bool,
-    /// `csi`.
-    #[serde(deserialize_with = "is_given")]
-    pub csi: bool,
-    /// `gcePersistentDisk`.
-    #[serde(deserialize_with = "is_given")]
-    pub gce_persistent_disk: bool,
-    /// `awsElasticBlockStore`.
-    #[serde(deserialize_with = "is_given")]
-    pub aws_elastic_block_store: bool,
-    /// `iscsi`.
-    #[serde(deserialize_with = "is_given")]
-    pub iscsi: bool,
-    /// `rbd`.
-    #[serde(deserialize_with = "is_given")]
-    pub rbd: bool,
-    /// `azureDisk`.
-    #[serde(deserialize_with = "is_given")]
-    pub azure_disk: bool,
-    /// `azureFile`.
-    #[serde(deserialize_with = "is_given")]
-    pub azure_file: bool,
-    /// `cinder`.
-    #[serde(deserialize_with = "is_given")]
-    pub cinder: bool,
-    /// `portworxVolume`.
-    #[serde(deserialize_with = "is_given")]
-    pub portworx_volume: bool,
-    /// `vsphereVolume`.
-    #[serde(deserialize_with = "is_given")]
-    pub vsphere_volume: bool,
-}
-
-/// `v1.ImageVolumeSource`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ImageVolume {
-    /// `reference`.
-    #[serde(deserialize_with = "or_default")]
-    pub reference: Symbol,
-}
 
 /// `v1.TopologySpreadConstraint`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SpreadConstraint {
+    /// `maxSkew`.
+    #[serde(deserialize_with = "or_default")]
+    pub max_skew: i32,
+    /// `topologyKey`.
+    #[serde(deserialize_with = "or_default")]
+    pub topology_key: Symbol,
     /// `whenUnsatisfiable`.
     #[serde(deserialize_with = "or_default")]
     pub when_unsatisfiable: Symbol,
+    /// `labelSelector`.
+    pub label_selector: Option<selectors::LabelSelector>,
+    /// `minDomains`.
+    pub min_domains: Option<i32>,
+    /// `nodeAffinityPolicy`.
+    pub node_affinity_policy: Option<Symbol>,
+    /// `nodeTaintsPolicy`.
+    pub node_taints_policy: Option<Symbol>,
+    /// `matchLabelKeys`; the API server has merged them into the selector, and the scheduler does so again.
+    #[serde(deserialize_with = "or_default")]
+    pub match_label_keys: Vec<Symbol>,
 }
 
 /// `v1.PodAffinity` and `v1.PodAntiAffinity`.
@@ -83,15 +45,22 @@ pub struct PodAffinity {
     /// `requiredDuringSchedulingIgnoredDuringExecution`.
     #[serde(deserialize_with = "or_default")]
     pub required_during_scheduling_ignored_during_execution: Vec<AffinityTerm>,
-    /// `preferredDuringSchedulingIgnoredDuringExecution`; only how many.
+    /// `preferredDuringSchedulingIgnoredDuringExecution`.
     #[serde(deserialize_with = "or_default")]
-    pub preferred_during_scheduling_ignored_during_execution: Vec<IgnoredTerm>,
+    pub preferred_during_scheduling_ignored_during_execution: Vec<WeightedAffinityTerm>,
 }
 
-/// A term of which only the existence matters.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct IgnoredTerm {}
+/// `v1.WeightedPodAffinityTerm`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WeightedAffinityTerm {
+    /// `weight`.
+    #[serde(deserialize_with = "or_default")]
+    pub weight: i32,
+    /// `podAffinityTerm`.
+    #[serde(deserialize_with = "or_default")]
+    pub pod_affinity_term: AffinityTerm,
+}
 
 /// `v1.PodAffinityTerm`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -124,87 +93,189 @@ pub struct RestartRule {
     pub action: Symbol,
 }
 
-/// Whether a field is there and not null, whatever it holds.
-fn is_given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())
-}
-
-impl Volume {
-    /// The API's name of each source that constrains the placement, with its kind.
-    fn sources(&self) -> impl Iterator<Item = (&'static str, ConstraintKinds)> {
-        use ConstraintKinds as K;
-        let exclusive = K::EXCLUSIVE_DISKS;
-        let attached = K::ATTACHED_VOLUMES;
-        [
-            (self.persistent_volume_claim, "persistentVolumeClaim", K::VOLUME_CLAIMS),
-            (self.ephemeral, "ephemeral", K::EPHEMERAL_VOLUMES),
-            (self.csi, "csi", attached),
-            (self.gce_persistent_disk, "gcePersistentDisk", exclusive.with(attached)),
-            (self.aws_elastic_block_store, "awsElasticBlockStore", exclusive.with(attached)),
-            (self.iscsi, "iscsi", exclusive),
-            (self.rbd, "rbd", exclusive),
-            (self.azure_disk, "azureDisk", attached),
-            (self.azure_file, "azureFile", attached),
-            (self.cinder, "cinder", attached),
-            (self.portworx_volume, "portworxVolume", attached),
-            (self.vsphere_volume, "vsphereVolume", attached),
-        ]
-        .into_iter()
-        .filter(|(given, ..)| *given)
-        .map(|(_, name, kind)| (name, kind))
+/// Adds to a selector the pod's values of `keys`, with this operator. A requirement that the selector has is not added
+/// again, and neither is that of a label which the pod lacks.
+///
+/// Source: `pkg/registry/core/pod/strategy.go`, `applyLabelKeysToLabelSelector`.
+fn merge_label_keys(
+    selector: &mut selectors::LabelSelector,
+    keys: &[Symbol],
+    operator: &str,
+    labels: &Labels,
+) {
+    for key in keys {
+        let Some(value) = labels.get(key) else { continue };
+        let known = operator == "In" && selector.match_labels.get(key) == Some(value);
+        let expression = selectors::Expression {
+            key: key.clone(),
+            operator: Symbol::new(operator),
+            values: Some(vec![value.clone()]),
+        };
+        if !known && !selector.match_expressions.contains(&expression) {
+            selector.match_expressions.push(expression);
+        }
     }
 }
 
 impl AffinityTerm {
-    /// The term, parsed. A selector that cannot be parsed matches no pod.
-    fn parse(&self, namespace: &Symbol, labels: &Labels) -> PodAffinityTerm {
-        let parse = |selector: &selectors::LabelSelector| LabelSelector::parse(selector).ok();
+    /// Merges `matchLabelKeys` and `mismatchLabelKeys` into the selector, as the API server does when the pod is
+    /// created. The scheduler does not: it takes the selector as it is.
+    fn merge_label_keys(&mut self, labels: &Labels) {
+        let Some(selector) = &mut self.label_selector else { return };
+        merge_label_keys(selector, &self.match_label_keys, "In", labels);
+        merge_label_keys(selector, &self.mismatch_label_keys, "NotIn", labels);
+    }
+
+    fn parse(&self, namespace: &Symbol) -> Result<Arc<PodAffinityTerm>, SelectorError> {
         let mut namespaces = self.namespaces.clone();
         if namespaces.is_empty() && self.namespace_selector.is_none() {
             namespaces.push(namespace.clone());
         }
         namespaces.sort();
         namespaces.dedup();
-        let selector = self.label_selector.clone().map(|mut selector| {
-            let keys = self.match_label_keys.iter().map(|key| (key, "In"));
-            for (key, operator) in keys.chain(self.mismatch_label_keys.iter().map(|key| (key, "NotIn"))) {
-                let Some(value) = labels.get(key) else { continue };
-                selector.match_expressions.push(selectors::Expression {
-                    key: key.clone(),
-                    operator: Symbol::new(operator),
-                    values: Some(vec![value.clone()]),
-                });
-            }
-            selector
-        });
-        PodAffinityTerm {
+        Ok(Arc::new(PodAffinityTerm {
             topology_key: self.topology_key.clone(),
             namespaces: namespaces.into(),
-            namespace_selector: self.namespace_selector.as_ref().and_then(parse),
-            selector: selector.as_ref().and_then(parse),
+            selector: self.label_selector.as_ref().map(LabelSelector::parse).transpose()?,
+            namespace_selector: self.namespace_selector.as_ref().map(LabelSelector::parse).transpose()?,
+        }))
+    }
+}
+
+impl PodAffinity {
+    fn required(&self, namespace: &Symbol) -> Result<Box<[Arc<PodAffinityTerm>]>, SelectorError> {
+        let terms = &self.required_during_scheduling_ignored_during_execution;
+        terms.iter().map(|term| term.parse(namespace)).collect()
+    }
+
+    fn preferred(&self, namespace: &Symbol) -> Result<Vec<WeightedTerm>, SelectorError> {
+        let terms = &self.preferred_during_scheduling_ignored_during_execution;
+        let weighted = terms
+            .iter()
+            .map(|it| Ok(WeightedTerm { weight: it.weight, term: it.pod_affinity_term.parse(namespace)? }));
+        weighted.collect()
+    }
+
+    /// Merges label keys into the selectors of all terms; see [`AffinityTerm`].
+    fn merge_label_keys(&mut self, labels: &Labels) {
+        for term in &mut self.required_during_scheduling_ignored_during_execution {
+            term.merge_label_keys(labels);
+        }
+        for weighted in &mut self.preferred_during_scheduling_ignored_during_execution {
+            weighted.pod_affinity_term.merge_label_keys(labels);
         }
     }
 }
 
+impl SpreadConstraint {
+    /// Everything but `ScheduleAnyway` is hard: the API has two values and refuses others.
+    fn is_hard(&self) -> bool {
+        self.when_unsatisfiable != "ScheduleAnyway"
+    }
+
+    /// Source: `plugins/podtopologyspread/common.go`, `filterTopologySpreadConstraints`.
+    fn parse(&self, labels: &Labels) -> constraints::SpreadConstraint {
+        let merged = self.label_selector.clone().map(|mut selector| {
+            merge_label_keys(&mut selector, &self.match_label_keys, "In", labels);
+            LabelSelector::parse(&selector)
+        });
+        let honor = |policy: &Option<Symbol>, default: bool| match policy {
+            Some(policy) => *policy == "Honor",
+            None => default,
+        };
+        constraints::SpreadConstraint {
+            max_skew: self.max_skew,
+            topology_key: self.topology_key.clone(),
+            hard: self.is_hard(),
+            selector: match merged {
+                None => SpreadSelector::None,
+                Some(Ok(selector)) => SpreadSelector::Of(selector),
+                Some(Err(error)) => SpreadSelector::Invalid(Box::from(&*error.0)),
+            },
+            min_domains: self.min_domains.unwrap_or(1),
+            honor_affinity: honor(&self.node_affinity_policy, true),
+            honor_taints: honor(&self.node_taints_policy, false),
+            match_label_keys: self.match_label_keys.as_slice().into(),
+        }
+    }
+}
+
+/// The features that nodes declare and pods may require, ordered by name.
+const RESTART_ALL_CONTAINERS: &str = "RestartAllContainersOnContainerExits";
+const USER_NAMESPACES_HOST_NETWORK: &str = "UserNamespacesHostNetworkSupport";
+
 impl Spec {
+    /// Does what the API server does to terms of pod affinity when a pod is created.
+    pub(super) fn merge_label_keys(&mut self, labels: &Labels) {
+        self.affinity.pod_affinity.merge_label_keys(labels);
+        self.affinity.pod_anti_affinity.merge_label_keys(labels);
+    }
+
     /// Placement constraints of the pod beyond resources, ports, tolerations and node affinity.
     pub(super) fn constraints(&self, namespace: &Symbol, labels: &Labels) -> Option<Arc<PodConstraints>> {
+        let volumes: Box<[_]> = self.volumes.iter().flat_map(|volume| volume.sources()).collect();
+        let affinity = self.pod_affinity(namespace);
+        let list = self.list_of_constraints(&volumes, affinity.invalid.is_some());
+        let restart = self.restarts_all_containers().then_some(RESTART_ALL_CONTAINERS);
+        let host_network = self.shares_host_network().then_some(USER_NAMESPACES_HOST_NETWORK);
+        let made = PodConstraints {
+            kinds: ConstraintKinds::NONE,
+            list: list.into(),
+            spread: self.topology_spread_constraints.iter().map(|of| of.parse(labels)).collect(),
+            affinity,
+            volumes,
+            features: restart.into_iter().chain(host_network).map(Symbol::new).collect(),
+        };
+        made.finish()
+    }
+
+    /// Source: `pkg/scheduler/framework/types.go`, `PodInfo.Update`.
+    fn pod_affinity(&self, namespace: &Symbol) -> constraints::PodAffinity {
+        let (affinity, anti) = (&self.affinity.pod_affinity, &self.affinity.pod_anti_affinity);
+        let mut problems = Vec::new();
+        let mut note = |list: &str, error: SelectorError| problems.push(format!("{list}: {error}"));
+        let required = affinity.required(namespace).unwrap_or_else(|error| {
+            note("requiredAffinityTerms", error);
+            Box::default()
+        });
+        let required_anti = anti.required(namespace).unwrap_or_else(|error| {
+            note("requiredAntiAffinityTerms", error);
+            Box::default()
+        });
+        let mut preferred = affinity.preferred(namespace).unwrap_or_else(|error| {
+            note("preferredAffinityTerms", error);
+            Vec::new()
+        });
+        let preferred_anti = anti.preferred(namespace).unwrap_or_else(|error| {
+            note("preferredAntiAffinityTerms", error);
+            Vec::new()
+        });
+        let negative = |it: WeightedTerm| WeightedTerm { weight: it.weight.wrapping_neg(), ..it };
+        preferred.extend(preferred_anti.into_iter().map(negative));
+        let invalid = SelectorError::from_messages(problems).map(|error| Box::from(&*error.0));
+        constraints::PodAffinity { required, required_anti, preferred: preferred.into(), invalid }
+    }
+
+    /// The constraints by kind, with the words in which messages name them.
+    fn list_of_constraints(
+        &self,
+        volumes: &[constraints::PodVolume],
+        invalid_affinity: bool,
+    ) -> Vec<Constraint> {
         use ConstraintKinds as K;
         let mut list = Vec::new();
         let mut add = |kind, name: String| list.push(Constraint { kind, name: Symbol::from(name) });
-        for volume in &self.volumes {
-            for (source, kind) in volume.sources() {
-                add(kind, format!("volume {} ({source})", volume.name));
-            }
+        for volume in volumes {
+            add(volume.source.kinds(), format!("volume {} ({})", volume.name, volume.source.api_name()));
         }
         if !self.resource_claims.is_empty() {
             add(K::RESOURCE_CLAIMS, String::from("resourceClaims"));
         }
         for constraint in &self.topology_spread_constraints {
-            // The API has two values; upstream treats everything but `ScheduleAnyway` as hard.
-            let soft = constraint.when_unsatisfiable == "ScheduleAnyway";
-            let (kind, when) =
-                if soft { (K::SOFT_SPREAD, "ScheduleAnyway") } else { (K::HARD_SPREAD, "DoNotSchedule") };
+            let (kind, when) = match constraint.is_hard() {
+                true => (K::HARD_SPREAD, "DoNotSchedule"),
+                false => (K::SOFT_SPREAD, "ScheduleAnyway"),
+            };
             add(kind, format!("topologySpreadConstraints ({when})"));
         }
         let affinity = [
@@ -219,20 +290,27 @@ impl Spec {
                 add(K::PREFERRED_POD_AFFINITY, format!("preferred {name}"));
             }
         }
+        if invalid_affinity {
+            // A pod with an invalid selector is refused, also when only a preferred term has it.
+            add(K::REQUIRED_POD_AFFINITY, String::from("invalid selector of pod affinity"));
+        }
         if self.restarts_all_containers() {
             add(K::NODE_FEATURES, String::from("restartPolicyRules (RestartAllContainers)"));
         }
-        if self.host_network && self.host_users == Some(false) {
+        if self.shares_host_network() {
             add(K::NODE_FEATURES, String::from("hostUsers: false with hostNetwork"));
         }
-        let anti_affinity = &self.affinity.pod_anti_affinity;
-        let terms = anti_affinity.required_during_scheduling_ignored_during_execution.iter();
-        PodConstraints::of(list, terms.map(|term| Arc::new(term.parse(namespace, labels))).collect())
+        list
     }
 
     fn restarts_all_containers(&self) -> bool {
         let containers = self.init_containers.iter().chain(&self.containers);
         let mut rules = containers.flat_map(|container| &container.restart_policy_rules);
         rules.any(|rule| rule.action == "RestartAllContainers")
+    }
+
+    /// Whether the pod is on the host network with user namespaces of its own.
+    fn shares_host_network(&self) -> bool {
+        self.host_network && self.host_users == Some(false)
     }
 }

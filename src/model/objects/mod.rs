@@ -10,6 +10,7 @@ pub mod namespace;
 pub mod node;
 pub mod pod;
 pub mod pod_disruption_budget;
+pub mod pod_volumes;
 pub mod projection;
 pub mod read;
 pub mod replica_set;

@@ -6,8 +6,9 @@ use super::super::requests::{PodResources, pod_level};
 use super::super::symbol::Symbol;
 use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
-use super::constraints::{PodAffinity, RestartRule, SpreadConstraint, Volume};
+use super::constraints::{PodAffinity, RestartRule, SpreadConstraint};
 use super::metadata::{Metadata, instant};
+use super::pod_volumes::Volume;
 use super::read::{ResourceList, or_default};
 use super::{ObjectError, decode, selectors};
 use serde::Deserialize;
@@ -243,11 +244,18 @@ pub struct ContainerStatus {
 }
 
 impl Pod {
-    /// Fills in what the API server fills in and scheduling depends on: requests from limits, and host ports of pods
-    /// on the host network. For pods from files; nothing changes in one that the API server has seen.
+    /// Fills in what the API server fills in and scheduling depends on: requests from limits, host ports of pods on the
+    /// host network, sources of volumes, and label keys of affinity terms. For pods from files; nothing changes in one
+    /// that the API server has seen.
     ///
-    /// Source: `pkg/apis/core/v1/defaults.go`, `SetDefaults_Pod`.
+    /// Source: `pkg/apis/core/v1/defaults.go`, `SetDefaults_Pod`; `pkg/registry/core/pod/strategy.go`,
+    /// `mutatePodAffinity`.
     pub fn set_defaults(&mut self) {
+        // The API server has merged the keys into the selectors of a pod with a UID. Its labels may have changed since.
+        if self.metadata.uid.is_empty() {
+            self.spec.merge_label_keys(&self.metadata.labels);
+        }
+        self.spec.volumes.iter_mut().for_each(Volume::set_defaults);
         let host_network = self.spec.host_network;
         for container in self.spec.containers.iter_mut().chain(&mut self.spec.init_containers) {
             let resources = &mut container.resources;
@@ -354,6 +362,7 @@ impl PodInfo {
             }
             None => None,
         };
+        let disrupted = status.conditions.iter().find(|it| it.kind == "DisruptionTarget");
         let affinity = &spec.affinity.node_affinity;
         let constraints = spec.constraints(&namespace, &metadata.labels);
         Ok(Self {
@@ -396,8 +405,17 @@ impl PodInfo {
             nominated_node: some(&status.nominated_node_name),
             started: instant("status.startTime", status.start_time.as_deref())?,
             scheduled_condition,
+            disruption_target: disrupted
+                .is_some_and(|it| it.status == "True" && it.reason == "PreemptionByScheduler"),
             raw: None,
         })
+    }
+
+    /// The pod of a file: as [`PodInfo::from_value`], with the defaults of the API server.
+    pub fn from_file(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
+        let mut object: Pod = decode(&value)?;
+        object.set_defaults();
+        Ok(Self { raw: Some(value), ..Self::from_object(&object)? })
     }
 
     /// The pod of an object that is kept whole beside it, for policies that read beyond its fields.

@@ -42,14 +42,14 @@ impl AntiAffinity {
     }
 
     fn add(&mut self, pod: &PodInfo) {
-        for term in pod.constraints.iter().flat_map(|constraints| &constraints.anti_affinity) {
+        for term in pod.constraints.iter().flat_map(|constraints| &constraints.affinity.required_anti) {
             let pods = self.terms.entry(term.clone()).or_default();
             Arc::make_mut(pods).insert(pod.key.clone());
         }
     }
 
     fn remove(&mut self, pod: &PodInfo) {
-        for term in pod.constraints.iter().flat_map(|constraints| &constraints.anti_affinity) {
+        for term in pod.constraints.iter().flat_map(|constraints| &constraints.affinity.required_anti) {
             let Some(pods) = self.terms.get_mut(term) else { continue };
             Arc::make_mut(pods).remove(&pod.key);
             if pods.is_empty() {

@@ -1,11 +1,21 @@
 //! [`PodConstraints`]: placement constraints of a pod beyond resources, ports, tolerations and node
-//! affinity: volumes, resource claims, topology spread, pod affinity, node features. Most pods have
-//! for none of it, so [`PodInfo`] carries one optional pointer.
+//! affinity. Most pods have none, so [`PodInfo`](super::PodInfo) carries one optional pointer, which the pods of one
+//! template share.
+//!
+//! - `spread.rs`: topology spread constraints
+//! - `affinity.rs`: terms of pod affinity and pod anti-affinity
+//! - `volumes.rs`: volumes that constrain the placement, and the claims that a pod uses
 
-use super::labels::{LabelSelector, Labels};
-use super::pod::PodInfo;
+mod affinity;
+mod spread;
+mod volumes;
+
 use super::symbol::Symbol;
 use std::sync::Arc;
+
+pub use affinity::{PodAffinity, PodAffinityTerm, WeightedTerm};
+pub use spread::{SpreadConstraint, SpreadSelector};
+pub use volumes::{PodVolume, VolumeSource};
 
 /// Kinds of constraints, as bits. Plugins state which of them they look at.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -54,7 +64,7 @@ impl ConstraintKinds {
 
 /// One constraint of a pod: its kind, and the words in which messages name it
 /// (`podAntiAffinity`, `volume data (persistentVolumeClaim)`).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Constraint {
     /// The kind.
     pub kind: ConstraintKinds,
@@ -62,50 +72,37 @@ pub struct Constraint {
     pub name: Symbol,
 }
 
-/// A required term of `podAntiAffinity`, parsed. The terms of running pods keep other pods away.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct PodAffinityTerm {
-    /// The node label whose values are the domains.
-    pub topology_key: Symbol,
-    /// Namespaces by name, ordered.
-    pub namespaces: Box<[Symbol]>,
-    /// Namespaces by their labels; the empty selector takes all of them.
-    pub namespace_selector: Option<LabelSelector>,
-    /// The pods; `None` matches no pod.
-    pub selector: Option<LabelSelector>,
-}
-
-impl PodAffinityTerm {
-    /// Whether the term is about `pod`, whose namespace has these labels.
-    pub fn matches(&self, pod: &PodInfo, namespace: &Labels) -> bool {
-        let in_namespace = self.namespaces.binary_search(&pod.namespace).is_ok()
-            || self.namespace_selector.as_ref().is_some_and(|selector| selector.matches(namespace));
-        in_namespace && self.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
-    }
-}
-
 /// Placement constraints of a pod beyond resources, ports, tolerations and node affinity.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PodConstraints {
     /// The kinds of all constraints.
     pub kinds: ConstraintKinds,
     /// Each constraint once, in the order of the pod's fields.
     pub list: Box<[Constraint]>,
-    /// Required terms of `podAntiAffinity`.
-    pub anti_affinity: Box<[Arc<PodAffinityTerm>]>,
+    /// `spec.topologySpreadConstraints`, in pod order.
+    pub spread: Box<[SpreadConstraint]>,
+    /// Terms of `podAffinity` and `podAntiAffinity`.
+    pub affinity: PodAffinity,
+    /// Volumes that constrain the placement, in pod order.
+    pub volumes: Box<[PodVolume]>,
+    /// Features that a node must declare, ordered by name.
+    ///
+    /// Source: `component-helpers/nodedeclaredfeatures/features`, `InferForScheduling`.
+    pub features: Box<[Symbol]>,
 }
 
 impl PodConstraints {
-    /// The constraints of a pod; `None` when it has none.
-    pub fn of(list: Vec<Constraint>, anti_affinity: Box<[Arc<PodAffinityTerm>]>) -> Option<Arc<Self>> {
-        let mut unique: Vec<Constraint> = Vec::with_capacity(list.len());
-        for constraint in list {
+    /// The constraints with their kinds and without repeated entries of the list; `None` when there are none.
+    pub fn finish(mut self) -> Option<Arc<Self>> {
+        let mut unique: Vec<Constraint> = Vec::with_capacity(self.list.len());
+        for constraint in self.list {
             if !unique.contains(&constraint) {
                 unique.push(constraint);
             }
         }
-        let kinds =
+        self.kinds =
             unique.iter().fold(ConstraintKinds::NONE, |kinds, constraint| kinds.with(constraint.kind));
-        (!kinds.is_empty()).then(|| Arc::new(Self { kinds, list: unique.into(), anti_affinity }))
+        self.list = unique.into();
+        (!self.kinds.is_empty()).then(|| Arc::new(self))
     }
 }
