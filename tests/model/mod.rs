@@ -1,6 +1,7 @@
 //! Kubernetes objects as the scheduler reads them, and the snapshot of a cluster.
 
 mod object_decoding;
+mod pod_constraints;
 mod pods_and_nodes;
 mod quantities_and_selectors;
 mod snapshot;
