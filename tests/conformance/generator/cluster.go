@@ -24,6 +24,7 @@ import (
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
 var errConfig = errors.New("configuration")
@@ -35,6 +36,7 @@ type cluster struct {
 	stop      context.CancelFunc
 	log       klog.Logger
 	sched     *scheduler.Scheduler
+	client    *fake.Clientset
 	informers informers.SharedInformerFactory
 	deleted   []string
 }
@@ -43,6 +45,12 @@ type cluster struct {
 // decisions asynchronous preemption too; hints keep it, since it is what
 // registers an event of DefaultPreemption.
 func newCluster(configJSON json.RawMessage, objects []json.RawMessage, asyncPreemption bool) (*cluster, error) {
+	return newClusterWith(configJSON, objects, asyncPreemption, nil, &events.FakeRecorder{})
+}
+
+// newClusterWith adds plugins of ours and takes the events.
+func newClusterWith(configJSON json.RawMessage, objects []json.RawMessage, asyncPreemption bool,
+	registry frameworkruntime.Registry, recorded events.EventRecorderLogger) (*cluster, error) {
 	gates := map[string]bool{"SchedulerAsyncPreemption": asyncPreemption, "OpportunisticBatching": false}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return nil, err
@@ -67,9 +75,11 @@ func newCluster(configJSON json.RawMessage, objects []json.RawMessage, asyncPree
 		return true, &v1.Pod{}, nil
 	})
 	c.informers = informers.NewSharedInformerFactory(client, 0)
-	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
+	c.client = client
+	recorder := func(string) events.EventRecorderLogger { return recorded }
 	c.sched, err = scheduler.New(c.ctx, client, c.informers, nil, recorder,
-		scheduler.WithProfiles(cfg.Profiles...), scheduler.WithParallelism(1))
+		scheduler.WithProfiles(cfg.Profiles...), scheduler.WithExtenders(cfg.Extenders...), scheduler.WithParallelism(1),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry))
 	if err != nil {
 		c.stop()
 		return nil, fmt.Errorf("%w: %w", errConfig, err)

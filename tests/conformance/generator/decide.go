@@ -133,6 +133,12 @@ func (c *cluster) filter(fw framework.Framework, state fwk.CycleState, pod *v1.P
 			// Upstream passes the diagnosis by value here: statuses stay, plugins that were not set do not.
 			plugins := diagnosis.UnschedulablePlugins
 			feasible, err := passing([]fwk.NodeInfo{node})
+			if err == nil {
+				// Upstream does not note here that an extender refused the node.
+				copied := *diagnosis
+				copied.UnschedulablePlugins = sets.New[string]()
+				feasible, err = c.filterByExtenders(pod, feasible, &copied)
+			}
 			if plugins == nil {
 				diagnosis.UnschedulablePlugins, diagnosis.PendingPlugins = nil, nil
 			}
@@ -152,7 +158,11 @@ func (c *cluster) filter(fw framework.Framework, state fwk.CycleState, pod *v1.P
 		text := fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(plugins))
 		diagnosis.NodeToStatus.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text))
 	}
-	return passing(nodes)
+	feasible, err := passing(nodes)
+	if err != nil {
+		return nil, err
+	}
+	return c.filterByExtenders(pod, feasible, diagnosis)
 }
 
 func (d *decision) score(c *cluster, fw framework.Framework, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo) error {
@@ -177,6 +187,7 @@ func (d *decision) score(c *cluster, fw framework.Framework, state fwk.CycleStat
 			d.Total[name] = 1
 		}
 	}
+	d.scoreByExtenders(c, pod, feasible)
 	for _, name := range d.Feasible {
 		if len(d.Best) > 0 && d.Total[name] > d.Total[d.Best[0]] {
 			d.Best = nil

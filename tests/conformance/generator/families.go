@@ -10,7 +10,7 @@ import (
 var families = []string{
 	"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints",
 	"spread", "defaults", "interpod", "mixed", "preempt", "volumes", "capacity", "ephemeral", "attach",
-	"hints-pods", "hints-volumes",
+	"hints-pods", "hints-volumes", "extenders", "outcomes",
 }
 
 // ofPods are the families whose pods look at other pods, ofVolumes those with storage.
@@ -28,6 +28,9 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 	if of := strings.Split(family, "-"); of[0] == "hints" {
 		return makeHints(g, family, seed, i)
 	}
+	if family == "outcomes" {
+		return makeOutcome(g, seed, i)
+	}
 	for {
 		made := drawCase(g, family, seed, i)
 		// A drawn configuration may be invalid, or enable a plugin at one point without the point that prepares it,
@@ -41,7 +44,7 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 // isStable says whether nothing in the case depends on what upstream leaves to chance: the order of maps in which it
 // tries volumes of equal size, and the offset at which it begins to look for victims.
 func (s *schedulingCase) isStable(family string) bool {
-	if family != "preempt" && !slices.Contains(ofVolumes, family) {
+	if family != "preempt" && family != "extenders" && !slices.Contains(ofVolumes, family) {
 		return true
 	}
 	first := canonical(raw(s))
@@ -58,7 +61,7 @@ func (s *schedulingCase) unprepared() bool {
 }
 
 func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
-	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config(family))}
+	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config(family)), draw: &g}
 	objects, store, nodes := g.cluster(family)
 	for p := range g.between(4, 8) {
 		pod := g.pod(family, fmt.Sprintf("new-%03d", p), p)
@@ -69,7 +72,7 @@ func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
 			pod["status"].(object)["nominatedNodeName"] = fmt.Sprintf("node-%03d", g.between(0, 9))
 		}
 		objects = append(objects, g.relations(family, pod, store, nodes, false)...)
-		if family == "preempt" {
+		if family == "preempt" || family == "extenders" && g.chance(60) {
 			g.preempts(pod, nodes)
 		}
 		made.Pending = append(made.Pending, raw(pod))
@@ -81,7 +84,7 @@ func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
 // relations gives a pod what the family is about beyond the pod itself, and returns objects that go with it.
 func (g gen) relations(family string, pod object, store storage, nodes int, running bool) []object {
 	var with []object
-	if (slices.Contains(ofPods, family) || slices.Contains(ofVolumes, family)) && family != "preempt" && g.chance(70) {
+	if family != "preempt" && (slices.Contains(ofPods, family) || slices.Contains(ofVolumes, family)) && g.chance(70) {
 		// Few pods may fail for what other families are about.
 		for _, container := range pod["spec"].(object)["containers"].([]object) {
 			container["resources"] = object{"requests": object{"cpu": "50m"}}
@@ -136,12 +139,15 @@ func (g gen) cluster(family string) ([]object, storage, int) {
 		all = append(all, g.disruptionBudgets()...)
 		running = g.between(count, 5*count)
 	}
+	if family == "extenders" {
+		running = g.between(0, 4*count)
+	}
 	for p := range running {
 		pod := g.pod(family, fmt.Sprintf("run-%03d", p), p)
 		pod["spec"].(object)["nodeName"] = fmt.Sprintf("node-%03d", g.IntN(count))
 		pod["status"] = object{"phase": "Running", "startTime": fmt.Sprintf("2026-01-02T00:%02d:00Z", p%60)}
 		all = append(all, g.relations(family, pod, store, count, true)...)
-		if family == "preempt" {
+		if family == "preempt" || family == "extenders" {
 			g.mayBeEvicted(pod)
 		}
 		all = append(all, pod)
@@ -199,7 +205,11 @@ func (g gen) config(family string) object {
 	if family == "profiles" {
 		profiles = append(profiles, profile("second"))
 	}
-	return object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+	made := object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+	if family == "extenders" {
+		made["extenders"] = g.extenders()
+	}
+	return made
 }
 
 func (g gen) fitArgs() object {

@@ -23,11 +23,28 @@ type schedulingCase struct {
 	Objects   []json.RawMessage `json:"objects"`
 	Pending   []json.RawMessage `json:"pending"`
 	Decisions []decision        `json:"decisions"`
+	Exchanges []exchange        `json:"exchanges,omitempty"`
+
+	draw *gen
 }
 
 // run fills in the decisions, until the first that preempts.
 func (s *schedulingCase) run() error {
-	c, err := newCluster(s.Config, s.Objects, false)
+	config := s.Config
+	if bytes.Contains(config, []byte(extenderHost)) {
+		server := newExtenderServer(s.Exchanges, s.draw)
+		defer server.Close()
+		config = bytes.ReplaceAll(config, []byte(extenderHost), []byte(server.URL))
+		defer func() {
+			s.Exchanges = server.used
+			for i := range s.Decisions {
+				d := &s.Decisions[i]
+				d.Error = strings.ReplaceAll(d.Error, server.URL, extenderHost)
+				d.Message = strings.ReplaceAll(d.Message, server.URL, extenderHost)
+			}
+		}()
+	}
+	c, err := newCluster(config, s.Objects, false)
 	if err != nil {
 		return err
 	}
@@ -112,14 +129,15 @@ func replayFile(path string) error {
 	var lines, skipped, different int
 	for line := range bytes.Lines(text) {
 		var probe struct {
-			Name string
-			Pod  json.RawMessage
+			Name       string
+			RejectedBy []string
+			Point      string
 		}
 		if err := json.Unmarshal(line, &probe); err != nil {
 			return err
 		}
 		lines++
-		again, err := decideAgain(line, probe.Pod != nil)
+		again, err := decideAgain(line, probe.RejectedBy != nil, probe.Point != "")
 		if err != nil {
 			skipped++
 			fmt.Fprintf(os.Stderr, "%s: %v\n", probe.Name, err)
@@ -143,7 +161,17 @@ func replayFile(path string) error {
 	return nil
 }
 
-func decideAgain(line []byte, isHint bool) ([]byte, error) {
+func decideAgain(line []byte, isHint, isOutcome bool) ([]byte, error) {
+	if isOutcome {
+		var o outcomeCase
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, err
+		}
+		if err := o.run(); err != nil {
+			return nil, err
+		}
+		return json.Marshal(o)
+	}
 	if isHint {
 		var h hintCase
 		if err := json.Unmarshal(line, &h); err != nil {

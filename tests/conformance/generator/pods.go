@@ -87,6 +87,11 @@ func (g gen) container(family, name string) object {
 			limits[key] = requests[key]
 		}
 	}
+	if family == "extenders" {
+		for _, key := range some(g, 30, "nvidia.com/gpu", "example.com/widget") {
+			requests[key], limits[key] = "1", "1"
+		}
+	}
 	resources := object{}
 	if len(requests) > 0 {
 		resources["requests"] = requests
