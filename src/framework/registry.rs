@@ -43,8 +43,6 @@ pub struct Unchecked {
     pub refuses: ConstraintKinds,
     /// Constraints for which it only scores nodes.
     pub scores: ConstraintKinds,
-    /// Whether constraints of running pods may refuse a pod that has none itself.
-    pub running_pods: bool,
 }
 
 /// Makes the stand-in for a plugin that is not built, given its name and arguments.

@@ -1,4 +1,4 @@
-//! The in-tree plugins, named as in Kubernetes, one in each file. [`IN_TREE`] lists them in the order of the default
+//! The in-tree plugins, named as in Kubernetes, one in each file or folder. [`IN_TREE`] lists them in the order of the default
 //! profile, and [`registry`] builds the registry from it. `unchecked` has stand-ins for plugins that are not built;
 //! [`policy`] turns policies into plugins.
 //!
@@ -17,6 +17,7 @@ mod node_resources_fit;
 mod node_resources_balanced_allocation;
 mod resource_allocation;
 mod image_locality;
+mod inter_pod_affinity;
 mod default_binder;
 mod unchecked;
 #[cfg(test)]
@@ -24,7 +25,7 @@ mod trial;
 pub mod policy;
 
 pub use image_locality::ImageHolders;
-pub use unchecked::{AntiAffinity, Priorities};
+pub use unchecked::Priorities;
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
@@ -67,16 +68,7 @@ pub static IN_TREE: &[PluginDescriptor] = &[
         Some("PodTopologySpreadArgs"),
         Unchecked { scores: K::SOFT_SPREAD, ..refuses(K::HARD_SPREAD) },
     ),
-    unchecked(
-        "InterPodAffinity",
-        2,
-        Some("InterPodAffinityArgs"),
-        Unchecked {
-            scores: K::PREFERRED_POD_AFFINITY,
-            running_pods: true,
-            ..refuses(K::REQUIRED_POD_AFFINITY)
-        },
-    ),
+    built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
     unchecked("DynamicResources", 2, Some("DynamicResourcesArgs"), refuses(K::RESOURCE_CLAIMS)),
     PluginDescriptor {
         make: Make::Unchecked(refuses(K::NONE), unchecked::preemption),
@@ -117,7 +109,7 @@ const fn unchecked(
 
 /// The plugin may refuse nodes for these constraints.
 const fn refuses(kinds: K) -> Unchecked {
-    Unchecked { refuses: kinds, scores: K::NONE, running_pods: false }
+    Unchecked { refuses: kinds, scores: K::NONE }
 }
 
 const fn gated(name: &'static str) -> PluginDescriptor {

@@ -745,7 +745,8 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
     };
     let spread =
         ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]";
-    let soft = ", affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1}]}}";
+    let soft =
+        ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]";
     let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}";
     let cluster =
         [node.to_owned(), object("hard", spread), object("soft", soft), object("plain", "")].join("\n---\n");
@@ -755,7 +756,11 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
         found.unwrap_or_else(|| panic!("{pod}: {}{}", ended.out, ended.err)).to_owned()
     };
     assert!(line("hard").contains("not checked: topologySpreadConstraints (DoNotSchedule)"), "{}", ended.out);
-    assert!(line("soft").contains("not checked: preferred podAffinity"), "{}", ended.out);
+    assert!(
+        line("soft").contains("not checked: topologySpreadConstraints (ScheduleAnyway)"),
+        "{}",
+        ended.out
+    );
     assert!(!line("plain").contains("not checked"), "{}", ended.out);
     assert_eq!(ended.err, "");
     let first = |pod: &str| {
@@ -767,6 +772,10 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
         "{}",
         first("hard")
     );
-    assert!(first("soft").ends_with("Not checked: preferred podAffinity."), "{}", first("soft"));
+    assert!(
+        first("soft").ends_with("Not checked: topologySpreadConstraints (ScheduleAnyway)."),
+        "{}",
+        first("soft")
+    );
     assert!(!first("plain").to_lowercase().contains("not checked"), "{}", first("plain"));
 }

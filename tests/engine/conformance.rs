@@ -206,11 +206,26 @@ fn compare_decision(
         .flatten()
         .map(|(name, of)| (name.clone(), upstream_refusal(of)))
         .collect();
-    // Nodes that only a plugin refused which is not built: all built filters come before it and let the node pass.
+    // Nodes that a plugin refused which is not built: the built filters before it let the node pass; those after it
+    // may refuse the node, and upstream did not run them.
     let beyond: BTreeSet<String> = rejected
         .iter()
         .filter(|(_, (_, plugin, _))| !plugin.is_empty() && !is_built(plugin))
         .map(|(name, _)| name.clone())
+        .collect();
+    let later = |node: &str, status: &Status| {
+        let place = |name: &str| IN_TREE.iter().position(|row| row.name == name);
+        let missing = rejected.get(node).map(|(_, plugin, _)| plugin.as_str());
+        missing.is_some_and(|missing| place(missing) < place(framework.plugin_name(status.plugin)))
+    };
+    let beyond_refused: BTreeSet<String> = snapshot
+        .nodes()
+        .filter(|node| beyond.contains(node.name().as_str()))
+        .filter(|node| {
+            let status = cycle.diagnosis.nodes.get(node.id());
+            status.is_some_and(|status| later(node.name(), status))
+        })
+        .map(|node| node.name().to_string())
         .collect();
     let ours: BTreeSet<String> = match &found {
         Ok(feasible) => feasible.nodes.iter().map(name).collect(),
@@ -224,7 +239,8 @@ fn compare_decision(
             BTreeSet::new()
         }
     };
-    count.same(|| format!("{place} feasible"), &ours, &upstream.union(&beyond).cloned().collect());
+    let open: BTreeSet<String> = beyond.difference(&beyond_refused).cloned().collect();
+    count.same(|| format!("{place} feasible"), &ours, &upstream.union(&open).cloned().collect());
     for node in snapshot.nodes() {
         let expected = rejected.get(node.name().as_str()).filter(|_| !beyond.contains(node.name().as_str()));
         let Some(expected) = expected else { continue };
@@ -301,8 +317,21 @@ fn compare_decision(
     }
 }
 
-const FAMILIES: [&str; 9] =
-    ["basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "mixed"];
+const FAMILIES: [&str; 10] = [
+    "basic",
+    "resources",
+    "strategies",
+    "taints",
+    "nodeaffinity",
+    "ports",
+    "images",
+    "profiles",
+    "interpod",
+    "mixed",
+];
+
+/// Families without a file of more cases.
+const WITHOUT_MORE: [&str; 2] = ["interpod", "mixed"];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
     let mut count = Count::default();
@@ -317,7 +346,7 @@ fn families(mut decider: impl Decider) {
     let mut all = Count::default();
     for name in FAMILIES {
         all.add(family(name, &vectors(&format!("kube-scheduler-1.36/{name}")), &mut decider));
-        if name != "mixed" {
+        if !WITHOUT_MORE.contains(&name) {
             all.add(family(&format!("{name} more"), &vectors(&format!("{name}-more")), &mut decider));
         }
     }
@@ -399,7 +428,7 @@ fn what_upstream_decided_with_a_missing_plugin_is_said_to_be_not_checked() {
             }
         }
     }
-    assert!(waits >= 20 && silent >= 20, "{waits} wait, {scored} only miss scores, {silent} miss nothing");
+    assert!(waits >= 10 && silent >= 20, "{waits} wait, {scored} only miss scores, {silent} miss nothing");
 }
 
 #[test]

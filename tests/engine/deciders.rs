@@ -1,6 +1,7 @@
 //! On random clusters, pods, profiles and changes: both deciders decide the same, every plugin answers a range as it
 //! answers node by node, and no plugin looks at what it does not say it reads.
 
+use crate::support::affinity::{namespaces, with_affinity};
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
@@ -11,7 +12,7 @@ use bayplan::model::{
     Want,
 };
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
-use bayplan::plugins::{self, AntiAffinity, ImageHolders, Priorities};
+use bayplan::plugins::{self, ImageHolders, Priorities};
 use bayplan::testing::{Random, namespace, node, pod};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -105,13 +106,10 @@ fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
     if r.one_in(9) {
         made = made.nominated(&format!("n{}", r.below(12)));
     }
-    // Rare: a plugin that is not built refuses every node for such a pod, or for those it keeps away.
-    if r.one_in(60) {
-        let term =
-            json!({"topologyKey": r.of(&["disk", "rank"]), "labelSelector": {"matchLabels": {"team": "x"}}});
-        let required = "requiredDuringSchedulingIgnoredDuringExecution";
-        made = made.set("spec.affinity.podAntiAffinity", json!({ required: [term] }));
+    if r.one_in(5) {
+        made = with_affinity(r, made);
     }
+    // Rare: a plugin that is not built refuses every node for such a pod.
     if r.one_in(30) {
         let when = r.of(&["DoNotSchedule", "ScheduleAnyway"]);
         made = made.set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": when}]));
@@ -152,6 +150,9 @@ fn profiles() -> Vec<Value> {
         }}),
         json!({"plugins": {"score": {"disabled": [{"name": "*"}]}}}),
         json!({"percentageOfNodesToScore": 30}),
+        json!({"pluginConfig": args("InterPodAffinity", json!({
+            "hardPodAffinityWeight": 70, "ignorePreferredTermsOfExistingPods": true,
+        }))}),
     ]
 }
 
@@ -225,6 +226,9 @@ fn random_cluster(r: &mut Random, framework: &Framework, nodes: usize) -> Snapsh
     let mut s = Snapshot::default();
     for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
         s.add_index(key, index);
+    }
+    for namespace in namespaces() {
+        s.apply(Change::NamespaceUpserted { namespace });
     }
     for at in 0..nodes {
         s.apply(Change::NodeUpserted { node: random_node(r, &format!("n{at}")) });
@@ -345,10 +349,8 @@ fn a_scan_decides_as_the_definition() {
         let keys: Vec<IndexKey> = s.index_keys().cloned().collect();
         let groups: Vec<_> =
             keys.into_iter().map(|key| (key.clone(), s.index::<GroupIndex>(&key).cloned())).collect();
-        let anti_affinity = s.index::<AntiAffinity>(&AntiAffinity::key()).cloned();
         let priorities = s.index::<Priorities>(&Priorities::key()).cloned();
         s.rebuild_indexes();
-        assert_eq!(anti_affinity.as_ref(), s.index::<AntiAffinity>(&AntiAffinity::key()), "seed {seed}");
         assert_eq!(priorities.as_ref(), s.index::<Priorities>(&Priorities::key()), "seed {seed}");
         assert_eq!(kept.as_ref(), s.index::<ImageHolders>(&ImageHolders::key()), "seed {seed}");
         for (key, kept) in groups {

@@ -1,5 +1,6 @@
 //! Decisions: both deciders against each other and against recorded decisions of kube-scheduler.
 
+mod affinity;
 mod conformance;
 mod deciders;
 mod simulations;

@@ -259,7 +259,7 @@ fn default_profile(disabled: &[&str]) -> Arc<Profiles> {
 
 fn anti_affinity_to(app: &str) -> Value {
     json!({"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}},
+        {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": app}}},
     ]})
 }
 
@@ -281,7 +281,6 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
     let spread = |when: &str| {
         pod("p").set("spec.topologySpreadConstraints", json!([{"maxSkew": 1, "whenUnsatisfiable": when}]))
     };
-    let required = |kind: &str| pod("p").set(&format!("spec.affinity.{kind}"), anti_affinity_to("db"));
     let waits = [
         (volume("persistentVolumeClaim", json!({"claimName": "c"})), "volume data (persistentVolumeClaim)"),
         (volume("ephemeral", json!({})), "volume data (ephemeral)"),
@@ -289,8 +288,6 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
         (volume("rbd", json!({})), "volume data (rbd)"),
         (pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims"),
         (spread("DoNotSchedule"), "topologySpreadConstraints (DoNotSchedule)"),
-        (required("podAffinity"), "podAffinity"),
-        (required("podAntiAffinity"), "podAntiAffinity"),
         (
             pod("p").set("spec.containers.0.restartPolicyRules", json!([{"action": "RestartAllContainers"}])),
             "restartPolicyRules (RestartAllContainers)",
@@ -313,21 +310,15 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
 
 #[test]
 fn a_pod_is_placed_where_a_missing_plugin_could_only_score_and_its_event_says_so() {
-    let preferred =
-        json!({"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": {}}]});
-    let scored = [
-        (
-            pod("p").set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": "ScheduleAnyway"}])),
-            "topologySpreadConstraints (ScheduleAnyway)",
-        ),
-        (pod("p").set("spec.affinity.podAffinity", preferred.clone()), "preferred podAffinity"),
-        (pod("p").set("spec.affinity.podAntiAffinity", preferred), "preferred podAntiAffinity"),
-    ];
+    let scored = [(
+        pod("p").set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": "ScheduleAnyway"}])),
+        "topologySpreadConstraints (ScheduleAnyway)",
+    )];
     for (made, name) in scored {
         let event = event_of(made.clone(), &[]);
         assert!(event.starts_with("Scheduled Successfully assigned default/p to n"), "{event}");
         assert!(event.ends_with(&format!(" (not checked: {name})")), "{event}");
-        let event = event_of(made, &["PodTopologySpread", "InterPodAffinity"]);
+        let event = event_of(made, &["PodTopologySpread"]);
         assert!(!event.contains("not checked"), "{event}");
     }
     // Volumes that constrain nothing, and pods that need nothing, are not spoken of.
@@ -341,10 +332,10 @@ fn a_pod_that_a_running_pod_keeps_away_waits_until_that_pod_is_gone() {
     let guard = |name: &str| {
         pod(name).label("app", "db").set("spec.affinity.podAntiAffinity", anti_affinity_to("web"))
     };
-    let host = |name: &str| node(name).cpu("4").memory("8Gi").label("kubernetes.io/hostname", name).object();
+    let zone = |name: &str| node(name).cpu("4").memory("8Gi").zone("a").object();
     let objects = vec![
-        host("n1"),
-        host("n2"),
+        zone("n1"),
+        zone("n2"),
         guard("guard").on("n1").phase("Running").object(),
         pod("web").label("app", "web").object(),
         pod("other").label("app", "other").object(),
@@ -353,8 +344,7 @@ fn a_pod_that_a_running_pod_keeps_away_waits_until_that_pod_is_gone() {
     cluster.wait(3);
     assert!(cluster.node_of("other").is_some());
     assert_eq!(cluster.node_of("web"), None);
-    let text =
-        "FailedScheduling 0/2 nodes are available: 2 node(s) not checked: podAntiAffinity of default/guard.";
+    let text = "FailedScheduling 0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules.";
     assert!(cluster.events.iter().any(|event| event == text), "{:#?}", cluster.events);
     let guard = Object::Pod(guard("guard").build()).key();
     assert!(cluster.server.delete(&guard));

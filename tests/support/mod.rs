@@ -1,5 +1,6 @@
 //! What several test modules use.
 
+pub(crate) mod affinity;
 pub(crate) mod plugins;
 pub(crate) mod policies;
 

@@ -127,12 +127,12 @@ percentageOfNodesToScore: 50
     PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
         "the configuration gives arguments to a plugin that is not built"
         "This release does not have the plugin: its arguments are accepted and have no effect. A pod that \
-         needs the plugin (volumes, topology spread, pod affinity, resource claims) waits where the plugin \
+         needs the plugin (volumes, topology spread, resource claims) waits where the plugin \
          could refuse it, and its event names the constraint. Where the plugin could only score, the pod is \
          placed. A profile that disables the plugin places all pods."
         in ""
-        bad "`pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]` in a profile"
-        good "`plugins: {multiPoint: {disabled: [{name: InterPodAffinity}]}}` in the profile"
+        bad "`pluginConfig: [{name: DynamicResources, args: {filterTimeout: 5s}}]` in a profile"
+        good "`plugins: {multiPoint: {disabled: [{name: DynamicResources}]}}` in the profile"
 
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"

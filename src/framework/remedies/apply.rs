@@ -2,8 +2,8 @@
 
 use super::{CORDONED, Edit};
 use crate::model::{
-    Annotations, Change, Labels, Node, NodeAffinity, NodeId, PodInfo, Snapshot, Symbol, Toleration,
-    TolerationOperator,
+    Annotations, Change, Labels, Node, NodeAffinity, NodeId, PodAffinity, PodInfo, Snapshot, Symbol,
+    Toleration, TolerationOperator,
 };
 use std::sync::Arc;
 
@@ -30,6 +30,10 @@ impl Edit {
             Edit::SelectorValue { key, to, .. } => select(pod, key, Some((key, to))),
             Edit::SelectorKey { from, to, value } => select(pod, from, Some((to, value))),
             Edit::DropRequiredAffinity => pod.node_affinity.required = None,
+            Edit::DropPodAffinity => edit_affinity(pod, |affinity| affinity.required = Box::default()),
+            Edit::DropPodAntiAffinity => {
+                edit_affinity(pod, |affinity| affinity.required_anti = Box::default());
+            }
             Edit::DropHostPort(port) => {
                 pod.host_ports = pod.host_ports.iter().filter(|known| *known != port).cloned().collect();
             }
@@ -87,6 +91,13 @@ fn with(labels: &Labels, key: &Symbol, value: Option<&Symbol>) -> Labels {
     let others = labels.iter().filter(|(known, _)| *known != key);
     let others = others.map(|(key, value)| (key.clone(), value.clone()));
     others.chain(value.map(|value| (key.clone(), value.clone()))).collect()
+}
+
+/// Edits the terms of pod affinity and pod anti-affinity.
+fn edit_affinity(pod: &mut PodInfo, edit: impl FnOnce(&mut PodAffinity)) {
+    if let Some(constraints) = &mut pod.constraints {
+        edit(&mut Arc::make_mut(constraints).affinity);
+    }
 }
 
 /// Replaces a term of the node selector, or drops it.

@@ -87,6 +87,10 @@ pub enum Edit {
     },
     /// The pod has no required node affinity.
     DropRequiredAffinity,
+    /// The pod has no required pod affinity.
+    DropPodAffinity,
+    /// The pod has no required pod anti-affinity.
+    DropPodAntiAffinity,
     /// The pod has no such host port.
     DropHostPort(HostPort),
     /// The pod has this value under a label key, or no such label.
@@ -138,6 +142,8 @@ impl Edit {
             | Edit::SelectorKey { .. }
             | Edit::DropSelector { .. }
             | Edit::DropRequiredAffinity
+            | Edit::DropPodAffinity
+            | Edit::DropPodAntiAffinity
             | Edit::DropHostPort(_)
             | Edit::PodLabel { .. }
             | Edit::PodAnnotation { .. } => EditOwner::Pod,

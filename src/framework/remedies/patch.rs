@@ -36,11 +36,9 @@ impl Patch {
                     patch.select(&mut spec, from, Value::Null);
                     patch.select(&mut spec, to, json!(value.as_str()));
                 }
-                Edit::DropRequiredAffinity => {
-                    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": null});
-                    spec.insert("affinity".to_owned(), json!({"nodeAffinity": required}));
-                    patch.in_place = false;
-                }
+                Edit::DropRequiredAffinity => patch.drop_required("nodeAffinity", &mut spec),
+                Edit::DropPodAffinity => patch.drop_required("podAffinity", &mut spec),
+                Edit::DropPodAntiAffinity => patch.drop_required("podAntiAffinity", &mut spec),
                 Edit::DropHostPort(port) => {
                     let port =
                         format!("remove `hostPort: {}` ({}) from its container", port.port, port.protocol);
@@ -66,6 +64,15 @@ impl Patch {
         }
         patch.manifest = (!spec.is_empty()).then(|| json!({"spec": spec}));
         patch
+    }
+
+    fn drop_required(&mut self, kind: &str, spec: &mut Map<String, Value>) {
+        let affinity = spec.entry("affinity").or_insert_with(|| json!({}));
+        if let Some(affinity) = affinity.as_object_mut() {
+            let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": null});
+            affinity.insert(kind.to_owned(), required);
+        }
+        self.in_place = false;
     }
 
     fn select(&mut self, spec: &mut Map<String, Value>, key: &Symbol, value: Value) {

@@ -22,6 +22,8 @@ impl Edit {
             }
             Edit::DropSelector { key, value } => format!("leave {key}={value} out of the node selector"),
             Edit::DropRequiredAffinity => "leave out the required node affinity".to_owned(),
+            Edit::DropPodAffinity => "leave out the required pod affinity".to_owned(),
+            Edit::DropPodAntiAffinity => "leave out the required pod anti-affinity".to_owned(),
             Edit::DropHostPort(port) => format!("use no host port {}/{}", port.port, port.protocol),
             Edit::PodLabel { key, value: Some(value) } => format!("set the label {key}={value}"),
             Edit::PodLabel { key, value: None } => format!("remove the label {key}"),

@@ -5,21 +5,18 @@
 //!
 //! Each plugin's row of [`IN_TREE`](super::IN_TREE) names the constraints that it would check.
 //!
-//! - `anti_affinity.rs`: required anti-affinity of running pods, which keeps other pods away
 //! - `preemption.rs`: the stand-in for DefaultPreemption, which neither refuses nor scores
 
-mod anti_affinity;
 mod preemption;
 
 use crate::framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Feasible,
-    Filter, Handle, Impact, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, QueueingHint,
-    Reads, Score, StateSlot, Status, Tree, TreeValue, Unchecked, Verdicts,
+    ArgsError, EnqueueExtensions, EventRegistration, Feasible, Filter, Handle, Impact, Plugin, PreFilter,
+    PreFilterOutcome, PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, TreeValue, Unchecked,
+    Verdicts,
 };
-use crate::model::{ConstraintKinds, Index, IndexKey, Kinds, NodeInfo, NodeSet, PodPrecondition, Symbol};
+use crate::model::{ConstraintKinds, NodeInfo, NodeSet, PodPrecondition, Symbol};
 use std::sync::Arc;
 
-pub use anti_affinity::AntiAffinity;
 pub use preemption::Priorities;
 pub(super) use preemption::new as preemption;
 
@@ -74,17 +71,7 @@ impl StandIn {
         if self.hard_defaults && !h.pod.constraint_kinds().intersects(spread) && !h.pod.labels.is_empty() {
             names.push(Symbol::new("defaultConstraints of PodTopologySpreadArgs (DoNotSchedule)"));
         }
-        names.extend(self.running_pod(h));
         names
-    }
-
-    /// A running pod whose required anti-affinity is about the pod.
-    fn running_pod(&self, h: &Handle) -> Option<Symbol> {
-        if !self.unchecked.running_pods {
-            return None;
-        }
-        let running = h.snapshot.index::<AntiAffinity>(&AntiAffinity::key())?.about(h.pod, h.snapshot)?;
-        Some(Symbol::from(format!("podAntiAffinity of {}", running.full_name())))
     }
 
     fn refusal(&self, h: &Handle) -> Option<Status> {
@@ -93,10 +80,7 @@ impl StandIn {
             return None;
         }
         let text: Vec<&str> = names.iter().map(Symbol::as_str).collect();
-        let text = format!("node(s) not checked: {}", text.join(", "));
-        // Only a running pod can be evicted.
-        let resolvable = names.len() == 1 && self.running_pod(h).is_some();
-        Some(if resolvable { Status::unschedulable(text) } else { Status::unresolvable(text) })
+        Some(Status::unresolvable(format!("node(s) not checked: {}", text.join(", "))))
     }
 }
 
@@ -113,22 +97,11 @@ impl Plugin for StandIn {
         refusing.chain(scoring).collect()
     }
     fn reads(&self) -> Reads {
-        if !self.unchecked.running_pods {
-            return Reads::default();
-        }
-        let kinds = Kinds::OF_PODS.with(Kinds::NAMESPACES).with(Kinds::LABELS).with(Kinds::LIFE);
-        Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
+        Reads::default()
     }
     fn precondition(&self) -> Option<PodPrecondition> {
         let kinds = self.unchecked.refuses.with(self.unchecked.scores);
-        let any_pod = self.unchecked.running_pods || self.hard_defaults;
-        (!any_pod).then_some(PodPrecondition::Constraints(kinds))
-    }
-    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
-        match self.unchecked.running_pods {
-            true => vec![(AntiAffinity::key(), Box::new(AntiAffinity::default()))],
-            false => Vec::new(),
-        }
+        (!self.hard_defaults).then_some(PodPrecondition::Constraints(kinds))
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
@@ -187,21 +160,8 @@ impl Score for StandIn {
 }
 
 impl EnqueueExtensions for StandIn {
+    /// None: the pod's own constraints do not change, and neither does the set of built plugins.
     fn events(&self) -> Vec<EventRegistration> {
-        if !self.unchecked.running_pods {
-            // The pod's own constraints do not change, and neither does the set of built plugins.
-            return Vec::new();
-        }
-        let namespaces = EventRegistration { resource: EventResource::Namespace, actions: ActionType::ALL };
-        vec![
-            super::pods(ActionType::DELETE.with(ActionType::UPDATE_POD_LABEL)),
-            super::nodes(ActionType::DELETE.with(ActionType::UPDATE_NODE_LABEL)),
-            namespaces,
-        ]
-    }
-
-    /// Queues the pod when the stand-in would refuse it for no constraint.
-    fn hint(&self, h: &Handle, _: &ClusterEvent) -> QueueingHint {
-        if self.refusing(h).is_empty() { QueueingHint::Queue } else { QueueingHint::Skip }
+        Vec::new()
     }
 }

@@ -1,0 +1,84 @@
+//! Which events may help a pod that the plugin refused.
+//!
+//! Source: `plugin.go`, `isSchedulableAfterPodChange`, `isSchedulableAfterNodeChange`.
+
+use super::InterPodAffinity;
+use super::terms::{affinity, matches_all, required, required_anti};
+use crate::framework::{
+    ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, QueueingHint,
+};
+use crate::model::{Node, PodInfo};
+
+impl EnqueueExtensions for InterPodAffinity {
+    fn events(&self) -> Vec<EventRegistration> {
+        let of_pods = ActionType::ADD.with(ActionType::UPDATE_POD_LABEL).with(ActionType::DELETE);
+        vec![
+            crate::plugins::pods(of_pods),
+            crate::plugins::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL)),
+        ]
+    }
+
+    fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let helps = match (crate::plugins::node_change(event), crate::plugins::pod_change(event)) {
+            ((old, Some(new)), _) => node_helps(h.pod, old.map(|node| &**node), new),
+            (_, (None, None)) => true,
+            (_, (old, new)) => pod_helps(h.pod, old.map(|pod| &**pod), new.map(|pod| &**pod)),
+        };
+        if helps { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
+}
+
+/// Whether a pod that came, went or changed its labels may help.
+fn pod_helps(pod: &PodInfo, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
+    if old.is_some() && new.is_some_and(|new| new.key == pod.key) {
+        // Its own labels changed: others may have anti-affinity against the old labels and not against the new ones.
+        return true;
+    }
+    let has_node = |pod: &PodInfo| pod.node_name.is_some() || pod.nominated_node.is_some();
+    if ![old, new].into_iter().flatten().all(has_node) {
+        return false;
+    }
+    if !is_parsed(pod, &["requiredAffinityTerms", "requiredAntiAffinityTerms"]) {
+        return true;
+    }
+    let (required, anti) = (required(pod), required_anti(pod));
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            !matches_all(required, old) && matches_all(required, new)
+                || matches_all(anti, old) && !matches_all(anti, new)
+        }
+        (None, Some(new)) => matches_all(required, new),
+        (Some(old), None) => {
+            matches_all(anti, old)
+                || !is_parsed(old, &["requiredAntiAffinityTerms"])
+                || matches_all(required_anti(old), pod)
+        }
+        (None, None) => true,
+    }
+}
+
+/// Whether lists of terms could be parsed. Upstream queues a pod where they could not.
+fn is_parsed(pod: &PodInfo, lists: &[&str]) -> bool {
+    let invalid = affinity(pod).and_then(|affinity| affinity.invalid.as_ref());
+    invalid.is_none_or(|text| !lists.iter().any(|list| text.contains(&format!("{list}: "))))
+}
+
+/// Whether a node that came or changed its labels may help.
+fn node_helps(pod: &PodInfo, old: Option<&Node>, new: &Node) -> bool {
+    if !is_parsed(pod, &["requiredAffinityTerms", "requiredAntiAffinityTerms"]) {
+        return true;
+    }
+    let (required, anti) = (required(pod), required_anti(pod));
+    let Some(old) = old else {
+        // A node without the topology key takes every pod with anti-affinity.
+        return !anti.is_empty() || required.iter().any(|term| new.labels.get(&term.topology_key).is_some());
+    };
+    let before_and_now = |key| (old.labels.get(key), new.labels.get(key));
+    required.iter().any(|term| match before_and_now(&term.topology_key) {
+        (before, Some(now)) => before != Some(now),
+        (_, None) => false,
+    }) || anti.iter().any(|term| match before_and_now(&term.topology_key) {
+        (Some(before), now) => now != Some(before),
+        (None, _) => false,
+    })
+}

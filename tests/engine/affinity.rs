@@ -1,0 +1,258 @@
+//! InterPodAffinity on random clusters: refusals and scores by their definition over all pairs of pods, and the
+//! PreFilter extensions against PreFilter on the changed cluster.
+
+use crate::support::affinity::{namespaces, with_affinity};
+use bayplan::framework::{
+    Code, Cycle, Feasible, Features, Framework, Make, Plugin, PluginId, Points, ScorePlugin, Silent,
+    Simulation, Status, Tree,
+};
+use bayplan::model::{
+    Change, Labels, Node, NodeId, NodeInfo, Placement, PodAffinity, PodAffinityTerm, PodInfo, Snapshot,
+    Symbol, Time,
+};
+use bayplan::plugins::IN_TREE;
+use bayplan::testing::{Random, node, pod};
+use std::sync::Arc;
+
+/// The plugin alone, at all its extension points.
+fn framework() -> Arc<Framework> {
+    let row = IN_TREE.iter().find(|row| row.name == "InterPodAffinity").unwrap();
+    let Make::Built(new) = row.make else { panic!("it is built") };
+    let plugin: Arc<dyn Plugin> = new(&Tree::default(), Features::default()).ok().unwrap();
+    let id = PluginId(0);
+    let points = Points {
+        pre_filter: vec![id],
+        filter: vec![id],
+        pre_score: vec![id],
+        score: vec![ScorePlugin { plugin: id, weight: 1 }],
+        ..Points::default()
+    };
+    Arc::new(Framework::new(Symbol::new("default-scheduler"), vec![plugin], points))
+}
+
+fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
+    let mut made = node(name);
+    if !r.one_in(5) {
+        made = made.zone(r.of(&["a", "b", "c"]));
+    }
+    if !r.one_in(3) {
+        made = made.label("disk", r.of(&["ssd", "hdd"]));
+    }
+    made.build()
+}
+
+fn random_cluster(r: &mut Random) -> Snapshot {
+    let mut s = Snapshot::default();
+    for namespace in namespaces() {
+        s.apply(Change::NamespaceUpserted { namespace });
+    }
+    let nodes = 1 + r.below(12);
+    for at in 0..nodes {
+        s.apply(Change::NodeUpserted { node: random_node(r, &format!("n{at}")) });
+    }
+    for at in 0..r.below(2 * nodes) {
+        let node = s.node_by_name(&Symbol::from(format!("n{}", r.below(nodes)))).unwrap();
+        let pod = with_affinity(r, pod(&format!("p{at}"))).build();
+        s.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+    }
+    if r.one_in(4) {
+        // Pods of a node that is gone count nowhere.
+        s.apply(Change::NodeRemoved { name: Symbol::new("n0") });
+    }
+    s
+}
+
+fn affinity(pod: &PodInfo) -> PodAffinity {
+    pod.constraints.as_ref().map(|constraints| constraints.affinity.clone()).unwrap_or_default()
+}
+
+fn labels_of(s: &Snapshot, namespace: &Symbol) -> Labels {
+    s.namespace(namespace).map(|namespace| namespace.labels.clone()).unwrap_or_default()
+}
+
+/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces, the selected ones,
+/// and the selector once more on no labels.
+fn own_term_is_about(s: &Snapshot, term: &PodAffinityTerm, other: &PodInfo) -> bool {
+    let known = s.namespace(&other.namespace).is_some();
+    let selector = term.namespace_selector.as_ref();
+    let selected = known && selector.is_some_and(|of| of.matches(&labels_of(s, &other.namespace)));
+    let on_no_labels = selector.is_some_and(|of| of.matches(&Labels::default()));
+    (term.namespaces.contains(&other.namespace) || selected || on_no_labels)
+        && term.selector.as_ref().is_some_and(|selector| selector.matches(&other.labels))
+}
+
+fn same_domain(a: NodeInfo, b: NodeInfo, key: &Symbol) -> bool {
+    a.label(key).is_some() && a.label(key) == b.label(key)
+}
+
+/// All pods on living nodes.
+fn running(s: &Snapshot) -> Vec<(NodeInfo<'_>, Arc<PodInfo>)> {
+    s.nodes().flat_map(|node| node.pods().map(move |pod| (node, pod.clone()))).collect()
+}
+
+/// What Filter says, by its definition.
+fn refusal(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> Option<(Code, &'static str)> {
+    let own = affinity(pod);
+    let pods = running(s);
+    let matches_all = |other: &PodInfo| own.required.iter().all(|term| own_term_is_about(s, term, other));
+    let wanted: Vec<_> = pods.iter().filter(|(_, other)| matches_all(other)).collect();
+    let keys = || own.required.iter().map(|term| &term.topology_key);
+    if !own.required.is_empty() {
+        let reason = (Code::UnschedulableAndUnresolvable, "node(s) didn't match pod affinity rules");
+        if keys().any(|key| on.label(key).is_none()) {
+            return Some(reason);
+        }
+        let found = keys().all(|key| wanted.iter().any(|(node, _)| same_domain(*node, on, key)));
+        let nowhere = !wanted.iter().any(|(node, _)| keys().any(|key| node.label(key).is_some()));
+        if !found && !(nowhere && matches_all(pod)) {
+            return Some(reason);
+        }
+    }
+    let refuses = |term: &PodAffinityTerm| {
+        let mut about = pods.iter().filter(|(_, other)| own_term_is_about(s, term, other));
+        about.any(|(node, _)| same_domain(*node, on, &term.topology_key))
+    };
+    if own.required_anti.iter().any(|term| refuses(term)) {
+        return Some((Code::Unschedulable, "node(s) didn't match pod anti-affinity rules"));
+    }
+    let namespace = labels_of(s, &pod.namespace);
+    let kept_away = pods.iter().any(|(node, other)| {
+        let terms = affinity(other).required_anti;
+        terms.iter().any(|term| term.matches(pod, &namespace) && same_domain(*node, on, &term.topology_key))
+    });
+    kept_away.then_some((Code::Unschedulable, "node(s) didn't satisfy existing pods anti-affinity rules"))
+}
+
+/// The raw score, by its definition.
+fn score(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> i64 {
+    let namespace = labels_of(s, &pod.namespace);
+    let mut score = 0;
+    for (node, other) in running(s) {
+        let near = |term: &PodAffinityTerm| same_domain(node, on, &term.topology_key);
+        for of in &affinity(pod).preferred {
+            if own_term_is_about(s, &of.term, &other) && near(&of.term) {
+                score += i64::from(of.weight);
+            }
+        }
+        for term in &affinity(&other).required {
+            score += i64::from(term.matches(pod, &namespace) && near(term));
+        }
+        for of in &affinity(&other).preferred {
+            if of.term.matches(pod, &namespace) && near(&of.term) {
+                score += i64::from(of.weight);
+            }
+        }
+    }
+    score
+}
+
+fn found(status: &Status) -> (Code, String) {
+    (status.code, status.message())
+}
+
+#[test]
+fn refusals_and_scores_follow_from_pairs_of_pods() {
+    let framework = framework();
+    let (mut refused, mut passed, mut scored) = (0, 0, 0);
+    for seed in 0..1500 {
+        let mut r = Random(seed);
+        let s = random_cluster(&mut r);
+        let pod = with_affinity(&mut r, pod("new")).build();
+        let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+        if let Err(status) = framework.run_pre_filter(&mut cycle, &s, &mut Silent) {
+            assert!(affinity(&pod).invalid.is_some() && status.message().starts_with("parsing pod: "));
+            continue;
+        }
+        let handle = cycle.handle(&s).for_plugin(PluginId(0));
+        for node in s.nodes() {
+            let given = framework.filter_node(handle, node).err().as_ref().map(found);
+            let expected = refusal(&s, &pod, node).map(|(code, reason)| (code, reason.to_owned()));
+            assert_eq!(given, expected, "seed {seed}, node {}", node.name());
+            *if given.is_some() { &mut refused } else { &mut passed } += 1;
+        }
+        let feasible = Feasible { nodes: s.columns().alive().clone() };
+        framework.run_pre_score(&mut cycle, &s, &feasible).unwrap();
+        let handle = cycle.handle(&s).for_plugin(PluginId(0));
+        let scorer = framework.scorers(&cycle.state).next();
+        for node in s.nodes() {
+            let given = scorer.as_ref().map_or(0, |(_, scorer)| scorer.score(&handle, node).unwrap());
+            let expected = score(&s, &pod, node);
+            assert_eq!(given, expected, "seed {seed}, node {}", node.name());
+            scored += usize::from(given != 0);
+        }
+    }
+    println!("pairs: {refused} refused, {passed} passed, {scored} scored");
+    assert!(refused > 1_000 && passed > 1_000 && scored > 1_000);
+}
+
+/// PreFilter and Filter of one node on a cluster; whether PreFilter skipped the plugin.
+fn verdict(
+    framework: &Arc<Framework>,
+    s: &Snapshot,
+    pod: &Arc<PodInfo>,
+    on: NodeId,
+) -> (Option<(Code, String)>, bool) {
+    let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+    framework.run_pre_filter(&mut cycle, s, &mut Silent).unwrap();
+    let refusal = framework.filter_node(cycle.handle(s), s.node(on).unwrap()).err();
+    (refusal.as_ref().map(found), cycle.state.skip_filter.contains(PluginId(0)))
+}
+
+#[test]
+fn a_simulation_decides_as_prefilter_on_the_changed_cluster() {
+    let framework = framework();
+    let (mut changes, mut turned) = (0, 0);
+    for seed in 0..3000 {
+        let mut r = Random(10_000 + seed);
+        let s = random_cluster(&mut r);
+        let new = with_affinity(&mut r, pod("new")).build();
+        let nodes: Vec<NodeId> = s.nodes().map(|node| node.id()).collect();
+        if affinity(&new).invalid.is_some() || nodes.is_empty() {
+            continue;
+        }
+        let on = nodes[r.below(nodes.len())];
+        let mut cycle = Cycle::new(new.clone(), framework.clone(), Time(0));
+        framework.run_pre_filter(&mut cycle, &s, &mut Silent).unwrap();
+        let skipped = cycle.state.skip_filter.contains(PluginId(0));
+        let mut changed = s.fork();
+        let mut simulation = Simulation::new(&framework, cycle.handle(&s), s.node(on).unwrap());
+        let mut there: Vec<Arc<PodInfo>> = s.node(on).unwrap().pods().cloned().collect();
+        let before = simulation.passes().err().as_ref().map(found);
+        let mut gone: Vec<Arc<PodInfo>> = Vec::new();
+        for at in 0..1 + r.below(5) {
+            match r.below(3) {
+                0 if !there.is_empty() => {
+                    let pod = there.swap_remove(r.below(there.len()));
+                    simulation.remove_pod(&pod).unwrap();
+                    changed.apply(Change::PodRemoved { pod: pod.key.clone() });
+                    gone.push(pod);
+                }
+                1 if !gone.is_empty() => {
+                    let pod = gone.swap_remove(r.below(gone.len()));
+                    simulation.add_pod(&pod).unwrap();
+                    changed.apply(Change::PodPlaced { pod: pod.clone(), node: on, how: Placement::Bound });
+                    there.push(pod);
+                }
+                _ => {
+                    let pod = with_affinity(&mut r, pod(&format!("more{at}"))).build();
+                    simulation.add_pod(&pod).unwrap();
+                    changed.apply(Change::PodPlaced { pod: pod.clone(), node: on, how: Placement::Bound });
+                    there.push(pod);
+                }
+            }
+            let simulated = simulation.passes().err().as_ref().map(found);
+            let (expected, skips) = verdict(&framework, &changed, &new, on);
+            if skipped {
+                // Upstream skips the plugin for the whole attempt, whatever a simulation adds.
+                assert_eq!(simulated, None);
+            } else {
+                assert!(!skips || expected.is_none());
+                assert_eq!(simulated, expected, "seed {seed}, change {at}");
+                changes += 1;
+                turned += usize::from(simulated != before);
+            }
+        }
+    }
+    println!("simulations: {changes} changes, {turned} turned the verdict");
+    assert!(changes > 2_000 && turned > 200);
+}
