@@ -3,6 +3,7 @@
 
 use super::changes::Change;
 use super::columns::Want;
+use super::pod_counts::Counts;
 use super::snapshot::Snapshot;
 use super::symbol::Symbol;
 use std::fmt::Write;
@@ -60,16 +61,55 @@ impl Snapshot {
             let node = entry.placed.and_then(|(node, how)| Some((self.node(node)?.name().clone(), how)));
             lines.push(format!("pod {:?} {node:?} waiting={} {:?}", entry.pod.key, entry.waiting, entry.pod));
         }
+        self.describe_counts(&mut lines);
         lines.sort();
         lines.push(format!("{} nodes, {} pods", self.node_count(), self.pod_count()));
         lines.join("\n")
     }
 
-    /// A snapshot made anew from the objects of this one, with the same label columns and no indexes.
+    /// Domains of topology keys, counts of matches and carriers of terms, each with its nodes by name.
+    fn describe_counts(&self, lines: &mut Vec<String>) {
+        let name = |node| self.node(node).map(|node| node.name().clone());
+        let named = |counts: &Counts| {
+            let mut named: Vec<_> = counts.iter().map(|(node, pods)| (name(node), pods)).collect();
+            named.sort();
+            named
+        };
+        for key in self.columns().domain_keys() {
+            let Some(column) = self.columns().domain(key) else { continue };
+            let of_node = |row: usize| column.get(row).and_then(|number| column.value(number));
+            let mut values: Vec<_> =
+                self.nodes().map(|info| (info.name().clone(), of_node(info.id().row()))).collect();
+            values.sort();
+            let mut domains: Vec<_> = (0..column.len())
+                .filter_map(|number| Some((column.value(number)?, *column.nodes().get(number)?)))
+                .filter(|(_, nodes)| *nodes > 0)
+                .collect();
+            domains.sort();
+            lines.push(format!("domains of {key} {values:?} {domains:?}"));
+        }
+        for (of, counts) in self.counts.matches.all() {
+            lines.push(format!("match {of:?} {:?}", named(counts)));
+        }
+        for (kind, term, counts) in self.counts.carriers.all() {
+            lines.push(format!("term {kind:?} {term} {:?}", named(counts)));
+        }
+    }
+
+    /// A snapshot made anew from the objects of this one, with the same columns and matches and no indexes.
     pub fn rebuilt(&self) -> Snapshot {
         let mut made = Snapshot::default();
         for key in self.columns().label_keys() {
             made.want(&[Want::Label(key.clone())]);
+        }
+        for key in self.columns().domain_keys() {
+            made.want(&[Want::Domain(key.clone())]);
+        }
+        for (of, _) in self.counts.matches.all() {
+            made.want(&[Want::Count(of.clone())]);
+        }
+        for namespace in self.namespaces() {
+            made.apply(Change::NamespaceUpserted { namespace: namespace.clone() });
         }
         for info in self.nodes() {
             made.apply(Change::NodeUpserted { node: info.node().clone() });

@@ -6,7 +6,7 @@
 use super::objects::selectors;
 use super::symbol::Symbol;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Labels of an object, ordered by key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -26,6 +26,12 @@ impl Labels {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// No labels.
+    pub fn none() -> &'static Self {
+        static NONE: LazyLock<Labels> = LazyLock::new(Labels::default);
+        &NONE
     }
 }
 
@@ -82,7 +88,7 @@ impl FromIterator<(Symbol, std::sync::Arc<str>)> for Annotations {
 }
 
 /// How a requirement compares the value of its key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum SelectorOperator {
     /// The value is one of the values.
     In,
@@ -99,7 +105,7 @@ pub enum SelectorOperator {
 }
 
 /// One requirement of a selector.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Requirement {
     /// The label key.
     pub key: Symbol,
@@ -133,6 +139,18 @@ impl PartialEq for LabelSelector {
 }
 
 impl Eq for LabelSelector {}
+
+impl PartialOrd for LabelSelector {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LabelSelector {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.requirements.cmp(&other.requirements)
+    }
+}
 
 impl std::hash::Hash for LabelSelector {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {

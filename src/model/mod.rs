@@ -20,6 +20,8 @@ mod constraints;
 mod pod;
 mod precondition;
 mod node;
+mod held;
+mod pod_counts;
 mod columns;
 mod changes;
 mod difference;
@@ -37,7 +39,7 @@ pub use bit_set::{BitSet, Row, bits};
 pub use changes::{
     Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves, ObjectDelta, Placement,
 };
-pub use columns::{Columns, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
+pub use columns::{Columns, DomainColumn, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
 pub use constraints::{
     Constraint, ConstraintKinds, PodAffinity, PodAffinityTerm, PodConstraints, PodVolume, SpreadConstraint,
     SpreadSelector, VolumeSource, WeightedTerm,
@@ -57,6 +59,7 @@ pub use objects::{
     PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, Typed, downcast,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
+pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};
 pub use precondition::PodPrecondition;
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};

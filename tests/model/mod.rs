@@ -2,6 +2,7 @@
 
 mod object_decoding;
 mod pod_constraints;
+mod pod_counts;
 mod pods_and_nodes;
 mod quantities_and_selectors;
 mod snapshot;

@@ -2,71 +2,37 @@
 //! the 64 columns that lost their last holder most recently are kept. No plugin depends on a column: without one, it
 //! reads the labels of the nodes.
 
+use crate::model::held::Held;
 use crate::model::labels::Labels;
 use crate::model::symbol::Symbol;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What the snapshot keeps for plugins while it has a holder
-/// ([`Snapshot::want`](crate::model::Snapshot::want)).
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Want {
-    /// The column of a node label key.
-    Label(Symbol),
-}
 
 /// The values of a label key by row.
 type Values = Arc<Vec<Option<Symbol>>>;
 
-/// A wanted key.
-#[derive(Clone, Debug, Default)]
-struct LabelColumn {
-    /// `None`: there was no room for it.
-    values: Option<Values>,
-    holders: u32,
-    /// The turn at which its last holder left; orders the columns without a holder.
-    left: u64,
-}
-
 /// The columns of node labels by key.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct LabelColumns {
-    columns: FxHashMap<Symbol, LabelColumn>,
-    /// Columns without a holder, in the order in which they lost it.
-    lingering: BTreeMap<u64, Symbol>,
-    turn: u64,
-    /// How many columns have values.
-    made: usize,
-}
+pub(in crate::model) struct LabelColumns(Held<Symbol, Values>);
 
 impl LabelColumns {
-    /// Columns that are kept without a holder.
-    pub(in crate::model) const LINGERING: usize = 64;
-    /// Entries of all columns together, 8 bytes each: 64 MiB. The first 64 columns are made whatever their size.
-    const MOST_ENTRIES: usize = 8 << 20;
-
     /// The values of a key.
     pub(super) fn get(&self, key: &Symbol) -> Option<&[Option<Symbol>]> {
-        self.columns.get(key)?.values.as_ref().map(|values| values.as_slice())
+        self.0.get(key).map(|values| values.as_slice())
     }
 
     /// The keys that have a column, ordered.
     pub(super) fn keys(&self) -> Vec<&Symbol> {
-        let mut keys: Vec<&Symbol> =
-            self.columns.iter().filter(|(_, column)| column.values.is_some()).map(|(key, _)| key).collect();
-        keys.sort();
-        keys
+        super::ordered(self.0.iter())
     }
 
     /// How many keys have a holder.
     pub(super) fn held(&self) -> usize {
-        self.columns.len() - self.lingering.len()
+        self.0.held()
     }
 
     /// How many columns are kept without a holder.
     pub(super) fn lingering(&self) -> usize {
-        self.lingering.len()
+        self.0.lingering()
     }
 
     /// Counts a holder of a key. Makes the column from `values` if there is none and there is room for it.
@@ -76,66 +42,22 @@ impl LabelColumns {
         room: usize,
         values: impl FnOnce() -> Vec<Option<Symbol>>,
     ) {
-        let column = self.columns.entry(key.clone()).or_default();
-        if column.holders == 0 {
-            self.lingering.remove(&column.left);
+        if self.0.hold(key) && super::has_room(&mut self.0, room) {
+            let mut values = values();
+            values.resize(room, None);
+            self.0.set(key, Arc::new(values));
         }
-        column.holders += 1;
-        if column.values.is_some() || !self.has_room(room) {
-            return;
-        }
-        let mut values = values();
-        values.resize(room, None);
-        if let Some(column) = self.columns.get_mut(key) {
-            column.values = Some(Arc::new(values));
-            self.made += 1;
-        }
-    }
-
-    /// Whether one more column may be made, after columns without a holder have gone where necessary.
-    fn has_room(&mut self, room: usize) -> bool {
-        let full = |made: usize| made >= Self::LINGERING && (made + 1) * room > Self::MOST_ENTRIES;
-        while full(self.made) && self.drop_oldest() {}
-        !full(self.made)
     }
 
     /// Ends one count of a key.
     pub(in crate::model) fn unwant(&mut self, key: &Symbol) {
-        let Some(column) = self.columns.get_mut(key) else { return };
-        if column.holders == 0 {
-            return;
-        }
-        column.holders -= 1;
-        if column.holders > 0 {
-            return;
-        }
-        if column.values.is_none() {
-            self.columns.remove(key);
-            return;
-        }
-        self.turn += 1;
-        column.left = self.turn;
-        self.lingering.insert(self.turn, key.clone());
-        while self.lingering.len() > Self::LINGERING && self.drop_oldest() {}
-        if self.columns.capacity() > 1_024.max(8 * self.columns.len()) {
-            self.columns.shrink_to_fit();
-        }
-    }
-
-    fn drop_oldest(&mut self) -> bool {
-        let Some((_, key)) = self.lingering.pop_first() else { return false };
-        if self.columns.remove(&key).is_some_and(|column| column.values.is_some()) {
-            self.made -= 1;
-        }
-        true
+        self.0.release(key);
     }
 
     /// Writes the labels of a row: the columns of the keys whose value differs, and no other.
     pub(super) fn set(&mut self, row: usize, before: &Labels, now: &Labels) {
-        let gone = before.iter().filter(|(key, _)| now.get(key).is_none()).map(|(key, _)| (key, None));
-        let set = now.iter().filter(|(key, value)| before.get(key) != Some(value));
-        for (key, value) in gone.chain(set.map(|(key, value)| (key, Some(value)))) {
-            if let Some(values) = self.columns.get_mut(key).and_then(|column| column.values.as_mut()) {
+        for (key, value) in super::changed_labels(before, now) {
+            if let Some(values) = self.0.get_mut(key) {
                 super::set(values, row, value.cloned());
             }
         }
@@ -143,20 +65,18 @@ impl LabelColumns {
 
     /// Makes all columns `room` entries long.
     pub(super) fn grow(&mut self, room: usize) {
-        self.columns
-            .values_mut()
-            .filter_map(|column| column.values.as_mut())
-            .for_each(|values| super::longer(values, room));
+        self.0.values_mut().for_each(|values| super::longer(values, room));
     }
 
     /// Whether nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+        self.0.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::MOST_ENTRIES;
     use super::*;
 
     fn key(number: usize) -> Symbol {
@@ -187,12 +107,12 @@ mod tests {
         assert!(columns.get(&key(37)).is_none() && columns.get(&key(36)).is_some());
         columns.unwant(&key(36));
         columns.unwant(&key(999));
-        assert_eq!((columns.held(), columns.lingering(), columns.made), (0, 64, 64));
+        assert_eq!((columns.held(), columns.lingering(), columns.0.made()), (0, 64, 64));
     }
 
     #[test]
     fn columns_are_bounded_and_a_want_without_room_is_counted_without_one() {
-        let room = LabelColumns::MOST_ENTRIES / 100;
+        let room = MOST_ENTRIES / 100;
         let mut columns = LabelColumns::default();
         for number in 0..200 {
             columns.want(&key(number), room, || column(1));
@@ -207,7 +127,7 @@ mod tests {
         assert!(columns.get(&key(0)).is_none() && columns.get(&key(300)).is_some());
         // The first columns are made however many nodes there are.
         let mut wide = LabelColumns::default();
-        (0..65).for_each(|number| wide.want(&key(number), LabelColumns::MOST_ENTRIES, Vec::new));
+        (0..65).for_each(|number| wide.want(&key(number), MOST_ENTRIES, Vec::new));
         assert_eq!(wide.keys().len(), 64);
     }
 }

@@ -4,23 +4,67 @@
 //!
 //! [`Snapshot::apply`]: super::Snapshot::apply
 
+mod domains;
 mod labels;
 mod resources;
 mod taints;
 
-pub use labels::Want;
+pub use domains::DomainColumn;
 pub use resources::ResourceColumn;
 pub use taints::{TaintSet, TaintSetId};
 
+use super::held::Held;
 use super::labels::Labels;
 use super::node_set::{NodeId, NodeSet};
+use super::pod_counts::PodMatch;
 use super::resource::Resource;
 use super::symbol::Symbol;
 use super::taints::Taint;
+use domains::DomainColumns;
 use labels::LabelColumns;
 use resources::{Part, Scalars};
 use std::sync::Arc;
 use taints::TaintSets;
+
+/// What the snapshot keeps for plugins while it has a holder
+/// ([`Snapshot::want`](crate::model::Snapshot::want)).
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Want {
+    /// The column of a node label key.
+    Label(Symbol),
+    /// The domains of a node label key.
+    Domain(Symbol),
+    /// How many pods of a match are on which node.
+    Count(Arc<PodMatch>),
+}
+
+/// Entries of all label columns together, 8 bytes each: 64 MiB; the same of all columns of domains. The first 64
+/// columns are made whatever their size.
+const MOST_ENTRIES: usize = 8 << 20;
+
+/// Whether one more column may be made, after columns without a holder have gone where necessary.
+fn has_room<V>(held: &mut Held<Symbol, V>, room: usize) -> bool {
+    let full = |made: usize| made >= Held::<Symbol, V>::LINGERING && (made + 1) * room > MOST_ENTRIES;
+    while full(held.made()) && held.drop_oldest().is_some() {}
+    !full(held.made())
+}
+
+/// The keys of columns, ordered.
+fn ordered<'c, V: 'c>(columns: impl Iterator<Item = (&'c Symbol, &'c V)>) -> Vec<&'c Symbol> {
+    let mut keys: Vec<&Symbol> = columns.map(|(key, _)| key).collect();
+    keys.sort();
+    keys
+}
+
+/// The keys whose values differ, with the new values.
+fn changed_labels<'l>(
+    before: &'l Labels,
+    now: &'l Labels,
+) -> impl Iterator<Item = (&'l Symbol, Option<&'l Symbol>)> {
+    let gone = before.iter().filter(|(key, _)| now.get(key).is_none()).map(|(key, _)| (key, None));
+    let set = now.iter().filter(|(key, value)| before.get(key) != Some(value));
+    gone.chain(set.map(|(key, value)| (key, Some(value))))
+}
 
 /// Node data by column. Rows that are not alive hold zeros; columns are longer than the rows, up to a whole word of 64.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +85,7 @@ pub struct Columns {
     taints: Arc<Vec<TaintSetId>>,
     taint_sets: Arc<TaintSets>,
     labels: Arc<LabelColumns>,
+    domains: Arc<DomainColumns>,
 }
 
 impl Columns {
@@ -123,11 +168,24 @@ impl Columns {
         self.labels.keys()
     }
 
+    /// The topology domains of a label key. `None` when no holder wants them ([`Want::Domain`]) or when there was no
+    /// room for the column; [`Snapshot::domains`](super::Snapshot::domains) makes them then.
+    pub fn domain(&self, key: &Symbol) -> Option<&Arc<DomainColumn>> {
+        self.domains.get(key)
+    }
+
+    /// The label keys whose domains have a column, ordered.
+    pub fn domain_keys(&self) -> Vec<&Symbol> {
+        self.domains.keys()
+    }
+
     /// What is kept, for checks.
     pub fn kept(&self) -> KeptColumns {
         KeptColumns {
             wanted_labels: self.labels.held(),
             lingering_labels: self.labels.lingering(),
+            wanted_domains: self.domains.kept().0,
+            lingering_domains: self.domains.kept().1,
             taint_sets: self.taint_sets.in_use(),
             scalars: self.scalars.len(),
         }
@@ -149,6 +207,9 @@ impl Columns {
         longer(&mut self.taints, room);
         if !self.labels.is_empty() {
             Arc::make_mut(&mut self.labels).grow(room);
+        }
+        if !self.domains.is_empty() {
+            Arc::make_mut(&mut self.domains).grow(room);
         }
     }
 
@@ -182,13 +243,23 @@ impl Columns {
     }
 
     pub(super) fn set_labels(&mut self, row: usize, before: &Labels, now: &Labels) {
-        if !self.labels.is_empty() && before != now {
+        if before == now {
+            return;
+        }
+        if !self.labels.is_empty() {
             Arc::make_mut(&mut self.labels).set(row, before, now);
+        }
+        if !self.domains.is_empty() {
+            Arc::make_mut(&mut self.domains).set(row, before, now);
         }
     }
 
     pub(super) fn labels_mut(&mut self) -> &mut LabelColumns {
         Arc::make_mut(&mut self.labels)
+    }
+
+    pub(super) fn domains_mut(&mut self) -> &mut DomainColumns {
+        Arc::make_mut(&mut self.domains)
     }
 
     pub(super) fn set_flag(set: &mut Arc<NodeSet>, node: NodeId, on: bool) {
@@ -206,6 +277,10 @@ pub struct KeptColumns {
     pub wanted_labels: usize,
     /// Label columns without a holder.
     pub lingering_labels: usize,
+    /// Keys of topology domains with a holder.
+    pub wanted_domains: usize,
+    /// Columns of domains without a holder.
+    pub lingering_domains: usize,
     /// Distinct taint lists, without the empty one.
     pub taint_sets: usize,
     /// Scalar resources.

@@ -1,8 +1,9 @@
 //! [`Snapshot`]: the cluster as an attempt sees it. [`Snapshot::apply`] is the only way to modify its objects.
 //!
 //! `pods.rs` writes pods and nominations, `rows.rs` nodes and their rows, `objects.rs` objects of all other kinds,
-//! `indexes.rs` keeps the plugins' indexes.
+//! `indexes.rs` keeps the plugins' indexes, `counts.rs` what holders ask for and counts of pods.
 
+mod counts;
 mod indexes;
 mod objects;
 mod pods;
@@ -13,13 +14,14 @@ pub use objects::Assumption;
 pub use pods::PodEntry;
 
 use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved};
-use super::columns::{Columns, KeptColumns, Want};
+use super::columns::{Columns, KeptColumns};
 use super::index::{Feeds, Index, IndexError, IndexKey};
 use super::node::Node;
 use super::node_info::NodeInfo;
 use super::node_set::NodeId;
 use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
+use super::pod_counts::{PodCounts, labels_of};
 use super::resource::Resource;
 use super::symbol::Symbol;
 use super::time::{Duration, Time};
@@ -61,6 +63,7 @@ pub struct Snapshot {
     namespaces: Arc<BTreeMap<Symbol, Arc<Namespace>>>,
     objects: Objects,
     columns: Columns,
+    pub(super) counts: PodCounts,
     indexes: Indexes,
     log: Arc<ChangeLog>,
     wall_offset: Duration,
@@ -81,6 +84,12 @@ pub struct Kept {
     pub nominated: usize,
     /// Indexes, broken ones included.
     pub indexes: usize,
+    /// Matches of pods that have a holder.
+    pub wanted_matches: usize,
+    /// Matches of pods that are kept without a holder.
+    pub lingering_matches: usize,
+    /// Distinct terms of pod affinity of placed pods.
+    pub carried_terms: usize,
     /// Objects of kinds other than pods, nodes and namespaces.
     pub objects: usize,
     /// Assumptions about them.
@@ -221,6 +230,9 @@ impl Snapshot {
             pods: self.pod_count,
             nominated: self.nominated_to.len(),
             indexes: self.indexes.keys().count(),
+            wanted_matches: self.counts.matches.kept().0,
+            lingering_matches: self.counts.matches.kept().1,
+            carried_terms: self.counts.carriers.len(),
             objects: self.objects.len(),
             assumptions: self.objects.assumption_count(),
         }
@@ -278,27 +290,6 @@ impl Snapshot {
         self.indexes = indexes;
     }
 
-    /// Counts a holder of each of these; [`Snapshot::unwant`] ends it.
-    pub fn want(&mut self, wants: &[Want]) {
-        let room = self.columns.room();
-        for Want::Label(key) in wants {
-            let rows = &self.rows;
-            let values = || {
-                rows.iter()
-                    .map(|row| row.alive.then(|| row.node.labels.get(key).cloned()).flatten())
-                    .collect()
-            };
-            self.columns.labels_mut().want(key, room, values);
-        }
-    }
-
-    /// Ends one holder of each of these.
-    pub fn unwant(&mut self, wants: &[Want]) {
-        for Want::Label(key) in wants {
-            self.columns.labels_mut().unwant(key);
-        }
-    }
-
     /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod. A
     /// change of nothing that a plugin or rule can read makes no record and reaches no index.
     pub fn apply(&mut self, change: Change) {
@@ -349,13 +340,17 @@ impl Snapshot {
                 true
             }
             Change::NamespaceUpserted { namespace } => {
+                let before = labels_of(&self.namespaces, &namespace.name).clone();
                 Arc::make_mut(&mut self.namespaces).insert(namespace.name.clone(), namespace.clone());
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
+                self.recount_namespace(&namespace.name, &before);
                 true
             }
             Change::NamespaceRemoved { name } => {
+                let before = labels_of(&self.namespaces, name).clone();
                 Arc::make_mut(&mut self.namespaces).remove(name);
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
+                self.recount_namespace(name, &before);
                 true
             }
             Change::ObjectSeen { .. }
@@ -367,6 +362,7 @@ impl Snapshot {
         if !moved {
             return;
         }
+        self.count_change(&delta);
         // Rows go when the change is in: a pod may have left a row only to come back to it.
         let left = delta.pod_before.as_ref().and_then(|(_, node)| *node);
         for id in [left, promised_before, delta.node].into_iter().flatten() {

@@ -1,0 +1,80 @@
+//! [`PodMatch`]: which pods are counted.
+
+use super::{Namespaces, labels_of};
+use crate::model::constraints::PodAffinityTerm;
+use crate::model::labels::{LabelSelector, Labels, Requirement};
+use crate::model::pod::PodInfo;
+use crate::model::symbol::Symbol;
+
+/// Which pods are counted: those of some namespaces that match all selectors.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct PodMatch {
+    /// Pods of all namespaces.
+    pub all_namespaces: bool,
+    /// Namespaces by name, ordered.
+    pub namespaces: Box<[Symbol]>,
+    /// Namespaces by their labels; those of an unknown namespace are empty. A registered match follows changes of the
+    /// namespaces.
+    pub namespace_selector: Option<LabelSelector>,
+    /// All must match; none: no pod is counted.
+    pub selectors: Box<[LabelSelector]>,
+    /// Whether terminating pods count.
+    pub terminating: bool,
+}
+
+impl PodMatch {
+    /// The pods of one namespace that match all selectors, without those that terminate: what topology spread counts.
+    pub fn in_namespace(namespace: &Symbol, selectors: impl IntoIterator<Item = LabelSelector>) -> Self {
+        Self {
+            namespaces: Box::from([namespace.clone()]),
+            selectors: selectors.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The pods that a term of an incoming pod is about, those that terminate included.
+    ///
+    /// Upstream lists the namespaces that the selector takes and then asks the selector again about a namespace without
+    /// labels. A selector that requires no label, such as the empty one or one of `NotIn` alone, takes all namespaces
+    /// therefore. Source: `plugins/interpodaffinity/plugin.go`, `mergeAffinityTermNamespacesIfNotEmpty`;
+    /// `kube-scheduler/framework/types.go`, `AffinityTerm.Matches`.
+    pub fn of_term(term: &PodAffinityTerm) -> Self {
+        let all = term.namespace_selector.as_ref().is_some_and(|selector| selector.matches(Labels::none()));
+        Self {
+            all_namespaces: all,
+            namespaces: if all { Box::default() } else { term.namespaces.clone() },
+            namespace_selector: term.namespace_selector.clone().filter(|_| !all),
+            selectors: term.selector.iter().cloned().collect(),
+            terminating: true,
+        }
+    }
+
+    /// Whether a pod is counted whose namespace has these labels.
+    pub fn matches(&self, pod: &PodInfo, namespace: &Labels) -> bool {
+        self.takes_namespace(&pod.namespace, || namespace) && self.matches_in_namespace(pod)
+    }
+
+    /// The same, with the namespaces of the cluster.
+    pub(in crate::model) fn matches_among(&self, pod: &PodInfo, namespaces: &Namespaces) -> bool {
+        self.takes_namespace(&pod.namespace, || labels_of(namespaces, &pod.namespace))
+            && self.matches_in_namespace(pod)
+    }
+
+    fn matches_in_namespace(&self, pod: &PodInfo) -> bool {
+        (self.terminating || !pod.is_terminating())
+            && !self.selectors.is_empty()
+            && self.selectors.iter().all(|selector| selector.matches(&pod.labels))
+    }
+
+    /// Whether pods of a namespace may count.
+    pub(super) fn takes_namespace<'l>(&self, name: &Symbol, labels: impl FnOnce() -> &'l Labels) -> bool {
+        self.all_namespaces
+            || self.namespaces.binary_search(name).is_ok()
+            || self.namespace_selector.as_ref().is_some_and(|selector| selector.matches(labels()))
+    }
+
+    /// The requirements of all selectors.
+    pub(super) fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.selectors.iter().flat_map(|selector| &selector.requirements)
+    }
+}
