@@ -179,7 +179,7 @@ fn extremes(normalize: Normalize, on: &NodeSet, raw: &[i64]) -> (i64, i64) {
         }
     }
     let (mut low, mut high) = (i64::MAX, i64::MIN);
-    for score in blocks().flatten() {
+    for score in blocks().flatten().filter(|score| normalize.counts(**score)) {
         low = low.min(*score);
         high = high.max(*score);
     }

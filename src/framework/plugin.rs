@@ -5,7 +5,7 @@ use super::points::*;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{NodeInfo, PodInfo, PodPrecondition, Symbol, Time, Want};
+use crate::model::{NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
@@ -58,9 +58,10 @@ pub trait Plugin: Send + Sync {
     }
     /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
     /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The
-    /// plugin must work without the columns too.
-    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
-        let _ = (pod, out);
+    /// plugin must work without the columns too: what it wants is asked when the pod is seen, and other objects of the
+    /// cluster that it depends on may change before the pod is tried.
+    fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
+        let _ = (pod, snapshot, out);
     }
     /// Before a pod may enter the queue.
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {

@@ -306,6 +306,12 @@ pub enum Normalize {
     MaxReversed,
     /// `100 * (s - min) / (max - min)`, 0 when they are equal.
     MinMax,
+    /// `100 * (max + min - s) / max`, 100 when the maximum is 0: fewer is better, and the worst node keeps the share
+    /// of `min` in `max`. Source: `NormalizeScore` of `podtopologyspread/scoring.go`.
+    MaxPlusMin {
+        /// The raw score of nodes that get 0 and do not count for maximum and minimum.
+        ignored: i64,
+    },
 }
 
 /// The score of a policy's own `score` statement for a node, before its weight.

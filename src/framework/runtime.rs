@@ -199,9 +199,9 @@ impl Framework {
     }
 
     /// What the plugins want to be kept for a pod; each once.
-    pub fn wants(&self, pod: &PodInfo) -> Vec<Want> {
+    pub fn wants(&self, pod: &PodInfo, snapshot: &Snapshot) -> Vec<Want> {
         let mut wants = Vec::new();
-        self.plugins.iter().for_each(|plugin| plugin.wants(pod, &mut wants));
+        self.plugins.iter().for_each(|plugin| plugin.wants(pod, snapshot, &mut wants));
         wants.sort();
         wants.dedup();
         wants

@@ -20,10 +20,30 @@ pub enum Scale {
     MaxReversed(i64),
     /// From the lowest to the highest score.
     MinMax(i64, i64),
+    /// The lowest score gets 100, the highest the share that the lowest has in it.
+    MaxPlusMin {
+        /// The highest score; at least 1.
+        max: i64,
+        /// The highest and the lowest score together.
+        sum: i64,
+        /// The score that becomes 0.
+        ignored: i64,
+    },
+    /// 0 for one score, the most for all others.
+    AllBut(i64),
+}
+
+impl Normalize {
+    /// Whether a raw score counts for the highest and the lowest.
+    #[inline]
+    pub fn counts(self, score: i64) -> bool {
+        !matches!(self, Self::MaxPlusMin { ignored } if ignored == score)
+    }
 }
 
 impl Scale {
-    /// The normalisation of raw scores between `low` and `high`.
+    /// The normalisation of raw scores between `low` and `high`, those left out that do not count
+    /// ([`Normalize::counts`]).
     pub fn of(normalize: Normalize, low: i64, high: i64) -> Self {
         match normalize {
             Normalize::None => Self::As,
@@ -33,6 +53,10 @@ impl Scale {
             Normalize::MaxReversed => Self::MaxReversed(high),
             Normalize::MinMax if low < high => Self::MinMax(low, high),
             Normalize::MinMax => Self::Constant(0),
+            Normalize::MaxPlusMin { ignored } if high <= 0 => Self::AllBut(ignored),
+            Normalize::MaxPlusMin { ignored } => {
+                Self::MaxPlusMin { max: high, sum: high.saturating_add(low), ignored }
+            }
         }
     }
 
@@ -40,7 +64,8 @@ impl Scale {
     pub fn fill(self, weight: i64, low: i64, table: &mut Vec<i64>) {
         const FEW: i64 = 1024;
         table.clear();
-        if let Self::Max(max) | Self::MaxReversed(max) = self
+        // A score beyond the table becomes 0, as an ignored one does.
+        if let Self::Max(max) | Self::MaxReversed(max) | Self::MaxPlusMin { max, ignored: ..0, .. } = self
             && max < FEW
             && low >= 0
         {
@@ -78,6 +103,67 @@ impl Scale {
                 (MAX_SCORE as f64 * (score.saturating_sub(min) as f64 / max.saturating_sub(min) as f64))
                     as i64
             }
+            Self::AllBut(ignored) => {
+                if score == ignored {
+                    0
+                } else {
+                    MAX_SCORE
+                }
+            }
+            Self::MaxPlusMin { ignored, .. } if score == ignored => 0,
+            Self::MaxPlusMin { max, sum, .. } => {
+                quotient(MAX_SCORE.saturating_mul(sum.saturating_sub(score)), max)
+            }
+        }
+    }
+}
+
+/// `a / b`, cut. Where floats hold both exactly their quotient is never rounded up to a whole number, and a processor
+/// divides floats faster.
+#[inline]
+fn quotient(a: i64, b: i64) -> i64 {
+    const EXACT: i64 = 1 << 52;
+    if (0..EXACT).contains(&a) && (1..EXACT).contains(&b) {
+        (a as f64 / b as f64) as i64
+    } else {
+        a.checked_div(b).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    #[test]
+    fn quotients_are_those_of_whole_numbers() {
+        let mut random = Random(3);
+        let mut near = |bits: usize| (1i64 << random.below(bits)) + random.below(5) as i64 - 2;
+        for _ in 0..100_000 {
+            let (a, b) = (near(53), near(53).max(1));
+            for a in [a, a.saturating_mul(b) - 1, a.saturating_mul(b), a.saturating_mul(b).saturating_add(1)]
+            {
+                assert_eq!(quotient(a, b), a / b, "{a} / {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn fewer_is_better_and_ignored_nodes_get_nothing() {
+        let normalize = Normalize::MaxPlusMin { ignored: -1 };
+        let scale = Scale::of(normalize, 1, 4);
+        assert_eq!([1, 2, 4, -1].map(|score| scale.apply(score)), [100, 75, 25, 0]);
+        assert_eq!([0, -1].map(|score| Scale::of(normalize, 0, 0).apply(score)), [100, 0]);
+        // The table and the sum of a block agree with single scores.
+        for high in [4, 5_000] {
+            let (scale, mut table) = (Scale::of(normalize, 1, high), Vec::new());
+            scale.fill(3, 1, &mut table);
+            assert_eq!(table.is_empty(), high > 1_024);
+            let raw: [i64; 64] =
+                std::array::from_fn(|at| if at % 7 == 0 { -1 } else { 1 + at as i64 % high });
+            let mut totals = [7; 64];
+            scale.add(3, &table, &raw, &mut totals);
+            assert_eq!(totals, raw.map(|raw| 7 + 3 * scale.apply(raw)));
         }
     }
 }

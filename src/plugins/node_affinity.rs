@@ -10,7 +10,7 @@ use crate::framework::{
 };
 use crate::model::{
     Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
-    PodInfo, Requirement, SelectorOperator, Symbol, Want, bits, blocks_mut, objects, rows_where,
+    PodInfo, Requirement, SelectorOperator, Snapshot, Symbol, Want, bits, blocks_mut, objects, rows_where,
 };
 use serde::Deserialize;
 use smallvec::SmallVec;
@@ -104,7 +104,7 @@ impl Plugin for NodeAffinity {
         let label_keys = self.added.label_keys().cloned().collect();
         Reads { any_label: true, label_keys, ..Reads::of(Kinds::LABELS) }
     }
-    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+    fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         out.extend(pod.node_affinity.label_keys().cloned().map(Want::Label));
     }
     fn pre_filter(&self) -> Option<&dyn PreFilter> {

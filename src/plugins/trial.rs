@@ -106,8 +106,8 @@ impl Trial {
         let Some((_, scorer)) = self.framework.scorers(&cycle.state).next() else { return BTreeMap::new() };
         let raw = self.snapshot.nodes().map(|node| (node.id(), scorer.score(&handle, node).unwrap()));
         let raw: Vec<(NodeId, i64)> = raw.collect();
-        let (low, high) =
-            (raw.iter().map(|of| of.1).min().unwrap(), raw.iter().map(|of| of.1).max().unwrap());
+        let counted = || raw.iter().map(|of| of.1).filter(|score| scorer.normalize().counts(*score));
+        let (low, high) = (counted().min().unwrap_or(0), counted().max().unwrap_or(0));
         let scale = Scale::of(scorer.normalize(), low, high);
         raw.into_iter().map(|(node, raw)| (self.name(node), scale.apply(raw))).collect()
     }

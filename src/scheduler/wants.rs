@@ -31,7 +31,7 @@ impl Scheduler {
         let wants = hints.and_then(|hints| {
             let framework = &hints.framework;
             // Without columns the plugins read nodes: what a plugin that panics wants is left out.
-            guard(framework, || Ok(framework.wants(pod))).ok()
+            guard(framework, || Ok(framework.wants(pod, &self.cache.snapshot))).ok()
         });
         let wants = wants.unwrap_or_default();
         let before = self.cache.holders.by_pod.get(&pod.key);

@@ -465,7 +465,7 @@ impl Plugin for Reader {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+    fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         out.extend(label(pod, "reads").cloned().map(Want::Label));
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
