@@ -50,6 +50,8 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
             api.send_now(request).await.map(|_| Answer::Done)
         }
         ApiCall::Read(key) => read(api, key).await,
+        // Extenders are not the API server: `extender` sends these.
+        ApiCall::Extender { .. } => Err(ApiError::NotSent(String::from("no call to the API server"))),
     }
 }
 

@@ -327,7 +327,7 @@ fn class_of(call: &ApiCall) -> Class {
     match call {
         ApiCall::Bind { .. } => Class::Bind,
         ApiCall::PatchStatus { .. } | ApiCall::Patch { .. } | ApiCall::Delete { .. } => Class::Write,
-        ApiCall::Read(_) => Class::Read,
+        ApiCall::Read(_) | ApiCall::Extender { .. } => Class::Read,
     }
 }
 
@@ -338,7 +338,7 @@ fn right_of(call: &ApiCall) -> String {
         ApiCall::PatchStatus { .. } | ApiCall::Patch { part: Part::Status, .. } => ("/status", "patch"),
         ApiCall::Patch { part: Part::Object, .. } => ("", "patch"),
         ApiCall::Delete { .. } => ("", "delete"),
-        ApiCall::Read(_) => ("", "get"),
+        ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
     };
     let row = call.object().kind.row();
     let (group, resource) = row.map_or(("", ""), |row| (row.group, row.plural));
@@ -368,6 +368,7 @@ impl Caller {
             ApiCall::PatchStatus { pod: of, .. } | ApiCall::Patch { of, .. } => ("patch", of.clone()),
             ApiCall::Delete { of } => ("delete", of.clone()),
             ApiCall::Read(key) => ("read", key.clone()),
+            ApiCall::Extender { ask, .. } => ("extender", ask.pod().clone()),
         };
         let since = Instant::now();
         // The last look at the term before a write.

@@ -3,6 +3,7 @@
 //! `cluster`) read the files; `yaml` reads the text.
 //!
 //! - `read.rs`: the fields, strictly
+//! - `extenders.rs`: the field `extenders`
 //! - `validate.rs`: conditions between fields
 //! - `write.rs`: a configuration as YAML
 //!
@@ -10,6 +11,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod extenders;
 mod read;
 mod validate;
 mod write;
@@ -19,8 +21,9 @@ use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
 use crate::model::Duration;
 use std::sync::Arc;
 
+pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource, in_order};
 pub use read::read;
-pub use write::{value, yaml};
+pub use write::{shown, value, yaml};
 
 /// The profile of pods without `schedulerName`.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
@@ -73,6 +76,8 @@ pub struct SchedulerConfig {
     pub delay_cache_until_active: bool,
     /// The profiles, at least one.
     pub profiles: Vec<Profile>,
+    /// The extenders, in the order of the file.
+    pub extenders: Vec<ExtenderConfig>,
 }
 
 impl Default for SchedulerConfig {
@@ -93,6 +98,7 @@ impl Default for SchedulerConfig {
             pod_max_backoff: Duration::from_seconds(10),
             delay_cache_until_active: false,
             profiles: vec![Profile::new(DEFAULT_SCHEDULER_NAME)],
+            extenders: Vec::new(),
         }
     }
 }
@@ -116,6 +122,7 @@ impl SchedulerConfig {
             let mut profile = profile.clone();
             let own = profile.percentage_of_nodes_to_score;
             profile.percentage_of_nodes_to_score = own.or(self.percentage_of_nodes_to_score);
+            extenders::ignore_managed(&mut profile, &self.extenders);
             match profile.build(registry, &mut instances) {
                 Ok(framework) => frameworks.push(Arc::new(framework)),
                 Err(errors) => complaints.extend(errors.into_iter().map(|error| {

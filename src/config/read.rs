@@ -1,7 +1,7 @@
 //! Reads the fields of a configuration strictly: unknown and repeated fields are errors, each with
 //! its place. `validate` checks conditions between fields.
 
-use super::{SchedulerConfig, diagnostic, span, validate};
+use super::{SchedulerConfig, diagnostic, extenders, span, validate};
 use crate::diag::{Diagnostic, Source, codes};
 use crate::framework::{ArgsError, Field, Fields, Named, PluginConfig, Point, Profile, Selection, Tree};
 use crate::model::{Duration, Symbol};
@@ -91,10 +91,8 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
     set(&mut config.pod_initial_backoff, fields.get("podInitialBackoffSeconds"), seconds, errors);
     set(&mut config.pod_max_backoff, fields.get("podMaxBackoffSeconds"), seconds, errors);
     set(&mut config.delay_cache_until_active, fields.get("delayCacheUntilActive"), Field::bool, errors);
-    if let Some(extenders) = fields.get("extenders")
-        && !extenders.list(errors).is_empty()
-    {
-        not_built(extenders.tree.at, String::from("extenders are not built in this release"));
+    if let Some(list) = fields.get("extenders") {
+        config.extenders = extenders::read(&list, errors);
     }
     if let Some(list) = fields.get("profiles") {
         let profiles = list.list(errors);
@@ -111,7 +109,7 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
 }
 
 /// Reads a field; `place` keeps its default when the field is missing or wrong.
-fn set<'t, T>(
+pub(super) fn set<'t, T>(
     place: &mut T,
     field: Option<Field<'t>>,
     read: impl Fn(&Field<'t>, &mut Errors) -> Option<T>,
@@ -122,7 +120,7 @@ fn set<'t, T>(
     }
 }
 
-fn owned(field: &Field, errors: &mut Errors) -> Option<String> {
+pub(super) fn owned(field: &Field, errors: &mut Errors) -> Option<String> {
     field.string(errors).map(str::to_owned)
 }
 
@@ -152,7 +150,7 @@ fn leader_election(field: &Field, config: &mut SchedulerConfig, errors: &mut Err
 }
 
 /// A duration as Go writes it (`15s`, `1m30s`, `1.5h`).
-fn duration(field: &Field, errors: &mut Errors) -> Option<Duration> {
+pub(super) fn duration(field: &Field, errors: &mut Errors) -> Option<Duration> {
     let text = field.string(errors)?;
     match Duration::parse(text) {
         Ok(duration) => Some(duration),

@@ -1,7 +1,7 @@
 //! A configuration as a file: every scalar with its value in force, plugins and arguments as given.
 //! For `--write-config-to` and `/configz`; reading the file gives the same configuration.
 
-use super::SchedulerConfig;
+use super::{SchedulerConfig, extenders};
 use crate::framework::{Named, Profile, Selection, Tree, TreeValue};
 use crate::model::Duration;
 use serde_json::{Map, Value, json};
@@ -39,9 +39,19 @@ pub fn value(config: &SchedulerConfig) -> Value {
         "podMaxBackoffSeconds": config.pod_max_backoff.0 / 1_000_000,
         "profiles": config.profiles.iter().map(profile).collect::<Vec<_>>(),
     });
+    if !config.extenders.is_empty() {
+        all["extenders"] = config.extenders.iter().map(extenders::value).collect();
+    }
     if let Some(share) = config.percentage_of_nodes_to_score {
         all["percentageOfNodesToScore"] = json!(share);
     }
+    all
+}
+
+/// The configuration as an object for others to see: without the keys of certificates.
+pub fn shown(config: &SchedulerConfig) -> Value {
+    let mut all = value(config);
+    extenders::without_keys(&mut all);
     all
 }
 
@@ -50,7 +60,7 @@ pub fn yaml(config: &SchedulerConfig) -> Result<String, String> {
     serde_saphyr::to_string(&value(config)).map_err(|error| error.to_string())
 }
 
-fn seconds(of: Duration) -> String {
+pub(super) fn seconds(of: Duration) -> String {
     format!("{}s", of.as_seconds_f64())
 }
 

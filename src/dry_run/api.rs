@@ -156,6 +156,9 @@ impl Api {
     fn carry_out(&mut self, call: &ApiCall, now: Time) -> Result<Answer, CallError> {
         match call {
             ApiCall::Read(key) => Ok(Answer::Object(self.get(key).cloned())),
+            ApiCall::Extender { .. } => {
+                Err(CallError::Unknown(String::from("an API server in memory has no extenders")))
+            }
             ApiCall::Bind { pod, node, annotations } => self.bind(pod, node, annotations, now),
             ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
             ApiCall::Patch { of, version, body, .. } => self.patch_object(of, version.as_deref(), body),

@@ -103,7 +103,15 @@ impl Totals {
             }
         }
         let highest = if self.known {
-            self.collect_best(&on.nodes)
+            let highest = self.collect_best(&on.nodes);
+            if !extra.is_empty() {
+                let mut named: NodeSet = extra.iter().map(|(node, _)| *node).collect();
+                named.intersect(&self.best);
+                if !named.is_empty() {
+                    self.best = named;
+                }
+            }
+            highest
         } else {
             self.best.copy_from(&on.nodes);
             0

@@ -12,7 +12,7 @@ mod scan;
 pub use plain::Plain;
 pub use scan::Scan;
 
-use crate::framework::{Cycle, Feasible, Recorder, Status, TimedPoint};
+use crate::framework::{Cycle, Feasible, NominatedTry, Recorder, Status, TimedPoint};
 use crate::model::{NodeId, NodeSet, Snapshot};
 use best::Totals;
 use std::borrow::Cow;
@@ -82,6 +82,7 @@ pub trait Decider: Send {
         if let Some(node) = nominated_node_fits(c, s, left.as_ref()) {
             let nodes: NodeSet = [node].into_iter().collect();
             c.diagnosis.evaluated = 1;
+            c.nominated = NominatedTry::Fits;
             rec.filtered(&nodes, &c.diagnosis.nodes);
             return Ok(Feasible { nodes });
         }
@@ -113,7 +114,7 @@ pub trait Decider: Send {
         let s = &*self.view(s);
         let framework = c.framework.clone();
         self.memory_mut().totals.begin(s.columns().room());
-        if framework.points().score.is_empty() {
+        if framework.points().score.is_empty() && framework.extenders().is_empty() {
             self.memory_mut().totals.all_equal(&on.nodes);
         } else {
             framework.run_pre_score(c, s, on)?;
@@ -125,7 +126,8 @@ pub trait Decider: Send {
         Ok(())
     }
 
-    /// The node with the highest total, `extra` points of extenders added. `None` when nothing is feasible.
+    /// The node with the highest total, `extra` points of extenders added. Among equal nodes those that an extender
+    /// named come first. `None` when nothing is feasible.
     #[allow(clippy::too_many_arguments)] // one call per decision; a struct would be taken apart at once
     fn select(
         &mut self,
@@ -159,6 +161,9 @@ pub trait Decider: Send {
 /// The node of `status.nominatedNodeName`, when PreFilter `left` it and the pod fits there: then no other node is
 /// asked. Upstream ignores what PreFilter left, since its plugins' filters repeat it.
 fn nominated_node_fits(c: &Cycle, s: &Snapshot, left: Option<&NodeSet>) -> Option<NodeId> {
+    if c.nominated == NominatedTry::Refused {
+        return None;
+    }
     let id = s.node_by_name(c.pod.nominated_node.as_ref()?)?;
     if left.is_some_and(|left| !left.contains(id)) {
         return None;

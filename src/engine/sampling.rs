@@ -12,7 +12,10 @@ const MIN_FEASIBLE_NODES: usize = 100;
 
 /// How many feasible nodes to find among `nodes`; `None`: all nodes are filtered.
 pub(super) fn enough(framework: &Framework, nodes: usize) -> Option<usize> {
-    if framework.points().score.is_empty() {
+    let extenders = framework.extenders().all();
+    if framework.points().score.is_empty()
+        && !extenders.iter().any(|extender| extender.filters() || extender.prioritizes())
+    {
         return Some(1);
     }
     let percentage = framework.percentage_of_nodes_to_score?;

@@ -1,5 +1,6 @@
 //! Calls to the API server and their answers, as data.
 
+use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
 use crate::model::{Duration, ObjectKey, PodKey, Symbol, Time};
 
@@ -76,6 +77,13 @@ pub enum ApiCall {
         /// What is written.
         body: PatchBody,
     },
+    /// Asks an extender. It is not a call to the API server.
+    Extender {
+        /// The number of the extender.
+        at: u16,
+        /// The question.
+        ask: ExtenderAsk,
+    },
     /// Deletes an object by UID, with its own grace period. An object that is gone already is refused with 404.
     Delete {
         /// The object.
@@ -91,6 +99,7 @@ impl ApiCall {
                 object
             }
             Self::Patch { of: object, .. } | Self::Delete { of: object } => object,
+            Self::Extender { ask, .. } => ask.pod(),
         }
     }
 }
@@ -105,6 +114,8 @@ pub enum Answer {
         /// Its `metadata.resourceVersion` after the write; empty when the answer has none.
         version: Box<str>,
     },
+    /// An extender answered.
+    Extender(ExtenderAnswer),
     /// The object that was read; `None` when it does not exist.
     Object(Option<crate::model::Object>),
 }
@@ -132,6 +143,15 @@ pub enum CallError {
         /// What happened.
         message: String,
     },
+}
+
+impl CallError {
+    /// What happened, in words.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::Refused { message, .. } | Self::Unknown(message) | Self::Retry { message, .. } => message,
+        }
+    }
 }
 
 /// The type of an event.

@@ -16,6 +16,7 @@ mod calls;
 mod patch_body;
 mod reads;
 mod events;
+mod extenders;
 mod features;
 mod handle;
 mod points;
@@ -43,6 +44,7 @@ pub use calls::{
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
+pub use extenders::{EXTENDER_NAME, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
 pub use features::Features;
 pub use handle::{Act, Actor, Handle};
 pub use order::{Points, ScorePlugin};
@@ -60,7 +62,7 @@ pub use registry::{
     DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,
 };
 pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
-pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, Runner};
+pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry, Runner};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;
 pub use status::{Code, Status};

@@ -6,6 +6,7 @@
 use super::Tree;
 use super::cycle_state::{Concerned, CycleState};
 use super::diagnosis::Diagnosis;
+use super::extenders::Extenders;
 use super::handle::{Act, Actor, Handle};
 use super::order::{Points, ScorePlugin};
 use super::plugin::Plugin;
@@ -38,6 +39,7 @@ pub struct Framework {
     order: Order,
     /// The plugins without a precondition: those that run for most pods.
     always: Arc<Concerned>,
+    extenders: Arc<Extenders>,
     pub(super) watch: Option<Watch>,
 }
 
@@ -91,6 +93,20 @@ pub struct Cycle {
     pub attempts: u32,
     /// Whether its plugins are timed one by one.
     pub sampled: bool,
+    /// How far the pod's nominated node was tried, which is evaluated before the others.
+    pub nominated: NominatedTry,
+}
+
+/// Whether the node of `status.nominatedNodeName` was evaluated alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NominatedTry {
+    /// Not yet, or there is none.
+    #[default]
+    Open,
+    /// The pod fits there, so that no other node was evaluated.
+    Fits,
+    /// An extender refused it: all nodes are evaluated.
+    Refused,
 }
 
 impl Cycle {
@@ -105,6 +121,7 @@ impl Cycle {
             queued_at: None,
             attempts: 0,
             sampled: false,
+            nominated: NominatedTry::Open,
         }
     }
 
@@ -126,7 +143,17 @@ impl Cycle {
 impl Framework {
     /// A framework of `plugins`, each at the points named for it.
     pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
-        let waits = Waits::of(&plugins, &points);
+        Self::with(scheduler_name, plugins, points, Arc::default())
+    }
+
+    fn with(
+        scheduler_name: Symbol,
+        plugins: Vec<Arc<dyn Plugin>>,
+        points: Points,
+        extenders: Arc<Extenders>,
+    ) -> Self {
+        let waits =
+            Waits::of(&plugins, &points, (!extenders.is_empty()).then(|| plugins.len().saturating_sub(1)));
         let preconditions = Preconditions::of(&plugins);
         let places = |point: &[PluginId]| Places::of(point.iter().copied());
         let order = Order {
@@ -147,7 +174,35 @@ impl Framework {
             preconditions,
             order,
             always,
+            extenders,
             watch: None,
+        }
+    }
+
+    /// The same framework with extenders. Behind its plugins comes one that stands for them among the plugins that
+    /// refused a pod.
+    pub fn with_extenders(mut self, extenders: Arc<Extenders>) -> Self {
+        if extenders.is_empty() {
+            return self;
+        }
+        self.plugins.push(extenders.plugin().clone());
+        let mut framework = Self::with(self.scheduler_name, self.plugins, self.points, extenders);
+        framework.percentage_of_nodes_to_score = self.percentage_of_nodes_to_score;
+        framework.args = self.args.map(|args| args.into_iter().chain([Tree::default()]).collect());
+        framework.watch = self.watch;
+        framework
+    }
+
+    /// Its extenders.
+    pub fn extenders(&self) -> &Arc<Extenders> {
+        &self.extenders
+    }
+
+    /// The plugin that stands for the extenders.
+    pub fn extender_plugin(&self) -> PluginId {
+        match self.extenders.is_empty() {
+            true => PluginId::NONE,
+            false => PluginId(self.plugins.len().saturating_sub(1) as u16),
         }
     }
 

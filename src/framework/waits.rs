@@ -44,19 +44,19 @@ struct Wait {
 }
 
 impl Waits {
-    /// The registrations of all plugins that can refuse a pod. A plugin without `EnqueueExtensions` waits for
+    /// The registrations of all plugins that can refuse a pod, and of the one at the place `extenders`. A plugin without `EnqueueExtensions` waits for
     /// everything. One that waits for nodes to be added and not for their taints is woken by taints all the same
     /// (upstream's answer to a node that is added with a taint which is taken away later).
     ///
     /// Source: `pkg/scheduler/scheduler.go`, `buildQueueingHintMap`, `unionedGVKs`.
-    pub(super) fn of(plugins: &[Arc<dyn Plugin>], points: &Points) -> Self {
+    pub(super) fn of(plugins: &[Arc<dyn Plugin>], points: &Points, extenders: Option<usize>) -> Self {
         let mut rows = Vec::new();
         for (at, plugin) in plugins.iter().enumerate() {
             let id = PluginId(at as u16);
             let refuses =
                 [&points.pre_enqueue, &points.pre_filter, &points.filter, &points.reserve, &points.permit];
             let post = points.post_filter.contains(&id) && plugin.enqueue_extensions().is_some();
-            if !refuses.iter().any(|point| point.contains(&id)) && !post {
+            if !refuses.iter().any(|point| point.contains(&id)) && !post && extenders != Some(at) {
                 continue;
             }
             let Some(extensions) = plugin.enqueue_extensions() else {

@@ -9,8 +9,8 @@ use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, PluginId, Status, Ticket, TimedPoint,
-    not_checked_text,
+    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, PluginId,
+    Status, Ticket, TimedPoint, not_checked_text,
 };
 use crate::model::{Duration, Object, Time};
 
@@ -19,12 +19,28 @@ const READ_AGAIN: Duration = Duration::from_seconds(1);
 
 impl Scheduler {
     /// Sends the bind call.
-    pub(super) fn bind(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
+    pub(super) fn bind(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let framework = binding.cycle.framework.clone();
         framework.point_ended(TimedPoint::PreBind, "Success", binding.since);
+        self.bind_from(binding, 0, now, out);
+    }
+
+    /// The first extender from the number `next` on that binds, or else the Bind plugins, have the call that binds the
+    /// pod.
+    fn bind_from(&mut self, mut binding: BindingCycle, next: u16, now: Time, out: &mut Vec<Effect>) {
+        let framework = binding.cycle.framework.clone();
         binding.since = framework.mark();
-        let call =
-            guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node));
+        let pod = &binding.cycle.pod;
+        binding.binder = framework.extenders().next(pod, next, Extender::binds);
+        let call = match binding.binder {
+            Some(at) => {
+                let ask = ExtenderAsk::Bind { pod: object_key(pod), node: binding.node_name.clone() };
+                Ok(ApiCall::Extender { at, ask })
+            }
+            None => {
+                guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node))
+            }
+        };
         match call {
             Ok(call) => {
                 let ticket = Ticket(self.next_ticket);
@@ -48,6 +64,9 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
+        if let Some(at) = binding.binder {
+            return self.extender_bound(binding, at, answer, now, out);
+        }
         let framework = &binding.cycle.framework;
         let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
         let name = framework.plugin_name(binder).to_owned();
@@ -86,6 +105,37 @@ impl Scheduler {
                 self.resolve(binding, None, now, out);
             }
         }
+    }
+
+    /// An extender answered that it bound the pod or could not. After an error of one that is ignorable the next binder
+    /// follows; after another one the pod is read, because it may be bound all the same.
+    fn extender_bound(
+        &mut self,
+        mut binding: BindingCycle,
+        at: u16,
+        answer: Result<Answer, CallError>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let key = binding.key().clone();
+        let message = match &answer {
+            Ok(_) => return self.bound(binding, now, out),
+            Err(error) => error.message().to_owned(),
+        };
+        let unbound = self.cache.state(&key).is_some_and(|state| !state.is_bound()) && !self.ends(&key);
+        let ignorable = binding.cycle.framework.extenders().get(at).is_some_and(|of| of.ignorable);
+        if unbound && ignorable {
+            return self.bind_from(binding, at.saturating_add(1), now, out);
+        }
+        let until = match answer {
+            Err(CallError::Unknown(_)) => {
+                self.cache.doubt(&key);
+                now + self.options.request_timeout + self.options.request_timeout
+            }
+            _ => now,
+        };
+        binding.stage = BindingStage::Resolve { message, until, next: now, read: None };
+        self.resolve(binding, None, now, out);
     }
 
     /// The read of a pod whose bind has an unknown outcome was answered.

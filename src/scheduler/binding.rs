@@ -37,6 +37,8 @@ pub(super) struct BindingCycle {
     pub(super) node_name: Symbol,
     pub(super) began: Time,
     pub(super) stage: BindingStage,
+    /// The extender that the bind was sent to; `None`: the API server.
+    pub(super) binder: Option<u16>,
     groups: VecDeque<Vec<PluginId>>,
     /// When the current stage began, for the durations in metrics.
     pub(super) since: Option<Mark>,
@@ -88,7 +90,8 @@ impl Clone for Task {
 impl BindingCycle {
     pub(super) fn new(cycle: Cycle, queued: Queued, node: NodeId, node_name: Symbol, now: Time) -> Self {
         let stage = BindingStage::Permit(Vec::new());
-        Self { cycle, queued, node, node_name, began: now, stage, groups: VecDeque::new(), since: None }
+        let groups = VecDeque::new();
+        Self { cycle, queued, node, node_name, began: now, stage, binder: None, groups, since: None }
     }
 
     pub(super) fn key(&self) -> &PodKey {

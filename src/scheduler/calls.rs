@@ -7,7 +7,7 @@
 //! call whose owner asked to withdraw it while it was open is not sent again.
 
 use super::io::Effect;
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Ticket};
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, ExtenderAsk, Ticket};
 use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -99,7 +99,12 @@ pub(super) struct Outbox {
 
 /// Whether an unsent status patch of the pod is pointless before this call.
 fn drops_patches(call: &ApiCall) -> bool {
-    matches!(call, ApiCall::Bind { .. } | ApiCall::Delete { .. })
+    matches!(
+        call,
+        ApiCall::Bind { .. }
+            | ApiCall::Delete { .. }
+            | ApiCall::Extender { ask: ExtenderAsk::Bind { .. }, .. }
+    )
 }
 
 /// The newer patch, with what only the older one sets.

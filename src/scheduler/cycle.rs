@@ -1,9 +1,11 @@
 //! The scheduling cycle of one pod, from top to bottom; each step is next to its undo. Nothing here blocks: a pod that
-//! has to wait continues as a binding (`binding.rs`). `failure.rs` handles refusals.
+//! has to wait continues as a binding (`binding.rs`), and an attempt that asks extenders is suspended (`attempt.rs`).
+//! `failure.rs` handles refusals.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`.
 
 use super::Scheduler;
+use super::attempt::Attempt;
 use super::binding::BindingCycle;
 use super::calls::{Owner, object_key};
 use super::detail::Detail;
@@ -14,6 +16,7 @@ use crate::framework::{
     Status,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -63,64 +66,54 @@ impl Scheduler {
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);
         cycle.sampled = cycle.framework.samples();
-        let mut detail = Detail::new(self.options.records_of(&cycle.pod.key));
+        let detail = Detail::new(self.options.records_of(&cycle.pod.key));
+        let attempt = Attempt::new(queued, cycle, detail);
+        if self.cache.snapshot.node_count() == 0 {
+            let none = Refusal::plain(Status::unresolvable(NO_NODES));
+            return self.not_placed(attempt, none, now, out);
+        }
+        self.filter(attempt, now, out);
+    }
 
-        let chosen = self.choose(&mut cycle, &mut detail);
-        cycle.diagnosis.not_checked = not_checked(&cycle, &self.cache.snapshot);
-        let placed = chosen.and_then(|chosen| {
-            let waits = self.assume_reserve_permit(&mut cycle, chosen.node, now)?;
-            Ok((chosen, waits))
-        });
-        let mut record = self.record(&queued, &cycle, &detail, now);
-        match placed {
-            Ok((chosen, waits)) => {
-                let node =
-                    self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
-                record.decision = Decision::Placed {
-                    node: node.clone(),
-                    total: chosen.total,
-                    best: chosen.best,
-                    equal: chosen.equal,
-                    feasible: chosen.feasible,
-                };
-                out.push(Effect::Decided(Box::new(record)));
-                let binding = BindingCycle::new(cycle, queued, chosen.node, node, now);
-                self.begin_binding(binding, waits, now, out);
+    /// PreFilter and Filter; extenders follow.
+    pub(super) fn filter(&mut self, mut attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
+        let Attempt { cycle, detail, view, .. } = &mut attempt;
+        let (decider, live) = (&mut self.decider, &self.cache.snapshot);
+        let snapshot = view.as_ref().map_or(live, |(view, _)| view);
+        let filtered = catch_unwind(AssertUnwindSafe(|| decider.filter(cycle, snapshot, detail)));
+        match filtered {
+            Ok(Ok(Feasible { nodes })) => {
+                let passed = nodes.len();
+                self.ask_filters(attempt, nodes, passed, 0, now, out);
             }
-            Err(refusal) => {
-                record.decision = if refusal.status.is_rejected() {
-                    let nominated = match &refusal.promise {
-                        Promise::To(node) => Some(node.clone()),
-                        Promise::Keep | Promise::Clear => None,
-                    };
-                    Decision::Unschedulable { message: refusal.message.clone(), nominated }
-                } else {
-                    Decision::Error { message: refusal.message.clone() }
-                };
-                out.push(Effect::Decided(Box::new(record)));
-                self.attempt_failed(queued, &cycle, refusal, now, out);
-            }
+            Ok(Err(status)) if status.is_rejected() => self.refused(attempt, now, out),
+            Ok(Err(status)) => self.not_placed(attempt, Refusal::plain(status), now, out),
+            Err(_) => self.panicked(attempt, now, out),
         }
     }
 
-    /// Filter, score, select. `Err` when no node fits or something failed.
-    fn choose(&mut self, cycle: &mut Cycle, detail: &mut Detail) -> Result<Chosen, Refusal> {
-        if self.cache.snapshot.node_count() == 0 {
-            return Err(Refusal::plain(Status::unresolvable(NO_NODES)));
-        }
+    /// Scores the feasible nodes and chooses one. `scores` are the points of extenders, by extender.
+    pub(super) fn choose(
+        &mut self,
+        mut attempt: Attempt,
+        feasible: &Feasible,
+        scores: &BTreeMap<u16, Vec<(NodeId, i64)>>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let Attempt { cycle, detail, view, .. } = &mut attempt;
         let draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
-        let (decider, snapshot, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
+        let (decider, live, tie) = (&mut self.decider, &self.cache.snapshot, self.options.tie_break);
+        let snapshot = view.as_ref().map_or(live, |(view, _)| view);
         // Thousands of nodes may share the highest total: collect their names only if the record holds them.
         let name_all = self.options.records_of(&cycle.pod.key) >= RecordLevel::Names;
-        let decided = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
-            let feasible = decider.filter(cycle, snapshot, detail)?;
-            if feasible.nodes.is_empty() {
-                return Ok(None);
-            }
-            decider.score(cycle, &feasible, snapshot, detail)?;
-            let selected = decider.select(cycle, &feasible, snapshot, &[], tie, draw, detail);
+        let extra: Vec<(NodeId, i64)> = scores.values().flatten().copied().collect();
+        let chosen = catch_unwind(AssertUnwindSafe(|| -> Result<Option<Chosen>, Status> {
+            decider.score(cycle, feasible, snapshot, detail)?;
+            let selected = decider.select(cycle, feasible, snapshot, &extra, tie, draw, detail);
             let node = selected.as_ref().map(|selected| selected.node);
-            detail.read_parts(cycle, &feasible, snapshot, node, decider.best());
+            detail.add_extenders(cycle, scores);
+            detail.read_parts(cycle, feasible, snapshot, node, decider.best());
             Ok(selected.map(|selected| Chosen {
                 node: selected.node,
                 total: selected.total,
@@ -132,16 +125,77 @@ impl Scheduler {
                 feasible: feasible.nodes.len(),
             }))
         }));
-        match decided {
-            Ok(Ok(Some(chosen))) => Ok(chosen),
-            Ok(Ok(None)) => Err(self.no_node_fits(cycle)),
-            Ok(Err(status)) if status.is_rejected() => Err(self.no_node_fits(cycle)),
-            Ok(Err(status)) => Err(Refusal::plain(status)),
-            Err(_) => {
-                self.decider = self.fresh_decider();
-                Err(Refusal::plain(blame(cycle, &self.cache.snapshot)))
-            }
+        match chosen {
+            Ok(Ok(Some(chosen))) => self.place(attempt, chosen, now, out),
+            Ok(Ok(None)) => self.refused(attempt, now, out),
+            Ok(Err(status)) if status.is_rejected() => self.refused(attempt, now, out),
+            Ok(Err(status)) => self.not_placed(attempt, Refusal::plain(status), now, out),
+            Err(_) => self.panicked(attempt, now, out),
         }
+    }
+
+    /// No node fits.
+    pub(super) fn refused(&mut self, mut attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
+        let view = attempt.view.as_ref().map(|(view, _)| view);
+        let refusal = self.no_node_fits(&mut attempt.cycle, view);
+        self.not_placed(attempt, refusal, now, out);
+    }
+
+    fn panicked(&mut self, attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
+        self.decider = self.fresh_decider();
+        let status = blame(&attempt.cycle, attempt.snapshot(&self.cache.snapshot));
+        self.not_placed(attempt, Refusal::plain(status), now, out);
+    }
+
+    /// The node is chosen: assume, Reserve, Permit; then the binding begins.
+    fn place(&mut self, mut attempt: Attempt, mut chosen: Chosen, now: Time, out: &mut Vec<Effect>) {
+        match self.still_fits(&mut attempt, chosen.node, now) {
+            Some(node) => chosen.node = node,
+            // The cluster moved while the attempt waited for extenders.
+            None => return self.try_again(attempt.queued, now),
+        }
+        let cycle = &mut attempt.cycle;
+        cycle.diagnosis.not_checked = not_checked(cycle, &self.cache.snapshot);
+        let waits = match self.assume_reserve_permit(cycle, chosen.node, now) {
+            Ok(waits) => waits,
+            Err(refusal) => return self.not_placed(attempt, refusal, now, out),
+        };
+        let mut record = self.record(&attempt, now);
+        let node = self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
+        record.decision = Decision::Placed {
+            node: node.clone(),
+            total: chosen.total,
+            best: chosen.best,
+            equal: chosen.equal,
+            feasible: chosen.feasible,
+        };
+        out.push(Effect::Decided(Box::new(record)));
+        let binding = BindingCycle::new(attempt.cycle, attempt.queued, chosen.node, node, now);
+        self.begin_binding(binding, waits, now, out);
+    }
+
+    /// The attempt ends without a node.
+    pub(super) fn not_placed(
+        &mut self,
+        mut attempt: Attempt,
+        refusal: Refusal,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let snapshot = attempt.view.as_ref().map_or(&self.cache.snapshot, |(view, _)| view);
+        attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, snapshot);
+        let mut record = self.record(&attempt, now);
+        record.decision = if refusal.status.is_rejected() {
+            let nominated = match &refusal.promise {
+                Promise::To(node) => Some(node.clone()),
+                Promise::Keep | Promise::Clear => None,
+            };
+            Decision::Unschedulable { message: refusal.message.clone(), nominated }
+        } else {
+            Decision::Error { message: refusal.message.clone() }
+        };
+        out.push(Effect::Decided(Box::new(record)));
+        self.attempt_failed(attempt.queued, &attempt.cycle, refusal, now, out);
     }
 
     /// Assumes the pod on its node, runs Reserve, then Permit. `Err`: all steps are undone.
@@ -205,7 +259,8 @@ impl Scheduler {
         self.event(event, out);
     }
 
-    fn record(&self, queued: &Queued, cycle: &Cycle, detail: &Detail, now: Time) -> DecisionRecord {
+    fn record(&self, attempt: &Attempt, now: Time) -> DecisionRecord {
+        let Attempt { queued, cycle, detail, .. } = attempt;
         let name = |id| Symbol::new(cycle.framework.plugin_name(id));
         DecisionRecord {
             key: cycle.pod.key.clone(),
@@ -220,7 +275,7 @@ impl Scheduler {
             pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),
             evaluated: cycle.diagnosis.evaluated,
             not_checked: cycle.diagnosis.not_checked.clone(),
-            detail: detail.finish(cycle, &self.cache.snapshot),
+            detail: detail.finish(cycle, attempt.snapshot(&self.cache.snapshot)),
         }
     }
 }

@@ -4,9 +4,10 @@
 use super::io::{DecisionDetail, NodeDetail, PluginScore, RecordLevel};
 use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
 use crate::model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
+use std::collections::BTreeMap;
 
 /// The data recorded in one attempt.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Detail {
     level: RecordLevel,
     /// The nodes in the record: all, or the chosen node and the best of the others.
@@ -16,6 +17,8 @@ pub(super) struct Detail {
     scores: Vec<(PluginId, i64, Scale, Vec<i64>)>,
     totals: Vec<i64>,
     parts: Vec<(PluginId, NodeId, Vec<PartialScore>)>,
+    /// The points of extenders, by name.
+    extenders: Vec<(Symbol, Vec<(NodeId, i64)>)>,
 }
 
 impl Detail {
@@ -25,6 +28,31 @@ impl Detail {
 
     fn wanted(&self) -> bool {
         self.level != RecordLevel::Outcome
+    }
+
+    /// The nodes that extenders left.
+    pub(super) fn left(&mut self, nodes: &NodeSet) {
+        if self.wanted() {
+            self.feasible.copy_from(nodes);
+        }
+    }
+
+    /// Adds the points of extenders to the totals.
+    pub(super) fn add_extenders(&mut self, cycle: &Cycle, scores: &BTreeMap<u16, Vec<(NodeId, i64)>>) {
+        if !self.wanted() {
+            return;
+        }
+        for (at, points) in scores {
+            let Some(extender) = cycle.framework.extenders().get(*at).filter(|of| of.prioritizes()) else {
+                continue;
+            };
+            for (node, points) in points {
+                if let Some(total) = self.totals.get_mut(node.row()) {
+                    *total = total.saturating_add(*points);
+                }
+            }
+            self.extenders.push((Symbol::new(&extender.url), points.clone()));
+        }
     }
 
     /// Collects the scores of a policy's single statements for the nodes in the record. `equal` are the nodes that
@@ -89,10 +117,15 @@ impl Detail {
                     .map(|(_, _, parts)| parts.clone())
                     .unwrap_or_default(),
             });
+            let points = self.extenders.iter().filter(|_| feasible).map(|(url, points)| PluginScore {
+                plugin: url.clone(),
+                score: points.iter().filter(|(node, _)| *node == id).map(|(_, points)| points).sum(),
+                parts: Vec::new(),
+            });
             NodeDetail {
                 name: snapshot.node(id).map(|node| node.name().clone()).unwrap_or_default(),
                 refused: refused.map(|status| (name(status.plugin), status.clone())),
-                scores: scores.collect(),
+                scores: scores.chain(points).collect(),
                 total: self.totals.get(id.row()).copied().filter(|_| feasible),
             }
         };

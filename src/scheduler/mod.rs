@@ -13,6 +13,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod attempt;
 mod bind;
 mod binding;
 mod bindings;
@@ -47,6 +48,7 @@ pub use view::{BindingView, Stage};
 use crate::engine::Decider;
 use crate::framework::{Act, Acting, AttemptResult, EventRecord, Framework, Status, Ticket};
 use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use attempt::Attempt;
 use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
@@ -74,6 +76,8 @@ pub struct Scheduler {
     rule_refusals: blame::RuleRefusals,
     /// Work that remains before the step ends.
     deferred: VecDeque<Deferred>,
+    /// The attempt that waits for extenders.
+    suspended: Option<Box<Attempt>>,
     now: Time,
 }
 
@@ -96,6 +100,7 @@ impl Clone for Scheduler {
             reconsidered: self.reconsidered,
             rule_refusals: self.rule_refusals.clone(),
             deferred: self.deferred.clone(),
+            suspended: self.suspended.clone(),
             now: self.now,
         }
     }
@@ -122,6 +127,7 @@ impl Scheduler {
             reconsidered: Generation::default(),
             rule_refusals: blame::RuleRefusals::default(),
             deferred: VecDeque::new(),
+            suspended: None,
             now: Time(i64::MIN),
         }
     }
@@ -137,8 +143,16 @@ impl Scheduler {
             Input::Synced => self.synced = true,
             Input::Stale(stale) => self.stale = stale,
             Input::WallClock(offset) => self.wall_clock_stepped(offset, now, out),
-            Input::Lead(leading) => self.leading = leading,
+            Input::Lead(leading) => {
+                self.leading = leading;
+                if !leading {
+                    self.give_up_suspended(now);
+                }
+            }
             Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
+            Input::Reply(ticket, answer) if self.suspends(ticket) => {
+                self.extender_answered(ticket, answer, now, out);
+            }
             Input::Reply(ticket, answer) => match self.outbox.answered(ticket, &answer, now) {
                 Owner::Binding(pod) => self.binding_answered(&pod, ticket, answer, now, out),
                 Owner::Patch(_) | Owner::Nobody => {}
@@ -151,6 +165,7 @@ impl Scheduler {
             Input::Tick => {}
         }
         self.queue.tick(&self.cache.snapshot, now);
+        self.look_at_suspended(now, out);
         self.finish_step(now, out);
         self.show_gates(now, out);
         self.send(now, out);
@@ -186,16 +201,27 @@ impl Scheduler {
     pub fn next_wakeup(&self) -> Option<Time> {
         let calls = self.outbox.next_wakeup().filter(|_| self.leading);
         let notices = self.queue.next_notice().filter(|_| self.leading);
-        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices].into_iter().flatten().min()
+        let suspended = self.suspended.as_ref().map(|attempt| attempt.alarm());
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Whether a `Cycle` would do something: synced and up to date, leading, a pod to try, room in the window of open binds.
+    /// Whether a `Cycle` would do something: synced and up to date, leading, a pod to try, no attempt that waits for
+    /// extenders, room in the window of open binds.
     pub fn wants_cycle(&self) -> bool {
         self.synced
             && !self.stale
             && self.leading
+            && self.suspended.is_none()
             && self.bindings.binds_open() < self.options.window
             && self.queue.has_work()
+    }
+
+    /// Whether the suspended attempt waits for this answer.
+    fn suspends(&self, ticket: Ticket) -> bool {
+        self.suspended.as_ref().is_some_and(|attempt| attempt.waits_for(ticket))
     }
 
     /// The cluster as the scheduler knows it.

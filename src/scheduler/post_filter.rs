@@ -22,10 +22,10 @@ struct Answer {
 
 impl Scheduler {
     /// No node fits: PostFilter plugins may make the pod schedulable in a later attempt. The pod is unschedulable
-    /// whatever they answer.
-    pub(super) fn no_node_fits(&mut self, cycle: &mut Cycle) -> Refusal {
+    /// whatever they answer. `view` is the cluster that the attempt decides on, if it is not the live one.
+    pub(super) fn no_node_fits(&mut self, cycle: &mut Cycle, view: Option<&Snapshot>) -> Refusal {
         let framework = cycle.framework.clone();
-        let snapshot = &self.cache.snapshot;
+        let snapshot = view.unwrap_or(&self.cache.snapshot);
         let mut promise = Promise::Clear;
         if !framework.points().post_filter.is_empty() {
             let since = framework.mark();

@@ -25,6 +25,8 @@ impl Scheduler {
         self.rule_refusals.keep(profiles.frameworks.iter().map(AsRef::as_ref));
         self.profiles = profiles.clone();
         self.hold_wants_again();
+        // Its plugins may have lost their indexes.
+        self.give_up_suspended(now);
         self.queue.replace_judges(&self.hints, &self.cache.snapshot, now);
         self.adopt_pods(now);
         self.replace_waits(&profiles, now, out);

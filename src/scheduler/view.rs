@@ -59,6 +59,11 @@ impl Scheduler {
         self.bindings.all().into_iter().map(view).collect()
     }
 
+    /// The pod whose attempt waits for extenders.
+    pub fn suspended(&self) -> Option<&PodKey> {
+        self.suspended.as_ref().map(|attempt| attempt.key())
+    }
+
     /// Whether a pod is being bound.
     pub fn is_binding(&self, pod: &PodKey) -> bool {
         self.bindings.get(pod).is_some()

@@ -3,6 +3,7 @@
 mod clock;
 mod columns_and_rows;
 mod events;
+mod extenders;
 mod failure;
 mod gangs;
 mod held;

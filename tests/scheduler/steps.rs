@@ -2,7 +2,7 @@
 
 use crate::support::plugins::{basics, framework};
 use bayplan::dry_run::{Api, WatchEvent};
-use bayplan::framework::{Answer, ApiCall, AttemptResult, CallError, Plugin, Ticket};
+use bayplan::framework::{Answer, ApiCall, AttemptResult, CallError, ExtenderAsk, Plugin, Ticket};
 use bayplan::model::{Duration, Object, PodInfo, PodKey, Time};
 use bayplan::scheduler::{DecisionRecord, Effect, Input, Options, Profiles, Scheduler};
 use std::sync::Arc;
@@ -130,6 +130,18 @@ impl Steps {
             ApiCall::PatchStatus { pod, .. } => format!("patch {}", pod.name),
             ApiCall::Patch { of, .. } => format!("patch {}", of.name),
             ApiCall::Delete { of } => format!("delete {}", of.name),
+            ApiCall::Extender { at, ask } => {
+                let (verb, names) = match ask {
+                    ExtenderAsk::Filter { nodes, .. } => ("filter", nodes.to_vec()),
+                    ExtenderAsk::Prioritize { nodes, .. } => ("prioritize", nodes.to_vec()),
+                    ExtenderAsk::Preempt { candidates, .. } => {
+                        ("preempt", candidates.iter().map(|candidate| candidate.node.clone()).collect())
+                    }
+                    ExtenderAsk::Bind { node, .. } => ("bind", vec![node.clone()]),
+                };
+                let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+                format!("{verb} {at} {} {}", ask.pod().name, names.join(" "))
+            }
         };
         self.open.iter().map(text).collect()
     }

@@ -275,6 +275,24 @@ impl SchedulingQueue {
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
+    /// Puts a pod in flight back into the active queue, to be tried again at once: its attempt was given up.
+    pub(super) fn put_back(
+        &mut self,
+        mut queued: Queued,
+        pod: Arc<PodInfo>,
+        hints: Arc<ProfileHints>,
+        snapshot: &Snapshot,
+        now: Time,
+    ) {
+        self.in_flight.end(&pod.key);
+        queued.info.pod = pod;
+        if !Arc::ptr_eq(&hints, &queued.hints) {
+            rename(&mut queued, hints);
+        }
+        let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
+        self.incoming.count(queue, "ScheduleAttemptFailure");
+    }
+
     fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> RequeueStrategy {
         let info = &queued.info;
         if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
