@@ -6,15 +6,16 @@ use super::{ExitStatus, live, setup};
 use crate::cluster::client::Target;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
-use crate::cluster::{access, connections, leader, logs, policy_source, serve, tls};
+use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, tls};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
-use crate::framework::Features;
+use crate::framework::{Extenders, Features, Framework};
 use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
 use crate::scheduler::Profiles;
 use anyhow::{Context, bail};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use super::run_args::Args;
@@ -159,6 +160,12 @@ fn profiles(
     }
 }
 
+/// The framework with extenders.
+fn asking(framework: Arc<Framework>, extenders: &Arc<Extenders>) -> Arc<Framework> {
+    Arc::try_unwrap(framework)
+        .map_or_else(|shared| shared, |framework| Arc::new(framework.with_extenders(Arc::clone(extenders))))
+}
+
 /// Logs once which plugins of each profile are not built, and what that means for pods.
 fn log_unchecked(profiles: &Profiles) {
     for framework in &profiles.frameworks {
@@ -260,6 +267,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         bail!(Lines(format!("the configuration cannot be used\n{said}")));
     }
     let logged = std::sync::Once::new();
+    let extenders = config.shared_extenders();
     Ok(cluster_run::Options {
         target: Target { master: args.api_server.master.clone(), ..target(&kubeconfig) },
         qps: connection.qps,
@@ -274,7 +282,8 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         },
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
-        configz: config::value(&config),
+        configz: config::shown(&config),
+        extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,
             max_backoff: config.pod_max_backoff,
@@ -288,8 +297,9 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authentication: port.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         authorization: port.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         profiles: Box::new(move |policies| {
-            let made = profiles(policies, &configured, size, &exempt)?;
+            let mut made = profiles(policies, &configured, size, &exempt)?;
             logged.call_once(|| log_unchecked(&made));
+            made.frameworks = made.frameworks.into_iter().map(|it| asking(it, &extenders)).collect();
             Ok(made)
         }),
     })

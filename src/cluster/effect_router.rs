@@ -3,8 +3,9 @@
 
 use super::driver::{Mailbox, Outlet};
 use super::effects::{Effects, EventSink, FinishedCall, Replies};
+use super::extender::Asker;
 use super::metrics::Metrics;
-use crate::framework::{Answer, ApiCall, AttemptResult, CallError, Ticket};
+use crate::framework::{Answer, ApiCall, AttemptResult, CallError, ExtenderAsk, Ticket};
 use crate::model::{PodKey, Symbol, Time};
 use crate::scheduler::{Decision, DecisionRecord, Effect, Input, Scheduler};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,6 +52,7 @@ pub struct EffectRouter {
     events: EventSink,
     metrics: Arc<Metrics>,
     binding: Arc<InFlightBindings>,
+    extenders: Option<Asker>,
     started: StartedAttempts,
     took: Duration,
 }
@@ -74,12 +76,23 @@ impl EffectRouter {
     /// A router to these receivers.
     pub fn new(effects: Effects, metrics: Arc<Metrics>, binding: Arc<InFlightBindings>) -> Self {
         let events = effects.events();
-        Self { effects, events, metrics, binding, started: StartedAttempts::default(), took: Duration::ZERO }
+        let (started, took) = (StartedAttempts::default(), Duration::ZERO);
+        Self { effects, events, metrics, binding, extenders: None, started, took }
+    }
+
+    /// The same router, which hands questions to extenders to `asker`.
+    pub fn asking(self, asker: Option<Asker>) -> Self {
+        Self { extenders: asker, ..self }
     }
 
     fn call(&mut self, ticket: Ticket, call: ApiCall, machine: &Scheduler) {
-        if let ApiCall::Bind { pod, .. } = &call {
+        if let ApiCall::Bind { pod, .. } | ApiCall::Extender { ask: ExtenderAsk::Bind { pod, .. }, .. } =
+            &call
+        {
             self.binding.all().insert(pod.uid.clone());
+        }
+        if let (ApiCall::Extender { at, ask }, Some(extenders)) = (&call, &self.extenders) {
+            return extenders.ask(ticket, *at, ask.clone());
         }
         let transition = turns(&call, machine);
         self.effects.call(ticket, call, transition);

@@ -41,7 +41,7 @@ impl Default for Settings {
 /// A finished call, for metrics.
 #[derive(Clone, Debug)]
 pub struct FinishedCall {
-    /// `bind`, `patch`, `read` or `delete`.
+    /// `bind`, `patch`, `read`, `delete` or `extender`.
     pub kind: &'static str,
     /// The pod.
     pub pod: ObjectKey,

@@ -8,6 +8,7 @@
 
 use super::client::Api;
 use super::driver::Mailbox;
+use super::extender_objects::{RawObjects, Whole};
 use super::objects::{Extended, Slim};
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
@@ -84,6 +85,8 @@ struct Shared {
     now_synced: tokio::sync::Notify,
     stale: AtomicBool,
     max_age: Duration,
+    /// Objects as the API server gave them, for extenders.
+    raw: Option<Arc<RawObjects>>,
 }
 
 /// How often the age of the watches is checked.
@@ -98,8 +101,8 @@ const LESS_AFTER: Duration = Duration::from_secs(60);
 
 impl Informers {
     /// Watches that have not started. A watch without an event or bookmark for longer than `max_age`
-    /// is too old to decide on.
-    pub fn new(api: &Api, mailbox: Mailbox, max_age: Duration) -> Self {
+    /// is too old to decide on. `raw` takes what the API server gave, for extenders.
+    pub fn new(api: &Api, mailbox: Mailbox, max_age: Duration, raw: Option<Arc<RawObjects>>) -> Self {
         let state = |resource| WatchState {
             resource,
             listed: false,
@@ -116,6 +119,7 @@ impl Informers {
             now_synced: tokio::sync::Notify::new(),
             stale: AtomicBool::new(false),
             max_age,
+            raw,
         });
         Self { api: api.clone(), shared }
     }
@@ -308,7 +312,10 @@ async fn watch_kind(
         let changed = no_longer_right(kind, &keep, &mut needs);
         let watching = async {
             let keep = Arc::clone(&keep);
+            let whole = shared.raw.as_ref().is_some_and(|raw| raw.keeps(kind));
             match (kind, keep.fields.is_empty()) {
+                (Kind::Pod, _) if whole => watch_as::<Whole<pod::Pod>>(at, &api, &shared, keep).await,
+                (Kind::Node, _) if whole => watch_as::<Whole<node::Node>>(at, &api, &shared, keep).await,
                 (Kind::Pod, true) => watch_as::<pod::Pod>(at, &api, &shared, keep).await,
                 (Kind::Pod, false) => watch_as::<Extended<pod::Pod>>(at, &api, &shared, keep).await,
                 (Kind::Node, true) => watch_as::<node::Node>(at, &api, &shared, keep).await,
@@ -367,11 +374,27 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, keep: Arc
                 tracing::info!(resource, count = objects.len(), "listed");
                 // Each object is freed when it is parsed, so that memory never holds a large
                 // cluster in both forms.
-                let parsed = objects.into_iter().filter_map(|object| unreadable.parse(&object)).collect();
+                let parsed = objects
+                    .into_iter()
+                    .filter_map(|object| unreadable.parse(&object).map(|parsed| (parsed, object.text())));
+                let parsed = match &shared.raw {
+                    Some(raw) => raw.listed(&T::KIND, parsed),
+                    None => parsed.map(|(parsed, _)| parsed).collect(),
+                };
                 Ok(Some(Input::Relisted(T::KIND, parsed)))
             }
-            Update::Changed(object) => Ok(unreadable.parse(&object).map(Input::Upserted)),
-            Update::Deleted(object) => Ok(Some(Input::Deleted(object.key()))),
+            Update::Changed(object) => Ok(unreadable.parse(&object).map(|parsed| {
+                if let Some(raw) = &shared.raw {
+                    raw.changed(&parsed, object.text());
+                }
+                Input::Upserted(parsed)
+            })),
+            Update::Deleted(object) => {
+                if let Some(raw) = &shared.raw {
+                    raw.deleted(&object.key());
+                }
+                Ok(Some(Input::Deleted(object.key())))
+            }
             Update::None => Ok(None),
             Update::Trouble(trouble) => Err(trouble),
         };
@@ -450,7 +473,7 @@ mod tests {
         let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
         let api = Api::new(&target).await.unwrap();
         let (driver, inbox) = Driver::<Scheduler>::new();
-        (Informers::new(&api, driver.mailbox(), Duration::from_secs(180)), driver, inbox)
+        (Informers::new(&api, driver.mailbox(), Duration::from_secs(180), None), driver, inbox)
     }
 
     /// Lists everything that is needed but namespaces.

@@ -2,6 +2,7 @@
 //! further fields beside them if a policy reads these. What no policy reads is dropped as soon as an
 //! object is decoded.
 
+use super::extender_objects::Text;
 use super::watch::Watched;
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{Namespace as SlimNamespace, decode, namespace, node, pod};
@@ -18,6 +19,10 @@ pub trait Slim: Watched {
     fn parse(&self) -> Result<Object, String>;
     /// Its kind, namespace, name and UID.
     fn key(&self) -> ObjectKey;
+    /// What the API server gave, for extenders, if it is kept.
+    fn text(&self) -> Option<Text> {
+        None
+    }
 }
 
 fn key(kind: Kind, metadata: &crate::model::objects::metadata::Metadata) -> ObjectKey {

@@ -10,6 +10,7 @@ use super::debugger;
 use super::driver::{Clock, Driver, Inbox, Machine};
 use super::effect_router::{Answers, EffectRouter, InFlightBindings};
 use super::effects::{self, Effects, EventSink};
+use super::extender::{self, Asker, ExtenderError};
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::{Class, Limits};
@@ -61,6 +62,8 @@ pub struct Options {
     pub max_unauthorized: Duration,
     /// Where policies come from.
     pub policies: policy_source::Settings,
+    /// The extenders, in the order in which they are asked.
+    pub extenders: Vec<extender::Settings>,
     /// The options of the core.
     pub scheduler: SchedulerOptions,
     /// Makes profiles of policies.
@@ -75,6 +78,9 @@ pub enum RunError {
     /// No connection can be prepared.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// An extender cannot be reached with its settings.
+    #[error(transparent)]
+    Extender(#[from] ExtenderError),
     /// The port cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -319,6 +325,8 @@ struct Parts {
     calls: effects::Settings,
     effects: Effects,
     events: EventSink,
+    /// Asks extenders, if there are any.
+    asker: Option<Asker>,
     informers: Informers,
     status: Arc<LeaderStatus>,
 }
@@ -338,17 +346,22 @@ impl Parts {
         let term = if options.election.is_some() { Term::none() } else { Term::endless() };
         let bindings = Arc::new(InFlightBindings::default());
         let (driver, inbox) = Driver::<Scheduler>::new();
-        let answers = Answers {
+        let answers: Arc<dyn effects::Replies> = Arc::new(Answers {
             mailbox: driver.mailbox(),
             metrics: Arc::clone(&metrics),
             binding: Arc::clone(&bindings),
-        };
+        });
+        let extenders = extender::Connections::new(&options.extenders)?;
+        let raw = extenders.raw_objects();
+        let asker = raw
+            .clone()
+            .map(|raw| extenders.start(supervisor, raw, api.clone(), term.clone(), Arc::clone(&answers)));
         let calls = effects::Settings::default();
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
-        let effects = Effects::start(supervisor, &api, term.clone(), calls.clone(), host, Arc::new(answers));
-        let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age);
+        let effects = Effects::start(supervisor, &api, term.clone(), calls.clone(), host, answers);
+        let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age, raw);
         let status = Arc::default();
         let parts = Self {
             api,
@@ -360,6 +373,7 @@ impl Parts {
             calls,
             events: effects.events(),
             effects,
+            asker,
             informers,
             status,
         };
@@ -427,6 +441,7 @@ impl Parts {
         });
         let router =
             EffectRouter::new(self.effects.clone(), Arc::clone(&self.metrics), Arc::clone(&self.bindings));
+        let router = router.asking(self.asker.clone());
         let work = move || inbox.run(machine, router, Clock::start());
         supervisor.spawn_thread(Task::Scheduler, work).map_err(RunError::System)
     }

@@ -36,6 +36,7 @@ tasks! {
     WatchAge = "watch-age", "Finds out when a watch is too old.";
     Credentials = "credentials", "Reads changed credentials again.";
     Calls = "calls", "Sends calls and events.";
+    Extenders = "extenders", "Asks extenders.";
     Policies = "policies", "Loads policies.";
     PolicyWatch = "policy-watch", "The watch of ConfigMaps in one namespace.";
     Port = "port", "Accepts connections on the secure port.";

@@ -4,12 +4,14 @@
 //! Source: `pkg/scheduler/apis/config/validation/validation.go` (`validateExtenders`), `pkg/scheduler/scheduler.go`
 //! (`buildExtenders`), `pkg/scheduler/extender.go` (`NewHTTPExtender`).
 
+use super::SchedulerConfig;
 use super::read::{duration, owned, set};
 use crate::framework::{
     ArgsError, At, Extender, Extenders, Field, PluginConfig, Profile, Tree, TreeEntry, TreeValue,
 };
 use crate::model::{Duration, Symbol, is_extended, key_problem};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// How long to wait for an extender that sets no `httpTimeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_seconds(5);
@@ -65,9 +67,18 @@ impl ExtenderConfig {
     }
 }
 
-/// The extenders in the order in which they are asked.
-pub fn in_order(all: &[ExtenderConfig]) -> Extenders {
-    Extenders::new(all.iter().map(ExtenderConfig::in_force).collect())
+impl SchedulerConfig {
+    /// The extenders in the order in which they are asked: those that are ignorable last.
+    pub fn extenders_in_order(&self) -> Vec<ExtenderConfig> {
+        let mut all = self.extenders.clone();
+        all.sort_by_key(|config| config.extender.ignorable);
+        all
+    }
+
+    /// The extenders for frameworks. Frameworks that follow each other share them.
+    pub fn shared_extenders(&self) -> Arc<Extenders> {
+        Arc::new(Extenders::new(self.extenders.iter().map(ExtenderConfig::in_force).collect()))
+    }
 }
 
 /// Reads `extenders`.

@@ -21,7 +21,7 @@ use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
 use crate::model::Duration;
 use std::sync::Arc;
 
-pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource, in_order};
+pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use read::read;
 pub use write::{shown, value, yaml};
 

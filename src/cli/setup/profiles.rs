@@ -58,7 +58,9 @@ pub(super) fn profiles(
     let registry = registry(policies, &made)?;
     match config.frameworks(&registry, source) {
         Ok(frameworks) => {
-            let warnings = frameworks.warnings.into_iter().map(|warning| warning.message).collect();
+            let mut warnings: Vec<String> =
+                frameworks.warnings.into_iter().map(|warning| warning.message).collect();
+            warnings.extend(not_asked(config));
             let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();
             for compiled in made.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 in_service.retain(|known| known.name() != compiled.name());
@@ -70,6 +72,16 @@ pub(super) fn profiles(
         }
         Err(said) => Ok(Err(said)),
     }
+}
+
+/// Extenders get whole pods and may count what they are asked, so only the scheduler asks them.
+fn not_asked(config: &SchedulerConfig) -> Option<String> {
+    let urls: Vec<String> =
+        config.extenders.iter().map(|config| format!("`{}`", config.extender.url)).collect();
+    let urls = Some(urls.join(", ")).filter(|urls| !urls.is_empty())?;
+    Some(format!(
+        "extenders are not asked: {urls}; the scheduler may refuse nodes that fit here, or choose others"
+    ))
 }
 
 /// Policies that were compiled with arguments.
