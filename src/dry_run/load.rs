@@ -1,17 +1,17 @@
 //! Cluster files and files of pods to a [`World`]: YAML and JSON, single objects, streams of
-//! documents, lists, the output of `kubectl get -o json`. What cannot be read is a diagnostic with
-//! its place, never a panic. `cli` reads the files; `policy_files` finds ConfigMaps with policies;
-//! `workloads` makes the pods of Jobs, Deployments and other controllers.
+//! documents, lists, the output of `kubectl get -o json`. Objects of all kinds of the table are read.
+//! What cannot be read is a diagnostic with its place, never a panic. `cli` reads the files;
+//! `policy_files` finds ConfigMaps with policies; `workloads` makes the pods of Jobs, Deployments and
+//! other controllers.
 
 use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::model::objects::ObjectError;
-use crate::model::{Namespace, Node, Object, PodInfo, PodKey};
+use crate::model::{KINDS, Kind, KindRow, Node, Object, ObjectKey, PodKey, Symbol};
 use crate::policy_files::policies_in;
 use crate::yaml;
 use rustc_hash::FxHashSet;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<
                 let before = reading.objects;
                 for (at, document) in documents.enumerate() {
                     let place = Place { file: *file, text: &text, document: at, path: String::new() };
-                    reading.value(document, "", &place);
+                    reading.value(document, Listed::default(), &place);
                 }
                 if reading.objects == before && text.trim().is_empty() {
                     reading.loaded.diagnostics.push(empty(*file));
@@ -78,8 +78,9 @@ fn empty(file: SourceId) -> Diagnostic {
     said.with_help("give nodes and pods, such as `kubectl get nodes,pods,namespaces -A -o json` prints")
 }
 
-/// Reads files of pods (`--pods`) into a world: pods, and the pods of workloads. Returns what there
-/// is to say, and how many objects were not understood.
+/// Reads files of pods (`--pods`) into a world: pods, the pods of workloads, and the objects of other
+/// kinds that the world does not have yet. Returns what there is to say, and how many objects were
+/// not understood.
 pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World) -> (Vec<Diagnostic>, usize) {
     let nodes = world.objects.iter().filter_map(|object| match object {
         Object::Node(node) => Some(node.clone()),
@@ -102,17 +103,26 @@ pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World)
     }
     world.pending.extend(loaded.world.pending);
     let assumed = loaded.world.assumed;
+    let known: FxHashSet<ObjectKey> = world.objects.iter().filter_map(other).collect();
     for object in loaded.world.objects {
         match &object {
             Object::Namespace(namespace) if !assumed.contains(&namespace.name) => {
                 world.give_namespace(object);
             }
             Object::Pod(_) => world.objects.push(object),
+            Object::Other(_) if !other(&object).is_some_and(|key| known.contains(&key)) => {
+                world.objects.push(object);
+            }
             _ => {}
         }
     }
     world.add_missing_namespaces();
     (diagnostics, loaded.not_understood)
+}
+
+/// What names an object of another kind than pods, nodes and namespaces, whatever its UID.
+fn other(object: &Object) -> Option<ObjectKey> {
+    matches!(object, Object::Other(_)).then(|| ObjectKey { uid: Symbol::default(), ..object.key() })
 }
 
 /// Where an object is written.
@@ -138,6 +148,13 @@ impl Place<'_> {
     }
 }
 
+/// What a typed list says about its items, which may leave it out.
+#[derive(Clone, Copy, Default)]
+struct Listed<'t> {
+    version: &'t str,
+    kind: &'t str,
+}
+
 #[derive(Default)]
 struct Reading {
     loaded: Loaded,
@@ -147,48 +164,62 @@ struct Reading {
     objects: usize,
     /// Kinds that are not read, with their numbers.
     skipped: BTreeMap<String, usize>,
-    known: BTreeSet<(String, String, String)>,
+    known: BTreeSet<(Kind, Symbol, Symbol)>,
+    /// Objects that controllers make beside the pods of workloads, unless a file has them.
+    made: Vec<Value>,
 }
 
 impl Reading {
-    /// One document or one item of a list. `kind` is what the list says of its items.
-    fn value(&mut self, value: Value, kind: &str, place: &Place) {
+    /// One document or one item of a list.
+    fn value(&mut self, value: Value, listed: Listed<'_>, place: &Place) {
         match value {
             Value::Null => {}
             Value::Array(items) => {
                 for (at, item) in items.into_iter().enumerate() {
-                    self.value(item, kind, &place.inside(&format!("[{at}]")));
+                    self.value(item, listed, &place.inside(&format!("[{at}]")));
                 }
             }
             Value::Object(object) => {
-                let own = object.get("kind").and_then(Value::as_str).unwrap_or(kind).to_owned();
+                let text = |field: &str, or: &str| -> String {
+                    object.get(field).and_then(Value::as_str).unwrap_or(or).to_owned()
+                };
+                let (version, own) = (text("apiVersion", listed.version), text("kind", listed.kind));
                 if own.is_empty() {
                     let message = "the object has no `kind`";
                     let help = "write `apiVersion` and `kind`, as `kubectl get -o yaml` does";
                     self.complain(place, message.to_owned(), Some(help));
                 } else if own.ends_with("List") && object.get("items").is_some_and(Value::is_array) {
-                    let of = own.strip_suffix("List").unwrap_or_default();
+                    let kind = own.strip_suffix("List").unwrap_or_default();
+                    let listed = Listed { version: &version, kind };
                     let items = object.into_iter().find(|(key, _)| key == "items");
                     if let Some((_, items)) = items {
-                        self.value(items, of, &place.inside("items"));
+                        self.value(items, listed, &place.inside("items"));
                     }
                 } else {
-                    self.object(Value::Object(object), &own, place);
+                    self.object(Value::Object(object), &version, &own, place);
                 }
             }
             _ => self.complain(place, "expected an object".to_owned(), None),
         }
     }
 
-    fn object(&mut self, value: Value, kind: &str, place: &Place) {
+    fn object(&mut self, value: Value, version: &str, kind: &str, place: &Place) {
         self.objects += 1;
-        let version = value.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
-        match (version, kind) {
-            ("v1", "Pod" | "Node" | "Namespace") => self.take(value, kind, place),
-            // Their policies are found by `policy_files`.
-            ("v1", "ConfigMap") => {}
-            _ if self.nodes_for_pods.is_some() => self.workload(&value, kind, place),
-            _ => self.skip(kind),
+        let version = if version.is_empty() { "v1" } else { version };
+        // Their policies are found by `policy_files`.
+        if (version, kind) == ("v1", "ConfigMap") {
+            return;
+        }
+        let pods = self.nodes_for_pods.is_some();
+        match KindRow::named(version, kind) {
+            Some(row) => {
+                if pods && workloads::makes_pods(kind) {
+                    self.workload(&value, kind, place);
+                }
+                self.take(value, row, place);
+            }
+            None if pods => self.workload(&value, kind, place),
+            None => self.skip(kind),
         }
     }
 
@@ -203,11 +234,12 @@ impl Reading {
         let expanded = workloads::expand(value, kind, &of);
         self.nodes_for_pods = Some(nodes);
         match expanded {
-            Expanded::Pods(pods) => {
+            Expanded::Pods { pods, beside } => {
+                self.made.extend(beside);
                 let template = place.inside(workloads::template_of(kind));
                 let before = self.loaded.diagnostics.len();
                 for pod in pods {
-                    self.take(pod, "Pod", &template);
+                    self.take_as(pod, &Kind::Pod, &template);
                     // The other pods of the template have the same mistake.
                     if self.loaded.diagnostics.len() > before {
                         break;
@@ -225,22 +257,23 @@ impl Reading {
         }
     }
 
-    /// Takes a pod, node or namespace.
-    fn take(&mut self, mut value: Value, kind: &str, place: &Place) {
-        if self.nodes_for_pods.is_some() && kind == "Pod" {
+    fn take_as(&mut self, value: Value, kind: &Kind, place: &Place) {
+        if let Some(row) = kind.row() {
+            self.take(value, row, place);
+        }
+    }
+
+    /// Takes an object of a kind of the table.
+    fn take(&mut self, mut value: Value, row: &KindRow, place: &Place) {
+        if self.nodes_for_pods.is_some() && row.kind == Kind::Pod {
             workloads::name_generated(&mut value, self.objects);
         }
-        let value = Arc::new(value);
-        let read: Result<Object, ObjectError> = match kind {
-            "Pod" => PodInfo::from_file(value).map(|pod| Object::Pod(Arc::new(pod))),
-            "Node" => Node::from_value(value).map(|node| Object::Node(Arc::new(node))),
-            _ => Namespace::from_value(value).map(|namespace| Object::Namespace(Arc::new(namespace))),
-        };
-        match read {
-            Ok(object) => self.add(object, kind, place),
+        settle_namespace(&mut value, row);
+        match (row.from_value)(Arc::new(value)) {
+            Ok(object) => self.add(object, row, place),
             Err(error) => {
                 let place = place.inside(&error.path);
-                let of = if error.path.is_empty() { kind } else { &error.path };
+                let of = if error.path.is_empty() { row.name } else { &error.path };
                 let message = match error.value.is_empty() {
                     true => format!("`{of}`: {}", error.reason),
                     false => format!("`{of}` cannot be `{}`: {}", shortened(&error.value), error.reason),
@@ -250,16 +283,16 @@ impl Reading {
         }
     }
 
-    fn add(&mut self, object: Object, kind: &str, place: &Place) {
+    fn add(&mut self, object: Object, row: &KindRow, place: &Place) {
         let key = object.key();
         let name = match key.namespace.is_empty() {
             true => key.name.to_string(),
             false => format!("{}/{}", key.namespace, key.name),
         };
-        if self.known.insert((kind.to_owned(), key.namespace.to_string(), key.name.to_string())) {
+        if self.known.insert((key.kind, key.namespace, key.name)) {
             self.loaded.world.add(object);
         } else {
-            let message = format!("{} `{name}` is given twice", kind.to_lowercase());
+            let message = format!("{} `{name}` is given twice", row.name.to_lowercase());
             self.complain(place, message, Some("take one of them out"));
         }
     }
@@ -273,7 +306,23 @@ impl Reading {
         self.loaded.diagnostics.push(diagnostic);
     }
 
+    /// Adds what controllers make beside the pods of workloads, unless a file has it.
+    fn add_made(&mut self) {
+        for mut value in std::mem::take(&mut self.made) {
+            let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+            let Some(row) = KindRow::named(text("apiVersion"), text("kind")) else { continue };
+            settle_namespace(&mut value, row);
+            // Whatever cannot be read of it, such as a selector, was reported with the pods, or stands for no object.
+            let Ok(object) = (row.from_value)(Arc::new(value)) else { continue };
+            let ObjectKey { kind, namespace, name, .. } = object.key();
+            if self.known.insert((kind, namespace, name)) {
+                self.loaded.world.add(object);
+            }
+        }
+    }
+
     fn finish(mut self, files: &[SourceId]) -> Loaded {
+        self.add_made();
         if !self.skipped.is_empty()
             && let Some(file) = files.first()
         {
@@ -284,16 +333,48 @@ impl Reading {
             let message = format!("skipped {count} {objects} of other kinds: {}", kinds.join(", "));
             let said = Diagnostic::new(&codes::SKIPPED_KINDS, Span::new(*file, 0, 0), message);
             let help = match self.nodes_for_pods {
-                Some(_) => {
-                    "read are pods, and the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet \
-                     and PodTemplate"
+                Some(_) => format!(
+                    "read are the pods of Job, CronJob, Deployment, ReplicaSet, ReplicationController, StatefulSet, \
+                     DaemonSet and PodTemplate, and {}",
+                    kinds_read()
+                ),
+                None => {
+                    let workload = self.skipped.keys().any(|kind| workloads::makes_pods(kind));
+                    let pods = match workload {
+                        true => "; give a file of workloads with `--pods` to add their pods",
+                        false => "",
+                    };
+                    format!("read are {}{pods}", kinds_read())
                 }
-                None => "give a file of workloads with `--pods` to add their pods",
             };
             self.loaded.diagnostics.push(said.with_help(help));
         }
         self.loaded.world.add_missing_namespaces();
         self.loaded
+    }
+}
+
+/// `Pod, Node, … and StatefulSet`.
+fn kinds_read() -> String {
+    let names: Vec<&str> = KINDS.iter().map(|row| row.name).collect();
+    match names.split_last() {
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// An object of a kind with namespaces is in `default` when its file names none; others are in none.
+fn settle_namespace(value: &mut Value, row: &KindRow) {
+    // A pod without a namespace is read as one of `default`.
+    if row.kind == Kind::Pod {
+        return;
+    }
+    let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let named = metadata.get("namespace").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    match row.namespaced {
+        true if !named => drop(metadata.insert("namespace".to_owned(), json!("default"))),
+        false => drop(metadata.remove("namespace")),
+        true => {}
     }
 }
 
@@ -308,6 +389,7 @@ fn shortened(value: &str) -> String {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
+    use crate::model::{ReplicaSet, downcast};
 
     fn read(name: &str, text: &str) -> (SourceMap, Loaded) {
         let mut sources = SourceMap::new();
@@ -332,6 +414,67 @@ mod tests {
         let (_, loaded) = read("c.json", json);
         assert_eq!(said(&loaded), [""; 0]);
         assert_eq!((loaded.world.objects.len(), loaded.world.pending.len()), (2, 0));
+    }
+
+    #[test]
+    fn objects_of_the_table_are_read_with_their_namespaces() {
+        let yaml = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}\n---\n\
+                    apiVersion: policy/v1\nkind: PodDisruptionBudgetList\nitems:\n\
+                    - {metadata: {name: web, namespace: x}, status: {disruptionsAllowed: 2}}\n---\n\
+                    apiVersion: apps/v1beta1\nkind: StatefulSet\nmetadata: {name: old}\n";
+        let (_, loaded) = read("c.yaml", yaml);
+        assert_eq!(said(&loaded), ["skipped 1 object of other kinds: 1 StatefulSet"]);
+        let keys: Vec<String> = loaded.world.objects.iter().map(|object| name(object)).collect();
+        assert_eq!(keys, ["Service default/web", "PodDisruptionBudget x/web"]);
+        let wrong = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: [a]}\n";
+        let (sources, loaded) = read("c.yaml", wrong);
+        assert!(
+            said(&loaded)[0].starts_with("`spec.selector`: invalid type: sequence"),
+            "{:?}",
+            said(&loaded)
+        );
+        assert_eq!(sources.text(loaded.diagnostics[0].span), "[");
+    }
+
+    fn name(object: &Object) -> String {
+        let key = object.key();
+        format!("{:?} {}/{}", key.kind, key.namespace, key.name)
+    }
+
+    #[test]
+    fn workloads_are_stored_beside_their_pods() {
+        let yaml = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: set, namespace: x}\n\
+                    spec: {replicas: 2, selector: {matchLabels: {app: a}}, template: {spec: {containers: []}}}\n---\n\
+                    apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n\
+                    spec: {replicas: 1, selector: {matchLabels: {app: b}}, template: {spec: {containers: []}}}\n---\n\
+                    apiVersion: v1\nkind: Service\nmetadata: {name: known}\nspec: {selector: {app: other}}\n---\n\
+                    apiVersion: v1\nkind: Service\nmetadata: {name: new}\n";
+        let mut sources = SourceMap::new();
+        let known =
+            "apiVersion: v1\nkind: Service\nmetadata: {name: known, uid: u}\nspec: {selector: {app: c}}\n";
+        let cluster = sources.add("c.yaml", known);
+        let mut world = load(&mut sources, &[cluster]).world;
+        let file = sources.add("pods.yaml", yaml);
+        let (diagnostics, not_understood) = load_pods(&mut sources, &[file], &mut world);
+        assert_eq!((diagnostics.len(), not_understood), (0, 0), "{diagnostics:?}");
+        let made: Vec<String> =
+            world.objects.iter().map(name).filter(|name| !name.starts_with("Namespace")).collect();
+        let [known, set, new, of_deployment] = &made[..] else { panic!("{made:?}") };
+        assert_eq!(
+            [&**known, &**set, &**new],
+            ["Service default/known", "ReplicaSet x/set", "Service default/new"]
+        );
+        let owner = &world.pending[2].owners[0];
+        assert_eq!(*of_deployment, format!("ReplicaSet default/{}", owner.name));
+        let selected = world.objects.iter().any(|object| match object {
+            Object::Other(object) => downcast::<ReplicaSet>(object.as_ref()).is_some_and(|set| {
+                set.selector
+                    .as_ref()
+                    .is_some_and(|selector| selector.to_string().starts_with("app=b,pod-template-hash="))
+            }),
+            _ => false,
+        });
+        assert!(selected);
     }
 
     #[test]

@@ -16,7 +16,12 @@ const MOST: i64 = 100_000;
 /// The result of expanding an object in a file of pods.
 pub(super) enum Expanded {
     /// Its pods.
-    Pods(Vec<Value>),
+    Pods {
+        /// The pods.
+        pods: Vec<Value>,
+        /// The objects that controllers make beside them: the ReplicaSet of a Deployment, the claims of a StatefulSet.
+        beside: Vec<Value>,
+    },
     /// Controllers make no pods of it.
     NoPods,
     /// An unknown kind, which may create pods.
@@ -41,26 +46,30 @@ pub(super) fn expand(object: &Value, kind: &str, nodes: &[&Node]) -> Expanded {
         ("apps/v1", "StatefulSet") => workload.stateful_set(),
         ("apps/v1", "DaemonSet") => workload.daemon_set(nodes),
         _ => {
-            let workload = matches!(
-                kind,
-                "PodTemplate"
-                    | "Job"
-                    | "CronJob"
-                    | "Deployment"
-                    | "ReplicaSet"
-                    | "ReplicationController"
-                    | "StatefulSet"
-                    | "DaemonSet"
-            );
             // Kubernetes' own groups have no other kinds that make pods.
             let own = !group.contains('.') || group.ends_with(".k8s.io");
-            return if own && !workload { Expanded::NoPods } else { Expanded::Unknown };
+            return if own && !makes_pods(kind) { Expanded::NoPods } else { Expanded::Unknown };
         }
     };
     match pods {
-        Ok(pods) => Expanded::Pods(pods),
+        Ok(pods) => Expanded::Pods { beside: workload.beside(&pods), pods },
         Err((path, message)) => Expanded::Wrong(path, message),
     }
+}
+
+/// Whether controllers make pods of objects of a kind.
+pub(super) fn makes_pods(kind: &str) -> bool {
+    matches!(
+        kind,
+        "PodTemplate"
+            | "Job"
+            | "CronJob"
+            | "Deployment"
+            | "ReplicaSet"
+            | "ReplicationController"
+            | "StatefulSet"
+            | "DaemonSet"
+    )
 }
 
 /// The path of the pod template in an object of a kind.
@@ -217,6 +226,49 @@ impl Workload<'_> {
             self.pod(&template, &name, &[("pod-template-hash", hash.clone())], ("ReplicaSet", &set))
         });
         Ok(pods.collect())
+    }
+
+    /// The objects that controllers make beside the pods.
+    fn beside(&self, pods: &[Value]) -> Vec<Value> {
+        match self.kind {
+            "Deployment" => pods.first().and_then(|pod| self.replica_set_of(pod)).into_iter().collect(),
+            "StatefulSet" => pods.iter().flat_map(|pod| self.claims_of(pod)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The ReplicaSet that the controller of Deployments makes: it selects what the Deployment selects, of its own
+    /// revision.
+    fn replica_set_of(&self, pod: &Value) -> Option<Value> {
+        let owner = pod.pointer("/metadata/ownerReferences/0")?;
+        let mut selector = self.object.pointer("/spec/selector")?.clone();
+        let revision = pod.pointer("/metadata/labels/pod-template-hash")?;
+        let labels = selector.as_object_mut()?.entry("matchLabels").or_insert(json!({}));
+        labels.as_object_mut()?.insert("pod-template-hash".to_owned(), revision.clone());
+        let metadata = json!({
+            "name": owner.get("name"), "uid": owner.get("uid"), "namespace": pod.pointer("/metadata/namespace"),
+        });
+        Some(json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": {"selector": selector},
+        }))
+    }
+
+    /// The claims that the controller of StatefulSets makes for a pod.
+    fn claims_of(&self, pod: &Value) -> Vec<Value> {
+        let templates = self.object.pointer("/spec/volumeClaimTemplates").and_then(Value::as_array);
+        let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let made = templates.into_iter().flatten().filter_map(|template| {
+            let of = template.pointer("/metadata/name")?.as_str()?;
+            let mut claim = template.clone();
+            let fields = claim.as_object_mut()?;
+            fields.insert("apiVersion".to_owned(), json!("v1"));
+            fields.insert("kind".to_owned(), json!("PersistentVolumeClaim"));
+            let metadata = fields.get_mut("metadata")?.as_object_mut()?;
+            metadata.insert("name".to_owned(), json!(format!("{of}-{name}")));
+            metadata.insert("namespace".to_owned(), pod.pointer("/metadata/namespace")?.clone());
+            Some(claim)
+        });
+        made.collect()
     }
 
     fn replica_set(&self, set: &str, kind: &str, count: i64) -> Result<Vec<Value>, Wrong> {
@@ -399,7 +451,7 @@ mod tests {
             "metadata": {"name": "w", "namespace": "shop", "uid": "u-1"}, "spec": spec,
         });
         match expand(&object, kind, &of) {
-            Expanded::Pods(pods) => {
+            Expanded::Pods { pods, .. } => {
                 pods.into_iter().map(|pod| PodInfo::from_value(Arc::new(pod)).unwrap()).collect()
             }
             Expanded::Wrong(field, message) => panic!("{field}: {message}"),

@@ -7,10 +7,13 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, TieBreak};
 use bayplan::framework::{
-    ClusterEvent, Cycle, Feasible, FitError, Framework, Impact, PluginId, QueueingHint, Recorder, Scale,
-    Status,
+    ActionType, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, FitError, Framework, Impact,
+    PluginId, QueueingHint, Recorder, Scale, Status,
 };
-use bayplan::model::{Change, Namespace, Node, NodeId, NodeSet, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan::model::{
+    ApiObject, Change, KindRow, Namespace, Node, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot,
+    Symbol, Time,
+};
 use bayplan::plugins::{self, IN_TREE};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +79,20 @@ fn upsert(snapshot: &mut Snapshot, object: &Value) {
             snapshot.apply(Change::NamespaceUpserted { namespace });
         }
         "Pod" => place(snapshot, Arc::new(PodInfo::from_value(value).unwrap())),
-        _ => {}
+        _ => {
+            if let Some(object) = other(value) {
+                snapshot.apply(Change::ObjectSeen { object });
+            }
+        }
+    }
+}
+
+/// An object of another kind; `None` when the kind is not in the table.
+fn other(value: Arc<Value>) -> Option<Arc<dyn ApiObject>> {
+    let row = KindRow::named(value["apiVersion"].as_str().unwrap(), value["kind"].as_str().unwrap())?;
+    match (row.from_value)(value).unwrap() {
+        Object::Other(object) => Some(object),
+        _ => None,
     }
 }
 
@@ -96,11 +112,16 @@ fn cluster(objects: &Value, frameworks: &[Arc<Framework>]) -> Snapshot {
         }
     }
     let objects = objects.as_array().unwrap();
-    for kind in ["Namespace", "Node", "Pod"] {
-        for object in objects.iter().filter(|object| object["kind"] == kind) {
-            upsert(&mut snapshot, object);
-        }
-    }
+    // Nodes before the pods on them.
+    let turn = |object: &Value| match object["kind"].as_str() {
+        Some("Namespace") => 0,
+        Some("Node") => 1,
+        Some("Pod") => 3,
+        _ => 2,
+    };
+    let mut objects: Vec<&Value> = objects.iter().collect();
+    objects.sort_by_key(|object| turn(object));
+    objects.into_iter().for_each(|object| upsert(&mut snapshot, object));
     snapshot
 }
 
@@ -471,7 +492,19 @@ fn hints(cases: &[Value]) -> Count {
                     };
                     ClusterEvent::of_node(read(old).as_ref(), read(new).as_ref())
                 }
-                _ => continue,
+                _ => {
+                    let (old, new) = (old.and_then(other), new.and_then(other));
+                    let Some(kind) = new.as_ref().or(old.as_ref()).map(|object| object.kind()) else {
+                        continue;
+                    };
+                    let event = ClusterEvent::of_object(old.as_ref(), new.as_ref());
+                    // Upstream has an event also for an update that changed nothing that is read; its hints must agree.
+                    let unchanged = || {
+                        let objects = EventObjects::Object { old: old.clone(), new: new.clone() };
+                        ClusterEvent::of(EventResource::of(&kind).unwrap(), ActionType::UPDATE_OTHER, objects)
+                    };
+                    vec![event.unwrap_or_else(unchanged)]
+                }
             };
             count.decisions += 1;
             let labels: Vec<String> = events.iter().map(|event| event.label().into_owned()).collect();

@@ -66,7 +66,8 @@ pub struct KindRow {
     pub kinds: Kinds,
     /// Reads an object from JSON; only the fields that are read are kept.
     pub parse: fn(&[u8]) -> Result<Object, ObjectError>,
-    /// Reads an object that is held as a tree. Pods, nodes and namespaces keep the tree for policies.
+    /// Reads an object that is held as a tree, with the API server's defaults, because files leave them out. Pods,
+    /// nodes and namespaces keep the tree for policies.
     pub from_value: fn(Arc<Value>) -> Result<Object, ObjectError>,
 }
 
@@ -81,7 +82,7 @@ pub static KINDS: &[KindRow] = &[
         namespaced: true,
         kinds: Kinds::OF_PODS,
         parse: |bytes| Ok(Object::Pod(Arc::new(PodInfo::from_object(&decode_json::<pod::Pod>(bytes)?)?))),
-        from_value: |value| Ok(Object::Pod(Arc::new(PodInfo::from_value(value)?))),
+        from_value: |value| Ok(Object::Pod(Arc::new(PodInfo::from_file(value)?))),
     },
     KindRow {
         kind: Kind::Node,
