@@ -8,12 +8,13 @@ use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, tls};
 use crate::config::{self, SchedulerConfig};
-use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw};
-use crate::framework::{Extenders, Features, Framework};
+use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
+use crate::framework::features::{self, FeatureGates, GateError};
+use crate::framework::{Extenders, Framework};
 use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
 use crate::scheduler::Profiles;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,40 +22,18 @@ use std::time::Duration;
 pub(super) use super::run_args::Args;
 use super::run_args::SecurePortArgs;
 
-/// Feature gates of Kubernetes 1.36 that concern a scheduler and have a fixed value here: `true`
-/// for what this scheduler always does, `false` for what it does not have. The others are fields of
-/// [`Features`].
-const GATES: &[(&str, bool)] = &[
-    ("SchedulerQueueingHints", true),
-    ("NominatedNodeNameForExpectation", true),
-    ("OpportunisticBatching", false),
-    ("SchedulerAsyncPreemption", false),
-    ("SchedulerAsyncAPICalls", true),
-    ("DynamicResourceAllocation", false),
-    ("GenericWorkload", false),
-    ("GangScheduling", false),
-    ("CoordinatedLeaderElection", false),
-];
-
-fn features(gates: &[String]) -> anyhow::Result<Features> {
-    let mut features = Features::default();
-    for gate in gates.iter().filter(|gate| !gate.is_empty()) {
-        let Some((name, value)) = gate.split_once('=') else {
-            bail!("`--feature-gates` has `{gate}`, which is not of the form `Name=true`");
+/// The feature gates of the flag.
+fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
+    FeatureGates::parse(parts.iter().map(String::as_str)).map_err(|error| {
+        let meant = match &error {
+            GateError::Unknown(name) => suggest::nearest(name, features::gate_names()),
+            _ => None,
         };
-        let value: bool =
-            value.parse().ok().with_context(|| format!("feature gate `{name}` is neither true nor false"))?;
-        if name == "TaintTolerationComparisonOperators" {
-            features.taint_toleration_comparison_operators = value;
-            continue;
+        match meant {
+            Some(meant) => anyhow!("{error}; did you mean `{meant}`?"),
+            None => anyhow!(Lines(error.to_string())),
         }
-        match GATES.iter().find(|(known, _)| *known == name) {
-            Some((_, ours)) if *ours == value => {}
-            Some((_, ours)) => bail!("feature gate `{name}` is always {ours} here; leave it out"),
-            None => bail!("unrecognized feature gate: {name}"),
-        }
-    }
-    Ok(features)
+    })
 }
 
 /// How to treat the pods of invalid policies.
@@ -81,7 +60,7 @@ struct Configured {
     config: SchedulerConfig,
     sources: SourceMap,
     source: SourceId,
-    features: Features,
+    gates: FeatureGates,
 }
 
 /// Diagnostics as text.
@@ -91,11 +70,11 @@ fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
 }
 
 fn configuration(args: &Args) -> anyhow::Result<Configured> {
-    let features = features(&args.feature_gates)?;
+    let gates = feature_gates(&args.feature_gates)?;
     let mut sources = SourceMap::new();
     let Some(path) = &args.config else {
         let source = sources.add("the default configuration", "");
-        return Ok(Configured { config: SchedulerConfig::default(), sources, source, features });
+        return Ok(Configured { config: SchedulerConfig::default(), sources, source, gates });
     };
     let name = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{name}`"))?;
@@ -107,7 +86,7 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     if said.iter().any(Diagnostic::is_error) {
         bail!(Lines(format!("the configuration cannot be used\n{}", drawn(&sources, &said))));
     }
-    Ok(Configured { config, sources, source, features })
+    Ok(Configured { config, sources, source, gates })
 }
 
 /// The configuration with the values of flags, which take precedence.
@@ -146,7 +125,7 @@ fn profiles(
     size: Size,
     exempt: &ExemptPods,
 ) -> Result<Profiles, String> {
-    let mut registry = crate::plugins::registry_with(configured.features);
+    let mut registry = crate::plugins::registry_with(configured.gates.features());
     for policy in of.iter().cloned() {
         let (name, exempt) = (policy.compiled.name().to_owned(), exempt.clone());
         let sorts = policy.compiled.policy.queue.is_some() && !policy.suspended;
@@ -284,6 +263,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         max_unauthorized: args.api_server.max_unauthorized,
         configz: config::shown(&config),
         extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
+        gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,
             max_backoff: config.pod_max_backoff,
@@ -369,12 +349,24 @@ mod tests {
 
     #[test]
     fn feature_gates_are_refused_by_name() {
-        assert_eq!(error(&["--feature-gates=Nonsense=true"]), "unrecognized feature gate: Nonsense");
+        let text = error(&["--feature-gates=NodeDeclaredFeature=true"]);
+        assert_eq!(
+            text,
+            "unrecognized feature gate: NodeDeclaredFeature; did you mean `NodeDeclaredFeatures`?"
+        );
         let text = error(&["--feature-gates=SchedulerQueueingHints=false"]);
-        assert_eq!(text, "feature gate `SchedulerQueueingHints` is always true here; leave it out");
-        assert_eq!(features(&["SchedulerQueueingHints=true".into()]).unwrap(), Features::default());
-        let turned = features(&["TaintTolerationComparisonOperators=true".into()]).unwrap();
-        assert!(turned.taint_toleration_comparison_operators);
+        assert_eq!(
+            text,
+            "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"
+        );
+        let flags = [
+            "--feature-gates=kube:TaintTolerationComparisonOperators=true",
+            "--feature-gates=MemoryQoS=true",
+        ];
+        let gates = feature_gates(&parse(&flags).feature_gates).unwrap();
+        assert_eq!(gates.flag(), "MemoryQoS=true,TaintTolerationComparisonOperators=true");
+        let shown = options(&parse(&flags)).unwrap().gates;
+        assert!(shown.iter().any(|row| row.0 == "TaintTolerationComparisonOperators" && row.2));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::run_flags;
 use super::setup::Declared;
 use crate::cluster::logs;
+use crate::framework::features;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,8 +28,8 @@ pub(super) struct Args {
     /// Retry an unschedulable pod after this time even without an event that may help it.
     #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "5m")]
     pub(super) pod_max_in_unschedulable_pods_duration: Duration,
-    /// Kubernetes feature gates, as `Name=true,Other=false`.
-    #[arg(long, value_name = "GATES", value_delimiter = ',')]
+    /// Kubernetes feature gates, as `Name=true,Other=false`; `--help` lists those that change something.
+    #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
     pub(super) feature_gates: Vec<String>,
 
     #[command(flatten, next_help_heading = "Policies")]

@@ -296,6 +296,8 @@ metrics! {
         "Inputs that wait for the scheduling thread; updates of one object count once";
     bind_results: Counters<1> = "bayplan_bind_results_total" ["result"] Alpha
         "Bindings by result: done, refused, unknown, retry";
+    feature_enabled: Gauges<2> = "kubernetes_feature_enabled" ["name", "stage"] Beta
+        "This metric records the data about the stage and enablement of a k8s feature";
     cpu: FloatCounter = "process_cpu_seconds_total" [] Alpha
         "Total user and system CPU time spent in seconds";
     memory: Gauge = "process_resident_memory_bytes" [] Alpha

@@ -70,6 +70,8 @@ pub struct Options {
     pub profiles: MakeProfiles,
     /// The effective configuration, for `/configz`.
     pub configz: Value,
+    /// Name, stage and value of every feature gate, for the metric.
+    pub gates: Vec<(&'static str, &'static str, bool)>,
 }
 
 /// Why the scheduler ended without a request to stop.
@@ -339,6 +341,9 @@ impl Parts {
         supervisor: &Supervisor,
     ) -> Result<(Self, Inbox<Scheduler>), RunError> {
         let metrics = Arc::new(Metrics::new());
+        for (name, stage, on) in &options.gates {
+            metrics.feature_enabled.with([name, stage]).set(i64::from(*on));
+        }
         let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
         let limits = Limits::new(options.qps, options.burst);
         let api =

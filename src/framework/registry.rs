@@ -1,9 +1,9 @@
 //! [`Registry`]: every plugin a profile may name, in the order of the default profile. The in-tree plugins come from
 //! `plugins::IN_TREE`, policies are added after them; `profile` makes frameworks of it.
 
-use super::Features;
 use super::plugin::Plugin;
 use super::{ArgsError, Field, Tree, TreeValue};
+use super::{Features, Gate};
 use crate::model::ConstraintKinds;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub struct PluginDescriptor {
     pub weight: i64,
     /// Whether the default profile has it.
     pub default: bool,
+    /// The feature gate without which the default profile does not have it.
+    pub gate: Option<Gate>,
     /// The kind of its arguments, `<Name>Args`; `None` when it has none.
     pub args: Option<&'static str>,
     /// How it is made.
@@ -107,7 +109,9 @@ impl Entry {
     /// Whether profiles have it unless they say otherwise.
     pub fn is_default(&self) -> bool {
         match &self.source {
-            Source::InTree(descriptor, _) => descriptor.default,
+            Source::InTree(descriptor, features) => {
+                descriptor.default && descriptor.gate.is_none_or(|gate| features.on(gate))
+            }
             Source::Policy(_) => true,
         }
     }

@@ -94,7 +94,7 @@ const fn built(
     args: Option<&'static str>,
     new: NewPlugin,
 ) -> PluginDescriptor {
-    PluginDescriptor { name, weight, default: true, args, make: Make::Built(new) }
+    PluginDescriptor { name, weight, default: true, gate: None, args, make: Make::Built(new) }
 }
 
 const fn unchecked(
@@ -104,7 +104,7 @@ const fn unchecked(
     says: Unchecked,
 ) -> PluginDescriptor {
     let make = Make::Unchecked(says, unchecked::new);
-    PluginDescriptor { name, weight, default: true, args, make }
+    PluginDescriptor { name, weight, default: true, gate: None, args, make }
 }
 
 /// The plugin may refuse nodes for these constraints.
@@ -113,7 +113,7 @@ const fn refuses(kinds: K) -> Unchecked {
 }
 
 const fn gated(name: &'static str) -> PluginDescriptor {
-    PluginDescriptor { name, weight: 0, default: false, args: None, make: Make::GatedOff }
+    PluginDescriptor { name, weight: 0, default: false, gate: None, args: None, make: Make::GatedOff }
 }
 
 /// The in-tree plugins as a registry, to which policies are added.

@@ -6,8 +6,8 @@
 
 use crate::framework::{
     ActionType, ArgsError, CONDITION_TAINTS, CORDONED, ClusterEvent, Edit, EnqueueExtensions,
-    EventRegistration, Feasible, Features, Filter, Handle, Normalize, Plugin, PreScore, PreScoreOutcome,
-    QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
+    EventRegistration, Feasible, Features, Filter, Gate, Handle, Normalize, Plugin, PreScore,
+    PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, block, blocks_mut, find_untolerated,
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const REASON: &str = "node(s) had untolerated taint(s)";
 
 pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let comparison = features.taint_toleration_comparison_operators;
+    let comparison = features.on(Gate::TaintTolerationComparisonOperators);
     super::without_args(args, TaintToleration { comparison })
 }
 

@@ -51,3 +51,37 @@ fn the_page_of_metrics_is_what_the_table_says() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
 }
+
+/// `docs/feature-gates.md` is made from the table of feature gates.
+#[test]
+fn the_page_of_feature_gates_is_what_the_table_says() {
+    use bayplan::framework::features::{Built, GATES, OTHER_GATES};
+    let mut page = String::from(
+        "# Feature gates\n\n`bayplan run --feature-gates Name=true,Other=false` takes the feature gates of Kubernetes \
+         1.36. `AllAlpha` and\n`AllBeta` set all gates of a stage that are not set themselves. The metric \
+         `kubernetes_feature_enabled` has\nthe value of each. This page is made from the table in \
+         `src/framework/features/gates.rs`.\n\n| gate | stage | default | other value | turns on |\n|---|---|---|---|---|\n",
+    );
+    for row in GATES {
+        let stage = if row.stage.word().is_empty() { "GA" } else { row.stage.word() };
+        let other = match row.built {
+            Built::Both => "has its meaning".to_owned(),
+            Built::Same(why) => format!("accepted: {why}"),
+            Built::Fixed(why) => format!("refused: {why}"),
+            Built::Locked => "refused: locked in Kubernetes".to_owned(),
+        };
+        let (what, default) = (row.what.trim(), if row.default { "on" } else { "off" });
+        page.push_str(&format!("| `{}` | {stage} | {default} | {other} | {what} |\n", row.name));
+    }
+    let names: Vec<String> = OTHER_GATES.iter().map(|row| format!("`{}`", row.name)).collect();
+    page.push_str(&format!(
+        "\nThese concern other components. Each is accepted with every value that Kubernetes accepts, and changes \
+         nothing:\n{}.\n",
+        names.join(", ")
+    ));
+    let path = repository("docs/feature-gates.md");
+    if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
+}

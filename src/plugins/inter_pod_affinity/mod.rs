@@ -26,7 +26,7 @@ use crate::framework::{
     ArgsError, Edit, EnqueueExtensions, Features, Filter, Handle, Plugin, PreFilter, PreScore, Reads, Score,
     Tree,
 };
-use crate::model::{Kinds, Labels, NodeInfo, PodInfo, Want};
+use crate::model::{Kinds, Labels, NodeInfo, PodInfo, Snapshot, Want};
 use args::Args;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Plugin for InterPodAffinity {
         let kinds = Kinds::PODS_OTHER.with(Kinds::NAMESPACES).with(Kinds::LABELS).with(Kinds::LIFE);
         Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
     }
-    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
+    fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         let Some(affinity) = terms::affinity(pod) else { return };
         let required = affinity.required.iter().chain(&affinity.required_anti);
         let terms = required.chain(affinity.preferred.iter().map(|of| &of.term));
