@@ -55,8 +55,9 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
-    ApiObject, KINDS, Kind, KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
-    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, Typed, downcast,
+    ApiObject, CsiNode, KINDS, Kind, KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, Typed, VolumeAttachment,
+    downcast,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};

@@ -6,8 +6,8 @@ use super::super::node::Node;
 use super::super::pod::PodInfo;
 use super::typed::{Typed, parsed};
 use super::{
-    Object, ObjectError, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
-    decode, decode_json, namespace, node, pod,
+    CsiNode, Object, ObjectError, PodDisruptionBudget, ReplicaSet, ReplicationController, Service,
+    StatefulSet, VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -109,6 +109,8 @@ pub static KINDS: &[KindRow] = &[
         },
         from_value: |value| Ok(Object::Namespace(Arc::new(super::Namespace::from_value(value)?))),
     },
+    of::<CsiNode>("CSINode", "storage.k8s.io", "csinodes", false, Kinds::VOLUMES),
+    of::<VolumeAttachment>("VolumeAttachment", "storage.k8s.io", "volumeattachments", false, Kinds::VOLUMES),
     of::<PodDisruptionBudget>("PodDisruptionBudget", "policy", "poddisruptionbudgets", true, Kinds::BUDGETS),
     of::<Service>("Service", "", "services", true, Kinds::SERVICES),
     of::<ReplicationController>("ReplicationController", "", "replicationcontrollers", true, Kinds::SERVICES),

@@ -4,6 +4,7 @@
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 
 pub mod constraints;
+pub mod csi_node;
 pub mod kinds;
 pub mod metadata;
 pub mod namespace;
@@ -19,7 +20,9 @@ pub mod selectors;
 pub mod service;
 pub mod stateful_set;
 pub mod typed;
+pub mod volume_attachment;
 
+pub use csi_node::CsiNode;
 pub use kinds::{KINDS, Kind, KindRow};
 pub use metadata::ObjectMeta;
 pub use pod_disruption_budget::PodDisruptionBudget;
@@ -28,6 +31,7 @@ pub use replication_controller::ReplicationController;
 pub use service::Service;
 pub use stateful_set::StatefulSet;
 pub use typed::{ApiObject, Typed, downcast};
+pub use volume_attachment::VolumeAttachment;
 
 use super::labels::Labels;
 use super::node::Node;
