@@ -55,9 +55,10 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
-    ApiObject, CsiNode, KINDS, Kind, KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
-    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, Typed, VolumeAttachment,
-    downcast,
+    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, KINDS, Kind, KindRow, Namespace,
+    Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim,
+    PersistentVolumeSource, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
+    StorageClass, TopologyTerm, Typed, VolumeAttachment, downcast,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};

@@ -6,3 +6,4 @@ mod pod_counts;
 mod pods_and_nodes;
 mod quantities_and_selectors;
 mod snapshot;
+mod storage_kinds;

@@ -6,8 +6,9 @@ use super::super::node::Node;
 use super::super::pod::PodInfo;
 use super::typed::{Typed, parsed};
 use super::{
-    CsiNode, Object, ObjectError, PodDisruptionBudget, ReplicaSet, ReplicationController, Service,
-    StatefulSet, VolumeAttachment, decode, decode_json, namespace, node, pod,
+    CsiDriver, CsiNode, CsiStorageCapacity, Object, ObjectError, PersistentVolume, PersistentVolumeClaim,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass,
+    VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -109,6 +110,17 @@ pub static KINDS: &[KindRow] = &[
         },
         from_value: |value| Ok(Object::Namespace(Arc::new(super::Namespace::from_value(value)?))),
     },
+    of::<StorageClass>("StorageClass", "storage.k8s.io", "storageclasses", false, Kinds::VOLUMES),
+    of::<PersistentVolume>("PersistentVolume", "", "persistentvolumes", false, Kinds::VOLUMES),
+    of::<PersistentVolumeClaim>("PersistentVolumeClaim", "", "persistentvolumeclaims", true, Kinds::VOLUMES),
+    of::<CsiDriver>("CSIDriver", "storage.k8s.io", "csidrivers", false, Kinds::VOLUMES),
+    of::<CsiStorageCapacity>(
+        "CSIStorageCapacity",
+        "storage.k8s.io",
+        "csistoragecapacities",
+        true,
+        Kinds::VOLUMES,
+    ),
     of::<CsiNode>("CSINode", "storage.k8s.io", "csinodes", false, Kinds::VOLUMES),
     of::<VolumeAttachment>("VolumeAttachment", "storage.k8s.io", "volumeattachments", false, Kinds::VOLUMES),
     of::<PodDisruptionBudget>("PodDisruptionBudget", "policy", "poddisruptionbudgets", true, Kinds::BUDGETS),

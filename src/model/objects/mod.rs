@@ -4,11 +4,15 @@
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 
 pub mod constraints;
+pub mod csi_driver;
 pub mod csi_node;
+pub mod csi_storage_capacity;
 pub mod kinds;
 pub mod metadata;
 pub mod namespace;
 pub mod node;
+pub mod persistent_volume;
+pub mod persistent_volume_claim;
 pub mod pod;
 pub mod pod_disruption_budget;
 pub mod pod_volumes;
@@ -19,17 +23,23 @@ pub mod replication_controller;
 pub mod selectors;
 pub mod service;
 pub mod stateful_set;
+pub mod storage_class;
 pub mod typed;
 pub mod volume_attachment;
 
+pub use csi_driver::CsiDriver;
 pub use csi_node::CsiNode;
+pub use csi_storage_capacity::CsiStorageCapacity;
 pub use kinds::{KINDS, Kind, KindRow};
 pub use metadata::ObjectMeta;
+pub use persistent_volume::{ClaimReference, PersistentVolume, PersistentVolumeSource};
+pub use persistent_volume_claim::PersistentVolumeClaim;
 pub use pod_disruption_budget::PodDisruptionBudget;
 pub use replica_set::ReplicaSet;
 pub use replication_controller::ReplicationController;
 pub use service::Service;
 pub use stateful_set::StatefulSet;
+pub use storage_class::{StorageClass, TopologyTerm};
 pub use typed::{ApiObject, Typed, downcast};
 pub use volume_attachment::VolumeAttachment;
 

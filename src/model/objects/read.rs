@@ -3,6 +3,7 @@
 use super::super::labels::{Annotations, Labels};
 use super::super::quantity::{Quantity, QuantityError};
 use super::super::symbol::Symbol;
+use super::ObjectError;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,6 +28,14 @@ impl Amount {
         match Quantity::parse(text.trim()) {
             Ok(quantity) => Self::Good(quantity),
             Err(error) => Self::Bad(text.into(), error),
+        }
+    }
+
+    /// The amount that stands at `path`, or what is wrong with it.
+    pub fn quantity(&self, path: &str) -> Result<Quantity, ObjectError> {
+        match self {
+            Self::Good(quantity) => Ok(*quantity),
+            Self::Bad(text, error) => Err(ObjectError::new(path, &**text, error.to_string())),
         }
     }
 }
@@ -74,6 +83,14 @@ impl ResourceList {
                 self.0.push((name.clone(), amount.clone()));
             }
         }
+    }
+}
+
+impl ResourceList {
+    /// The amount of one resource in the list that stands at `path`; `None` when the list does not name it.
+    pub fn quantity(&self, name: &str, path: &str) -> Result<Option<Quantity>, ObjectError> {
+        let named = self.0.iter().rfind(|(key, _)| key.as_str() == name);
+        named.map(|(_, amount)| amount.quantity(&format!("{path}.{name}"))).transpose()
     }
 }
 

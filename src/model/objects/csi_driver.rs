@@ -1,0 +1,54 @@
+//! `storage.k8s.io/v1/CSIDriver` with the fields that are read.
+
+use super::metadata::{Metadata, ObjectMeta};
+use super::read::or_default;
+use super::{Kind, ObjectError, Typed};
+use serde::Deserialize;
+
+/// A CSI driver.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CsiDriver {
+    /// Name, UID, version.
+    pub metadata: ObjectMeta,
+    /// `spec.storageCapacity`: whether it publishes capacities that a scheduler must respect.
+    pub storage_capacity: bool,
+}
+
+/// `storagev1.CSIDriver`, as far as we read it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Slim {
+    /// `metadata`.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata: Metadata,
+    /// `spec`.
+    #[serde(deserialize_with = "or_default")]
+    pub spec: Spec,
+}
+
+/// `storagev1.CSIDriverSpec`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Spec {
+    /// `storageCapacity`.
+    #[serde(deserialize_with = "or_default")]
+    pub storage_capacity: bool,
+}
+
+impl Typed for CsiDriver {
+    const KIND: Kind = Kind::CsiDriver;
+    type Slim = Slim;
+
+    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+        let storage_capacity = object.spec.storage_capacity;
+        Ok(Self { metadata: ObjectMeta::name_of(&object.metadata)?, storage_capacity })
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn with_metadata(self, metadata: ObjectMeta) -> Self {
+        Self { metadata, ..self }
+    }
+}
