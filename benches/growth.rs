@@ -68,7 +68,7 @@ fn wear(snapshot: &mut Snapshot, framework: &Framework, taint_lists: usize, keys
     nodes.iter().for_each(|node| snapshot.apply(Change::NodeUpserted { node: node.clone() }));
     for at in 0..keys {
         let pod = pod("new").set("spec.nodeSelector", json!({ format!("key-{at}"): "yes" })).build();
-        let wants = framework.wants(&pod);
+        let wants = framework.wants(&pod, snapshot);
         snapshot.want(&wants);
         snapshot.unwant(&wants);
         let row = snapshot.row_by_name(&nodes[at % nodes.len()].name).unwrap();

@@ -175,7 +175,7 @@ mod tests {
             r#"{"metadata":{"name":"a","namespace":"n","uid":"u","annotations":{"a":"1"}},"spec":{"hostname":"h","containers":[{"name":"c"}]},"status":{"future":1}}"#
         );
         let Ok(Object::Pod(pod)) = whole.parse() else { panic!("no pod") };
-        assert!(pod.raw.is_none() && pod.name == "a".into());
+        assert!(pod.raw.is_none() && pod.name.as_str() == "a");
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn random_change(r: &mut Random, s: &mut Snapshot, pods: usize) {
 #[test]
 fn counts_equal_a_walk_after_random_changes() {
     for seed in 0..60 {
-        let mut r = Random::new(seed);
+        let mut r = Random(seed);
         let mut s = Snapshot::default();
         let matches: Vec<Arc<PodMatch>> = (0..12).map(|_| Arc::new(random_match(&mut r))).collect();
         let keys = ["zone", "host"].map(|key| Want::Domain(Symbol::new(key)));

@@ -36,12 +36,19 @@ fn a_volume_has_what_claims_ask_for() {
             {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["other"]}]}]}},
     })));
     assert_eq!(volume.capacity, Quantity::parse("8Gi").unwrap());
-    assert_eq!((volume.class.as_str(), volume.mode.as_str(), &*volume.metadata.version), ("fast", "Filesystem", "7"));
+    assert_eq!(
+        (volume.class.as_str(), volume.mode.as_str(), &*volume.metadata.version),
+        ("fast", "Filesystem", "7")
+    );
     assert!(volume.is_available() && !volume.bound_by_controller);
     let source = PersistentVolumeSource::Csi { driver: "d".into(), handle: "h".into() };
     assert_eq!(volume.source, source);
     let affinity = volume.affinity.clone().unwrap();
-    assert_eq!(affinity.matches(&"".into(), &Labels::default()), Ok(true), "requirements on fields always hold");
+    assert_eq!(
+        affinity.matches(&"".into(), &Labels::default()),
+        Ok(true),
+        "requirements on fields always hold"
+    );
     let of_claim = |uid: &str| {
         let value = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "c", "namespace": "shop", "uid": uid}});
@@ -120,5 +127,8 @@ fn wrong_amounts_are_refused_with_their_place() {
     let spec = json!({"resources": {"requests": {"storage": "many"}}});
     let error = read(&claim(json!({}), spec)).unwrap_err();
     assert!(error.starts_with("`spec.resources.requests.storage` is `many`"), "{error}");
-    assert_eq!(Kind::PersistentVolumeClaim.row().unwrap().path_of("shop", "c"), "/api/v1/namespaces/shop/persistentvolumeclaims/c");
+    assert_eq!(
+        Kind::PersistentVolumeClaim.row().unwrap().path_of("shop", "c"),
+        "/api/v1/namespaces/shop/persistentvolumeclaims/c"
+    );
 }

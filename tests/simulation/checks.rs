@@ -281,7 +281,7 @@ impl World {
         for (key, _) in s.pod_states() {
             let Some(pod) = s.snapshot().pod(key).map(|entry| &entry.pod) else { continue };
             let framework = s.profiles().get(&pod.scheduler_name).filter(|_| pod.node_name.is_none());
-            let of_pod = framework.map(|framework| framework.wants(pod)).unwrap_or_default();
+            let of_pod = framework.map(|framework| framework.wants(pod, s.snapshot())).unwrap_or_default();
             holders += usize::from(!of_pod.is_empty());
             wants.extend(of_pod);
         }

@@ -140,8 +140,8 @@ impl Plugin for Mutated {
         self.may_panic_at("next_change", h);
         self.inner.next_change(h).filter(|_| self.mutant != Mutant::ForgetClock)
     }
-    fn wants(&self, pod: &PodInfo, out: &mut Vec<Want>) {
-        self.inner.wants(pod, out);
+    fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
+        self.inner.wants(pod, snapshot, out);
     }
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         self.inner.indexes()

@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_domain_lives_while_a_node_has_its_value() {
-        let mut random = crate::testing::Random::new(3);
+        let mut random = crate::testing::Random(3);
         let mut column = DomainColumn::with_room(64);
         let mut labels: Vec<Option<Symbol>> = vec![None; 64];
         for step in 0..4_000 {

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_a_map() {
-        let mut random = crate::testing::Random::new(7);
+        let mut random = crate::testing::Random(7);
         let mut counts = Counts::default();
         let mut map = std::collections::BTreeMap::new();
         let mut entries = 0;
