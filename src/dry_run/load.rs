@@ -7,7 +7,7 @@
 use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::model::{KINDS, Kind, KindRow, Node, Object, ObjectKey, PodKey, Symbol};
+use crate::model::{Kind, KindRow, Node, Object, ObjectKey, PodKey, Symbol};
 use crate::policy_files::policies_in;
 use crate::yaml;
 use rustc_hash::FxHashSet;
@@ -333,33 +333,16 @@ impl Reading {
             let message = format!("skipped {count} {objects} of other kinds: {}", kinds.join(", "));
             let said = Diagnostic::new(&codes::SKIPPED_KINDS, Span::new(*file, 0, 0), message);
             let help = match self.nodes_for_pods {
-                Some(_) => format!(
-                    "read are the pods of Job, CronJob, Deployment, ReplicaSet, ReplicationController, StatefulSet, \
-                     DaemonSet and PodTemplate, and {}",
-                    kinds_read()
-                ),
-                None => {
-                    let workload = self.skipped.keys().any(|kind| workloads::makes_pods(kind));
-                    let pods = match workload {
-                        true => "; give a file of workloads with `--pods` to add their pods",
-                        false => "",
-                    };
-                    format!("read are {}{pods}", kinds_read())
+                Some(_) => {
+                    "read are pods, the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet and \
+                     PodTemplate, and the other objects that kube-scheduler reads, such as claims and Services"
                 }
+                None => "give a file of workloads with `--pods` to add their pods",
             };
             self.loaded.diagnostics.push(said.with_help(help));
         }
         self.loaded.world.add_missing_namespaces();
         self.loaded
-    }
-}
-
-/// `Pod, Node, … and StatefulSet`.
-fn kinds_read() -> String {
-    let names: Vec<&str> = KINDS.iter().map(|row| row.name).collect();
-    match names.split_last() {
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
     }
 }
 

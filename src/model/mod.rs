@@ -32,6 +32,7 @@ pub mod gpus;
 #[cfg(any(test, feature = "testing"))]
 mod describe;
 pub mod objects;
+mod selector_index;
 mod requests;
 
 pub use amounts::{amount, amount_beside, rounded_down};
@@ -66,6 +67,7 @@ pub use precondition::PodPrecondition;
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
+pub use selector_index::Selects;
 pub use snapshot::{Assumption, Kept, PodEntry, Snapshot};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};

@@ -235,6 +235,7 @@ impl Scheduler {
                 Ok(())
             })
         });
+        self.cache.end_assumptions(&pod.key, false);
         self.cache.snapshot.unpin(node);
     }
 }

@@ -17,7 +17,7 @@
 
 use super::queue::Nominator;
 use super::wants::Holders;
-use crate::model::{Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{Assumption, Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -189,6 +189,17 @@ impl Cache {
     /// Sets whether the pod waits at Permit.
     pub(super) fn wait(&mut self, pod: &PodKey, waiting: bool) {
         self.snapshot.apply(Change::PodWaiting { pod: pod.clone(), waiting });
+    }
+
+    /// Ends what a pod assumed about objects when its binding ends. What was written stays until it is seen, unless the
+    /// binding failed (`written`).
+    pub(super) fn end_assumptions(&mut self, pod: &PodKey, written: bool) {
+        for key in self.snapshot.assumed_by(pod) {
+            let open = |by: &Assumption| by.by == *pod && (written || by.written.is_none());
+            if self.snapshot.assumptions(&key).iter().any(open) {
+                self.snapshot.apply(Change::Unassumed { key, by: pod.clone() });
+            }
+        }
     }
 
     /// Adds or updates a node; returns the previous version.

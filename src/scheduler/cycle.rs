@@ -239,6 +239,8 @@ impl Scheduler {
                 Ok(())
             })
         });
+        // Plugins took back what they assumed, unless one panicked.
+        self.cache.end_assumptions(&cycle.pod.key, true);
     }
 
     /// Skips a pod that is being deleted.

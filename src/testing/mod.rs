@@ -17,9 +17,16 @@ mod random;
 
 pub use random::Random;
 
-use crate::model::{Namespace, Node, Object, PodInfo};
+use crate::model::{KindRow, Namespace, Node, Object, PodInfo};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// The object that JSON with `apiVersion` and `kind` describes, of any kind that the core knows.
+pub fn object_of(value: Value) -> Object {
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    let row = KindRow::named(text("apiVersion"), text("kind")).expect("the kind is in the table");
+    (row.from_value)(Arc::new(value)).expect("the object is valid")
+}
 
 /// The value at `path` (names joined by dots, list places as numbers), made when it is not there.
 fn at<'a>(value: &'a mut Value, path: &str) -> &'a mut Value {

@@ -1,6 +1,7 @@
 //! Kubernetes objects as the scheduler reads them, and the snapshot of a cluster.
 
 mod object_decoding;
+mod objects_and_assumptions;
 mod pod_constraints;
 mod pod_counts;
 mod pods_and_nodes;

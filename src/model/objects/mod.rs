@@ -62,6 +62,14 @@ pub struct ObjectKey {
     pub uid: Symbol,
 }
 
+impl ObjectKey {
+    /// The key that no other is before.
+    pub(super) fn first() -> Self {
+        let none = Symbol::default;
+        Self { kind: Kind::Pod, namespace: none(), name: none(), uid: none() }
+    }
+}
+
 /// A namespace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Namespace {

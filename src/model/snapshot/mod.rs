@@ -23,6 +23,7 @@ use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
 use super::pod_counts::{PodCounts, labels_of};
 use super::resource::Resource;
+use super::selector_index::SelectorIndex;
 use super::symbol::Symbol;
 use super::time::{Duration, Time};
 use indexes::Indexes;
@@ -62,6 +63,7 @@ pub struct Snapshot {
     nominated_to: Arc<FxHashMap<PodKey, NodeId>>,
     namespaces: Arc<BTreeMap<Symbol, Arc<Namespace>>>,
     objects: Objects,
+    selectors: SelectorIndex,
     columns: Columns,
     pub(super) counts: PodCounts,
     indexes: Indexes,
@@ -94,6 +96,8 @@ pub struct Kept {
     pub objects: usize,
     /// Assumptions about them.
     pub assumptions: usize,
+    /// Names in the index of selectors.
+    pub selectors: usize,
 }
 
 impl Snapshot {
@@ -235,6 +239,7 @@ impl Snapshot {
             carried_terms: self.counts.carriers.len(),
             objects: self.objects.len(),
             assumptions: self.objects.assumption_count(),
+            selectors: self.selectors.len(),
         }
     }
 

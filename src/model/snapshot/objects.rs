@@ -10,7 +10,8 @@ use super::Snapshot;
 use super::table::{Placed, Table};
 use crate::model::changes::{Change, Delta, Kinds, Moved, ObjectDelta};
 use crate::model::objects::{ApiObject, Kind, ObjectKey, Typed};
-use crate::model::pod::PodKey;
+use crate::model::pod::{PodInfo, PodKey};
+use crate::model::selector_index::Selects;
 use crate::model::symbol::Symbol;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,6 +193,13 @@ impl Snapshot {
         entries.filter_map(|entry| entry.shown().typed.downcast_ref())
     }
 
+    /// The Services or budgets that select a pod, by name.
+    pub fn selecting<T: Selects>(&self, pod: &PodInfo) -> impl Iterator<Item = &Arc<T>> {
+        let names = self.selectors.names(T::KIND, &pod.namespace, &pod.labels).into_iter();
+        let objects = names.filter_map(|name| self.object::<T>(&pod.namespace, name));
+        objects.filter(|object| object.selects(&pod.labels))
+    }
+
     /// How many objects of a kind there are.
     pub fn object_count(&self, kind: &Kind) -> usize {
         self.objects.table(kind).map_or(0, Table::len)
@@ -219,7 +227,8 @@ impl Snapshot {
 
     /// The objects about which a pod assumes something.
     pub fn assumed_by(&self, pod: &PodKey) -> Vec<ObjectKey> {
-        let own = self.objects.assumed.iter().skip_while(|(by, _)| by < pod).take_while(|(by, _)| by == pod);
+        let first = (pod.clone(), ObjectKey::first());
+        let own = self.objects.assumed.range(first..).take_while(|(by, _)| by == pod);
         own.map(|(_, key)| key.clone()).collect()
     }
 
@@ -269,6 +278,7 @@ impl Snapshot {
             _ => true,
         };
         if differs {
+            self.selectors.change(before.as_deref(), after.as_deref());
             self.note(Moved::Global, key.kind.row().map_or(Kinds::ALL, |row| row.kinds), None);
             delta.object = Some(ObjectDelta { before, after });
         }
