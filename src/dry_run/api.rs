@@ -5,7 +5,7 @@
 
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, PatchBody};
 use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An event of a watch.
@@ -47,6 +47,10 @@ pub struct Api {
     objects: BTreeMap<(Kind, Symbol, Symbol), Object>,
     log: Vec<(Kind, WatchEvent)>,
     binds: Vec<Accepted>,
+    /// Pods that a call deletes and that are not gone yet.
+    ending: BTreeSet<(Kind, Symbol, Symbol)>,
+    /// Pods that a finalizer keeps.
+    held: BTreeSet<(Kind, Symbol, Symbol)>,
 }
 
 fn place(key: &ObjectKey) -> (Kind, Symbol, Symbol) {
@@ -86,9 +90,34 @@ impl Api {
     /// Deletes an object at once. Whether there was one.
     pub fn delete(&mut self, key: &ObjectKey) -> bool {
         let Some(object) = self.objects.remove(&place(key)) else { return false };
+        self.ending.remove(&place(key));
+        self.held.remove(&place(key));
         self.version += 1;
         self.log.push((object.kind(), WatchEvent::Deleted(object.key())));
         true
+    }
+
+    /// Sets whether a finalizer keeps a pod.
+    pub fn hold(&mut self, key: &ObjectKey, on: bool) {
+        match on {
+            true => self.held.insert(place(key)),
+            false => self.held.remove(&place(key)),
+        };
+    }
+
+    /// The pods that a call deletes and that their kubelets may end: no finalizer keeps them. By namespace and name.
+    pub fn ending(&self) -> Vec<ObjectKey> {
+        let ending = self.ending.difference(&self.held);
+        ending.filter_map(|place| self.objects.get(place)).map(Object::key).collect()
+    }
+
+    /// The kubelets end all pods that may end. Returns whether there was one.
+    pub fn end_terminating(&mut self) -> bool {
+        let ending = self.ending();
+        ending.iter().for_each(|pod| {
+            self.delete(pod);
+        });
+        !ending.is_empty()
     }
 
     /// An object by kind, namespace and name; the UID of `key` is not looked at.
@@ -162,11 +191,7 @@ impl Api {
             ApiCall::Bind { pod, node, annotations } => self.bind(pod, node, annotations, now),
             ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
             ApiCall::Patch { of, version, body, .. } => self.patch_object(of, version.as_deref(), body),
-            ApiCall::Delete { of } => {
-                self.meant(of)?;
-                self.delete(of);
-                Ok(Answer::Done)
-            }
+            ApiCall::Delete { of } => self.delete_gracefully(of, now),
         }
     }
 
@@ -194,6 +219,24 @@ impl Api {
             Object::Pod(pod) => Ok(pod),
             _ => Err(refused(404, "NotFound", format!("pods {:?} not found", key.name))),
         }
+    }
+
+    /// A pod on a node goes when its kubelet has ended it, one with a finalizer when nothing keeps it, any other object
+    /// at once.
+    fn delete_gracefully(&mut self, key: &ObjectKey, now: Time) -> Result<Answer, CallError> {
+        let object = self.meant(key)?;
+        match object {
+            Object::Pod(pod) if pod.node_name.is_some() || self.held.contains(&place(key)) => {
+                if !pod.is_terminating() {
+                    self.put(Object::Pod(Arc::new(PodInfo { deleted: Some(now), ..(*pod).clone() })));
+                }
+                self.ending.insert(place(key));
+            }
+            _ => {
+                self.delete(key);
+            }
+        }
+        Ok(Answer::Done)
     }
 
     fn patch_object(

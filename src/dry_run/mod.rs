@@ -310,13 +310,20 @@ impl<'w> Run<'w> {
 
     /// Runs attempts until only time can change anything.
     fn settle(&mut self) {
-        while self.scheduler.wants_cycle() {
-            if self.attempts_left == 0 {
-                self.stopped = true;
+        loop {
+            while self.scheduler.wants_cycle() {
+                if self.attempts_left == 0 {
+                    self.stopped = true;
+                    return;
+                }
+                self.attempts_left -= 1;
+                self.step(Input::Cycle);
+            }
+            // Evicted pods end only now: the others chose their nodes beside them.
+            if !self.server.end_terminating() {
                 return;
             }
-            self.attempts_left -= 1;
-            self.step(Input::Cycle);
+            self.watch();
         }
     }
 

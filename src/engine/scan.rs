@@ -171,6 +171,9 @@ impl Decider for Scan {
         for (scorer, point) in framework.scorers(&c.state) {
             let h = c.handle(s).for_plugin(scorer.plugin);
             framework.evaluated(scorer.plugin, TimedPoint::Score, on.len());
+            if point.is_zero(&h) && !rec.wants_scores() {
+                continue;
+            }
             let done = framework.timed_plugin(c.sampled, scorer.plugin, TimedPoint::Score, || {
                 point.score_range(&h, on, &mut totals.raw)
             });

@@ -49,6 +49,8 @@ impl StateSlot {
 pub struct CycleState {
     /// In the order of the plugins; only plugins that ran have a slot, since a profile may have a thousand policies.
     slots: Vec<(PluginId, StateSlot)>,
+    /// The number that the attempt draws from seed, pod and attempt: it decides what is left to chance.
+    pub draw: u64,
     /// Plugins whose PreFilter returned Skip.
     pub skip_filter: PluginSet,
     /// Plugins whose PreScore returned Skip.

@@ -3,7 +3,7 @@
 use super::plugin_id::{PluginId, PluginSet};
 use super::status::{Code, Status};
 use super::unchecked::NotChecked;
-use crate::model::{NodeId, bits};
+use crate::model::{NodeId, NodeSet, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -86,6 +86,30 @@ impl NodeToStatus {
     /// The status of one node.
     pub fn get(&self, node: NodeId) -> Option<&Status> {
         self.own(node).or(self.absent.as_ref())
+    }
+
+    /// The nodes among `alive` whose status has this code. A node without any status is unresolvable.
+    ///
+    /// Source: `pkg/scheduler/framework/types.go`, `NodeToStatus.NodesForStatusCode`.
+    pub fn with_code(&self, code: Code, alive: &NodeSet) -> NodeSet {
+        let mut found = NodeSet::with_rows(alive.words().len() * 64);
+        let absent = self.absent.as_ref().map_or(Code::UnschedulableAndUnresolvable, |status| status.code);
+        for (word, alive) in alive.words().iter().enumerate() {
+            let (mut known, mut rows) = (0, 0);
+            for (number, held) in self.by_word.get(word).into_iter().flatten() {
+                known |= held;
+                if self.statuses.get(*number as usize).is_some_and(|status| status.code == code) {
+                    rows |= held;
+                }
+            }
+            if absent == code {
+                rows |= !known;
+            }
+            for bit in bits(rows & alive) {
+                found.insert(NodeId::from_row(word * 64 + bit));
+            }
+        }
+        found
     }
 
     /// How many nodes have a status of their own.

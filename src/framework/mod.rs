@@ -19,6 +19,7 @@ mod events;
 mod extenders;
 pub mod features;
 mod handle;
+mod candidates;
 mod points;
 mod plugin_id;
 mod order;
@@ -32,6 +33,7 @@ mod probe;
 mod scale;
 mod runtime;
 mod simulation;
+mod post_filter;
 mod unchecked;
 mod registry;
 mod profile;
@@ -41,6 +43,7 @@ pub use calls::{
     Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Part,
     Ticket,
 };
+pub use candidates::Candidate;
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
@@ -52,6 +55,7 @@ pub use patch_body::{PREEMPTION_BY_SCHEDULER, PatchBody};
 pub use plugin::Plugin;
 pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
+pub use post_filter::PostFilterAnswer;
 pub use preconditions::Preconditions;
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};

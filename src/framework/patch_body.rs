@@ -2,8 +2,9 @@
 //! in memory. A new kind of patch is a variant of [`PatchBody`] with an arm in each of its functions.
 
 use super::calls::ConditionPatch;
-use crate::model::{Object, ObjectKey};
+use crate::model::{Object, ObjectKey, PodInfo};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// What a patch changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,7 +46,9 @@ impl PatchBody {
     /// The object after the patch; `None` when the patch does not fit objects of this kind.
     pub fn applied(&self, to: &Object) -> Option<Object> {
         match (self, to) {
-            (Self::DisruptionTarget { .. }, Object::Pod(pod)) => Some(Object::Pod(pod.clone())),
+            (Self::DisruptionTarget { .. }, Object::Pod(pod)) => {
+                Some(Object::Pod(Arc::new(PodInfo { disruption_target: true, ..(**pod).clone() })))
+            }
             (Self::DisruptionTarget { .. }, _) => None,
         }
     }

@@ -2,6 +2,7 @@
 //! `Skip`, Score cannot return `Wait`.
 
 use super::calls::{Answer, ApiCall, CallError, Ticket};
+use super::candidates::Candidate;
 use super::cycle_state::StateSlot;
 use super::diagnosis::NodeToStatus;
 use super::events::{ClusterEvent, EventRegistration, QueueingHint};
@@ -10,7 +11,7 @@ use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
-use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, Snapshot, Symbol, Time, bits};
+use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits};
 use serde::Serialize;
 
 /// Before a pod may enter the queue.
@@ -245,7 +246,12 @@ pub enum PostFilterOutcome {
         promise: Promise,
         /// The text that follows the reasons of the filters; empty for none.
         message: String,
+        /// Pods that are evicted from the node of the nomination, the most important first.
+        evict: Vec<PodKey>,
     },
+    /// The pod fits on these nodes once the victims of one are gone; never empty. The scheduler chooses one
+    /// ([`Candidate::best`]), nominates the pod to its node and evicts the victims. Later plugins do not run.
+    Candidates(Vec<Candidate>),
     /// The plugin did nothing for the pod. `UnschedulableAndUnresolvable` and `Error` end PostFilter; the pod is
     /// `Unschedulable` in every case.
     Not {
@@ -265,6 +271,10 @@ impl PostFilterOutcome {
 
 /// Runs when no node fits.
 pub trait PostFilter: Sync {
+    /// Whether it is counted as an attempt to preempt other pods.
+    fn preempts(&self) -> bool {
+        false
+    }
     /// May make the pod schedulable.
     fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome;
 }
@@ -338,6 +348,11 @@ pub trait Score: Sync {
             }
         }
         Ok(())
+    }
+    /// Whether it scores every node 0 for this pod: then it runs for reports only.
+    fn is_zero(&self, h: &Handle) -> bool {
+        let _ = h;
+        false
     }
     /// How raw scores become scores.
     fn normalize(&self) -> Normalize {

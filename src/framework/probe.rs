@@ -104,7 +104,7 @@ impl<T> Outcome for std::collections::VecDeque<T> {
 impl Outcome for PostFilterOutcome {
     fn code(&self) -> &'static str {
         match self {
-            Self::Made { .. } => "Success",
+            Self::Made { .. } | Self::Candidates(_) => "Success",
             Self::Not { status, .. } => status.code.name(),
         }
     }

@@ -19,13 +19,14 @@ mod resource_allocation;
 mod image_locality;
 mod inter_pod_affinity;
 mod default_binder;
+mod default_preemption;
+mod dynamic_resources;
 mod unchecked;
 #[cfg(test)]
 mod trial;
 pub mod policy;
 
 pub use image_locality::ImageHolders;
-pub use unchecked::Priorities;
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
@@ -69,11 +70,8 @@ pub static IN_TREE: &[PluginDescriptor] = &[
         Unchecked { scores: K::SOFT_SPREAD, ..refuses(K::HARD_SPREAD) },
     ),
     built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
-    unchecked("DynamicResources", 2, Some("DynamicResourcesArgs"), refuses(K::RESOURCE_CLAIMS)),
-    PluginDescriptor {
-        make: Make::Unchecked(refuses(K::NONE), unchecked::preemption),
-        ..unchecked("DefaultPreemption", 0, Some("DefaultPreemptionArgs"), refuses(K::NONE))
-    },
+    built("DynamicResources", 2, Some("DynamicResourcesArgs"), dynamic_resources::new),
+    built("DefaultPreemption", 0, Some("DefaultPreemptionArgs"), default_preemption::new),
     built(
         "NodeResourcesBalancedAllocation",
         1,

@@ -87,6 +87,13 @@ impl Clone for Task {
     }
 }
 
+impl Task {
+    /// Its plugin, while it works.
+    pub(super) fn unfinished(&self) -> Option<PluginId> {
+        (!self.done).then_some(self.plugin)
+    }
+}
+
 impl BindingCycle {
     pub(super) fn new(cycle: Cycle, queued: Queued, node: NodeId, node_name: Symbol, now: Time) -> Self {
         let stage = BindingStage::Permit(Vec::new());

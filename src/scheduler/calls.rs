@@ -28,6 +28,8 @@ pub(super) enum Owner {
     Patch(PodKey),
     /// A pod's binding cycle.
     Binding(PodKey),
+    /// The evictions for this preemptor.
+    Eviction(PodKey),
     /// No owner: the reply is dropped.
     Nobody,
 }

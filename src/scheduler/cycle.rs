@@ -9,7 +9,8 @@ use super::attempt::Attempt;
 use super::binding::BindingCycle;
 use super::calls::{Owner, object_key};
 use super::detail::Detail;
-use super::io::{Decision, DecisionRecord, Effect, RecordLevel};
+use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel};
+use super::post_filter::Preemption;
 use super::queue::Queued;
 use crate::framework::{
     Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId, Promise,
@@ -41,6 +42,8 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// How the nomination is treated.
     pub(super) promise: Promise,
+    /// What an attempt to preempt other pods came to; `None` without one.
+    pub(super) preemption: Option<Preemption>,
     /// Whether the node had been chosen already.
     pub(super) late: bool,
 }
@@ -48,7 +51,7 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Reports the text of the status alone; the nomination is removed.
     pub(super) fn plain(status: Status) -> Self {
-        Self { message: status.message(), status, promise: Promise::Clear, late: false }
+        Self { message: status.message(), status, promise: Promise::Clear, preemption: None, late: false }
     }
 }
 
@@ -78,6 +81,7 @@ impl Scheduler {
     /// PreFilter and Filter; extenders follow.
     pub(super) fn filter(&mut self, mut attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
         let Attempt { cycle, detail, view, .. } = &mut attempt;
+        cycle.state.draw = draw(self.options.seed, &cycle.pod.key, cycle.attempts);
         let (decider, live) = (&mut self.decider, &self.cache.snapshot);
         let snapshot = view.as_ref().map_or(live, |(view, _)| view);
         let filtered = catch_unwind(AssertUnwindSafe(|| decider.filter(cycle, snapshot, detail)));
@@ -185,6 +189,11 @@ impl Scheduler {
         let snapshot = attempt.view.as_ref().map_or(&self.cache.snapshot, |(view, _)| view);
         attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, snapshot);
         let mut record = self.record(&attempt, now);
+        record.preemption = refusal.preemption.as_ref().map(|of| PreemptionRecord {
+            victims: of.victims.iter().map(|pod| object_key(pod)).collect(),
+            violations: of.violations,
+            evicts: of.victims.iter().any(|pod| !pod.is_terminating()),
+        });
         record.decision = if refusal.status.is_rejected() {
             let nominated = match &refusal.promise {
                 Promise::To(node) => Some(node.clone()),
@@ -277,6 +286,7 @@ impl Scheduler {
             pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),
             evaluated: cycle.diagnosis.evaluated,
             not_checked: cycle.diagnosis.not_checked.clone(),
+            preemption: None,
             detail: detail.finish(cycle, attempt.snapshot(&self.cache.snapshot)),
         }
     }
@@ -303,7 +313,7 @@ fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
     cycle.diagnosis.nodes.set(node, &status);
     cycle.diagnosis.add_plugin(&status);
     let message = FitError { all_nodes: 1, diagnosis: &cycle.diagnosis }.to_string();
-    Refusal { status, message, promise: Promise::Clear, late: true }
+    Refusal { status, message, promise: Promise::Clear, preemption: None, late: true }
 }
 
 /// A refusal of a pod that waits at Permit. The plugin counts as one that refused, also when it said `Pending`.

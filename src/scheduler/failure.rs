@@ -50,9 +50,15 @@ impl Scheduler {
             Some(PodState::Pending) => self.cache.pod(&key).cloned(),
             _ => None,
         };
+        let victims =
+            refusal.preemption.map(|preemption| self.to_evict(preemption.victims)).unwrap_or_default();
         match &newest {
             Some(pod) => {
                 queued.info.pod = pod.clone();
+                if !victims.is_empty() {
+                    // Its gate holds it from the first event on.
+                    self.cache.snapshot.set_preempting(&key, true);
+                }
                 self.requeue(queued, now);
                 self.promise(pod, &refusal.promise, now);
             }
@@ -81,14 +87,19 @@ impl Scheduler {
                 }),
                 message: refusal.message,
                 generation: pod.generation,
-                nominated_node: match refusal.promise {
+                nominated_node: match &refusal.promise {
                     Promise::Keep => None,
                     Promise::Clear => Some(Symbol::default()),
-                    Promise::To(node) => Some(node),
+                    Promise::To(node) => Some(node.clone()),
                 },
                 resource_version: Box::default(),
             };
             self.outbox.patch(object_key(pod), key, patch);
+        }
+        if let (Some(pod), Promise::To(node)) = (newest, refusal.promise)
+            && !victims.is_empty()
+        {
+            self.begin_eviction(pod, node, victims, now, out);
         }
     }
 

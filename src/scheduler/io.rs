@@ -141,8 +141,21 @@ pub struct DecisionRecord {
     pub evaluated: usize,
     /// Constraints of the pod that are not checked, because plugins of its profile are not built.
     pub not_checked: Vec<NotChecked>,
+    /// What an attempt to preempt other pods came to; `None` without one.
+    pub preemption: Option<PreemptionRecord>,
     /// Every node, when wanted.
     pub detail: Option<DecisionDetail>,
+}
+
+/// What an attempt to preempt other pods came to.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PreemptionRecord {
+    /// The pods that are evicted from the nominated node, the most important first; none when preemption does not help.
+    pub victims: Vec<ObjectKey>,
+    /// How many of them PodDisruptionBudgets protect.
+    pub violations: usize,
+    /// Whether one of them is not being deleted yet.
+    pub evicts: bool,
 }
 
 /// Every node of a decision.

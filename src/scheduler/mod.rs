@@ -22,6 +22,7 @@ mod cache;
 mod calls;
 mod cycle;
 mod detail;
+mod evict;
 mod failure;
 mod interested;
 mod io;
@@ -39,7 +40,8 @@ mod wants;
 pub use blame::Waiting;
 pub use cache::PodState;
 pub use io::{
-    Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, Profiles, RecordLevel,
+    Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, PreemptionRecord,
+    Profiles, RecordLevel,
 };
 pub use options::{DeciderKind, Options};
 pub use queue::QueuePlace;
@@ -52,6 +54,7 @@ use attempt::Attempt;
 use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
+use evict::Evictions;
 use queue::{ProfileHints, SchedulingQueue, Scope};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,6 +65,7 @@ pub struct Scheduler {
     cache: Cache,
     queue: SchedulingQueue,
     bindings: Bindings,
+    evictions: Evictions,
     outbox: Outbox,
     profiles: Arc<Profiles>,
     hints: Vec<Arc<ProfileHints>>,
@@ -89,6 +93,7 @@ impl Clone for Scheduler {
             cache: self.cache.clone(),
             queue: self.queue.clone(),
             bindings: self.bindings.clone(),
+            evictions: self.evictions.clone(),
             outbox: self.outbox.clone(),
             profiles: self.profiles.clone(),
             hints: self.hints.clone(),
@@ -116,6 +121,7 @@ impl Scheduler {
             cache: Cache::default(),
             queue,
             bindings: Bindings::default(),
+            evictions: Evictions::default(),
             outbox: Outbox::default(),
             profiles: Arc::default(),
             hints: Vec::new(),
@@ -147,6 +153,7 @@ impl Scheduler {
                 self.leading = leading;
                 if !leading {
                     self.give_up_suspended(now);
+                    self.abandon_evictions(now);
                 }
             }
             Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
@@ -155,6 +162,9 @@ impl Scheduler {
             }
             Input::Reply(ticket, answer) => match self.outbox.answered(ticket, &answer, now) {
                 Owner::Binding(pod) => self.binding_answered(&pod, ticket, answer, now, out),
+                Owner::Eviction(preemptor) => {
+                    self.eviction_answered(&preemptor, ticket, &answer, now, out);
+                }
                 Owner::Patch(_) | Owner::Nobody => {}
             },
             Input::Cycle => {

@@ -139,6 +139,11 @@ impl Scheduler {
         self.cache.nominator.iter()
     }
 
+    /// The pods whose victims are being evicted, each with the victims that have an open call, ordered by key.
+    pub fn evictions(&self) -> impl Iterator<Item = (&PodKey, Vec<&PodKey>)> {
+        self.evictions.all()
+    }
+
     /// The number of calls without a reply yet.
     pub fn open_calls(&self) -> usize {
         self.outbox.open()

@@ -172,6 +172,7 @@ fn an_empty_configuration_has_upstreams_defaults() {
         ("NodeResourcesFit", 1),
         ("PodTopologySpread", 2),
         ("InterPodAffinity", 2),
+        ("DynamicResources", 2),
         ("NodeResourcesBalancedAllocation", 1),
         ("ImageLocality", 1),
     ]
@@ -180,7 +181,8 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(scorers(framework), weights);
     assert_eq!(names(framework, &points.queue_sort), ["PrioritySort"]);
     assert_eq!(names(framework, &points.bind), ["DefaultBinder"]);
-    assert_eq!(names(framework, &points.pre_enqueue), ["SchedulingGates"]);
+    assert_eq!(names(framework, &points.pre_enqueue), ["SchedulingGates", "DefaultPreemption"]);
+    assert_eq!(names(framework, &points.post_filter), ["DynamicResources", "DefaultPreemption"]);
     // Which plugins are not built is known; it is said of the pods that need them, not of a configuration.
     let missing: Vec<&str> = framework.unchecked_plugins().collect();
     assert_eq!(
@@ -192,8 +194,6 @@ fn an_empty_configuration_has_upstreams_defaults() {
             "VolumeZone",
             "PodTopologySpread",
             "InterPodAffinity",
-            "DynamicResources",
-            "DefaultPreemption",
             "NodeDeclaredFeatures",
         ]
     );
@@ -272,17 +272,16 @@ fn plugins_that_do_not_exist_or_are_not_built_are_refused() {
         ],
     );
     // Arguments of a plugin that is not built are accepted, with a warning at their place.
-    let text =
-        "profiles: [{pluginConfig: [{name: DefaultPreemption, args: {minCandidateNodesPercentage: 5}}]}]";
+    let text = "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]}]";
     assert_eq!(complaints(text), Vec::<String>::new());
     let (config, _, sources, id) = read(text);
     let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
     let [warning] = &made.warnings[..] else { panic!("{:#?}", made.warnings) };
     assert_eq!(
         warning.message,
-        "plugin `DefaultPreemption` is not built in this release; its arguments have no effect"
+        "plugin `InterPodAffinity` is not built in this release; its arguments have no effect"
     );
-    assert_eq!(sources.text(warning.span), "DefaultPreemption");
+    assert_eq!(sources.text(warning.span), "InterPodAffinity");
     // Upstream's points of such a plugin may be named, those its stand-in does not serve as well.
     let named = "profiles: [{plugins: {reserve: {enabled: [{name: VolumeBinding}]}, score: {enabled: \
          [{name: InterPodAffinity, weight: 3}]}}}]";
@@ -318,6 +317,15 @@ fn arguments_are_checked_in_upstreams_words() {
     says(&args("NodeResourcesFit", "{ignoredResource: [a]}"), &["unknown field `ignoredResource`"]);
     says(&args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 2}]}"), &["must be 1"]);
     says(&args("NodeName", "{x: 1}"), &["unknown field `x`"]);
+    let preemption = |args_of: &str| args("DefaultPreemption", args_of);
+    says(&preemption("{minCandidateNodesPercentage: 101}"), &["not in valid range [0, 100]"]);
+    says(&preemption("{minCandidateNodesAbsolute: -1}"), &["not in valid range [0, inf)"]);
+    let zero = complaints(&preemption("{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}"));
+    let said =
+        |at: usize, name: &str| zero[at].contains(&format!("cannot be zero at the same time as {name}"));
+    assert!(said(0, "minCandidateNodesAbsolute") && said(1, "minCandidateNodesPercentage"), "{zero:#?}");
+    says(&args("DynamicResources", "{filterTimeout: -1s}"), &["must be zero or positive"]);
+    says(&args("DynamicResources", "{bindingTimeout: 10ms}"), &["must be at least 1 second"]);
     says(&args("NodeAffinity", "{kind: NodeResourcesFitArgs}"), &["has to match plugin args"]);
     says(&args("Nonsense", "{}"), &["no plugin is called `Nonsense`"]);
     says(
@@ -347,6 +355,7 @@ fn lists_of_a_profile_become_the_order_of_plugins() {
         ("NodeResourcesFit", 1),
         ("PodTopologySpread", 2),
         ("InterPodAffinity", 2),
+        ("DynamicResources", 2),
         ("NodeResourcesBalancedAllocation", 1),
     ]
     .map(|(name, weight)| (name.to_owned(), weight))

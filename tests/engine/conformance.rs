@@ -7,8 +7,8 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, TieBreak};
 use bayplan::framework::{
-    ActionType, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, FitError, Framework, Impact,
-    PluginId, QueueingHint, Recorder, Scale, Status,
+    ActionType, Candidate, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, FitError, Framework,
+    Impact, PluginId, QueueingHint, Recorder, Scale, Status,
 };
 use bayplan::model::{
     ApiObject, Change, KindRow, Namespace, Node, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot,
@@ -192,7 +192,7 @@ fn compare(case: &Value, decider: &mut dyn Decider, stand_ins: bool, count: &mut
     for (pod, decision) in
         case["pending"].as_array().unwrap().iter().zip(case["decisions"].as_array().unwrap())
     {
-        compare_decision(case, pod, decision, &frameworks, &snapshot, decider, count);
+        compare_decision(case, pod, decision, (&frameworks, stand_ins), &snapshot, decider, count);
         if let Some(chosen) = decision["chosen"].as_str() {
             let mut pod = pod.clone();
             pod["spec"]["nodeName"] = chosen.into();
@@ -205,7 +205,7 @@ fn compare_decision(
     case: &Value,
     pod: &Value,
     decision: &Value,
-    frameworks: &[Arc<Framework>],
+    (frameworks, stand_ins): (&[Arc<Framework>], bool),
     snapshot: &Snapshot,
     decider: &mut dyn Decider,
     count: &mut Count,
@@ -213,7 +213,7 @@ fn compare_decision(
     let place = format!("{} {}", case["name"].as_str().unwrap(), decision["pod"].as_str().unwrap());
     let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
     let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap().clone();
-    let mut cycle = Cycle::new(pod, framework.clone(), Time(0));
+    let mut cycle = Cycle::new(pod, framework.clone(), NOW);
     let mut scores = Scores::default();
     let name = |node: NodeId| snapshot.node(node).unwrap().name().to_string();
     count.decisions += 1;
@@ -279,11 +279,7 @@ fn compare_decision(
         let ours = plugins(&cycle.diagnosis.unschedulable_plugins);
         if upstream.is_empty() {
             count.same(|| format!("{place} plugins"), &ours, &names(&decision["unschedulablePlugins"]));
-            let error = FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis };
-            let message = decision["message"].as_str().unwrap_or_default();
-            let own_part = message.split(" no new claims to deallocate").next().unwrap_or_default();
-            let own_part = own_part.split(" preemption:").next().unwrap_or_default();
-            count.same(|| format!("{place} message"), &error.to_string(), &own_part.to_owned());
+            compare_refusal(&place, &mut cycle, decision, snapshot, stand_ins, count);
         }
     }
     if upstream.is_empty() {
@@ -338,7 +334,48 @@ fn compare_decision(
     }
 }
 
-const FAMILIES: [&str; 10] = [
+/// The message, the nomination and the victims of a pod that fits nowhere.
+fn compare_refusal(
+    place: &str,
+    cycle: &mut Cycle,
+    decision: &Value,
+    snapshot: &Snapshot,
+    stand_ins: bool,
+    count: &mut Count,
+) {
+    let framework = cycle.framework.clone();
+    let text = |key: &str| decision[key].as_str().unwrap_or_default().to_owned();
+    let message = |cycle: &Cycle| {
+        FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis }.to_string()
+    };
+    // The dry runs of preemption need every plugin.
+    if !stand_ins && framework.unchecked_plugins().next().is_some() {
+        let own_part = text("message");
+        let own_part = own_part.split(" no new claims to deallocate").next().unwrap_or_default();
+        let own_part = own_part.split(" preemption:").next().unwrap_or_default();
+        return count.same(|| format!("{place} message"), &message(cycle), &own_part.to_owned());
+    }
+    let answer = framework.run_post_filter(cycle, snapshot);
+    cycle.diagnosis.post_filter_message = Some(answer.message).filter(|text| !text.is_empty());
+    count.same(|| format!("{place} message"), &message(cycle), &text("message"));
+    let best = Candidate::best(&answer.candidates, NOW);
+    // Upstream takes any of those that are equally good.
+    let theirs = answer.candidates.iter().find(|candidate| candidate.name.as_str() == text("nominated"));
+    let equal = theirs.zip(best).is_some_and(|(theirs, ours)| {
+        Candidate::best(&[theirs.clone(), ours.clone()], NOW).map(|best| &best.name) == Some(&theirs.name)
+    });
+    let chosen = if equal { theirs } else { best };
+    let name = chosen.map(|candidate| candidate.name.to_string()).unwrap_or_default();
+    count.same(|| format!("{place} nominated"), &name, &text("nominated"));
+    let victims = chosen.into_iter().flat_map(|candidate| &candidate.victims);
+    let victims: BTreeSet<String> = victims.map(|pod| pod.full_name()).collect();
+    count.same(|| format!("{place} victims"), &victims, &names(&decision["victims"]));
+}
+
+/// The instant of the attempts: after every start of a pod.
+const NOW: Time = Time(1_900_000_000_000_000);
+
+const FAMILIES: [&str; 11] = [
     "basic",
     "resources",
     "strategies",
@@ -348,11 +385,12 @@ const FAMILIES: [&str; 10] = [
     "images",
     "profiles",
     "interpod",
+    "preempt",
     "mixed",
 ];
 
 /// Families without a file of more cases.
-const WITHOUT_MORE: [&str; 2] = ["interpod", "mixed"];
+const WITHOUT_MORE: [&str; 3] = ["interpod", "preempt", "mixed"];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
     let mut count = Count::default();

@@ -83,7 +83,7 @@ fn not(code: Code, text: &str, promise: Promise) -> Option<PostFilterOutcome> {
 }
 
 fn made(text: &str, promise: Promise) -> Option<PostFilterOutcome> {
-    Some(PostFilterOutcome::Made { promise, message: text.to_owned() })
+    Some(PostFilterOutcome::Made { promise, message: text.to_owned(), evict: Vec::new() })
 }
 
 /// The text after the reasons of the filters, and the nomination of a pod that was nominated for `n1`.

@@ -9,6 +9,7 @@ mod gangs;
 mod held;
 mod outbox;
 mod pod_lifecycle;
+mod preemption;
 mod refuser;
 mod retry;
 mod steps;

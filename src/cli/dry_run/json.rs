@@ -62,6 +62,8 @@ fn not_checked(constraint: &NotChecked) -> Value {
 }
 
 fn decision(record: &DecisionRecord, all_nodes: bool) -> Value {
+    let victims = record.preemption.iter().flat_map(|preemption| &preemption.victims);
+    let victims: Vec<String> = victims.map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect();
     let (node, message, nominated, best): (&str, &str, &str, Vec<&str>) = match &record.decision {
         Decision::Placed { node, best, .. } => {
             (node, "", "", best.iter().map(|name| name.as_str()).collect())
@@ -77,7 +79,7 @@ fn decision(record: &DecisionRecord, all_nodes: bool) -> Value {
         "node": node,
         "message": message,
         "nominatedNode": nominated,
-        "victims": [],
+        "victims": victims,
         "best": best,
     });
     if let (true, Some(detail), Some(one)) = (all_nodes, &record.detail, one.as_object_mut()) {

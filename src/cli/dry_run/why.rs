@@ -67,8 +67,8 @@ pub(crate) fn reasons(message: &str) -> String {
         return message.strip_suffix('.').unwrap_or(message).to_owned();
     };
     let list = list.strip_suffix('.').unwrap_or(list);
-    // What follows the reasons speaks of preemption.
-    let (list, rest) = list.split_once(". ").map_or((list, None), |(list, rest)| (list, Some(rest)));
+    // What follows the reasons speaks of claims and preemption.
+    let list = list.split_once(". ").map_or(list, |(list, _)| list);
     let counted = |part: &str| -> Option<usize> { part.split_once(' ')?.0.parse().ok() };
     let mut reasons: Vec<String> = Vec::new();
     for part in list.split(", ") {
@@ -82,8 +82,7 @@ pub(crate) fn reasons(message: &str) -> String {
         }
     }
     reasons.sort_by_key(|reason| std::cmp::Reverse(counted(reason)));
-    let all = reasons.join(", ");
-    rest.map_or(all.clone(), |rest| format!("{all}. {rest}"))
+    reasons.join(", ")
 }
 
 /// The best of the other nodes; the first in the cluster's order when several are equal.
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(reasons(message), "13 Insufficient memory, 3 Insufficient cpu, 1 a, b and c");
         assert_eq!(reasons("job is not complete."), "job is not complete");
         let preempted = "0/3 nodes are available: 1 a, 2 b. preemption: 0/3 nodes are available: 3 c.";
-        assert_eq!(reasons(preempted), "2 b, 1 a. preemption: 0/3 nodes are available: 3 c");
+        assert_eq!(reasons(preempted), "2 b, 1 a");
     }
 
     #[test]

@@ -31,7 +31,7 @@ use objects::Objects;
 use pods::PodTable;
 use rustc_hash::FxHashMap;
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A row: the node and what is on it.
@@ -67,6 +67,8 @@ pub struct Snapshot {
     columns: Columns,
     pub(super) counts: PodCounts,
     indexes: Indexes,
+    /// Pods whose victims are being evicted.
+    preempting: Arc<BTreeSet<PodKey>>,
     log: Arc<ChangeLog>,
     wall_offset: Duration,
 }
@@ -84,6 +86,8 @@ pub struct Kept {
     pub pods: usize,
     /// Pods that are nominated.
     pub nominated: usize,
+    /// Pods whose victims are being evicted.
+    pub preempting: usize,
     /// Indexes, broken ones included.
     pub indexes: usize,
     /// Matches of pods that have a holder.
@@ -198,6 +202,24 @@ impl Snapshot {
         all
     }
 
+    /// Whether victims of the pod are being evicted.
+    pub fn is_preempting(&self, pod: &PodKey) -> bool {
+        self.preempting.contains(pod)
+    }
+
+    /// Sets whether victims of the pod are being evicted. Only the scheduler does this.
+    pub fn set_preempting(&mut self, pod: &PodKey, on: bool) {
+        if self.preempting.contains(pod) == on {
+            return;
+        }
+        let preempting = Arc::make_mut(&mut self.preempting);
+        match on {
+            true => preempting.insert(pod.clone()),
+            false => preempting.remove(pod),
+        };
+        self.note(Moved::Global, Kinds::PENDING_PODS, None);
+    }
+
     /// A namespace.
     pub fn namespace(&self, name: &Symbol) -> Option<&Arc<Namespace>> {
         self.namespaces.get(name)
@@ -233,6 +255,7 @@ impl Snapshot {
             pinned: self.pins.len(),
             pods: self.pod_count,
             nominated: self.nominated_to.len(),
+            preempting: self.preempting.len(),
             indexes: self.indexes.keys().count(),
             wanted_matches: self.counts.matches.kept().0,
             lingering_matches: self.counts.matches.kept().1,

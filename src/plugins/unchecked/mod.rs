@@ -5,9 +5,6 @@
 //!
 //! Each plugin's row of [`IN_TREE`](super::IN_TREE) names the constraints that it would check.
 //!
-//! - `preemption.rs`: the stand-in for DefaultPreemption, which neither refuses nor scores
-
-mod preemption;
 
 use crate::framework::{
     ArgsError, EnqueueExtensions, EventRegistration, Feasible, Filter, Handle, Impact, Plugin, PreFilter,
@@ -17,8 +14,6 @@ use crate::framework::{
 use crate::model::{ConstraintKinds, NodeInfo, NodeSet, PodPrecondition, Symbol};
 use std::sync::Arc;
 
-pub use preemption::Priorities;
-pub(super) use preemption::new as preemption;
 
 /// The stand-in for the plugin of this name.
 pub(super) fn new(

@@ -1,0 +1,111 @@
+//! [`Candidate`]: a node on which a pod fits once some pods of lower priority are evicted, and the choice among several.
+//!
+//! Source: `pkg/scheduler/framework/preemption/preemption.go`, `pickOneNodeForPreemption`.
+
+use crate::model::{NodeId, PodInfo, Symbol, Time};
+use std::sync::Arc;
+
+/// A node on which a pod fits once the victims are gone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The row of the node.
+    pub node: NodeId,
+    /// Its name.
+    pub name: Symbol,
+    /// The pods to evict, the most important first; never empty.
+    pub victims: Vec<Arc<PodInfo>>,
+    /// How many of them a PodDisruptionBudget protects.
+    pub violations: usize,
+}
+
+/// How little a candidate disturbs; the smallest is chosen. The criteria in the order in which they count.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    violations: usize,
+    /// Priority of the first victim.
+    highest_priority: i32,
+    /// Sum of the priorities, each counted from the lowest one there is.
+    sum_of_priorities: i64,
+    victims: usize,
+    /// When the first of the victims with the highest priority started; later is better.
+    earliest_start: std::cmp::Reverse<Time>,
+}
+
+impl Candidate {
+    fn cost(&self, now: Time) -> Cost {
+        let above_lowest = |pod: &Arc<PodInfo>| i64::from(pod.priority) - i64::from(i32::MIN);
+        let highest = self.victims.iter().map(|pod| pod.priority).max().unwrap_or(i32::MIN);
+        let most_important = self.victims.iter().filter(|pod| pod.priority == highest);
+        Cost {
+            violations: self.violations,
+            highest_priority: self.victims.first().map_or(i32::MIN, |pod| pod.priority),
+            sum_of_priorities: self.victims.iter().map(above_lowest).sum(),
+            victims: self.victims.len(),
+            earliest_start: std::cmp::Reverse(
+                most_important.map(|pod| pod.started.unwrap_or(now)).min().unwrap_or(now),
+            ),
+        }
+    }
+
+    /// The candidate that disturbs least: the fewest violated PodDisruptionBudgets, the lowest priority of its first
+    /// victim, the lowest sum of priorities, the fewest victims, the victim of highest priority that started last; among
+    /// equals the first. `now` is the wall clock: a pod that has not started counts as started now.
+    pub fn best(all: &[Self], now: Time) -> Option<&Self> {
+        all.iter().min_by_key(|candidate| candidate.cost(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Duration;
+    use crate::testing::pod;
+
+    const NOW: Time = Time(1_000_000_000);
+
+    /// Victims by priority and seconds since their start; `None`: not started.
+    fn candidate(name: &str, violations: usize, victims: &[(i32, Option<i64>)]) -> Candidate {
+        let victim = |(at, (priority, age)): (usize, &(i32, Option<i64>))| {
+            let made = pod(&format!("{name}-{at}")).priority(*priority).build();
+            let started = age.map(|age| NOW - Duration::from_seconds(age));
+            Arc::new(PodInfo { started, ..(*made).clone() })
+        };
+        Candidate {
+            node: NodeId::from_row(0),
+            name: name.into(),
+            victims: victims.iter().enumerate().map(victim).collect(),
+            violations,
+        }
+    }
+
+    fn best(all: &[Candidate]) -> &str {
+        Candidate::best(all, NOW).unwrap().name.as_str()
+    }
+
+    #[test]
+    fn each_criterion_decides_when_those_before_it_are_equal() {
+        let violating = candidate("violating", 1, &[(0, None)]);
+        let high = candidate("high", 0, &[(6, None)]);
+        let two = candidate("two", 0, &[(5, Some(300)), (1, Some(300))]);
+        let one = candidate("one", 0, &[(5, Some(300))]);
+        let later = candidate("later", 0, &[(5, Some(60))]);
+        let unstarted = candidate("unstarted", 0, &[(5, None)]);
+        assert_eq!(best(&[violating.clone(), high.clone()]), "high");
+        assert_eq!(best(&[high, two.clone()]), "two");
+        assert_eq!(best(&[two, one.clone()]), "one");
+        assert_eq!(best(&[one, later.clone()]), "later");
+        assert_eq!(best(&[later.clone(), unstarted.clone()]), "unstarted");
+        assert_eq!(best(&[later.clone(), candidate("same", 0, &[(5, Some(60))])]), "later");
+        assert!(Candidate::best(&[], NOW).is_none());
+    }
+
+    #[test]
+    fn negative_priorities_do_not_make_many_victims_cheap() {
+        // Equal sums of priorities with different numbers of victims cannot be: each counts from the lowest one.
+        let many = candidate("many", 0, &[(-1, None), (-5, None)]);
+        let few = candidate("few", 0, &[(-1, None)]);
+        assert_eq!(best(&[many.clone(), few.clone()]), "few");
+        // The first victim counts before the sum.
+        assert_eq!(best(&[candidate("lower", 0, &[(-5, None), (-5, None)]), few]), "lower");
+    }
+}

@@ -1,0 +1,70 @@
+//! The dry run on one node: which pods must go so that the preemptor fits.
+//!
+//! Source: `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `SelectVictimsOnNode`;
+//! `pkg/scheduler/util/utils.go`, `MoreImportantPod`.
+
+use super::budgets::Budgets;
+use crate::framework::{Candidate, Code, Simulation, Status};
+use crate::model::{NodeInfo, PodInfo, Time};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// The status of a node without pods of lower priority.
+const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
+
+/// Whether a pod of lower priority is on the node.
+pub(super) fn has_potential_victims(preemptor: &PodInfo, node: NodeInfo) -> bool {
+    node.pods().any(|pod| pod.priority < preemptor.priority)
+}
+
+pub(super) fn no_victims() -> Status {
+    Status::unresolvable(NO_VICTIMS)
+}
+
+/// The least important pods whose eviction makes room for the preemptor. Takes every pod of lower priority off, then
+/// puts back as many as still leave room: first those whose eviction would violate a PodDisruptionBudget, the more
+/// important before the less important. `now` is the wall clock.
+pub(super) fn on_node(
+    preemptor: &PodInfo,
+    node: NodeInfo,
+    mut trial: Simulation,
+    budgets: &Budgets,
+    now: Time,
+) -> Result<Candidate, Status> {
+    let lower = node.pods().filter(|pod| pod.priority < preemptor.priority);
+    let mut potential: Vec<Arc<PodInfo>> = lower.cloned().collect();
+    if potential.is_empty() {
+        return Err(no_victims());
+    }
+    for pod in &potential {
+        trial.remove_pod(pod)?;
+    }
+    trial.fits()?;
+    potential.sort_by_key(|pod| importance(pod, now));
+    let protected = budgets.violated_by(&potential);
+    let split = |wanted: bool| {
+        let both = potential.iter().zip(&protected);
+        both.filter(move |(_, protected)| **protected == wanted).map(|(pod, _)| pod)
+    };
+    let mut victims: Vec<Arc<PodInfo>> = Vec::new();
+    let mut violations = 0;
+    for (pod, protected) in split(true).map(|pod| (pod, true)).chain(split(false).map(|pod| (pod, false))) {
+        trial.add_pod(pod)?;
+        if trial.fits().is_err() {
+            trial.remove_pod(pod)?;
+            victims.push(pod.clone());
+            violations += usize::from(protected);
+        }
+    }
+    if victims.is_empty() {
+        let text = format!("expected at least one victim pod on node {:?}", node.name().as_str());
+        return Err(Status::new(Code::Error, text));
+    }
+    victims.sort_by_key(|pod| importance(pod, now));
+    Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations })
+}
+
+/// Sorts the more important pod first: higher priority, then earlier start. A pod that has not started starts now.
+fn importance(pod: &PodInfo, now: Time) -> (Reverse<i32>, Time) {
+    (Reverse(pod.priority), pod.started.unwrap_or(now))
+}

@@ -1,0 +1,226 @@
+//! Preemption through the whole scheduler: who is evicted, in which order, and what the preemptor does meanwhile.
+
+use super::steps::Steps;
+use crate::support::plugins::{Gang, basics, framework};
+use bayplan::config;
+use bayplan::diag::SourceMap;
+use bayplan::framework::{Answer, ApiCall, CallError, Part, PatchBody};
+use bayplan::model::{Duration, Object, Symbol};
+use bayplan::plugins;
+use bayplan::scheduler::{Profiles, QueuePlace};
+use bayplan::testing::{PodMaker, node, pod};
+use std::sync::Arc;
+
+/// The default profile.
+fn default_profile() -> Arc<Profiles> {
+    let mut sources = SourceMap::new();
+    let text = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}";
+    let id = sources.add("config.yaml", text.to_owned());
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
+    Arc::new(Profiles { frameworks: made.frameworks, revision: 1 })
+}
+
+fn running(name: &str, cpu: &str, priority: i32) -> PodMaker {
+    pod(name).cpu(cpu).priority(priority).on("n1").phase("Running")
+}
+
+/// A node with room for two CPUs, these pods, and `high`, which needs both.
+fn full(placed: Vec<PodMaker>) -> Steps {
+    let mut objects = vec![node("n1").cpu("2").memory("8Gi").object()];
+    objects.extend(placed.into_iter().map(PodMaker::object));
+    let mut steps = Steps::new(default_profile(), objects);
+    steps.put(pod("high").cpu("2").priority(10).object());
+    steps.cycles();
+    steps
+}
+
+fn two() -> Vec<PodMaker> {
+    vec![running("a", "1", 2), running("b", "1", 1)]
+}
+
+#[test]
+fn victims_are_patched_then_deleted_the_least_important_last() {
+    let mut steps = full(two());
+    // The first victim, and the preemptor's condition with its nomination.
+    assert_eq!(steps.calls(), ["patch a", "patch high"]);
+    let ApiCall::Patch { of, part: Part::Status, version: None, body } = &steps.open[0].1 else {
+        panic!("{:?}", steps.open[0])
+    };
+    assert_eq!(of.uid.as_str(), "default/a");
+    let message = String::from("default-scheduler: preempting to accommodate a higher priority pod");
+    assert_eq!(*body, PatchBody::DisruptionTarget { message, generation: 0 });
+    steps.serve();
+    let pods = ["a", "b"].map(|name| (steps.pod(name).disruption_target, steps.pod(name).is_terminating()));
+    assert_eq!(pods, [(true, true); 2]);
+    assert_eq!(steps.pod("high").nominated_node.as_deref(), Some("n1"));
+    assert_eq!(
+        steps.events,
+        [
+            "FailedScheduling 0/1 nodes are available: 1 Insufficient cpu.",
+            "Preempted Preempted by pod default/high on node n1",
+            "Preempted Preempted by pod default/high on node n1",
+        ]
+    );
+    assert!(!steps.scheduler.snapshot().is_preempting(&steps.key("high")));
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.wait(Duration::from_seconds(2));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
+    assert_eq!(steps.scheduler.snapshot().kept().preempting, 0);
+    assert_eq!(steps.scheduler.evictions().count(), 0);
+}
+
+#[test]
+fn the_preemptor_is_kept_out_until_its_last_victim_is_being_deleted() {
+    let mut steps = full(two());
+    let high = steps.key("high");
+    // Another pod ends meanwhile: its deletion helps, and the gate holds the preemptor all the same.
+    steps.delete("a");
+    steps.wait(Duration::from_seconds(2));
+    assert_eq!(steps.scheduler.queue_place(&high), Some(QueuePlace::Gated));
+    assert_eq!(steps.scheduler.gate(&high), Some("DefaultPreemption"));
+    steps.serve();
+    assert!(steps.pod("b").is_terminating());
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
+    // The pod that was gone got no event.
+    assert_eq!(steps.events.iter().filter(|event| event.starts_with("Preempted")).count(), 1);
+}
+
+#[test]
+fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
+    let mut steps = full(two());
+    let denied = || {
+        let (reason, message) = (String::from("Forbidden"), String::from("no"));
+        Err(CallError::Refused { code: 403, reason, message })
+    };
+    assert_eq!(steps.calls(), ["patch a", "patch high"]);
+    steps.reply(denied());
+    let high = steps.key("high");
+    assert_eq!(steps.scheduler.queue_place(&high), Some(QueuePlace::Active));
+    assert!(!steps.scheduler.snapshot().is_preempting(&high));
+    assert_eq!(steps.calls(), ["patch high"]);
+    assert_eq!(steps.scheduler.evictions().count(), 0);
+}
+
+#[test]
+fn a_patch_is_tried_four_times_and_a_deletion_once() {
+    let mut steps = full(vec![running("a", "2", 1)]);
+    let lost = || Err(CallError::Unknown(String::from("timeout")));
+    for _ in 0..3 {
+        assert_eq!(steps.calls()[0], "patch a");
+        let (ticket, _) = steps.open.remove(0);
+        steps.step(bayplan::scheduler::Input::Reply(ticket, lost()));
+        steps.open.sort_by_key(|(_, call)| call.object().name != *"a");
+    }
+    assert_eq!(steps.calls()[0], "patch a");
+    steps.reply(Ok(Answer::Written { version: "9".into() }));
+    steps.open.sort_by_key(|(_, call)| call.object().name != *"a");
+    assert_eq!(steps.calls()[0], "delete a");
+    steps.reply(lost());
+    assert!(!steps.calls().contains(&String::from("delete a")), "{:?}", steps.calls());
+    assert_eq!(steps.scheduler.queue_place(&steps.key("high")), Some(QueuePlace::Active));
+}
+
+#[test]
+fn an_instance_that_loses_the_lead_evicts_nothing_more() {
+    let mut steps = full(two());
+    let open = std::mem::take(&mut steps.open);
+    steps.step(bayplan::scheduler::Input::Lead(false));
+    steps.step(bayplan::scheduler::Input::Lead(true));
+    for (ticket, call) in open {
+        let answer = steps.server.answer(&call, steps.now, None);
+        steps.step(bayplan::scheduler::Input::Reply(ticket, answer));
+    }
+    assert!(!steps.calls().iter().any(|call| call.starts_with("delete")), "{:?}", steps.calls());
+    assert_eq!(steps.scheduler.evictions().count(), 0);
+}
+
+#[test]
+fn victims_that_are_being_deleted_are_not_evicted_again() {
+    let mut steps = full(vec![running("a", "2", 1).terminating()]);
+    assert_eq!(steps.calls(), ["patch high"]);
+    steps.serve();
+    assert_eq!(steps.pod("high").nominated_node.as_deref(), Some("n1"));
+    assert!(!steps.scheduler.snapshot().is_preempting(&steps.key("high")));
+}
+
+#[test]
+fn nominations_of_lower_priority_on_the_node_are_cleared() {
+    let middle = pod("middle").cpu("1").priority(5);
+    let mut steps = Steps::new(
+        default_profile(),
+        vec![
+            node("n1").cpu("2").memory("8Gi").object(),
+            running("a", "2", 1).object(),
+            middle.set("status.nominatedNodeName", "n1".into()).object(),
+        ],
+    );
+    steps.put(pod("high").cpu("2").priority(10).object());
+    steps.step(bayplan::scheduler::Input::Cycle);
+    let nominated: Vec<&str> =
+        steps.scheduler.nominations().filter(|(_, node)| ***node == *"n1").map(|(pod, _)| &*pod.0).collect();
+    assert_eq!(nominated, ["default/high"]);
+    steps.serve();
+    assert_eq!(steps.pod("middle").nominated_node, None);
+}
+
+#[test]
+fn a_victim_that_waits_at_permit_is_refused_in_memory_and_the_preemptor_tries_again() {
+    let mut plugins = basics();
+    plugins.push(Arc::new(Gang::default()));
+    let preemption = default_profile();
+    let of_default = preemption.frameworks[0].plugins();
+    plugins.extend(of_default.iter().filter(|plugin| plugin.name() == "DefaultPreemption").cloned());
+    let profiles =
+        Arc::new(Profiles { frameworks: vec![framework("default-scheduler", plugins)], revision: 1 });
+    let member = pod("member").cpu("2").priority(1).label("gang", "g").label("gang-size", "2");
+    let mut steps = Steps::new(profiles, vec![node("n1").cpu("2").memory("8Gi").object(), member.object()]);
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.scheduler.bindings().len(), 1);
+    steps.events.clear();
+    steps.put(pod("high").cpu("2").priority(10).object());
+    steps.step(bayplan::scheduler::Input::Cycle);
+    assert!(!steps.calls().iter().any(|call| call.starts_with("delete")), "{:?}", steps.calls());
+    assert!(
+        steps.events.contains(&String::from(
+            "Preempted Preempted by pod default/high on node n1 (in kube-scheduler memory)."
+        )),
+        "{:#?}",
+        steps.events
+    );
+    let error = String::from("FailedScheduling waiting on permit for pod: preempted");
+    assert!(steps.events.contains(&error), "{:#?}", steps.events);
+    assert_eq!(steps.scheduler.queue_place(&steps.key("high")), Some(QueuePlace::Active));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name, Some(Symbol::new("n1")));
+    let member = Object::Pod(steps.pod("member"));
+    assert!(!matches!(member, Object::Pod(pod) if pod.is_terminating()));
+}
+
+#[test]
+fn a_pod_that_never_preempts_evicts_nothing() {
+    let mut steps = Steps::new(
+        default_profile(),
+        vec![node("n1").cpu("2").memory("8Gi").object(), running("a", "2", 1).object()],
+    );
+    steps.put(pod("high").cpu("2").priority(10).set("spec.preemptionPolicy", "Never".into()).object());
+    steps.cycles();
+    assert_eq!(steps.calls(), ["patch high"]);
+    assert_eq!(
+        steps.events,
+        [
+            "FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: \
+          not eligible due to preemptionPolicy=Never."
+        ]
+    );
+}
