@@ -23,7 +23,7 @@ impl Candidate {
 
     /// Whether it is the same edit for every node.
     pub(super) fn is_uniform(&self) -> bool {
-        !self.kind.changes_node() && !matches!(self.kind, Edit::Request { .. })
+        !self.kind.changes_node() && !self.kind.has_amount()
     }
 
     /// The edits to try on a node.

@@ -120,10 +120,10 @@ impl<'a> Search<'a> {
         open.into_values().map(|nodes| self.best(nodes)).filter(|(_, nodes)| !nodes.is_empty()).collect()
     }
 
-    /// The edits with the largest of the amounts that were found, and the nodes that they open.
+    /// The edits with the largest of the requests that were found, or the smallest skew, and the nodes that they open.
     fn best(&mut self, found: Vec<(NodeId, Vec<Edit>)>) -> Opened {
         let requested = |resource: &Symbol| self.question.pod.requests.get(resource).max(1);
-        // How much is left of each request; the one that is cut most comes first.
+        // How much is left of each request, or the skew, of which less is better; what is cut most comes first.
         let left = |edits: &[Edit]| {
             let mut left: Vec<i128> = edits
                 .iter()
@@ -131,6 +131,7 @@ impl<'a> Search<'a> {
                     Edit::Request { resource, amount } => {
                         Some(i128::from(*amount) * 1_000_000 / i128::from(requested(resource)))
                     }
+                    Edit::MaxSkew { to, .. } => Some(-i128::from(*to)),
                     _ => None,
                 })
                 .collect();

@@ -326,6 +326,20 @@ impl LabelSelector {
         Ok(Self { requirements: requirements.into(), text: texts.join(",").into() })
     }
 
+    /// The selector of the objects that have all these labels. Keys and values are not checked.
+    ///
+    /// Source: `apimachinery/pkg/labels/selector.go`, `SelectorFromSet`.
+    pub fn of_labels(labels: &Labels) -> Self {
+        let requirement = |(key, value): (&Symbol, &Symbol)| Requirement {
+            key: key.clone(),
+            operator: SelectorOperator::In,
+            values: Box::from([value.clone()]),
+            number: 0,
+        };
+        let texts: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Self { requirements: labels.iter().map(requirement).collect(), text: texts.join(",").into() }
+    }
+
     /// Whether it matches an object with these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(labels))

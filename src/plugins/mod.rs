@@ -18,6 +18,7 @@ mod node_resources_balanced_allocation;
 mod resource_allocation;
 mod image_locality;
 mod inter_pod_affinity;
+mod pod_topology_spread;
 mod default_binder;
 mod default_preemption;
 mod dynamic_resources;
@@ -34,9 +35,6 @@ use crate::framework::{
 };
 use crate::model::{ConstraintKinds as K, Node, PodInfo};
 use std::sync::Arc;
-
-/// The name of the plugin whose arguments may add constraints to pods.
-const POD_TOPOLOGY_SPREAD: &str = "PodTopologySpread";
 
 /// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, built or not, then those that feature
 /// gates keep out of it. The row of a plugin that is not built says which pods it would concern.
@@ -63,12 +61,7 @@ pub static IN_TREE: &[PluginDescriptor] = &[
         refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES)),
     ),
     unchecked("VolumeZone", 0, None, refuses(K::VOLUME_CLAIMS)),
-    unchecked(
-        POD_TOPOLOGY_SPREAD,
-        2,
-        Some("PodTopologySpreadArgs"),
-        Unchecked { scores: K::SOFT_SPREAD, ..refuses(K::HARD_SPREAD) },
-    ),
+    built("PodTopologySpread", 2, Some("PodTopologySpreadArgs"), pod_topology_spread::new),
     built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
     built("DynamicResources", 2, Some("DynamicResourcesArgs"), dynamic_resources::new),
     built("DefaultPreemption", 0, Some("DefaultPreemptionArgs"), default_preemption::new),

@@ -279,13 +279,13 @@ fn wish(requirement: &Requirement) -> String {
 type Column<'a> = &'a [Option<Symbol>];
 
 /// Required affinity over label columns. Made only when every key it names has a column.
-struct Compiled<'a> {
+pub(super) struct Compiled<'a> {
     labels: Vec<(Column<'a>, &'a Symbol)>,
     terms: Option<Vec<CompiledTerm<'a>>>,
 }
 
 impl<'a> Compiled<'a> {
-    fn of(affinity: &'a Affinity, columns: &'a Columns) -> Option<Self> {
+    pub(super) fn of(affinity: &'a Affinity, columns: &'a Columns) -> Option<Self> {
         let mut labels = Vec::new();
         for (key, value) in affinity.node_selector.iter() {
             labels.push((columns.label(key)?, value));
@@ -301,7 +301,7 @@ impl<'a> Compiled<'a> {
     }
 
     /// The rows of a word, of those in `rows`, whose nodes have what is required.
-    fn matching(&self, h: &Handle, word: usize, mut rows: u64) -> u64 {
+    pub(super) fn matching(&self, h: &Handle, word: usize, mut rows: u64) -> u64 {
         for (column, wanted) in &self.labels {
             if rows != 0 {
                 rows &= rows_where(column, word, |value| value.as_ref() == Some(*wanted));

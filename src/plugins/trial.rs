@@ -2,10 +2,10 @@
 
 use super::IN_TREE;
 use crate::framework::{
-    ApiCall, Cycle, Feasible, Features, Framework, Make, PluginId, Points, Scale, ScorePlugin, Silent,
-    Status, Tree, Verdicts,
+    ApiCall, Cycle, Edit, Feasible, Features, Framework, Make, PluginId, Points, Scale, ScorePlugin, Silent,
+    Simulation, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{Change, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time};
+use crate::model::{Change, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -110,6 +110,42 @@ impl Trial {
         let (low, high) = (counted().min().unwrap_or(0), counted().max().unwrap_or(0));
         let scale = Scale::of(scorer.normalize(), low, high);
         raw.into_iter().map(|(node, raw)| (self.name(node), scale.apply(raw))).collect()
+    }
+
+    /// PreFilter, then `what` with a simulation on a node.
+    pub(super) fn simulated<T>(
+        &self,
+        pod: &Arc<PodInfo>,
+        node: &str,
+        what: impl FnOnce(&mut Simulation) -> T,
+    ) -> T {
+        let mut cycle = self.cycle(pod);
+        self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent).unwrap();
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        what(&mut Simulation::new(&self.framework, handle, self.node(node)))
+    }
+
+    /// What keeps the pod off a node.
+    pub(super) fn violations(&self, pod: &Arc<PodInfo>, node: &str) -> Vec<Violation> {
+        let mut cycle = self.cycle(pod);
+        self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent).unwrap();
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        let mut found = Vec::new();
+        if let Some(filter) = self.framework.plugin(PluginId(0)).and_then(|plugin| plugin.filter()) {
+            filter.violations(&handle, self.node(node), &mut found);
+        }
+        found
+    }
+
+    /// The edits that may help on a node.
+    pub(super) fn remedies(&self, pod: &Arc<PodInfo>, node: &str) -> Vec<Edit> {
+        let cycle = self.cycle(pod);
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        self.framework.plugin(PluginId(0)).unwrap().remedies(&handle, Some(self.node(node)))
+    }
+
+    fn node(&self, name: &str) -> NodeInfo<'_> {
+        self.snapshot.node(self.snapshot.node_by_name(&Symbol::new(name)).unwrap()).unwrap()
     }
 
     /// PreEnqueue: the message of a refusal.

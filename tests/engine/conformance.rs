@@ -192,6 +192,13 @@ fn compare(case: &Value, decider: &mut dyn Decider, stand_ins: bool, count: &mut
     for (pod, decision) in
         case["pending"].as_array().unwrap().iter().zip(case["decisions"].as_array().unwrap())
     {
+        if count.cases.is_multiple_of(2) {
+            // Half of the cases with what plugins want to be kept, half without.
+            let pod = PodInfo::from_value(Arc::new(pod.clone())).unwrap();
+            let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap();
+            let wants = framework.wants(&pod, &snapshot);
+            snapshot.want(&wants);
+        }
         compare_decision(case, pod, decision, (&frameworks, stand_ins), &snapshot, decider, count);
         if let Some(chosen) = decision["chosen"].as_str() {
             let mut pod = pod.clone();
@@ -375,7 +382,7 @@ fn compare_refusal(
 /// The instant of the attempts: after every start of a pod.
 const NOW: Time = Time(1_900_000_000_000_000);
 
-const FAMILIES: [&str; 11] = [
+const FAMILIES: [&str; 12] = [
     "basic",
     "resources",
     "strategies",
@@ -384,13 +391,14 @@ const FAMILIES: [&str; 11] = [
     "ports",
     "images",
     "profiles",
+    "spread",
     "interpod",
     "preempt",
     "mixed",
 ];
 
 /// Families without a file of more cases.
-const WITHOUT_MORE: [&str; 3] = ["interpod", "preempt", "mixed"];
+const WITHOUT_MORE: [&str; 4] = ["spread", "interpod", "preempt", "mixed"];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
     let mut count = Count::default();

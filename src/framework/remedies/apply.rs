@@ -2,8 +2,8 @@
 
 use super::{CORDONED, Edit};
 use crate::model::{
-    Annotations, Change, Labels, Node, NodeAffinity, NodeId, PodAffinity, PodInfo, Snapshot, Symbol,
-    Toleration, TolerationOperator,
+    Annotations, Change, ConstraintKinds, Labels, Node, NodeAffinity, NodeId, PodAffinity, PodInfo, Snapshot,
+    SpreadConstraint, Symbol, Toleration, TolerationOperator,
 };
 use std::sync::Arc;
 
@@ -36,6 +36,12 @@ impl Edit {
             }
             Edit::DropHostPort(port) => {
                 pod.host_ports = pod.host_ports.iter().filter(|known| *known != port).cloned().collect();
+            }
+            Edit::MaxSkew { topology_key, to, .. } => {
+                edit_spread(pod, topology_key, |constraint| constraint.max_skew = *to);
+            }
+            Edit::SpreadAnyway { topology_key } => {
+                edit_spread(pod, topology_key, |constraint| constraint.hard = false);
             }
             Edit::PodLabel { key, value } => pod.labels = with(&pod.labels, key, value.as_ref()),
             Edit::PodAnnotation { key, value } => {
@@ -97,6 +103,17 @@ fn with(labels: &Labels, key: &Symbol, value: Option<&Symbol>) -> Labels {
 fn edit_affinity(pod: &mut PodInfo, edit: impl FnOnce(&mut PodAffinity)) {
     if let Some(constraints) = &mut pod.constraints {
         edit(&mut Arc::make_mut(constraints).affinity);
+    }
+}
+
+/// Edits the hard topology spread constraints of a key.
+fn edit_spread(pod: &mut PodInfo, key: &Symbol, edit: impl Fn(&mut SpreadConstraint)) {
+    let Some(constraints) = &mut pod.constraints else { return };
+    let constraints = Arc::make_mut(constraints);
+    let hard = constraints.spread.iter_mut().filter(|of| of.hard && of.topology_key == *key);
+    hard.for_each(edit);
+    if constraints.spread.iter().any(|constraint| !constraint.hard) {
+        constraints.kinds = constraints.kinds.with(ConstraintKinds::SOFT_SPREAD);
     }
 }
 

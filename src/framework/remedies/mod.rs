@@ -93,6 +93,20 @@ pub enum Edit {
     DropPodAntiAffinity,
     /// The pod has no such host port.
     DropHostPort(HostPort),
+    /// The pod's hard topology spread constraints on a key allow a larger skew.
+    MaxSkew {
+        /// The topology key.
+        topology_key: Symbol,
+        /// The `maxSkew` that the constraint has.
+        from: i32,
+        /// A larger one.
+        to: i32,
+    },
+    /// The pod's hard topology spread constraints on a key are only preferred: `ScheduleAnyway`.
+    SpreadAnyway {
+        /// The topology key.
+        topology_key: Symbol,
+    },
     /// The pod has this value under a label key, or no such label.
     PodLabel {
         /// The key.
@@ -145,6 +159,8 @@ impl Edit {
             | Edit::DropPodAffinity
             | Edit::DropPodAntiAffinity
             | Edit::DropHostPort(_)
+            | Edit::MaxSkew { .. }
+            | Edit::SpreadAnyway { .. }
             | Edit::PodLabel { .. }
             | Edit::PodAnnotation { .. } => EditOwner::Pod,
             Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => EditOwner::Node,
@@ -163,10 +179,18 @@ impl Edit {
     pub fn kind(&self) -> Edit {
         match self {
             Edit::Request { resource, .. } => Edit::Request { resource: resource.clone(), amount: 0 },
+            Edit::MaxSkew { topology_key, from, .. } => {
+                Edit::MaxSkew { topology_key: topology_key.clone(), from: *from, to: 0 }
+            }
             Edit::NodeLabel { key, .. } => Edit::NodeLabel { key: key.clone(), value: None },
             Edit::Uncordon { .. } => Edit::Uncordon { tainted: false },
             other => other.clone(),
         }
+    }
+
+    /// Whether it has an amount that differs from node to node.
+    pub fn has_amount(&self) -> bool {
+        matches!(self, Edit::Request { .. } | Edit::MaxSkew { .. })
     }
 
     /// What the edit replaces and what it puts there, where it corrects the spelling of a name.
@@ -191,6 +215,9 @@ impl Edit {
             | Edit::SelectorKey { from: key, .. }
             | Edit::DropSelector { key, .. }
             | Edit::NodeLabel { key, .. } => ("label", key.to_string()),
+            Edit::MaxSkew { topology_key, .. } | Edit::SpreadAnyway { topology_key } => {
+                ("spread", topology_key.to_string())
+            }
             Edit::PodLabel { key, .. } => ("pod label", key.to_string()),
             Edit::PodAnnotation { key, .. } => ("annotation", key.to_string()),
             Edit::Tolerate(taint) | Edit::RemoveTaint(taint) if taint.key != *CORDONED => {

@@ -45,6 +45,13 @@ impl Patch {
                     patch.by_hand.push(port);
                     patch.in_place = false;
                 }
+                Edit::MaxSkew { topology_key, to, .. } => {
+                    patch.spread(pod, topology_key, "maxSkew", json!(to), &mut spec);
+                }
+                Edit::SpreadAnyway { topology_key } => {
+                    let when = json!("ScheduleAnyway");
+                    patch.spread(pod, topology_key, "whenUnsatisfiable", when, &mut spec);
+                }
                 Edit::PodLabel { key, value } => {
                     patch.commands.push(of_pod("label", pod, key, value.as_deref()));
                 }
@@ -73,6 +80,28 @@ impl Patch {
             affinity.insert(kind.to_owned(), required);
         }
         self.in_place = false;
+    }
+
+    /// Sets a field of the hard topology spread constraint of a key. A strategic merge patch finds a constraint by its
+    /// key, which two constraints may share.
+    fn spread(
+        &mut self,
+        pod: &PodInfo,
+        key: &Symbol,
+        field: &str,
+        value: Value,
+        spec: &mut Map<String, Value>,
+    ) {
+        self.in_place = false;
+        let constraints = pod.constraints.iter().flat_map(|constraints| &constraints.spread);
+        if constraints.filter(|constraint| constraint.topology_key == *key).count() > 1 {
+            self.by_hand.push(format!("set `{field}: {value}` in its topology spread constraint of {key}"));
+            return;
+        }
+        let list = spec.entry("topologySpreadConstraints").or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut() {
+            list.push(json!({"topologyKey": key.as_str(), field: value}));
+        }
     }
 
     fn select(&mut self, spec: &mut Map<String, Value>, key: &Symbol, value: Value) {

@@ -25,6 +25,12 @@ impl Edit {
             Edit::DropPodAffinity => "leave out the required pod affinity".to_owned(),
             Edit::DropPodAntiAffinity => "leave out the required pod anti-affinity".to_owned(),
             Edit::DropHostPort(port) => format!("use no host port {}/{}", port.port, port.protocol),
+            Edit::MaxSkew { topology_key, from, to } => {
+                format!("allow a skew of {to} instead of {from} over {topology_key}")
+            }
+            Edit::SpreadAnyway { topology_key } => {
+                format!("only prefer to spread over {topology_key} (ScheduleAnyway)")
+            }
             Edit::PodLabel { key, value: Some(value) } => format!("set the label {key}={value}"),
             Edit::PodLabel { key, value: None } => format!("remove the label {key}"),
             Edit::PodAnnotation { key, value: Some(value) } => format!("set the annotation {key}={value}"),

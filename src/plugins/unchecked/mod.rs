@@ -8,33 +8,18 @@
 
 use crate::framework::{
     ArgsError, EnqueueExtensions, EventRegistration, Feasible, Filter, Handle, Impact, Plugin, PreFilter,
-    PreFilterOutcome, PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, TreeValue, Unchecked,
-    Verdicts,
+    PreFilterOutcome, PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, Unchecked, Verdicts,
 };
 use crate::model::{ConstraintKinds, NodeInfo, NodeSet, PodPrecondition, Symbol};
 use std::sync::Arc;
-
 
 /// The stand-in for the plugin of this name.
 pub(super) fn new(
     name: &'static str,
     unchecked: Unchecked,
-    args: &Tree,
+    _: &Tree,
 ) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    let hard_defaults = name == super::POD_TOPOLOGY_SPREAD && has_hard_defaults(args);
-    Ok(Arc::new(StandIn { name, unchecked, hard_defaults }))
-}
-
-/// Whether `PodTopologySpreadArgs` have a default constraint that refuses nodes.
-fn has_hard_defaults(args: &Tree) -> bool {
-    let is_hard = |constraint: &Tree| {
-        let when = constraint.get("whenUnsatisfiable");
-        when.is_some_and(|when| matches!(&when.value, TreeValue::String(text) if text == "DoNotSchedule"))
-    };
-    match args.get("defaultConstraints").map(|constraints| &constraints.value) {
-        Some(TreeValue::List(constraints)) => constraints.iter().any(is_hard),
-        _ => false,
-    }
+    Ok(Arc::new(StandIn { name, unchecked }))
 }
 
 /// The refusal of one attempt, which names the unchecked constraints.
@@ -44,8 +29,6 @@ struct Refusal(Status);
 struct StandIn {
     name: &'static str,
     unchecked: Unchecked,
-    /// The profile has default topology spread constraints with `DoNotSchedule`.
-    hard_defaults: bool,
 }
 
 impl StandIn {
@@ -59,14 +42,7 @@ impl StandIn {
 
     /// What could make the plugin refuse nodes.
     fn refusing(&self, h: &Handle) -> Vec<Symbol> {
-        let mut names = self.own(h, self.unchecked.refuses);
-        // Upstream takes the defaults for a pod without constraints that a Service or controller
-        // selects. Services are not watched, so that every such pod with labels counts.
-        let spread = ConstraintKinds::HARD_SPREAD.with(ConstraintKinds::SOFT_SPREAD);
-        if self.hard_defaults && !h.pod.constraint_kinds().intersects(spread) && !h.pod.labels.is_empty() {
-            names.push(Symbol::new("defaultConstraints of PodTopologySpreadArgs (DoNotSchedule)"));
-        }
-        names
+        self.own(h, self.unchecked.refuses)
     }
 
     fn refusal(&self, h: &Handle) -> Option<Status> {
@@ -96,7 +72,7 @@ impl Plugin for StandIn {
     }
     fn precondition(&self) -> Option<PodPrecondition> {
         let kinds = self.unchecked.refuses.with(self.unchecked.scores);
-        (!self.hard_defaults).then_some(PodPrecondition::Constraints(kinds))
+        Some(PodPrecondition::Constraints(kinds))
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)

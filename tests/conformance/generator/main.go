@@ -79,9 +79,12 @@ func main() {
 	cases := flag.Int("cases", 100, "how many")
 	replay := flag.String("replay", "", "decide the cases of this .jsonl.gz again and compare")
 	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
+	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
 	flag.Parse()
 	var err error
-	if *expressions {
+	if *logarithms {
+		err = writeLogarithms(os.Stdout)
+	} else if *expressions {
 		err = evaluateCEL(os.Stdin, os.Stdout)
 	} else if *replay != "" {
 		err = replayFile(*replay)
