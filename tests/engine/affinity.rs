@@ -11,7 +11,7 @@ use bayplan::model::{
     Symbol, Time,
 };
 use bayplan::plugins::IN_TREE;
-use bayplan::testing::{Random, node, pod};
+use bayplan::testing::{Random, namespace, node, pod};
 use std::sync::Arc;
 
 /// The plugin alone, at all its extension points.
@@ -41,7 +41,8 @@ fn random_node(r: &mut Random, name: &str) -> Arc<Node> {
     made.build()
 }
 
-fn random_cluster(r: &mut Random) -> Snapshot {
+/// A cluster that keeps what the plugin wants for a pod half of the time.
+fn random_cluster(r: &mut Random, framework: &Framework, new: &PodInfo) -> Snapshot {
     let mut s = Snapshot::default();
     for namespace in namespaces() {
         s.apply(Change::NamespaceUpserted { namespace });
@@ -50,10 +51,22 @@ fn random_cluster(r: &mut Random) -> Snapshot {
     for at in 0..nodes {
         s.apply(Change::NodeUpserted { node: random_node(r, &format!("n{at}")) });
     }
+    if r.one_in(2) {
+        let wants = framework.wants(new, &s);
+        s.want(&wants);
+    }
     for at in 0..r.below(2 * nodes) {
         let node = s.node_by_name(&Symbol::from(format!("n{}", r.below(nodes)))).unwrap();
         let pod = with_affinity(r, pod(&format!("p{at}"))).build();
         s.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+        if r.one_in(6) {
+            let name = format!("n{}", r.below(nodes));
+            s.apply(Change::NodeUpserted { node: random_node(r, &name) });
+        }
+    }
+    if r.one_in(4) {
+        let labelled = namespace("one").label("team", r.of(&["x", "y"])).build();
+        s.apply(Change::NamespaceUpserted { namespace: labelled });
     }
     if r.one_in(4) {
         // Pods of a node that is gone count nowhere.
@@ -156,8 +169,8 @@ fn refusals_and_scores_follow_from_pairs_of_pods() {
     let (mut refused, mut passed, mut scored) = (0, 0, 0);
     for seed in 0..1500 {
         let mut r = Random(seed);
-        let s = random_cluster(&mut r);
         let pod = with_affinity(&mut r, pod("new")).build();
+        let s = random_cluster(&mut r, &framework, &pod);
         let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
         if let Err(status) = framework.run_pre_filter(&mut cycle, &s, &mut Silent) {
             assert!(affinity(&pod).invalid.is_some() && status.message().starts_with("parsing pod: "));
@@ -204,8 +217,8 @@ fn a_simulation_decides_as_prefilter_on_the_changed_cluster() {
     let (mut changes, mut turned) = (0, 0);
     for seed in 0..3000 {
         let mut r = Random(10_000 + seed);
-        let s = random_cluster(&mut r);
         let new = with_affinity(&mut r, pod("new")).build();
+        let s = random_cluster(&mut r, &framework, &new);
         let nodes: Vec<NodeId> = s.nodes().map(|node| node.id()).collect();
         if affinity(&new).invalid.is_some() || nodes.is_empty() {
             continue;

@@ -1,10 +1,9 @@
 //! Which term refuses a node and because of which pods, and the edits that may help.
 
 use super::filter::{AFFINITY, ANTI_AFFINITY, EXISTING, State, state};
-use super::pods::PodMatch;
-use super::terms::{required, required_anti};
+use super::terms::{is_among, required, required_anti};
 use crate::framework::{Edit, Handle, Violation};
-use crate::model::{NodeInfo, PodAffinityTerm, PodInfo, SelectorOperator, Symbol};
+use crate::model::{NodeInfo, PodAffinityTerm, PodInfo, PodMatch, SelectorOperator, Symbol};
 use std::sync::Arc;
 
 /// How many pods a violation names.
@@ -60,7 +59,7 @@ pub(super) fn violations(h: &Handle, node: NodeInfo, state: &State, out: &mut Ve
     };
     for (term, (key, pods)) in required_anti(h.pod).iter().zip(&state.own.anti) {
         if state.anti.at(key, node) > 0 {
-            let have = names_text(pods_in_domain(node, key).filter(|pod| pods.matches(pod)));
+            let have = names_text(pods_in_domain(node, key).filter(|pod| is_among(pods, pod, h.snapshot)));
             if !have.is_empty() {
                 let need = format!("no pod with {} in its {key}", pods_text(term, &h.pod.namespace));
                 out.push(violation(ANTI_AFFINITY, "podAntiAffinity", need, have));
@@ -164,7 +163,7 @@ fn values_with(h: &Handle, key: &Symbol, pods: Option<&PodMatch>) -> Vec<Symbol>
     let Some(pods) = pods else { return values };
     for node in h.snapshot.nodes() {
         let Some(value) = node.label(key) else { continue };
-        if !values.contains(value) && node.pods().any(|pod| pods.matches(pod)) {
+        if !values.contains(value) && node.pods().any(|pod| is_among(pods, pod, h.snapshot)) {
             values.push(value.clone());
             if values.len() == PROPOSED {
                 break;

@@ -4,13 +4,12 @@
 
 use super::counts::Counts;
 use super::domains::Tally;
-use super::pods::{PodMatch, TermKind, carried_terms, matching_pods};
-use super::terms::{affinity, all_of, pods_of, required, required_anti};
+use super::terms::{affinity, is_among, labels_of, pods_of_all, required, required_anti};
 use super::{InterPodAffinity, NAME};
 use crate::framework::{
     Filter, Handle, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, Verdicts, Violation,
 };
-use crate::model::{Labels, NodeInfo, NodeSet, PodInfo, Symbol};
+use crate::model::{Labels, NodeInfo, NodeSet, PodInfo, PodMatch, Symbol, TermKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -46,18 +45,15 @@ pub(super) struct State {
 }
 
 impl Own {
-    /// The required terms of the pod, with the namespaces that they select.
     fn of(h: &Handle) -> Self {
-        let (pod, snapshot) = (h.pod, h.snapshot);
-        let pods = all_of(required(pod).iter().map(|term| pods_of(term, snapshot)));
-        let anti = required_anti(pod).iter();
-        let keys: Vec<Symbol> = required(pod).iter().map(|term| term.topology_key.clone()).collect();
+        let anti = required_anti(h.pod).iter();
+        let pods = pods_of_all(required(h.pod), h.snapshot);
         Self {
-            matches_itself: pods.as_ref().is_some_and(|pods| pods.matches(pod)),
+            keys: required(h.pod).iter().map(|term| term.topology_key.clone()).collect(),
+            matches_itself: pods.as_ref().is_some_and(|pods| is_among(pods, h.pod, h.snapshot)),
             pods,
-            anti: anti.map(|term| (term.topology_key.clone(), pods_of(term, snapshot))).collect(),
-            namespace: super::labels_of_namespace(h),
-            keys,
+            anti: anti.map(|term| (term.topology_key.clone(), PodMatch::of_term(term))).collect(),
+            namespace: labels_of(h.snapshot, &h.pod.namespace).clone(),
         }
     }
 }
@@ -69,22 +65,20 @@ impl State {
         let mut affinity = Tally::new(h.snapshot);
         if let Some(pods) = &own.pods {
             let keys: Vec<usize> = own.keys.iter().map(|key| affinity.key(key)).collect();
-            matching_pods(h.snapshot, pods, |node, count| {
+            h.snapshot.matching_pods(pods, |node, count| {
                 keys.iter().for_each(|key| affinity.add(*key, node, count));
             });
         }
         let mut anti = Tally::new(h.snapshot);
         for (key, pods) in &own.anti {
             let key = anti.key(key);
-            matching_pods(h.snapshot, pods, |node, count| anti.add(key, node, count));
+            h.snapshot.matching_pods(pods, |node, count| anti.add(key, node, count));
         }
         let mut existing = Tally::new(h.snapshot);
-        carried_terms(h.snapshot, TermKind::RequiredAnti, h.pod, |term, _, nodes| {
-            if term.matches(h.pod, &own.namespace) {
-                let key = existing.key(&term.topology_key);
-                nodes.iter().for_each(|(node, count)| existing.add(key, *node, *count));
-            }
-        });
+        for carried in h.snapshot.carried_terms(TermKind::RequiredAnti, h.pod) {
+            let key = existing.key(&carried.term.topology_key);
+            carried.nodes.iter().for_each(|(node, count)| existing.add(key, node, count));
+        }
         Self {
             own: Arc::new(own),
             affinity: Counts::of(affinity),
@@ -99,28 +93,29 @@ impl State {
     }
 
     /// Follows a pod that came to a node (`by` 1) or left it (-1).
-    fn follow(&mut self, scheduled: &PodInfo, pod: &PodInfo, node: NodeInfo, by: i64) {
+    fn follow(&mut self, h: &Handle, pod: &PodInfo, node: NodeInfo, by: i64) {
         let Self { own, affinity, anti, existing } = self;
-        for term in required_anti(pod).iter().filter(|term| term.matches(scheduled, &own.namespace)) {
+        for term in required_anti(pod).iter().filter(|term| term.matches(h.pod, &own.namespace)) {
             existing.shift(&term.topology_key, node, by);
         }
-        if own.pods.as_ref().is_some_and(|pods| pods.matches(pod)) {
+        let is_among = |pods: &PodMatch| is_among(pods, pod, h.snapshot);
+        if own.pods.as_ref().is_some_and(is_among) {
             own.keys.iter().for_each(|key| affinity.shift(key, node, by));
         }
-        for (key, _) in own.anti.iter().filter(|(_, pods)| pods.matches(pod)) {
+        for (key, _) in own.anti.iter().filter(|(_, pods)| is_among(pods)) {
             anti.shift(key, node, by);
         }
     }
 
     /// Follows all that a simulation changed on a node.
-    fn follow_simulation(&mut self, scheduled: &PodInfo, node: NodeInfo) {
+    fn follow_simulation(&mut self, h: &Handle, node: NodeInfo) {
         let Some(before) = node.snapshot().node(node.id()) else { return };
         let has = |of: NodeInfo, pod: &PodInfo| of.pods().any(|other| other.key == pod.key);
         for pod in before.pods().filter(|pod| !has(node, pod)) {
-            self.follow(scheduled, pod, node, -1);
+            self.follow(h, pod, node, -1);
         }
         for pod in node.pods().filter(|pod| !has(before, pod)) {
-            self.follow(scheduled, pod, node, 1);
+            self.follow(h, pod, node, 1);
         }
     }
 
@@ -169,7 +164,7 @@ pub(super) fn state<'h>(h: &Handle<'h>, node: Option<NodeInfo>) -> Cow<'h, State
     }
     let mut state = State::of(h);
     if let Some(node) = node.filter(NodeInfo::is_simulated) {
-        state.follow_simulation(h.pod, node);
+        state.follow_simulation(h, node);
     }
     Cow::Owned(state)
 }
@@ -225,7 +220,7 @@ fn follow(h: &Handle, state: &mut StateSlot, pod: &PodInfo, node: NodeInfo, by: 
         let text = format!("error reading \"PreFilter{NAME}\" from cycleState: not found");
         return Err(Status::error(text));
     };
-    state.follow(h.pod, pod, node, by);
+    state.follow(h, pod, node, by);
     Ok(())
 }
 

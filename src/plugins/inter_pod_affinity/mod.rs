@@ -3,7 +3,7 @@
 //!
 //! - `args.rs`: `InterPodAffinityArgs`
 //! - `terms.rs`: which pods the terms of the pod are about
-//! - `domains.rs`, `counts.rs`: sums by topology key and domain
+//! - `domains.rs`, `counts.rs`: sums by topology key and domain, of the counts per node that the snapshot keeps
 //! - `filter.rs`: required terms; `score.rs`: preferred terms
 //! - `hints.rs`: queueing hints
 //! - `explain.rs`: which term refuses a node and because of which pods, and what may help
@@ -16,7 +16,6 @@ mod domains;
 mod explain;
 mod filter;
 mod hints;
-mod pods;
 mod score;
 mod terms;
 #[cfg(test)]
@@ -26,7 +25,7 @@ use crate::framework::{
     ArgsError, Edit, EnqueueExtensions, Features, Filter, Handle, Plugin, PreFilter, PreScore, Reads, Score,
     Tree,
 };
-use crate::model::{Kinds, Labels, NodeInfo, PodInfo, Snapshot, Want};
+use crate::model::{Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, TermKind, Want};
 use args::Args;
 use std::sync::Arc;
 
@@ -40,11 +39,6 @@ struct InterPodAffinity {
     args: Args,
 }
 
-/// The labels of the pod's namespace; none for a namespace that is not known.
-fn labels_of_namespace(h: &Handle) -> Labels {
-    h.snapshot.namespace(&h.pod.namespace).map(|namespace| namespace.labels.clone()).unwrap_or_default()
-}
-
 impl Plugin for InterPodAffinity {
     fn name(&self) -> &str {
         NAME
@@ -53,11 +47,18 @@ impl Plugin for InterPodAffinity {
         let kinds = Kinds::PODS_OTHER.with(Kinds::NAMESPACES).with(Kinds::LABELS).with(Kinds::LIFE);
         Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
     }
-    fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
+    fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
+        let carried = [TermKind::RequiredAnti, TermKind::Required, TermKind::Preferred]
+            .into_iter()
+            .flat_map(|kind| snapshot.carried_terms(kind, pod));
+        out.extend(carried.map(|of| Want::Domain(of.term.topology_key.clone())));
         let Some(affinity) = terms::affinity(pod) else { return };
-        let required = affinity.required.iter().chain(&affinity.required_anti);
-        let terms = required.chain(affinity.preferred.iter().map(|of| &of.term));
-        out.extend(terms.map(|term| Want::Label(term.topology_key.clone())));
+        out.extend(terms::pods_of_all(&affinity.required, snapshot).map(|pods| Want::Count(Arc::new(pods))));
+        out.extend(affinity.required.iter().map(|term| Want::Domain(term.topology_key.clone())));
+        for term in affinity.required_anti.iter().chain(affinity.preferred.iter().map(|of| &of.term)) {
+            out.push(Want::Domain(term.topology_key.clone()));
+            out.push(Want::Count(Arc::new(PodMatch::of_term(term))));
+        }
     }
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
         Some(self)

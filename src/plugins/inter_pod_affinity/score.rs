@@ -5,10 +5,9 @@
 
 use super::InterPodAffinity;
 use super::domains::{Sums, Tally};
-use super::pods::{TermKind, carried_terms, matching_pods};
-use super::terms::{affinity, pods_of};
+use super::terms::affinity;
 use crate::framework::{Feasible, Handle, Normalize, PreScore, PreScoreOutcome, Score, StateSlot, Status};
-use crate::model::{NodeInfo, NodeSet, blocks_mut};
+use crate::model::{NodeInfo, NodeSet, PodMatch, TermKind, blocks_mut};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -23,23 +22,21 @@ impl Weights {
         for preferred in affinity(h.pod).iter().flat_map(|affinity| &affinity.preferred) {
             let key = tally.key(&preferred.term.topology_key);
             let weight = i64::from(preferred.weight);
-            matching_pods(h.snapshot, &pods_of(&preferred.term, h.snapshot), |node, count| {
+            h.snapshot.matching_pods(&PodMatch::of_term(&preferred.term), |node, count| {
                 tally.add(key, node, count.saturating_mul(weight));
             });
         }
-        let namespace = super::labels_of_namespace(h);
-        for (kind, factor) in [(TermKind::Required, hard_pod_affinity_weight), (TermKind::Preferred, 1)] {
-            if factor == 0 {
-                continue;
+        let kinds = [TermKind::Required, TermKind::Preferred].into_iter();
+        for kind in kinds.filter(|kind| *kind != TermKind::Required || hard_pod_affinity_weight > 0) {
+            for carried in h.snapshot.carried_terms(kind, h.pod) {
+                let key = tally.key(&carried.term.topology_key);
+                let weight = match kind {
+                    TermKind::Required => hard_pod_affinity_weight,
+                    _ => i64::from(carried.weight),
+                };
+                let nodes = carried.nodes.iter();
+                nodes.for_each(|(node, count)| tally.add(key, node, count.saturating_mul(weight)));
             }
-            carried_terms(h.snapshot, kind, h.pod, |term, weight, nodes| {
-                if !term.matches(h.pod, &namespace) {
-                    return;
-                }
-                let key = tally.key(&term.topology_key);
-                let weight = weight.saturating_mul(factor);
-                nodes.iter().for_each(|(node, count)| tally.add(key, *node, count.saturating_mul(weight)));
-            });
         }
         let (keys, touched) = tally.finish();
         touched.then(|| Self(Arc::new(keys)))
