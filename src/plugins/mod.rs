@@ -19,6 +19,11 @@ mod resource_allocation;
 mod image_locality;
 mod inter_pod_affinity;
 mod pod_topology_spread;
+mod node_declared_features;
+mod node_volume_limits;
+mod volume_restrictions;
+mod volume_zone;
+mod volumes;
 mod default_binder;
 mod default_preemption;
 mod dynamic_resources;
@@ -28,12 +33,14 @@ mod trial;
 pub mod policy;
 
 pub use image_locality::ImageHolders;
+pub use node_volume_limits::AttachedVolumes;
+pub use volume_restrictions::VolumeUsers;
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
-    Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Unchecked,
+    Filter, Gate, Handle, Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Unchecked, Verdicts,
 };
-use crate::model::{ConstraintKinds as K, Node, PodInfo};
+use crate::model::{ConstraintKinds as K, Node, NodeSet, PodInfo, Typed, downcast};
 use std::sync::Arc;
 
 /// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, built or not, then those that feature
@@ -47,20 +54,15 @@ pub static IN_TREE: &[PluginDescriptor] = &[
     built("NodeAffinity", 2, Some("NodeAffinityArgs"), node_affinity::new),
     built("NodePorts", 0, None, node_ports::new),
     built("NodeResourcesFit", 1, Some("NodeResourcesFitArgs"), node_resources_fit::new),
-    unchecked("VolumeRestrictions", 0, None, refuses(K::EXCLUSIVE_DISKS.with(K::VOLUME_CLAIMS))),
-    unchecked(
-        "NodeVolumeLimits",
-        0,
-        None,
-        refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES).with(K::ATTACHED_VOLUMES)),
-    ),
+    built("VolumeRestrictions", 0, None, volume_restrictions::new),
+    built("NodeVolumeLimits", 0, None, node_volume_limits::new),
     unchecked(
         "VolumeBinding",
         0,
         Some("VolumeBindingArgs"),
         refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES)),
     ),
-    unchecked("VolumeZone", 0, None, refuses(K::VOLUME_CLAIMS)),
+    built("VolumeZone", 0, None, volume_zone::new),
     built("PodTopologySpread", 2, Some("PodTopologySpreadArgs"), pod_topology_spread::new),
     built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
     built("DynamicResources", 2, Some("DynamicResourcesArgs"), dynamic_resources::new),
@@ -73,7 +75,10 @@ pub static IN_TREE: &[PluginDescriptor] = &[
     ),
     built("ImageLocality", 1, None, image_locality::new),
     built("DefaultBinder", 0, None, default_binder::new),
-    unchecked("NodeDeclaredFeatures", 0, None, refuses(K::NODE_FEATURES)),
+    PluginDescriptor {
+        gate: Some(Gate::NodeDeclaredFeatures),
+        ..built("NodeDeclaredFeatures", 0, None, node_declared_features::new)
+    },
     gated("GangScheduling"),
     gated("TopologyPlacementGenerator"),
     gated("PodGroupPodsCount"),
@@ -132,6 +137,31 @@ const fn nodes(actions: ActionType) -> EventRegistration {
 /// Waits for some actions on pods.
 const fn pods(actions: ActionType) -> EventRegistration {
     EventRegistration { resource: EventResource::Pod, actions }
+}
+
+/// Waits for some actions on another kind of object.
+const fn events(resource: EventResource, actions: ActionType) -> EventRegistration {
+    EventRegistration { resource, actions }
+}
+
+/// The range form of a filter that has none for this pod: node by node.
+fn filter_each(filter: &dyn Filter, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+    for node in nodes.iter().filter_map(|id| h.snapshot.node(id)) {
+        if let Err(status) = filter.filter(h, node) {
+            let status = out.status(status);
+            out.refuse(node.id(), status);
+        }
+    }
+}
+
+/// An object of another kind before and after an event; `None` also for objects that are not of this type.
+fn object_change<T: Typed>(event: &ClusterEvent) -> (Option<&T>, Option<&T>) {
+    match &event.objects {
+        EventObjects::Object { old, new } => {
+            (old.as_deref().and_then(|old| downcast(old)), new.as_deref().and_then(|new| downcast(new)))
+        }
+        _ => (None, None),
+    }
 }
 
 /// A pod before and after an event.

@@ -2,10 +2,14 @@
 
 use super::IN_TREE;
 use crate::framework::{
-    ApiCall, Cycle, Edit, Feasible, Features, Framework, Make, PluginId, Points, Scale, ScorePlugin, Silent,
-    Simulation, Status, Tree, Verdicts, Violation,
+    ApiCall, ClusterEvent, Cycle, Edit, EventRegistration, Feasible, Features, Framework, Make, Plugin,
+    PluginId, Points, QueueingHint, Scale, ScorePlugin, Silent, Simulation, Status, Tree, Verdicts,
+    Violation,
 };
-use crate::model::{Change, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time};
+use crate::model::{
+    Change, KindRow, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time,
+};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +25,11 @@ impl Trial {
         let row = IN_TREE.iter().find(|row| row.name == name).unwrap();
         let Make::Built(new) = row.make else { panic!("{name} is not built") };
         let Ok(plugin) = new(&Tree::default(), Features::default()) else { panic!("{name} needs arguments") };
+        Self::with(plugin, objects)
+    }
+
+    /// The same of a plugin that is made already.
+    pub(super) fn with(plugin: Arc<dyn Plugin>, objects: Vec<Object>) -> Self {
         let id = PluginId(0);
         let points = Points {
             pre_enqueue: vec![id],
@@ -86,9 +95,13 @@ impl Trial {
         if let Some(filter) = filters.first().and_then(|id| self.framework.plugin(*id)?.filter()) {
             let mut verdicts = Verdicts::default();
             filter.filter_range(&handle, &nodes, &mut verdicts);
-            let by_range = verdicts
-                .refused()
-                .map(|(node, status)| (self.name(node), text(&verdicts.statuses()[status as usize])));
+            let wrapped = |status: &Status| match status.is_rejected() {
+                true => status.clone(),
+                false => self.framework.filter_error(status.clone().by(PluginId(0))),
+            };
+            let statuses: Vec<Status> = verdicts.statuses().iter().map(wrapped).collect();
+            let by_range =
+                verdicts.refused().map(|(node, status)| (self.name(node), text(&statuses[status as usize])));
             assert_eq!(by_range.collect::<BTreeMap<_, _>>(), by_node);
         }
         refused.extend(by_node);
@@ -148,6 +161,36 @@ impl Trial {
         self.snapshot.node(self.snapshot.node_by_name(&Symbol::new(name)).unwrap()).unwrap()
     }
 
+    /// Whether the plugin takes an event of the kind and hints that it may help the pod.
+    pub(super) fn helps(&self, pod: &Arc<PodInfo>, event: &ClusterEvent) -> bool {
+        let cycle = self.cycle(pod);
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        let extensions =
+            self.framework.plugin(PluginId(0)).and_then(|plugin| plugin.enqueue_extensions()).unwrap();
+        let takes =
+            |to: &EventRegistration| to.resource.takes(event.resource) && to.actions.intersects(event.action);
+        extensions.events().iter().any(takes) && extensions.hint(&handle, event) == QueueingHint::Queue
+    }
+
+    /// What keeps the pod off a node, in words.
+    pub(super) fn violation_texts(&self, pod: &Arc<PodInfo>, node: &str) -> Vec<String> {
+        let mut cycle = self.cycle(pod);
+        let _ = self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent);
+        let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+        let node =
+            self.snapshot.node_by_name(&Symbol::new(node)).and_then(|id| self.snapshot.node(id)).unwrap();
+        let mut found = Vec::new();
+        let filter = self.framework.plugin(PluginId(0)).and_then(|plugin| plugin.filter()).unwrap();
+        filter.violations(&handle, node, &mut found);
+        assert_eq!(found.is_empty(), filter.filter(&handle, node).is_ok());
+        found.into_iter().map(|of| format!("{}: needs {}, has {}", of.what, of.need, of.have)).collect()
+    }
+
+    /// The cluster, to change it.
+    pub(super) fn snapshot(&mut self) -> &mut Snapshot {
+        &mut self.snapshot
+    }
+
     /// PreEnqueue: the message of a refusal.
     pub(super) fn gate(&self, pod: &Arc<PodInfo>) -> Option<String> {
         let cycle = self.cycle(pod);
@@ -159,6 +202,13 @@ impl Trial {
         let node = self.snapshot.node_by_name(&Symbol::new(node)).unwrap();
         self.framework.run_bind(&self.cycle(pod), &self.snapshot, node).unwrap()
     }
+}
+
+/// An object of a kind of the table, from its JSON.
+pub(super) fn object(value: Value) -> Object {
+    let text = |key: &str| value[key].as_str().unwrap().to_owned();
+    let row = KindRow::named(&text("apiVersion"), &text("kind")).unwrap();
+    (row.from_value)(Arc::new(value)).unwrap()
 }
 
 /// What [`Trial::refused`] and [`Trial::scores`] return, written shortly.

@@ -73,7 +73,7 @@ gates! {
         Fixed("scores of volumes are not built");
     /// A CSIDriver may keep pods from nodes without the driver. Source: KEP-5030.
 VolumeLimitScaling Alpha off free []
-        Fixed("missing drivers are not looked for");
+        Both;
     /// The attach limit of a node may change. Source: KEP-4876.
     MutableCSINodeAllocatableCount Ga on locked []
         Locked;

@@ -12,6 +12,9 @@ pub struct CsiDriver {
     pub metadata: ObjectMeta,
     /// `spec.storageCapacity`: whether it publishes capacities that a scheduler must respect.
     pub storage_capacity: bool,
+    /// `spec.preventPodSchedulingIfMissing`: whether pods that use the driver stay away from nodes without it. Counts
+    /// under the feature gate `VolumeLimitScaling` (KEP-5030).
+    pub prevents_scheduling_if_missing: bool,
 }
 
 /// `storagev1.CSIDriver`, as far as we read it.
@@ -33,6 +36,9 @@ pub struct Spec {
     /// `storageCapacity`.
     #[serde(deserialize_with = "or_default")]
     pub storage_capacity: bool,
+    /// `preventPodSchedulingIfMissing`.
+    #[serde(deserialize_with = "or_default")]
+    pub prevent_pod_scheduling_if_missing: bool,
 }
 
 impl Typed for CsiDriver {
@@ -40,8 +46,12 @@ impl Typed for CsiDriver {
     type Slim = Slim;
 
     fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let storage_capacity = object.spec.storage_capacity;
-        Ok(Self { metadata: ObjectMeta::name_of(&object.metadata)?, storage_capacity })
+        let Slim { metadata, spec } = object;
+        Ok(Self {
+            metadata: ObjectMeta::name_of(metadata)?,
+            storage_capacity: spec.storage_capacity,
+            prevents_scheduling_if_missing: spec.prevent_pod_scheduling_if_missing,
+        })
     }
 
     fn metadata(&self) -> &ObjectMeta {
