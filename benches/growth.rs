@@ -14,7 +14,7 @@ use bayplan::testing::{node, pod};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
-use support::{cluster, decide, framework, small_pod};
+use support::{cluster, decide, framework, memory, small_pod};
 
 const NODES: usize = 5_000;
 const TAINT_LISTS: usize = 100_000;
@@ -130,11 +130,4 @@ fn updates(framework: &Arc<Framework>) {
         let of = |time: std::time::Duration| time.as_nanos() / PODS as u128;
         println!("status update: {} ns in the snapshot, {} ns in the scheduler", of(alone), of(whole));
     }
-}
-
-/// Resident memory in kB; 0 where the system does not tell.
-fn memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }

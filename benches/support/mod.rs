@@ -149,3 +149,10 @@ pub(crate) fn sizes(default: &str) -> Vec<usize> {
     let sizes = std::env::var("BAYPLAN_BENCH_NODES").unwrap_or_else(|_| default.to_owned());
     sizes.split(',').filter_map(|size| size.trim().parse().ok()).collect()
 }
+
+/// Resident memory in kB; 0 where the system does not tell.
+pub(crate) fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}

@@ -4,13 +4,18 @@
 //! Source of texts: `apimachinery/pkg/labels/selector.go`, `apimachinery/pkg/api/validate/content`.
 
 use super::objects::selectors;
+use super::shared::Shared;
 use super::symbol::Symbol;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-/// Labels of an object, ordered by key.
+/// Labels of an object, ordered by key. A copy shares them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Labels(Box<[(Symbol, Symbol)]>);
+pub struct Labels(Arc<[(Symbol, Symbol)]>);
+
+thread_local! {
+    static LABELS: Shared<Arc<[(Symbol, Symbol)]>, ()> = const { Shared::new() };
+}
 
 impl Labels {
     /// The value of `key`.
@@ -26,6 +31,11 @@ impl Labels {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The same labels, as one copy with the equal labels of other pods.
+    pub(super) fn shared(&self) -> Self {
+        Self(LABELS.with(|table| table.same(self.0.clone())))
     }
 
     /// No labels.
@@ -46,7 +56,7 @@ impl FromIterator<(Symbol, Symbol)> for Labels {
             }
             same
         });
-        Self(pairs.into_boxed_slice())
+        Self(pairs.into())
     }
 }
 
@@ -83,7 +93,7 @@ impl FromIterator<(Symbol, std::sync::Arc<str>)> for Annotations {
     fn from_iter<I: IntoIterator<Item = (Symbol, std::sync::Arc<str>)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by(|a, b| a.0.cmp(&b.0));
-        Self(pairs.into_boxed_slice())
+        Self(pairs.into())
     }
 }
 

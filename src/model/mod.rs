@@ -21,6 +21,7 @@ mod pod;
 mod precondition;
 mod node;
 mod held;
+mod shared;
 mod pod_counts;
 mod columns;
 mod changes;

@@ -36,7 +36,7 @@ pub enum QosClass {
 }
 
 /// A container of a pod, as far as rules look at it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Container {
     /// The name.
     pub name: Symbol,
@@ -53,7 +53,7 @@ pub struct Container {
 }
 
 /// An owner of an object.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OwnerReference {
     /// `group/version`.
     pub api_version: Symbol,
@@ -70,7 +70,8 @@ pub struct OwnerReference {
 /// Status, reason, message and last transition of the condition `PodScheduled`.
 pub type ScheduledCondition = (Symbol, Symbol, Box<str>, Option<Time>);
 
-/// A pod, parsed once and shared.
+/// A pod, parsed once and shared. Parts that pods of one template have in common are one copy for all of them, so that a
+/// copy of a pod costs little.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PodInfo {
     /// Identity.
@@ -90,7 +91,7 @@ pub struct PodInfo {
     /// Annotations.
     pub annotations: Annotations,
     /// Owners.
-    pub owners: Box<[OwnerReference]>,
+    pub owners: Arc<[OwnerReference]>,
     /// Creation time.
     pub created: Option<Time>,
     /// `metadata.deletionTimestamp`: the pod is terminating.
@@ -121,9 +122,9 @@ pub struct PodInfo {
     /// `spec.overhead`.
     pub overhead: Resource,
     /// Containers: init containers first, in pod order, then regular ones.
-    pub containers: Box<[Container]>,
+    pub containers: Arc<[Container]>,
     /// Images of containers and image volumes, normalised (`:latest` added), in pod order, for image locality.
-    pub images: Box<[Symbol]>,
+    pub images: Arc<[Symbol]>,
     /// Host ports of regular containers and sidecars, ordered, without duplicates.
     pub host_ports: Box<[HostPort]>,
     /// Tolerations in pod order.

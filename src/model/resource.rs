@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 /// Amounts of resources: CPU in millicores, everything else in whole units (bytes, pieces).
 ///
 /// Source: `pkg/scheduler/framework/types.go`, `Resource`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Resource {
     /// CPU in thousandths of a core.
     pub milli_cpu: i64,

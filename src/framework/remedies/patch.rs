@@ -176,7 +176,7 @@ fn resources(resource: &Symbol, value: i64) -> Value {
 /// What the containers of a pod request in effect, with the overhead.
 fn effective(pod: &PodInfo, resource: &Symbol) -> i64 {
     let (mut sidecars, mut largest, mut regular) = (0i64, 0i64, 0i64);
-    for container in &pod.containers {
+    for container in pod.containers.iter() {
         let requested = container.requests.get(resource);
         match (container.init, container.sidecar) {
             (_, true) => {

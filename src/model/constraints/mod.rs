@@ -78,31 +78,15 @@ pub struct PodConstraints {
     /// The kinds of all constraints.
     pub kinds: ConstraintKinds,
     /// Each constraint once, in the order of the pod's fields.
-    pub list: Box<[Constraint]>,
+    pub list: Arc<[Constraint]>,
     /// `spec.topologySpreadConstraints`, in pod order.
-    pub spread: Box<[SpreadConstraint]>,
+    pub spread: Arc<[SpreadConstraint]>,
     /// Terms of `podAffinity` and `podAntiAffinity`.
-    pub affinity: PodAffinity,
+    pub affinity: Arc<PodAffinity>,
     /// Volumes that constrain the placement, in pod order.
     pub volumes: Box<[PodVolume]>,
     /// Features that a node must declare, ordered by name.
     ///
     /// Source: `component-helpers/nodedeclaredfeatures/features`, `InferForScheduling`.
     pub features: Box<[Symbol]>,
-}
-
-impl PodConstraints {
-    /// The constraints with their kinds and without repeated entries of the list; `None` when there are none.
-    pub fn finish(mut self) -> Option<Arc<Self>> {
-        let mut unique: Vec<Constraint> = Vec::with_capacity(self.list.len());
-        for constraint in self.list {
-            if !unique.contains(&constraint) {
-                unique.push(constraint);
-            }
-        }
-        self.kinds =
-            unique.iter().fold(ConstraintKinds::NONE, |kinds, constraint| kinds.with(constraint.kind));
-        self.list = unique.into();
-        (!self.kinds.is_empty()).then(|| Arc::new(self))
-    }
 }

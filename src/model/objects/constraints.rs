@@ -2,9 +2,11 @@
 //! writes them, and how they become [`PodConstraints`]. Volumes are in `pod_volumes.rs`.
 
 use super::super::constraints::{
-    self, Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints, SpreadSelector, WeightedTerm,
+    self, Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints, PodVolume, SpreadSelector,
+    WeightedTerm,
 };
 use super::super::labels::{LabelSelector, Labels, SelectorError};
+use super::super::shared::Shared;
 use super::super::symbol::Symbol;
 use super::pod::Spec;
 use super::read::or_default;
@@ -13,7 +15,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// `v1.TopologySpreadConstraint`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SpreadConstraint {
     /// `maxSkew`.
@@ -39,7 +41,7 @@ pub struct SpreadConstraint {
 }
 
 /// `v1.PodAffinity` and `v1.PodAntiAffinity`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodAffinity {
     /// `requiredDuringSchedulingIgnoredDuringExecution`.
@@ -51,7 +53,7 @@ pub struct PodAffinity {
 }
 
 /// `v1.WeightedPodAffinityTerm`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WeightedAffinityTerm {
     /// `weight`.
@@ -63,7 +65,7 @@ pub struct WeightedAffinityTerm {
 }
 
 /// `v1.PodAffinityTerm`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AffinityTerm {
     /// `labelSelector`.
@@ -200,6 +202,18 @@ impl SpreadConstraint {
     }
 }
 
+/// What the constraints of a pod are made from: volumes, features, and the addresses of the other parts.
+type Parts = (Box<[PodVolume]>, Box<[Symbol]>, [usize; 3]);
+
+thread_local! {
+    static AFFINITY: Shared<(Symbol, PodAffinity, PodAffinity), Arc<constraints::PodAffinity>> =
+        const { Shared::new() };
+    static SPREAD: Shared<(Vec<SpreadConstraint>, Labels), Arc<[constraints::SpreadConstraint]>> =
+        const { Shared::new() };
+    static LISTS: Shared<Arc<[Constraint]>, ()> = const { Shared::new() };
+    static CONSTRAINTS: Shared<Parts, Arc<PodConstraints>> = const { Shared::new() };
+}
+
 /// The features that nodes declare and pods may require, ordered by name.
 const RESTART_ALL_CONTAINERS: &str = "RestartAllContainersOnContainerExits";
 const USER_NAMESPACES_HOST_NETWORK: &str = "UserNamespacesHostNetworkSupport";
@@ -211,22 +225,75 @@ impl Spec {
         self.affinity.pod_anti_affinity.merge_label_keys(labels);
     }
 
-    /// Placement constraints of the pod beyond resources, ports, tolerations and node affinity.
+    /// Placement constraints of the pod beyond resources, ports, tolerations and node affinity. Pods with equal
+    /// constraints share them.
     pub(super) fn constraints(&self, namespace: &Symbol, labels: &Labels) -> Option<Arc<PodConstraints>> {
+        if self.has_no_constraints() {
+            return None;
+        }
         let volumes: Box<[_]> = self.volumes.iter().flat_map(|volume| volume.sources()).collect();
-        let affinity = self.pod_affinity(namespace);
+        let (affinity, spread) = (self.shared_affinity(namespace), self.shared_spread(labels));
         let list = self.list_of_constraints(&volumes, affinity.invalid.is_some());
+        let kinds = list.iter().fold(ConstraintKinds::NONE, |kinds, of| kinds.with(of.kind));
+        if kinds.is_empty() {
+            return None;
+        }
+        let list: Arc<[Constraint]> = LISTS.with(|table| table.same(list.into()));
+        let features = self.features();
+        // The table holds what the addresses belong to, so that they name it. Comparing the parts themselves would give
+        // a pod the text of a selector that another pod wrote in other words.
+        let parts = [list.as_ptr().addr(), spread.as_ptr().addr(), Arc::as_ptr(&affinity).addr()];
+        let is = |known: &Parts| *known.0 == *volumes && *known.1 == *features && known.2 == parts;
+        let made = || {
+            let key = (volumes.clone(), features.clone(), parts);
+            let (volumes, features) = (volumes.clone(), features.clone());
+            (key, Arc::new(PodConstraints { kinds, list, spread, affinity, volumes, features }))
+        };
+        Some(CONSTRAINTS.with(|table| table.find((&volumes, &features, parts), is, made)))
+    }
+
+    /// The parsed terms of pod affinity, one copy for pods with equal ones.
+    fn shared_affinity(&self, namespace: &Symbol) -> Arc<constraints::PodAffinity> {
+        let (affinity, anti) = (&self.affinity.pod_affinity, &self.affinity.pod_anti_affinity);
+        let is = |known: &(Symbol, PodAffinity, PodAffinity)| {
+            (&known.0, &known.1, &known.2) == (namespace, affinity, anti)
+        };
+        let made = || {
+            let parsed = Arc::new(self.pod_affinity(namespace));
+            ((namespace.clone(), affinity.clone(), anti.clone()), parsed)
+        };
+        AFFINITY.with(|table| table.find((namespace, affinity, anti), is, made))
+    }
+
+    /// The parsed topology spread constraints, one copy for pods with equal ones.
+    fn shared_spread(&self, labels: &Labels) -> Arc<[constraints::SpreadConstraint]> {
+        let list = &self.topology_spread_constraints;
+        let keys = list.iter().flat_map(|of| &of.match_label_keys);
+        let merged: Labels = keys.filter_map(|key| Some((key.clone(), labels.get(key)?.clone()))).collect();
+        let is = |known: &(Vec<SpreadConstraint>, Labels)| (&known.0, &known.1) == (list, &merged);
+        let made = || {
+            let parsed = list.iter().map(|of| of.parse(&merged)).collect();
+            ((list.clone(), merged.clone()), parsed)
+        };
+        SPREAD.with(|table| table.find((list, &merged), is, made))
+    }
+
+    fn features(&self) -> Box<[Symbol]> {
         let restart = self.restarts_all_containers().then_some(RESTART_ALL_CONTAINERS);
         let host_network = self.shares_host_network().then_some(USER_NAMESPACES_HOST_NETWORK);
-        let made = PodConstraints {
-            kinds: ConstraintKinds::NONE,
-            list: list.into(),
-            spread: self.topology_spread_constraints.iter().map(|of| of.parse(labels)).collect(),
-            affinity,
-            volumes,
-            features: restart.into_iter().chain(host_network).map(Symbol::new).collect(),
-        };
-        made.finish()
+        restart.into_iter().chain(host_network).map(Symbol::new).collect()
+    }
+
+    /// Whether a pod has nothing that [`Spec::constraints`] reads; most pods have not.
+    fn has_no_constraints(&self) -> bool {
+        let none = |of: &PodAffinity| *of == PodAffinity::default();
+        self.volumes.is_empty()
+            && self.resource_claims.is_empty()
+            && self.topology_spread_constraints.is_empty()
+            && none(&self.affinity.pod_affinity)
+            && none(&self.affinity.pod_anti_affinity)
+            && !self.restarts_all_containers()
+            && !self.shares_host_network()
     }
 
     /// Source: `pkg/scheduler/framework/types.go`, `PodInfo.Update`.
@@ -256,15 +323,16 @@ impl Spec {
         constraints::PodAffinity { required, required_anti, preferred: preferred.into(), invalid }
     }
 
-    /// The constraints by kind, with the words in which messages name them.
-    fn list_of_constraints(
-        &self,
-        volumes: &[constraints::PodVolume],
-        invalid_affinity: bool,
-    ) -> Vec<Constraint> {
+    /// The constraints by kind, each once, with the words in which messages name them.
+    fn list_of_constraints(&self, volumes: &[PodVolume], invalid_affinity: bool) -> Vec<Constraint> {
         use ConstraintKinds as K;
         let mut list = Vec::new();
-        let mut add = |kind, name: String| list.push(Constraint { kind, name: Symbol::from(name) });
+        let mut add = |kind, name: String| {
+            let constraint = Constraint { kind, name: Symbol::from(name) };
+            if !list.contains(&constraint) {
+                list.push(constraint);
+            }
+        };
         for volume in volumes {
             add(volume.source.kinds(), format!("volume {} ({})", volume.name, volume.source.api_name()));
         }

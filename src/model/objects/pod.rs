@@ -3,6 +3,7 @@
 use super::super::node_selector::NodeAffinity;
 use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};
 use super::super::requests::{PodResources, pod_level};
+use super::super::shared::Shared;
 use super::super::symbol::Symbol;
 use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
@@ -275,6 +276,13 @@ impl Pod {
     }
 }
 
+thread_local! {
+    static OWNERS: Shared<Arc<[pod::OwnerReference]>, ()> = const { Shared::new() };
+    static CONTAINERS: Shared<Arc<[pod::Container]>, ()> = const { Shared::new() };
+    static IMAGES: Shared<Arc<[Symbol]>, ()> = const { Shared::new() };
+    static TOLERATIONS: Shared<Arc<[Toleration]>, ()> = const { Shared::new() };
+}
+
 fn some(text: &Symbol) -> Option<Symbol> {
     (!text.is_empty()).then(|| text.clone())
 }
@@ -314,7 +322,7 @@ impl Spec {
         ports.into()
     }
 
-    fn images(&self) -> Box<[Symbol]> {
+    fn images(&self) -> Arc<[Symbol]> {
         let containers = self.all_containers().map(|(container, _)| &container.image);
         let volumes = self.volumes.iter().filter_map(|volume| Some(&volume.image.as_ref()?.reference));
         containers.chain(volumes).map(normalized_image).collect()
@@ -353,6 +361,7 @@ impl PodInfo {
             spec.tolerations.iter().enumerate().map(|(at, toleration)| {
                 Toleration::from_object(toleration, &format!("spec.tolerations[{at}]"))
             });
+        let tolerations: Arc<[Toleration]> = tolerations.collect::<Result<_, ObjectError>>()?;
         let scheduled = status.conditions.iter().enumerate().find(|(_, it)| it.kind == "PodScheduled");
         let scheduled_condition = match scheduled {
             Some((at, it)) => {
@@ -372,9 +381,9 @@ impl PodInfo {
             uid: metadata.uid.clone(),
             resource_version: metadata.resource_version.clone(),
             generation: metadata.generation,
-            labels: metadata.labels.clone(),
+            labels: metadata.labels.shared(),
             annotations: metadata.annotations.clone(),
-            owners: metadata.owners(),
+            owners: OWNERS.with(|table| table.same(metadata.owners().into())),
             created: metadata.created()?,
             deleted: metadata.deleted()?,
             scheduler_name: or(&spec.scheduler_name, "default-scheduler"),
@@ -389,11 +398,11 @@ impl PodInfo {
             nonzero_memory,
             score_requests: without_pods(resources.score().to_resource()),
             overhead: without_pods(resources.overhead.to_resource()),
-            containers: containers.collect(),
-            images: spec.images(),
+            containers: CONTAINERS.with(|table| table.same(containers.collect())),
+            images: IMAGES.with(|table| table.same(spec.images())),
             host_ports: spec.host_ports(),
-            tolerations: tolerations.collect::<Result<_, ObjectError>>()?,
-            node_affinity: NodeAffinity::parse(spec.node_selector.clone(), affinity),
+            tolerations: TOLERATIONS.with(|table| table.same(tolerations)),
+            node_affinity: NodeAffinity::parse(spec.node_selector.shared(), affinity),
             constraints,
             qos: match status.qos_class.as_str() {
                 "Guaranteed" => QosClass::Guaranteed,

@@ -7,7 +7,7 @@ use super::read::or_default;
 use serde::Deserialize;
 
 /// `metav1.LabelSelector`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LabelSelector {
     /// `matchLabels`.
@@ -19,7 +19,7 @@ pub struct LabelSelector {
 }
 
 /// `metav1.LabelSelectorRequirement` and `v1.NodeSelectorRequirement`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Expression {
     /// `key`.

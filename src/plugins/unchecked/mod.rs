@@ -34,7 +34,7 @@ struct StandIn {
 impl StandIn {
     /// Names of the pod's own constraints of these kinds.
     fn own(&self, h: &Handle, kinds: ConstraintKinds) -> Vec<Symbol> {
-        let list = h.pod.constraints.iter().flat_map(|constraints| &constraints.list);
+        let list = h.pod.constraints.iter().flat_map(|constraints| constraints.list.iter());
         list.filter(|constraint| constraint.kind.intersects(kinds))
             .map(|constraint| constraint.name.clone())
             .collect()
