@@ -40,7 +40,7 @@ struct Ran;
 
 /// Names of the pod's resource claims.
 fn claims(pod: &PodInfo) -> impl Iterator<Item = &Symbol> {
-    let all = pod.constraints.iter().flat_map(|constraints| &constraints.list);
+    let all = pod.constraints.iter().flat_map(|constraints| constraints.list.iter());
     all.filter(|constraint| constraint.kind.intersects(ConstraintKinds::RESOURCE_CLAIMS)).map(|of| &of.name)
 }
 

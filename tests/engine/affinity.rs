@@ -76,7 +76,7 @@ fn random_cluster(r: &mut Random, framework: &Framework, new: &PodInfo) -> Snaps
 }
 
 fn affinity(pod: &PodInfo) -> PodAffinity {
-    pod.constraints.as_ref().map(|constraints| constraints.affinity.clone()).unwrap_or_default()
+    pod.constraints.as_ref().map(|constraints| (*constraints.affinity).clone()).unwrap_or_default()
 }
 
 fn labels_of(s: &Snapshot, namespace: &Symbol) -> Labels {

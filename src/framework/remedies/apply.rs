@@ -102,7 +102,7 @@ fn with(labels: &Labels, key: &Symbol, value: Option<&Symbol>) -> Labels {
 /// Edits the terms of pod affinity and pod anti-affinity.
 fn edit_affinity(pod: &mut PodInfo, edit: impl FnOnce(&mut PodAffinity)) {
     if let Some(constraints) = &mut pod.constraints {
-        edit(&mut Arc::make_mut(constraints).affinity);
+        edit(Arc::make_mut(&mut Arc::make_mut(constraints).affinity));
     }
 }
 
@@ -110,7 +110,8 @@ fn edit_affinity(pod: &mut PodInfo, edit: impl FnOnce(&mut PodAffinity)) {
 fn edit_spread(pod: &mut PodInfo, key: &Symbol, edit: impl Fn(&mut SpreadConstraint)) {
     let Some(constraints) = &mut pod.constraints else { return };
     let constraints = Arc::make_mut(constraints);
-    let hard = constraints.spread.iter_mut().filter(|of| of.hard && of.topology_key == *key);
+    let hard =
+        Arc::make_mut(&mut constraints.spread).iter_mut().filter(|of| of.hard && of.topology_key == *key);
     hard.for_each(edit);
     if constraints.spread.iter().any(|constraint| !constraint.hard) {
         constraints.kinds = constraints.kinds.with(ConstraintKinds::SOFT_SPREAD);

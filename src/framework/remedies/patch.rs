@@ -93,7 +93,7 @@ impl Patch {
         spec: &mut Map<String, Value>,
     ) {
         self.in_place = false;
-        let constraints = pod.constraints.iter().flat_map(|constraints| &constraints.spread);
+        let constraints = pod.constraints.iter().flat_map(|constraints| constraints.spread.iter());
         if constraints.filter(|constraint| constraint.topology_key == *key).count() > 1 {
             self.by_hand.push(format!("set `{field}: {value}` in its topology spread constraint of {key}"));
             return;

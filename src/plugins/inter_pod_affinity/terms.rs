@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The affinity of a pod; `None` for a pod without constraints.
 pub(super) fn affinity(pod: &PodInfo) -> Option<&PodAffinity> {
-    pod.constraints.as_ref().map(|constraints| &constraints.affinity)
+    pod.constraints.as_ref().map(|constraints| &*constraints.affinity)
 }
 
 /// Required terms of `podAffinity`.
