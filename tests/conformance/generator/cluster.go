@@ -23,7 +23,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -117,14 +116,11 @@ func (c *cluster) add(raw json.RawMessage) error {
 				return err
 			}
 		} else if object.Status.NominatedNodeName != "" {
-			info, err := framework.NewPodInfo(object)
-			if err != nil {
-				return err
-			}
 			if err := core.Pods().Informer().GetIndexer().Add(object); err != nil {
 				return err
 			}
-			c.sched.SchedulingQueue.AddNominatedPod(c.log, info, nil)
+			// The queue has to know the pod: else its nomination stands for a pod without requests and priority.
+			c.sched.SchedulingQueue.Add(c.ctx, object)
 		}
 		return core.Pods().Informer().GetIndexer().Add(object)
 	case *v1.Namespace:

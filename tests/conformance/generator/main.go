@@ -78,6 +78,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "the same seed gives the same cases")
 	cases := flag.Int("cases", 100, "how many")
 	replay := flag.String("replay", "", "decide the cases of this .jsonl.gz again and compare")
+	again := flag.String("again", "", "decide the cases of this .jsonl.gz again and write them")
 	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
 	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
 	flag.Parse()
@@ -88,6 +89,8 @@ func main() {
 		err = evaluateCEL(os.Stdin, os.Stdout)
 	} else if *replay != "" {
 		err = replayFile(*replay)
+	} else if *again != "" {
+		err = writeAgain(*again)
 	} else {
 		err = generate(*family, *seed, *cases)
 	}
@@ -114,36 +117,49 @@ func generate(family string, seed uint64, cases int) error {
 	return nil
 }
 
-// replayFile decides recorded cases again; any difference is an error.
-func replayFile(path string) error {
+// readCases reads the lines of a .jsonl.gz.
+func readCases(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unzipped)
+}
+
+// writeAgain writes the cases of a file as they are decided now.
+func writeAgain(path string) error {
+	text, err := readCases(path)
+	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(unzipped)
+	for line := range bytes.Lines(text) {
+		decided, err := decideAgain(line)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(decided))
+	}
+	return nil
+}
+
+// replayFile decides recorded cases again; any difference is an error.
+func replayFile(path string) error {
+	text, err := readCases(path)
 	if err != nil {
 		return err
 	}
 	var lines, skipped, different int
 	for line := range bytes.Lines(text) {
-		var probe struct {
-			Name       string
-			RejectedBy []string
-			Point      string
-		}
-		if err := json.Unmarshal(line, &probe); err != nil {
-			return err
-		}
 		lines++
-		again, err := decideAgain(line, probe.RejectedBy != nil, probe.Point != "")
+		again, err := decideAgain(line)
 		if err != nil {
 			skipped++
-			fmt.Fprintf(os.Stderr, "%s: %v\n", probe.Name, err)
+			fmt.Fprintln(os.Stderr, err)
 			continue
 		}
 		ours, theirs := canonical(again), canonical(line)
@@ -154,7 +170,7 @@ func replayFile(path string) error {
 				at++
 			}
 			from := max(0, at-200)
-			fmt.Fprintf(os.Stderr, "%s differs: …%.400s\nrecorded: …%.400s\n", probe.Name, ours[from:], theirs[from:])
+			fmt.Fprintf(os.Stderr, "%.40s differs: …%.400s\nrecorded: …%.400s\n", line, ours[from:], theirs[from:])
 		}
 	}
 	fmt.Printf("%s: %d cases, %d skipped, %d different\n", path, lines, skipped, different)
@@ -164,33 +180,40 @@ func replayFile(path string) error {
 	return nil
 }
 
-func decideAgain(line []byte, isHint, isOutcome bool) ([]byte, error) {
-	if isOutcome {
+// decideAgain decides a case of any family.
+func decideAgain(line []byte) ([]byte, error) {
+	var probe struct {
+		Name       string
+		RejectedBy []string
+		Point      string
+	}
+	if err := json.Unmarshal(line, &probe); err != nil {
+		return nil, err
+	}
+	var decided any
+	var err error
+	switch {
+	case probe.Point != "":
 		var o outcomeCase
-		if err := json.Unmarshal(line, &o); err != nil {
-			return nil, err
+		if err = json.Unmarshal(line, &o); err == nil {
+			err = o.run()
 		}
-		if err := o.run(); err != nil {
-			return nil, err
-		}
-		return json.Marshal(o)
-	}
-	if isHint {
+		decided = &o
+	case probe.RejectedBy != nil:
 		var h hintCase
-		if err := json.Unmarshal(line, &h); err != nil {
-			return nil, err
+		if err = json.Unmarshal(line, &h); err == nil {
+			_, err = h.run()
 		}
-		if _, err := h.run(); err != nil {
-			return nil, err
+		decided = &h
+	default:
+		var s schedulingCase
+		if err = json.Unmarshal(line, &s); err == nil {
+			err = s.run()
 		}
-		return json.Marshal(h)
+		decided = &s
 	}
-	var s schedulingCase
-	if err := json.Unmarshal(line, &s); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", probe.Name, err)
 	}
-	if err := s.run(); err != nil {
-		return nil, err
-	}
-	return json.Marshal(s)
+	return json.Marshal(decided)
 }
