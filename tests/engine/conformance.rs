@@ -100,7 +100,13 @@ fn place(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
     let node = pod.node_name.as_ref().and_then(|name| snapshot.row_by_name(name));
     match node {
         Some(node) => snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound }),
-        None => snapshot.apply(Change::PodPending { pod }),
+        None => {
+            let promised = pod.nominated_node.as_ref().and_then(|name| snapshot.row_by_name(name));
+            snapshot.apply(Change::PodPending { pod: pod.clone() });
+            if promised.is_some() {
+                snapshot.apply(Change::Nominated { pod, node: promised });
+            }
+        }
     }
 }
 
