@@ -242,9 +242,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let mut exempt = ExemptPods::default();
     exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
     // Without policies the profiles show mistakes of the configuration, which end the program now.
-    if let Err(said) = profiles(&[], &configured, size, &exempt) {
-        bail!(Lines(format!("the configuration cannot be used\n{said}")));
-    }
+    let needs = match profiles(&[], &configured, size, &exempt) {
+        Ok(made) => made.needs(),
+        Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
+    };
     let logged = std::sync::Once::new();
     let extenders = config.shared_extenders();
     Ok(cluster_run::Options {
@@ -262,6 +263,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
         configz: config::shown(&config),
+        needs,
         extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
         scheduler: crate::scheduler::Options {

@@ -8,7 +8,7 @@ use super::client::{Api, ApiError};
 use super::comparer::{self, Mismatches, compare};
 use super::driver::Driver;
 use super::informers;
-use super::objects::Slim;
+use super::objects::OfKind;
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection};
 use crate::model::objects::projection::Projection;
@@ -113,11 +113,11 @@ async fn list(api: &Api) -> Result<Listed, ApiError> {
 
 /// The objects of a kind without annotations, which are not compared: those of a large cluster take more
 /// memory than all that the scheduler keeps.
-fn compared<T: Slim>() -> Collection {
+fn compared<T: OfKind>() -> Collection {
     Collection { keep: Projection::default(), ..informers::collection(&T::KIND) }
 }
 
-async fn list_of<T: Slim>(api: &Api) -> Result<Vec<Object>, ApiError> {
+async fn list_of<T: OfKind>(api: &Api) -> Result<Vec<Object>, ApiError> {
     let (objects, _) = watch::list::<T>(api, &compared::<T>()).await?;
     // The cache leaves out objects that do not parse, too.
     Ok(objects.into_iter().filter_map(|object| object.parse().ok()).collect())

@@ -2,7 +2,7 @@
 //! only while such an extender is configured: [`Whole`] decodes an object into the scheduler's and keeps its text
 //! beside it, `informers` writes what the watches show, and `extender` puts it into questions.
 
-use super::objects::{Extended, Slim};
+use super::objects::{Extended, OfKind, Slim};
 use super::watch::Watched;
 use crate::model::objects::projection::Projection;
 use crate::model::{Kind, Object, ObjectKey, PodInfo, Symbol};
@@ -103,7 +103,7 @@ pub struct Whole<T> {
     read: bool,
 }
 
-impl<'de, T: Slim> Deserialize<'de> for Whole<T> {
+impl<'de, T: OfKind> Deserialize<'de> for Whole<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let object = Value::deserialize(from)?;
         let text = text_of(object.clone());
@@ -112,7 +112,7 @@ impl<'de, T: Slim> Deserialize<'de> for Whole<T> {
     }
 }
 
-impl<T: Slim> Watched for Whole<T> {
+impl<T: OfKind> Watched for Whole<T> {
     fn resource_version(&self) -> &str {
         self.object.resource_version()
     }
@@ -123,9 +123,7 @@ impl<T: Slim> Watched for Whole<T> {
     }
 }
 
-impl<T: Slim> Slim for Whole<T> {
-    const KIND: Kind = T::KIND;
-
+impl<T: OfKind> Slim for Whole<T> {
     fn parse(&self) -> Result<Object, String> {
         let parsed = self.object.parse()?;
         if self.read {

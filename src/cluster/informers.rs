@@ -1,21 +1,23 @@
-//! Turns watches into Inputs: pods that have not ended, nodes and namespaces, each in watch order,
-//! over the driver's one channel. `Synced` follows when pods and nodes have been listed once and
-//! policies were chosen for what the watches bring. A missing right is logged once, and its
-//! consumers wait until it is granted: without pods or nodes nothing is scheduled, because decisions
-//! would be guesses; without namespaces, policies that read them do not go into service. A
-//! watch that brings nothing for minutes stops decisions, too (`Input::Stale`), until it is up to date
-//! again.
+//! Turns watches into Inputs: pods that have not ended, nodes, namespaces, and the kinds of objects
+//! that plugins in service need ([`Need`]), each in watch order, over the driver's one channel.
+//! `Synced` follows when every needed kind has been listed once and policies were chosen for what the
+//! watches bring. A missing right is logged once, and its consumers wait until it is granted: without
+//! pods, nodes or another needed kind nothing is scheduled, because decisions would be guesses; without
+//! namespaces, policies that read them do not go into service; without an optional kind, its plugins
+//! decide as if there were no such objects. A watch that brings nothing for minutes stops decisions,
+//! too (`Input::Stale`), until it is up to date again.
 
 use super::client::Api;
 use super::driver::Mailbox;
 use super::extender_objects::{RawObjects, Whole};
-use super::objects::{Extended, Slim};
+use super::objects::{Extended, Slim, Tabled};
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
+use crate::framework::Need;
 use crate::lang::typed::reads::Keeps;
-use crate::model::Kind;
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
+use crate::model::{KINDS, Kind, KindRow};
 use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +76,69 @@ pub struct Informers {
     shared: Arc<Shared>,
 }
 
+/// Who needs a watched kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NeededBy {
+    /// Every decision.
+    All,
+    /// Policies in service.
+    Policies,
+    /// A plugin; without the kind it decides as if there were no such objects.
+    Optional,
+}
+
+/// A watched kind.
+#[derive(Clone, Copy, Debug)]
+struct Watching {
+    row: &'static KindRow,
+    by: NeededBy,
+}
+
+impl Watching {
+    /// Pods, nodes and namespaces, and what plugins need.
+    fn all(needs: &[Need]) -> Vec<Self> {
+        let by = |kind: &Kind| match needs.iter().find(|need| need.kind == *kind) {
+            Some(need) if need.optional => Some(NeededBy::Optional),
+            Some(_) => Some(NeededBy::All),
+            None => None,
+        };
+        let watching = |row: &'static KindRow| {
+            let by = match &row.kind {
+                Kind::Pod | Kind::Node => Some(NeededBy::All),
+                // Whether it is optional depends on what policies read.
+                Kind::Namespace => {
+                    by(&row.kind).filter(|by| *by == NeededBy::All).or(Some(NeededBy::Policies))
+                }
+                kind => by(kind),
+            };
+            by.map(|by| Self { row, by })
+        };
+        KINDS.iter().filter_map(watching).collect()
+    }
+
+    /// Whether decisions need it now; `read`: policies read namespaces.
+    fn is_needed(self, state: &WatchState, read: bool) -> bool {
+        match self.by {
+            NeededBy::All => true,
+            NeededBy::Policies => read,
+            NeededBy::Optional => !self.can_be_missing(state, read),
+        }
+    }
+
+    /// Whether decisions can be made without it. A failure that may pass counts only if nothing reads it: otherwise
+    /// pods would be placed without regard to it.
+    fn can_be_missing(self, state: &WatchState, read: bool) -> bool {
+        let lasting = !matches!(state.trouble, None | Some(Trouble::Passing(_)));
+        match self.by {
+            NeededBy::All => false,
+            NeededBy::Policies => lasting || state.trouble.is_some() && !read,
+            NeededBy::Optional => lasting,
+        }
+    }
+}
+
 struct Shared {
+    watching: Vec<Watching>,
     mailbox: Mailbox,
     needs: tokio::sync::watch::Sender<Needs>,
     states: Mutex<Vec<WatchState>>,
@@ -92,17 +156,21 @@ struct Shared {
 /// How often the age of the watches is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The watched kinds and their resources.
-pub(super) const RESOURCES: [(Kind, &str); 3] =
-    [(Kind::Pod, "pods"), (Kind::Node, "nodes"), (Kind::Namespace, "namespaces")];
-
 /// After this time less is kept, when policies read less.
 const LESS_AFTER: Duration = Duration::from_secs(60);
 
 impl Informers {
     /// Watches that have not started. A watch without an event or bookmark for longer than `max_age`
-    /// is too old to decide on. `raw` takes what the API server gave, for extenders.
-    pub fn new(api: &Api, mailbox: Mailbox, max_age: Duration, raw: Option<Arc<RawObjects>>) -> Self {
+    /// is too old to decide on. `needs` are those of the plugins. `raw` takes what the API server gave,
+    /// for extenders.
+    pub fn new(
+        api: &Api,
+        mailbox: Mailbox,
+        max_age: Duration,
+        needs: &[Need],
+        raw: Option<Arc<RawObjects>>,
+    ) -> Self {
+        let watching = Watching::all(needs);
         let state = |resource| WatchState {
             resource,
             listed: false,
@@ -113,7 +181,8 @@ impl Informers {
         let shared = Arc::new(Shared {
             mailbox,
             needs: tokio::sync::watch::Sender::new(Needs::default()),
-            states: Mutex::new(RESOURCES.iter().map(|(_, resource)| state(resource)).collect()),
+            states: Mutex::new(watching.iter().map(|of| state(of.row.plural)).collect()),
+            watching,
             generation: tokio::sync::watch::Sender::new(0),
             synced: AtomicBool::new(false),
             now_synced: tokio::sync::Notify::new(),
@@ -126,7 +195,7 @@ impl Informers {
 
     /// Starts watching.
     pub fn start(&self, supervisor: &Supervisor) {
-        for at in 0..RESOURCES.len() {
+        for at in 0..self.shared.watching.len() {
             let shared = Arc::clone(&self.shared);
             let needs = shared.needs.subscribe();
             supervisor.spawn(Task::Watch, watch_kind(at, self.api.clone(), shared, needs));
@@ -171,7 +240,8 @@ impl Informers {
 
     /// What a policy with these needs lacks now, and the way out; to be read after its name.
     pub fn unmet(&self, needs: &Needs) -> Option<String> {
-        RESOURCES.iter().zip(self.states()).find_map(|((kind, resource), state)| {
+        self.shared.watching.iter().zip(self.states()).find_map(|(watching, state)| {
+            let KindRow { kind, plural: resource, .. } = watching.row;
             let further = *needs.of(kind) != Projection::default();
             let read = further || *kind == Kind::Namespace && needs.any_namespace;
             let lacks = read && (!state.listed || further && !state.kept.covers(needs.of(kind)));
@@ -215,10 +285,8 @@ impl Shared {
         }
         let any_namespace = self.needs.borrow().any_namespace;
         let states = self.states();
-        let needed = RESOURCES
-            .iter()
-            .zip(states.iter())
-            .filter(|((kind, _), _)| *kind != Kind::Namespace || any_namespace);
+        let needed =
+            self.watching.iter().zip(states.iter()).filter(|(of, state)| of.is_needed(state, any_namespace));
         needed
             .map(|(_, state)| (state.resource, state.seen.elapsed()))
             .filter(|(_, age)| *age > self.max_age)
@@ -229,7 +297,7 @@ impl Shared {
     /// less than policies read by now is dropped, because its watch ends and another list follows.
     fn listed(&self, at: usize, list: Input, kept: Arc<Projection>) -> bool {
         let mut states = self.states();
-        let Some((kind, _)) = RESOURCES.get(at) else { return false };
+        let Some(Watching { row: KindRow { kind, .. }, .. }) = self.watching.get(at) else { return false };
         if !kept.covers(self.needs.borrow().of(kind)) {
             return true;
         }
@@ -255,20 +323,13 @@ impl Shared {
         self.generation.send_modify(|generation| *generation += 1);
     }
 
-    /// Sends `Synced` when pods and nodes have been listed, namespaces have been listed or cannot be,
-    /// and policies were chosen for that state. A failure that may pass counts only if no policy reads
-    /// namespaces: otherwise pods would be placed without that policy.
+    /// Sends `Synced` when every kind has been listed or can be missing, and policies were chosen for that
+    /// state.
     fn settle(&self, chosen_for: u64) {
         let states = self.states();
         let read = self.needs.borrow().any_namespace;
-        let cannot = |state: &WatchState| match &state.trouble {
-            Some(Trouble::Passing(_)) => !read,
-            trouble => trouble.is_some(),
-        };
-        let all = RESOURCES
-            .iter()
-            .zip(states.iter())
-            .all(|((kind, _), state)| state.listed || *kind == Kind::Namespace && cannot(state));
+        let mut all = self.watching.iter().zip(states.iter());
+        let all = all.all(|(of, state)| state.listed || of.can_be_missing(state, read));
         let current = *self.generation.borrow() == chosen_for;
         drop(states);
         if all && current && !self.synced.swap(true, Ordering::SeqCst) {
@@ -306,7 +367,8 @@ async fn watch_kind(
     shared: Arc<Shared>,
     mut needs: tokio::sync::watch::Receiver<Needs>,
 ) {
-    let Some((kind, _)) = RESOURCES.get(at) else { return };
+    let Some(Watching { row, .. }) = shared.watching.get(at).copied() else { return };
+    let kind = &row.kind;
     loop {
         let keep = Arc::new(needs.borrow_and_update().of(kind).clone());
         let changed = no_longer_right(kind, &keep, &mut needs);
@@ -314,19 +376,21 @@ async fn watch_kind(
             let keep = Arc::clone(&keep);
             let whole = shared.raw.as_ref().is_some_and(|raw| raw.keeps(kind));
             match (kind, keep.fields.is_empty()) {
-                (Kind::Pod, _) if whole => watch_as::<Whole<pod::Pod>>(at, &api, &shared, keep).await,
-                (Kind::Node, _) if whole => watch_as::<Whole<node::Node>>(at, &api, &shared, keep).await,
-                (Kind::Pod, true) => watch_as::<pod::Pod>(at, &api, &shared, keep).await,
-                (Kind::Pod, false) => watch_as::<Extended<pod::Pod>>(at, &api, &shared, keep).await,
-                (Kind::Node, true) => watch_as::<node::Node>(at, &api, &shared, keep).await,
-                (Kind::Node, false) => watch_as::<Extended<node::Node>>(at, &api, &shared, keep).await,
+                (Kind::Pod, _) if whole => watch_as::<Whole<pod::Pod>>((at, row), &api, &shared, keep).await,
+                (Kind::Node, _) if whole => {
+                    watch_as::<Whole<node::Node>>((at, row), &api, &shared, keep).await
+                }
+                (Kind::Pod, true) => watch_as::<pod::Pod>((at, row), &api, &shared, keep).await,
+                (Kind::Pod, false) => watch_as::<Extended<pod::Pod>>((at, row), &api, &shared, keep).await,
+                (Kind::Node, true) => watch_as::<node::Node>((at, row), &api, &shared, keep).await,
+                (Kind::Node, false) => watch_as::<Extended<node::Node>>((at, row), &api, &shared, keep).await,
                 (Kind::Namespace, true) => {
-                    watch_as::<namespace::Namespace>(at, &api, &shared, keep).await;
+                    watch_as::<namespace::Namespace>((at, row), &api, &shared, keep).await;
                 }
                 (Kind::Namespace, false) => {
-                    watch_as::<Extended<namespace::Namespace>>(at, &api, &shared, keep).await;
+                    watch_as::<Extended<namespace::Namespace>>((at, row), &api, &shared, keep).await;
                 }
-                _ => {}
+                _ => watch_as::<Tabled>((at, row), &api, &shared, keep).await,
             }
         };
         tokio::select! {
@@ -355,19 +419,24 @@ async fn no_longer_right(kind: &Kind, keep: &Projection, needs: &mut tokio::sync
 
 /// The watched collection of a kind. Pods that have ended are left out.
 pub fn collection(kind: &Kind) -> Collection {
-    let resource = RESOURCES.iter().find(|(of, _)| of == kind).map_or("", |(_, resource)| resource);
-    let selectors = match kind {
+    let Some(row) = kind.row() else { unreachable!("every kind has a row") };
+    let selectors = match row.kind {
         Kind::Pod => format!("fieldSelector={}", encode("status.phase!=Succeeded,status.phase!=Failed")),
         _ => String::new(),
     };
     let keep = Projection::everything();
-    Collection { path: format!("/api/v1/{resource}"), resource, group: "", selectors, keep }
+    Collection { path: row.path(), resource: row.plural, group: row.group, selectors, keep }
 }
 
-async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, keep: Arc<Projection>) {
-    let Some((_, resource)) = RESOURCES.get(at) else { return };
+async fn watch_as<T: Slim>(
+    (at, row): (usize, &'static KindRow),
+    api: &Api,
+    shared: &Arc<Shared>,
+    keep: Arc<Projection>,
+) {
+    let (kind, resource) = (&row.kind, row.plural);
     let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
-    let collection = Collection { keep: (*keep).clone(), ..collection(&T::KIND) };
+    let collection = Collection { keep: (*keep).clone(), ..collection(kind) };
     watch::run::<T, _>(api, &collection, |update| {
         let input = match update {
             Update::Listed(objects) => {
@@ -378,10 +447,10 @@ async fn watch_as<T: Slim>(at: usize, api: &Api, shared: &Arc<Shared>, keep: Arc
                     .into_iter()
                     .filter_map(|object| unreadable.parse(&object).map(|parsed| (parsed, object.text())));
                 let parsed = match &shared.raw {
-                    Some(raw) => raw.listed(&T::KIND, parsed),
+                    Some(raw) => raw.listed(kind, parsed),
                     None => parsed.map(|(parsed, _)| parsed).collect(),
                 };
-                Ok(Some(Input::Relisted(T::KIND, parsed)))
+                Ok(Some(Input::Relisted(kind.clone(), parsed)))
             }
             Update::Changed(object) => Ok(unreadable.parse(&object).map(|parsed| {
                 if let Some(raw) = &shared.raw {
@@ -425,8 +494,14 @@ async fn deliver(
             true
         }
         Err(trouble) => {
-            if let Some((_, resource)) = RESOURCES.get(at) {
-                tracing::error!(resource, "cannot watch: {trouble}");
+            if let Some(Watching { row, by }) = shared.watching.get(at) {
+                let without = match by {
+                    NeededBy::Optional if !matches!(trouble, Trouble::Passing(_)) => {
+                        "; decisions are made as if there were none"
+                    }
+                    _ => "",
+                };
+                tracing::error!(resource = row.plural, "cannot watch: {trouble}{without}");
             }
             shared.troubled(at, trouble);
             true
@@ -469,18 +544,32 @@ mod tests {
     use crate::cluster::driver::{Driver, Inbox};
     use crate::scheduler::Scheduler;
 
-    async fn informers() -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
+    async fn informers(more: bool) -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
         let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
         let api = Api::new(&target).await.unwrap();
         let (driver, inbox) = Driver::<Scheduler>::new();
-        (Informers::new(&api, driver.mailbox(), Duration::from_secs(180), None), driver, inbox)
+        let needs = [
+            Need { kind: Kind::PersistentVolume, optional: false },
+            Need { kind: Kind::CsiStorageCapacity, optional: true },
+        ];
+        let needs = if more { &needs[..] } else { &[] };
+        let informers = Informers::new(&api, driver.mailbox(), Duration::from_secs(180), needs, None);
+        (informers, driver, inbox)
     }
 
-    /// Lists everything that is needed but namespaces.
+    fn list(informers: &Informers, kind: Kind) {
+        let at = informers.shared.watching.iter().position(|of| of.row.kind == kind).unwrap();
+        informers.shared.listed(at, Input::Relisted(kind, Vec::new()), Arc::default());
+    }
+
+    fn trouble(informers: &Informers, kind: &Kind, trouble: Trouble) {
+        let at = informers.shared.watching.iter().position(|of| of.row.kind == *kind).unwrap();
+        informers.shared.troubled(at, trouble);
+    }
+
     fn list_pods_and_nodes(informers: &Informers) {
-        for (at, (kind, _)) in RESOURCES.iter().enumerate().take(2) {
-            informers.shared.listed(at, Input::Relisted(kind.clone(), Vec::new()), Arc::default());
-        }
+        list(informers, Kind::Pod);
+        list(informers, Kind::Node);
     }
 
     fn chosen(informers: &Informers) {
@@ -496,7 +585,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_list_that_keeps_too_little_never_replaces_one_that_policies_need() {
-        let (informers, driver, _inbox) = informers().await;
+        let (informers, driver, _inbox) = informers(false).await;
         let needs = reading_hostnames();
         let kept = Arc::new(needs.keeps.pods.clone());
         let list = || Input::Relisted(Kind::Pod, Vec::new());
@@ -521,14 +610,41 @@ mod tests {
         for (any_namespace, trouble, synced) in
             [(false, passing(), true), (true, passing(), false), (true, forbidden(), true)]
         {
-            let (informers, _driver, _inbox) = informers().await;
+            let (informers, _driver, _inbox) = informers(false).await;
             informers.want(Needs { any_namespace, ..Needs::default() });
             list_pods_and_nodes(&informers);
             chosen(&informers);
             assert!(!informers.is_synced(), "namespaces are neither listed nor in trouble");
-            informers.shared.troubled(2, trouble.clone());
+            super::tests::trouble(&informers, &Kind::Namespace, trouble.clone());
             chosen(&informers);
             assert_eq!(informers.is_synced(), synced, "{any_namespace} {trouble:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_plugins_need_is_listed_first_and_an_optional_one_may_be_missing() {
+        let forbidden = || Trouble::Forbidden { message: "forbidden".into(), rule: String::new() };
+        let capacities = Kind::CsiStorageCapacity;
+        for (missing, synced) in [
+            (Trouble::Absent, true),
+            (forbidden(), true),
+            (Trouble::Passing("the API server answered 500".into()), false),
+        ] {
+            let (informers, _driver, _inbox) = informers(true).await;
+            list_pods_and_nodes(&informers);
+            list(&informers, Kind::Namespace);
+            trouble(&informers, &capacities, missing.clone());
+            chosen(&informers);
+            assert!(!informers.is_synced(), "the volumes are not listed");
+            trouble(&informers, &Kind::PersistentVolume, forbidden());
+            chosen(&informers);
+            assert!(!informers.is_synced(), "volumes are not optional");
+            list(&informers, Kind::PersistentVolume);
+            chosen(&informers);
+            assert_eq!(informers.is_synced(), synced, "{missing:?}");
+            list(&informers, capacities.clone());
+            chosen(&informers);
+            assert!(informers.is_synced());
         }
     }
 }

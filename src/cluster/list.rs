@@ -3,13 +3,14 @@
 //! are in service.
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
-use super::informers::{self, RESOURCES};
-use super::objects::{Extended, Slim};
+use super::informers;
+use super::objects::{Extended, Slim, Tabled};
 use super::policy_list::{self, PolicyObjects};
 use super::watch::{self, Collection};
 use crate::lang::analysis::cost::Size;
 use crate::model::objects::{namespace, node, pod};
-use crate::model::{Kind, Object};
+use crate::model::{KINDS, Kind, Object};
+use futures::future::join_all;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub enum Policies {
 /// The cluster.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// Nodes, namespaces, and pods that have not ended.
+    /// Pods that have not ended, and all objects of the other kinds of the table.
     pub objects: Vec<Object>,
     /// The policies.
     pub policies: PolicyObjects,
@@ -118,22 +119,25 @@ pub fn read(options: &Options) -> Result<Listed, ListError> {
 async fn read_all(options: &Options) -> Result<Listed, ListError> {
     let api = Api::new(&options.target).await?;
     reach(&api).await?;
-    let [pods, nodes, namespaces] = &RESOURCES;
-    let (policies, pods, nodes, namespaces) = tokio::join!(
-        policy_list::read(&api, &options.policies, options.size),
-        kind(&api, pods),
-        kind(&api, nodes),
-        kind(&api, namespaces)
-    );
+    let kinds = join_all(KINDS.iter().map(|row| kind(&api, &row.kind)));
+    let (policies, mut kinds) = tokio::join!(policy_list::read(&api, &options.policies, options.size), kinds);
     let mut listed = Listed {
         namespace: api.namespace().to_owned(),
         server: api.server().to_owned(),
         ..Listed::default()
     };
     let mut refused = Refused::default();
-    // Nodes first, so that their order is that of their names, whatever pods they have.
-    for (read, needed) in [(nodes, true), (namespaces, false), (pods, true)] {
+    // Nodes first, so that their order is that of their names, whatever pods they have; pods last.
+    kinds.sort_by_key(|read| match read.kind {
+        Kind::Node => 0,
+        Kind::Pod => 2,
+        _ => 1,
+    });
+    for read in kinds {
+        let needed = matches!(read.kind, Kind::Pod | Kind::Node);
         match read.result {
+            // An optional API that this server does not serve.
+            Err(ApiError::Status { code: 404, .. }) if !needed => {}
             Ok((objects, unusable)) => {
                 listed.objects.extend(objects);
                 listed.missing.extend(unusable);
@@ -179,24 +183,7 @@ impl Refused {
     /// The warnings about resources that are not needed; an error if a needed one is missing.
     pub(super) fn judge(self) -> Result<Vec<String>, ListError> {
         let needed = self.of.iter().find(|(_, _, needed)| *needed);
-        let Some((collection, message, _)) = needed else {
-            let said = self.of.iter().map(|(collection, message, _)| {
-                let rule = collection.rule(&["list"]);
-                let what = match collection.resource {
-                    "configmaps" => "the policies of the cluster",
-                    resource => resource,
-                };
-                format!("{message}; continuing without {what}; add this rule to your role: {rule}")
-            });
-            return Ok(said.collect());
-        };
-        let mut resources: Vec<&str> = self
-            .of
-            .iter()
-            .filter(|(other, _, _)| other.group == collection.group)
-            .map(|(other, _, _)| other.resource)
-            .collect();
-        resources.dedup();
+        let Some((collection, message, _)) = needed else { return Ok(self.warnings()) };
         let otherwise = match collection.resource {
             "configmaps" => {
                 "; or name the namespaces you may read with `--policy-namespaces`, or give the policies as files with \
@@ -204,8 +191,41 @@ impl Refused {
             }
             _ => "",
         };
-        let rule = watch::rule(collection.group, &resources, &["list"]);
+        let mut groups: Vec<&str> = self.of.iter().map(|(of, _, _)| of.group).collect();
+        // That of the resource first.
+        groups.sort_by_key(|group| (*group != collection.group, *group));
+        groups.dedup();
+        let rules = groups.into_iter().map(|group| {
+            let resources = self.of.iter().filter(|(of, _, _)| of.group == group);
+            let mut resources: Vec<&str> = resources.map(|(of, _, _)| of.resource).collect();
+            resources.dedup();
+            watch::rule(group, &resources, &["list"])
+        });
+        let rule = rules.collect::<Vec<_>>().join(", ");
         Err(ListError::Forbidden { message: message.clone(), rule, otherwise })
+    }
+
+    /// One for the policies, and one for the missing resources of each API group.
+    fn warnings(self) -> Vec<String> {
+        let mut parts: Vec<(&Collection, &str, Vec<&str>)> = Vec::new();
+        for (collection, message, _) in &self.of {
+            let policies = |of: &Collection| of.resource == "configmaps";
+            let same = |of: &Collection| of.group == collection.group && policies(of) == policies(collection);
+            match parts.iter_mut().find(|(of, _, _)| same(of)) {
+                Some((_, _, resources)) => resources.push(collection.resource),
+                None => parts.push((collection, message, vec![collection.resource])),
+            }
+        }
+        let said = parts.into_iter().map(|(collection, message, mut resources)| {
+            resources.dedup();
+            let rule = watch::rule(collection.group, &resources, &["list"]);
+            let what = match collection.resource {
+                "configmaps" => "the policies of the cluster".to_owned(),
+                _ => resources.join(", "),
+            };
+            format!("{message}; continuing without {what}; add this rule to your role: {rule}")
+        });
+        said.collect()
     }
 }
 
@@ -225,20 +245,21 @@ pub(super) async fn reach(api: &Api) -> Result<(), ListError> {
 
 /// The result of listing one collection.
 struct Read {
+    kind: Kind,
     collection: Collection,
     /// The objects, and warnings about unusable ones.
     result: Result<(Vec<Object>, Vec<String>), ApiError>,
 }
 
-async fn kind(api: &Api, (kind, _): &(Kind, &'static str)) -> Read {
+async fn kind(api: &Api, kind: &Kind) -> Read {
     let collection = informers::collection(kind);
     let result = match kind {
         Kind::Pod => parsed::<Extended<pod::Pod>>(api, &collection).await,
         Kind::Node => parsed::<Extended<node::Node>>(api, &collection).await,
         Kind::Namespace => parsed::<Extended<namespace::Namespace>>(api, &collection).await,
-        _ => Ok((Vec::new(), Vec::new())),
+        _ => parsed::<Tabled>(api, &collection).await,
     };
-    Read { collection, result }
+    Read { kind: kind.clone(), collection, result }
 }
 
 async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Object>, Vec<String>), ApiError> {

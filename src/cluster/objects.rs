@@ -3,18 +3,16 @@
 //! object is decoded.
 
 use super::extender_objects::Text;
-use super::watch::Watched;
+use super::watch::{Collection, Watched};
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{Namespace as SlimNamespace, decode, namespace, node, pod};
-use crate::model::{Kind, Node, Object, ObjectKey, PodInfo, Symbol};
+use crate::model::{KINDS, Kind, KindRow, Node, Object, ObjectKey, PodInfo, Symbol};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
 
 /// A slim object that can be watched and becomes an [`Object`].
 pub trait Slim: Watched {
-    /// Its kind.
-    const KIND: Kind;
     /// The parsed object, or the error.
     fn parse(&self) -> Result<Object, String>;
     /// Its kind, namespace, name and UID.
@@ -23,6 +21,12 @@ pub trait Slim: Watched {
     fn text(&self) -> Option<Text> {
         None
     }
+}
+
+/// A slim object of one kind.
+pub trait OfKind: Slim {
+    /// The kind.
+    const KIND: Kind;
 }
 
 fn key(kind: Kind, metadata: &crate::model::objects::metadata::Metadata) -> ObjectKey {
@@ -46,9 +50,11 @@ macro_rules! slim {
             }
         }
 
-        impl Slim for $slim {
+        impl OfKind for $slim {
             const KIND: Kind = Kind::$kind;
+        }
 
+        impl Slim for $slim {
             fn parse(&self) -> Result<Object, String> {
                 let parsed = <$parsed>::from_object(self).map_err(|error| error.to_string())?;
                 Ok(Object::$kind(Arc::new(parsed)))
@@ -74,7 +80,7 @@ pub struct Extended<T> {
     fields: Value,
 }
 
-impl<'de, T: Slim> Deserialize<'de> for Extended<T> {
+impl<'de, T: OfKind> Deserialize<'de> for Extended<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut fields = Value::deserialize(from)?;
         let metadata = &fields["metadata"];
@@ -95,7 +101,7 @@ impl<'de, T: Slim> Deserialize<'de> for Extended<T> {
     }
 }
 
-impl<T: Slim> Watched for Extended<T> {
+impl<T: OfKind> Watched for Extended<T> {
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
@@ -108,9 +114,11 @@ impl<T: Slim> Watched for Extended<T> {
     }
 }
 
-impl<T: Slim> Slim for Extended<T> {
+impl<T: OfKind> OfKind for Extended<T> {
     const KIND: Kind = T::KIND;
+}
 
+impl<T: OfKind> Slim for Extended<T> {
     fn parse(&self) -> Result<Object, String> {
         let object = self.slim.as_ref().map_err(Clone::clone)?.parse()?;
         let raw = Some(Arc::new(self.fields.clone()));
@@ -130,6 +138,55 @@ impl<T: Slim> Slim for Extended<T> {
     }
 }
 
+/// An object of any kind of the table. [`Watched::arrived`] reads it by the row of its collection and drops
+/// everything else.
+#[derive(Clone, Debug)]
+pub struct Tabled {
+    key: ObjectKey,
+    resource_version: Box<str>,
+    object: Result<Object, String>,
+    fields: Value,
+}
+
+impl<'de> Deserialize<'de> for Tabled {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let fields = Value::deserialize(from)?;
+        let metadata = &fields["metadata"];
+        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+        let (namespace, name, uid) = (text("namespace").into(), text("name").into(), text("uid").into());
+        Ok(Self {
+            key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
+            resource_version: text("resourceVersion").into(),
+            object: Err("the object belongs to no collection".to_owned()),
+            fields,
+        })
+    }
+}
+
+impl Watched for Tabled {
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn arrived(&mut self, of: &Collection) {
+        let is_row = |row: &&KindRow| row.plural == of.resource && row.group == of.group;
+        let Some(row) = KINDS.iter().find(is_row) else { return };
+        self.key.kind = row.kind.clone();
+        let fields = Arc::new(std::mem::take(&mut self.fields));
+        self.object = (row.from_value)(fields).map_err(|error| error.to_string());
+    }
+}
+
+impl Slim for Tabled {
+    fn parse(&self) -> Result<Object, String> {
+        self.object.clone()
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+}
+
 /// Parses one object of a kind.
 pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
     let row = kind.row().ok_or_else(|| format!("no objects of the kind {kind:?} can be read"))?;
@@ -139,6 +196,7 @@ pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::informers;
     use crate::model::objects::projection::{AnnotationKeys, Fields};
 
     const TEXT: &[u8] =
@@ -177,6 +235,24 @@ mod tests {
         slim.keep(&Projection::default());
         let Ok(Object::Pod(slim)) = slim.parse() else { panic!("no pod") };
         assert_eq!(slim.annotations.iter().len(), 0);
+    }
+
+    #[test]
+    fn an_object_of_the_table_is_read_by_the_row_of_its_collection() {
+        let text = br#"{"metadata":{"name":"web","namespace":"n","resourceVersion":"7"},
+            "spec":{"selector":{"app":"web"},"ports":[{"port":80}]}}"#;
+        let services = informers::collection(&Kind::Service);
+        let mut object: Tabled = serde_json::from_slice(text).unwrap();
+        object.arrived(&services);
+        assert_eq!((object.key().kind, object.resource_version()), (Kind::Service, "7"));
+        assert_eq!(object.fields, Value::Null, "nothing else is kept");
+        let Ok(Object::Other(service)) = object.parse() else { panic!("no Service") };
+        assert_eq!(service.metadata().name.as_str(), "web");
+        let text = br#"{"metadata":{"name":"web","namespace":"n"},"spec":{"selector":7}}"#;
+        let mut object: Tabled = serde_json::from_slice(text).unwrap();
+        object.arrived(&services);
+        assert_eq!(object.key().name.as_str(), "web");
+        assert!(object.parse().unwrap_err().contains("spec.selector"));
     }
 
     #[test]

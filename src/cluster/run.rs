@@ -24,7 +24,7 @@ use super::serve::{self, ServeError, Server};
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
-use crate::framework::Probe;
+use crate::framework::{Need, Probe};
 use crate::model::Time;
 use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
@@ -62,6 +62,8 @@ pub struct Options {
     pub max_unauthorized: Duration,
     /// Where policies come from.
     pub policies: policy_source::Settings,
+    /// The kinds of objects that plugins of the profiles need.
+    pub needs: Vec<Need>,
     /// The extenders, in the order in which they are asked.
     pub extenders: Vec<extender::Settings>,
     /// The options of the core.
@@ -366,7 +368,7 @@ impl Parts {
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
         let effects = Effects::start(supervisor, &api, term.clone(), calls.clone(), host, answers);
-        let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age, raw);
+        let informers = Informers::new(&api, driver.mailbox(), options.watch_max_age, &options.needs, raw);
         let status = Arc::default();
         let parts = Self {
             api,

@@ -49,6 +49,10 @@ pub trait Watched: DeserializeOwned + Clone + Send + 'static {
     fn resource_version(&self) -> &str;
     /// Drops what is not kept. Called for each object of a page, so that a list never holds more.
     fn keep(&mut self, _: &Projection) {}
+    /// Called for each object of a collection as soon as it is decoded.
+    fn arrived(&mut self, of: &Collection) {
+        self.keep(&of.keep);
+    }
 }
 
 impl Watched for serde_json::Value {
@@ -228,7 +232,7 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
         }
         let page: Page<T> = api.call(Request::get(path).within(LIST_TIMEOUT)).await?;
         items.extend(page.items.into_iter().flatten().map(|mut item| {
-            item.keep(&collection.keep);
+            item.arrived(collection);
             item
         }));
         if page.metadata.next.is_empty() {
@@ -286,11 +290,12 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
         let update = match next {
             Ok(WatchEvent::Added(mut object) | WatchEvent::Modified(mut object)) => {
                 object.resource_version().clone_into(version);
-                object.keep(&collection.keep);
+                object.arrived(collection);
                 Update::Changed(object)
             }
-            Ok(WatchEvent::Deleted(object)) => {
+            Ok(WatchEvent::Deleted(mut object)) => {
                 object.resource_version().clone_into(version);
+                object.arrived(collection);
                 Update::Deleted(object)
             }
             Ok(WatchEvent::Bookmark(bookmark)) => {

@@ -11,9 +11,10 @@
 //!   events of bindings that were answered.
 
 use crate::framework::{
-    Answer, ApiCall, CallError, EventRecord, Framework, NotChecked, PartialScore, Status, Ticket,
+    Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket,
 };
 use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Symbol, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The profiles in service, by `schedulerName`, with the revision of the policies they were made with.
@@ -29,6 +30,16 @@ impl Profiles {
     /// The framework that serves a scheduler name.
     pub fn get(&self, scheduler_name: &Symbol) -> Option<&Arc<Framework>> {
         self.frameworks.iter().find(|framework| framework.scheduler_name == *scheduler_name)
+    }
+
+    /// The kinds of objects that plugins need beside pods, nodes and namespaces, each once, in the order of the kinds. A
+    /// kind is optional when it is for every plugin that needs it.
+    pub fn needs(&self) -> Vec<Need> {
+        let mut needs: BTreeMap<Kind, bool> = BTreeMap::new();
+        for need in self.frameworks.iter().flat_map(|of| of.plugins()).flat_map(|plugin| plugin.kinds()) {
+            *needs.entry(need.kind.clone()).or_insert(true) &= need.optional;
+        }
+        needs.into_iter().map(|(kind, optional)| Need { kind, optional }).collect()
     }
 }
 
