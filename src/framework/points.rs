@@ -45,6 +45,17 @@ pub trait EnqueueExtensions: Sync {
         let _ = (h, event);
         QueueingHint::Queue
     }
+    /// Further events that may help, for an in-tree plugin whose upstream hints miss some. [`EnqueueExtensions::events`]
+    /// and [`EnqueueExtensions::hint`] stay upstream's.
+    fn further_events(&self) -> Vec<EventRegistration> {
+        Vec::new()
+    }
+    /// Whether one of the further events may help this pod. Called after [`EnqueueExtensions::hint`] said no, and on the
+    /// cluster as it is after the event.
+    fn further_hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        let _ = (h, event);
+        QueueingHint::Skip
+    }
 }
 
 /// The result of PreFilter.

@@ -262,7 +262,19 @@ impl Framework {
         wants
     }
 
-    /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
+    /// Whether an event may help a pod that `plugin` refused: upstream's hint, or the plugin's further one
+    /// ([`EnqueueExtensions::further_hint`]). `None`: the plugin does not wait for such events.
+    pub fn may_help(
+        &self,
+        plugin: PluginId,
+        h: Handle,
+        event: &super::events::ClusterEvent,
+    ) -> Option<super::events::QueueingHint> {
+        self.waits.may_help(&self.plugins, plugin, h, event)
+    }
+
+    /// What an event means for a pod that `plugin` refused, as upstream has it. `None`: the plugin does not wait for such
+    /// events.
     pub fn hint(
         &self,
         plugin: PluginId,

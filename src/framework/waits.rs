@@ -41,6 +41,8 @@ struct Wait {
     registration: EventRegistration,
     /// The plugin has no hint for this event: the event may always help.
     always: bool,
+    /// Upstream's plugin does not wait for this event.
+    further: bool,
 }
 
 impl Waits {
@@ -62,7 +64,7 @@ impl Waits {
             let Some(extensions) = plugin.enqueue_extensions() else {
                 let registration =
                     EventRegistration { resource: EventResource::WildCard, actions: ActionType::ALL };
-                rows.push(Wait { plugin: id, registration, always: true });
+                rows.push(Wait { plugin: id, registration, always: true, further: false });
                 continue;
             };
             let mut added = false;
@@ -72,15 +74,22 @@ impl Waits {
                     added |= registration.actions.intersects(ActionType::ADD);
                     taints |= registration.actions.intersects(ActionType::UPDATE_NODE_TAINT);
                 }
-                rows.push(Wait { plugin: id, registration, always: false });
+                rows.push(Wait { plugin: id, registration, always: false, further: false });
             }
             if added && !taints {
                 let registration = EventRegistration {
                     resource: EventResource::Node,
                     actions: ActionType::UPDATE_NODE_TAINT,
                 };
-                rows.push(Wait { plugin: id, registration, always: true });
+                rows.push(Wait { plugin: id, registration, always: true, further: false });
             }
+            let further = extensions.further_events().into_iter();
+            rows.extend(further.map(|registration| Wait {
+                plugin: id,
+                registration,
+                always: false,
+                further: true,
+            }));
         }
         let mut wanted: BTreeMap<EventResource, ActionType> = BTreeMap::new();
         for Wait { registration, .. } in &rows {
@@ -116,7 +125,25 @@ impl Waits {
             || self.wanted.get(&resource).is_some_and(|wanted| wanted.intersects(actions))
     }
 
-    /// What an event means for a pod that `plugin` refused. `None`: the plugin does not wait for such events.
+    /// Whether an event may help a pod that `plugin` refused: upstream's hint, or the plugin's further one.
+    pub fn may_help(
+        &self,
+        plugins: &[Arc<dyn Plugin>],
+        plugin: PluginId,
+        h: Handle,
+        event: &ClusterEvent,
+    ) -> Option<QueueingHint> {
+        let hint = self.hint(plugins, plugin, h, event);
+        let takes = |row: &Wait| row.plugin == plugin && row.further && row.takes(event);
+        if hint == Some(QueueingHint::Queue) || !self.rows.iter().any(takes) {
+            return hint;
+        }
+        let extensions = plugins.get(plugin.index()).and_then(|plugin| plugin.enqueue_extensions());
+        extensions.map(|extensions| extensions.further_hint(&h.for_plugin(plugin), event)).or(hint)
+    }
+
+    /// What an event means for a pod that `plugin` refused, as upstream has it. `None`: the plugin does not wait for such
+    /// events.
     pub fn hint(
         &self,
         plugins: &[Arc<dyn Plugin>],
@@ -125,7 +152,8 @@ impl Waits {
         event: &ClusterEvent,
     ) -> Option<QueueingHint> {
         let mut answer = None;
-        for row in self.rows.iter().filter(|row| row.plugin == plugin && row.takes(event)) {
+        let rows = self.rows.iter().filter(|row| row.plugin == plugin && !row.further);
+        for row in rows.filter(|row| row.takes(event)) {
             let hint = match plugins.get(plugin.index()).and_then(|plugin| plugin.enqueue_extensions()) {
                 Some(extensions) if !row.always && !event.is_wildcard() => {
                     extensions.hint(&h.for_plugin(plugin), event)

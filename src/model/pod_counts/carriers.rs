@@ -6,6 +6,7 @@ use crate::model::constraints::{PodAffinity, PodAffinityTerm};
 use crate::model::labels::{Labels, Requirement};
 use crate::model::node_set::{NodeId, NodeSet};
 use crate::model::pod::PodInfo;
+use crate::model::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -49,30 +50,33 @@ fn requirements(term: &PodAffinityTerm) -> impl Iterator<Item = &Requirement> {
 }
 
 impl Terms {
-    fn count(&mut self, weight: i32, term: &Arc<PodAffinityTerm>, node: NodeId, by: i64) {
+    /// Returns 1 for a term that is new, -1 for one that its last pod left.
+    fn count(&mut self, weight: i32, term: &Arc<PodAffinityTerm>, node: NodeId, by: i64) -> i64 {
         // A term without a selector is about no pod.
         if term.selector.is_none() {
-            return;
+            return 0;
         }
         let key = (weight, term.clone());
         if let Some(counts) = self.counts.get_mut(&key) {
             let counts = Arc::make_mut(counts);
             counts.add(node, by);
             if !counts.is_empty() {
-                return;
+                return 0;
             }
             self.counts.remove(&key);
             Arc::make_mut(&mut self.directory).remove(&key, requirements(term));
             if self.counts.capacity() > 1_024.max(8 * self.counts.len()) {
                 self.counts.shrink_to_fit();
             }
-            return;
+            return -1;
         }
         let mut counts = Counts::default();
-        if counts.add(node, by) > 0 {
-            self.counts.insert(key.clone(), Arc::new(counts));
-            Arc::make_mut(&mut self.directory).add(key, requirements(term));
+        if counts.add(node, by) <= 0 {
+            return 0;
         }
+        self.counts.insert(key.clone(), Arc::new(counts));
+        Arc::make_mut(&mut self.directory).add(key, requirements(term));
+        1
     }
 }
 
@@ -85,13 +89,23 @@ impl Carriers {
         &self.0[kind as usize]
     }
 
-    /// A pod with these terms came to a node (`by` is 1) or left it (-1).
-    pub(super) fn count(&mut self, affinity: &PodAffinity, node: NodeId, by: i64) {
+    /// A pod with these terms came to a node (`by` is 1) or left it (-1). The topology keys of terms that came (1) and
+    /// went (-1) are added to `keys`.
+    pub(super) fn count(
+        &mut self,
+        affinity: &PodAffinity,
+        node: NodeId,
+        by: i64,
+        keys: &mut Vec<(Symbol, i64)>,
+    ) {
         let required = affinity.required.iter().map(|term| (TermKind::Required, 0, term));
         let anti = affinity.required_anti.iter().map(|term| (TermKind::RequiredAnti, 0, term));
         let preferred = affinity.preferred.iter().map(|of| (TermKind::Preferred, of.weight, &of.term));
         for (kind, weight, term) in required.chain(anti).chain(preferred) {
-            self.0[kind as usize].count(weight, term, node, by);
+            match self.0[kind as usize].count(weight, term, node, by) {
+                0 => {}
+                moved => keys.push((term.topology_key.clone(), moved)),
+            }
         }
     }
 

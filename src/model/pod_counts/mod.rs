@@ -49,8 +49,15 @@ pub(super) struct PodCounts {
 pub(super) type Placed<'a> = Option<(&'a PodInfo, NodeId)>;
 
 impl PodCounts {
-    /// A pod came to a node, left one, moved, or was replaced by a later version of itself.
-    pub(super) fn pod_moved(&mut self, before: Placed<'_>, now: Placed<'_>, namespaces: &Namespaces) {
+    /// A pod came to a node, left one, moved, or was replaced by a later version of itself. Returns the topology keys of
+    /// terms of pod affinity that came (1) and went (-1).
+    pub(super) fn pod_moved(
+        &mut self,
+        before: Placed<'_>,
+        now: Placed<'_>,
+        namespaces: &Namespaces,
+    ) -> Vec<(Symbol, i64)> {
+        let mut keys = Vec::new();
         let both = before.zip(now).filter(|((_, from), (_, to))| from == to);
         let same =
             |test: fn(&PodInfo, &PodInfo) -> bool| both.is_some_and(|((old, _), (new, _))| test(old, new));
@@ -63,9 +70,10 @@ impl PodCounts {
             self.count_matches(now, 1, namespaces);
         }
         if !same(|old, new| old.constraints == new.constraints) {
-            self.count_carried(before, -1);
-            self.count_carried(now, 1);
+            self.count_carried(before, -1, &mut keys);
+            self.count_carried(now, 1, &mut keys);
         }
+        keys
     }
 
     fn count_matches(&mut self, placed: Placed<'_>, by: i64, namespaces: &Namespaces) {
@@ -76,10 +84,10 @@ impl PodCounts {
         }
     }
 
-    fn count_carried(&mut self, placed: Placed<'_>, by: i64) {
+    fn count_carried(&mut self, placed: Placed<'_>, by: i64, keys: &mut Vec<(Symbol, i64)>) {
         let Some((pod, node)) = placed else { return };
         if let Some(constraints) = pod.constraints.as_ref().filter(|of| !of.affinity.is_empty()) {
-            Arc::make_mut(&mut self.carriers).count(&constraints.affinity, node, by);
+            Arc::make_mut(&mut self.carriers).count(&constraints.affinity, node, by, keys);
         }
     }
 }

@@ -94,7 +94,11 @@ impl Snapshot {
             _ => return,
         };
         let before = delta.pod_before.as_ref().and_then(|(pod, node)| Some((&**pod, (*node)?)));
-        self.counts.pod_moved(before, now, &self.namespaces);
+        // A term of placed pods holds the domains of its topology key.
+        for (key, moved) in self.counts.pod_moved(before, now, &self.namespaces) {
+            let want = [Want::Domain(key)];
+            if moved > 0 { self.want(&want) } else { self.unwant(&want) }
+        }
     }
 
     /// The labels of a namespace changed from `before`.

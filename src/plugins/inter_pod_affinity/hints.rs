@@ -26,6 +26,14 @@ impl EnqueueExtensions for InterPodAffinity {
         };
         if helps { QueueingHint::Queue } else { QueueingHint::Skip }
     }
+
+    fn further_events(&self) -> Vec<EventRegistration> {
+        super::further_hints::events()
+    }
+
+    fn further_hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        if super::further_hints::helps(h, event) { QueueingHint::Queue } else { QueueingHint::Skip }
+    }
 }
 
 /// Whether a pod that came, went or changed its labels may help.

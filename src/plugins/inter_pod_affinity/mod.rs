@@ -5,7 +5,7 @@
 //! - `terms.rs`: which pods the terms of the pod are about
 //! - `domains.rs`, `counts.rs`: sums by topology key and domain, of the counts per node that the snapshot keeps
 //! - `filter.rs`: required terms; `score.rs`: preferred terms
-//! - `hints.rs`: queueing hints
+//! - `hints.rs`: queueing hints of upstream; `further_hints.rs`: events that they miss
 //! - `explain.rs`: which term refuses a node and because of which pods, and what may help
 //!
 //! Source: `pkg/scheduler/framework/plugins/interpodaffinity`.
@@ -15,6 +15,7 @@ mod counts;
 mod domains;
 mod explain;
 mod filter;
+mod further_hints;
 mod hints;
 mod score;
 mod terms;
@@ -25,7 +26,7 @@ use crate::framework::{
     ArgsError, Edit, EnqueueExtensions, Features, Filter, Handle, Plugin, PreFilter, PreScore, Reads, Score,
     Tree,
 };
-use crate::model::{Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, TermKind, Want};
+use crate::model::{Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
 use args::Args;
 use std::sync::Arc;
 
@@ -48,10 +49,6 @@ impl Plugin for InterPodAffinity {
         Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
     }
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
-        let carried = [TermKind::RequiredAnti, TermKind::Required, TermKind::Preferred]
-            .into_iter()
-            .flat_map(|kind| snapshot.carried_terms(kind, pod));
-        out.extend(carried.map(|of| Want::Domain(of.term.topology_key.clone())));
         let Some(affinity) = terms::affinity(pod) else { return };
         out.extend(terms::pods_of_all(&affinity.required, snapshot).map(|pods| Want::Count(Arc::new(pods))));
         out.extend(affinity.required.iter().map(|term| Want::Domain(term.topology_key.clone())));

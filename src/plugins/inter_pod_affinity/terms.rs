@@ -34,6 +34,17 @@ pub(super) fn matches_all(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo) -> bool
     !terms.is_empty() && terms.iter().all(|term| term.matches(pod, Labels::none()))
 }
 
+/// Whether a term of the incoming pod is about a pod. Its `namespaceSelector` is evaluated on a namespace without labels
+/// as well, as [`PodMatch::of_term`] says.
+pub(super) fn is_about(term: &PodAffinityTerm, pod: &PodInfo, snapshot: &Snapshot) -> bool {
+    term.matches(pod, labels_of(snapshot, &pod.namespace)) || term.matches(pod, Labels::none())
+}
+
+/// Whether all terms of the incoming pod are about a pod; false without a term.
+pub(super) fn is_about_all(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo, snapshot: &Snapshot) -> bool {
+    !terms.is_empty() && terms.iter().all(|term| is_about(term, pod, snapshot))
+}
+
 /// The pods that all of these terms of the incoming pod are about; `None` without a term.
 pub(super) fn pods_of_all(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -> Option<PodMatch> {
     let mut matches = terms.iter().map(|term| PodMatch::of_term(term));

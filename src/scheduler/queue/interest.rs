@@ -122,7 +122,7 @@ impl ProfileHints {
     ) -> QueueingHint {
         let state = CycleState::default();
         let handle = handle(info, snapshot, now, &state);
-        let hint = catch_unwind(AssertUnwindSafe(|| self.framework.hint(id, handle, event)));
+        let hint = catch_unwind(AssertUnwindSafe(|| self.framework.may_help(id, handle, event)));
         hint.ok().flatten().unwrap_or(QueueingHint::Queue)
     }
 }
