@@ -12,6 +12,8 @@ mod plugins;
 mod checks;
 #[path = "simulation/endings.rs"]
 mod endings;
+#[path = "simulation/extenders.rs"]
+mod extenders;
 #[path = "simulation/moves.rs"]
 mod moves;
 #[path = "simulation/mutants.rs"]
@@ -97,8 +99,17 @@ fn invariants_hold_whatever_goes_wrong() {
         let policies = number("BAYPLAN_POLICIES").map_or(seed % 2 == 1, |wanted| wanted == 1);
         let clock_steps = seed % 4 > 1;
         let names = seed % 3 > 0;
-        let options =
-            Options { seed, twin: seed % 8 < 2, policies, clock_steps, names, ..Options::default() };
+        // With extenders a pod's node is not chosen by plugins alone, which is what policies are checked by.
+        let extenders = !policies && seed % 6 == 4;
+        let options = Options {
+            seed,
+            twin: seed % 8 < 2,
+            policies,
+            clock_steps,
+            names,
+            extenders,
+            ..Options::default()
+        };
         if let Err(broken) = run(&moves(&options), &options) {
             let shortest = shortest(moves(&options), &options);
             let last = run(&shortest, &options).unwrap_err();

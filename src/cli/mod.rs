@@ -21,6 +21,8 @@ mod not_built;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
+mod extender;
+#[cfg(feature = "cluster")]
 mod policies;
 #[cfg(feature = "cluster")]
 mod run_args;
@@ -90,6 +92,9 @@ enum Command {
     /// Schedules a cluster.
     #[cfg(feature = "cluster")]
     Run(Box<run::Args>),
+    /// Answers an unmodified kube-scheduler as its extender, by the policies.
+    #[cfg(feature = "cluster")]
+    Extender(Box<extender::Args>),
     /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
@@ -154,6 +159,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     let ended = match cli.command {
         #[cfg(feature = "cluster")]
         Command::Run(args) => run::run(&args),
+        #[cfg(feature = "cluster")]
+        Command::Extender(args) => extender::run(&args),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),

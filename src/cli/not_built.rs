@@ -4,11 +4,10 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 11] = [
+const COMMANDS: [(&str, &str); 10] = [
     ("convert", ""),
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
     ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
-    ("extender", ""),
     ("fmt", ""),
     ("init", "copy the folder `examples/first`"),
     ("lsp", "`lint --format json` gives the same diagnostics"),

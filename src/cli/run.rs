@@ -37,7 +37,7 @@ fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
 }
 
 /// How to treat the pods of invalid policies.
-fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnInvalid> {
+pub(super) fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnInvalid> {
     let mut all = policy_source::OnInvalid::default();
     for text in words {
         let (namespace, word) =
@@ -56,11 +56,11 @@ fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnInvalid> {
 }
 
 /// The configuration and its text, for places in messages.
-struct Configured {
-    config: SchedulerConfig,
-    sources: SourceMap,
-    source: SourceId,
-    gates: FeatureGates,
+pub(super) struct Configured {
+    pub(super) config: SchedulerConfig,
+    pub(super) sources: SourceMap,
+    pub(super) source: SourceId,
+    pub(super) gates: FeatureGates,
 }
 
 /// Diagnostics as text.
@@ -119,7 +119,7 @@ fn in_force(
 }
 
 /// The profiles of the configuration with these policies as plugins.
-fn profiles(
+pub(super) fn profiles(
     of: &[Policy],
     configured: &Configured,
     size: Size,
@@ -161,7 +161,7 @@ fn log_unchecked(profiles: &Profiles) {
 }
 
 /// The namespace of the scheduler's pod, which Kubernetes mounts into every pod.
-fn own_namespace() -> Option<String> {
+pub(super) fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()?;
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
@@ -262,6 +262,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         },
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
+        answering: None,
         configz: config::shown(&config),
         needs,
         extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),

@@ -73,7 +73,7 @@ any_case! {
         pub items: Vec<NodeItem> = "items",
     }
 
-    /// A node.
+    /// A node of an answer.
     pub struct NodeItem {
         /// Its metadata.
         pub metadata: NodeMetadata = "metadata",
@@ -83,6 +83,12 @@ any_case! {
     pub struct NodeMetadata {
         /// Its name.
         pub name: String = "name",
+    }
+
+    /// `NodeList` of a question.
+    pub struct WholeNodes {
+        /// The nodes.
+        pub items: Vec<WholeNode> = "items",
     }
 
     /// `HostPriority`.
@@ -124,7 +130,7 @@ any_case! {
         /// The pod, as the API has it.
         pub pod: Value = "pod",
         /// The nodes, as the API has them.
-        pub nodes: NodeList = "nodes",
+        pub nodes: WholeNodes = "nodes",
         /// The names of the nodes.
         pub names: Vec<String> = "nodenames",
     }
@@ -163,6 +169,18 @@ any_case! {
         pub uid: String = "poduid",
         /// The node.
         pub node: String = "node",
+    }
+}
+
+/// A node as the API has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct WholeNode(pub Value);
+
+impl WholeNode {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.0["metadata"]["name"].as_str().unwrap_or_default()
     }
 }
 

@@ -269,7 +269,7 @@ metrics! {
     client_duration: Histograms<2> = "rest_client_request_duration_seconds" ["host", "verb"] Alpha
         "Request latency in seconds. Broken down by verb, and host" of_requests;
     calls: Counters<2> = "bayplan_calls_total" ["kind", "result"] Alpha
-        "API calls about pods, by kind (bind, patch, read, delete) and result (done, refused, unknown, retry)";
+        "API calls about pods and questions to extenders, by kind (bind, patch, read, delete, extender) and result (done, refused, unknown, retry)";
     leader: Gauge = "bayplan_leader" [] Alpha
         "1 on the replica that schedules";
     policy_info: Gauges<4> = "bayplan_policy_info" ["policy", "revision", "mode", "source"] Alpha

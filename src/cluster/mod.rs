@@ -16,6 +16,7 @@ mod window;
 mod event_object;
 mod events;
 pub mod extender_objects;
+pub mod extender_server;
 pub mod extender_wire;
 pub mod effects;
 pub mod extender;

@@ -11,6 +11,7 @@ use super::driver::{Clock, Driver, Inbox, Machine};
 use super::effect_router::{Answers, EffectRouter, InFlightBindings};
 use super::effects::{self, Effects, EventSink};
 use super::extender::{self, Asker, ExtenderError};
+use super::extender_server::{self, ServerError};
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::{Class, Limits};
@@ -66,6 +67,8 @@ pub struct Options {
     pub needs: Vec<Need>,
     /// The extenders, in the order in which they are asked.
     pub extenders: Vec<extender::Settings>,
+    /// Answer kube-scheduler as an extender, and schedule nothing.
+    pub answering: Option<extender_server::Settings>,
     /// The options of the core.
     pub scheduler: SchedulerOptions,
     /// Makes profiles of policies.
@@ -85,6 +88,9 @@ pub enum RunError {
     /// An extender cannot be reached with its settings.
     #[error(transparent)]
     Extender(#[from] ExtenderError),
+    /// The port of the extender cannot be served.
+    #[error(transparent)]
+    Answering(#[from] ServerError),
     /// The port cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -206,6 +212,11 @@ impl Life {
             Some(settings) => Some(Server::bind(settings).await?),
             None => None,
         };
+        let answering = match &options.answering {
+            Some(settings) => Some(extender_server::Server::bind(settings).await?),
+            None => None,
+        };
+        let answers = answering.is_some();
         let (parts, inbox) = Parts::connect(&options, supervisor).await?;
         let parts = &*self.parts.insert(parts);
         let election = match options.election {
@@ -226,6 +237,10 @@ impl Life {
             let pages = parts.pages(source.state(), election.is_some());
             supervisor.spawn(Task::Port, server.serve(pages.pages(options.configz, access)));
         }
+        if let Some(server) = answering {
+            tracing::info!(port = server.port(), "answering as an extender");
+            supervisor.spawn(Task::ExtenderPort, server.serve(parts.answering()));
+        }
         debugger::start(supervisor, parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
         reach(&parts.api).await?;
         let (loaded, loading) = oneshot::channel();
@@ -240,6 +255,9 @@ impl Life {
         let led = async {
             // A replica that cannot read the cluster must not keep the lease from one that can.
             parts.informers.synced().await;
+            if answers {
+                return std::future::pending().await;
+            }
             lead(parts, election, &mut self.leads).await
         };
         tokio::select! {
@@ -350,7 +368,9 @@ impl Parts {
         let limits = Limits::new(options.qps, options.burst);
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);
-        let term = if options.election.is_some() { Term::none() } else { Term::endless() };
+        // An extender writes nothing but the bindings that it is asked for.
+        let waits = options.election.is_some() || options.answering.is_some();
+        let term = if waits { Term::none() } else { Term::endless() };
         let bindings = Arc::new(InFlightBindings::default());
         let (driver, inbox) = Driver::<Scheduler>::new();
         let answers: Arc<dyn effects::Replies> = Arc::new(Answers {
@@ -385,6 +405,12 @@ impl Parts {
             status,
         };
         Ok((parts, inbox))
+    }
+
+    /// What answers questions of kube-scheduler.
+    fn answering(&self) -> extender_server::Policies {
+        let (driver, informers) = (self.driver.clone(), self.informers.clone());
+        extender_server::Policies { driver, informers, api: self.api.for_class(Class::Bind) }
     }
 
     /// What the pages of the secure port show.

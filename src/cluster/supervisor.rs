@@ -39,6 +39,7 @@ tasks! {
     Extenders = "extenders", "Asks extenders.";
     Policies = "policies", "Loads policies.";
     PolicyWatch = "policy-watch", "The watch of ConfigMaps in one namespace.";
+    ExtenderPort = "extender-port", "Answers kube-scheduler as an extender.";
     Port = "port", "Accepts connections on the secure port.";
     Debugger = "debugger", "Handles SIGUSR2.";
 }

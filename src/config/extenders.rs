@@ -86,8 +86,9 @@ pub(super) fn read(list: &Field, errors: &mut Vec<ArgsError>) -> Vec<ExtenderCon
     let all: Vec<ExtenderConfig> = list.list(errors).iter().map(|field| extender(field, errors)).collect();
     let binders = all.iter().filter(|config| config.extender.binds()).count();
     if binders > 1 {
-        let text = "only one extender can implement bind";
-        errors.push(list.error(text).with_help(format!("found {binders} extenders implementing bind")));
+        let text =
+            format!("found {binders} extenders implementing bind: only one extender can implement bind");
+        errors.push(list.error(text));
     }
     let mut named: Vec<&str> = Vec::new();
     for (at, config) in all.iter().enumerate() {

@@ -158,13 +158,14 @@ impl Scheduler {
             // The cluster moved while the attempt waited for extenders.
             None => return self.try_again(attempt.queued, now),
         }
-        let cycle = &mut attempt.cycle;
-        cycle.diagnosis.not_checked = not_checked(cycle, &self.cache.snapshot);
-        let waits = match self.assume_reserve_permit(cycle, chosen.node, now) {
+        attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, &self.cache.snapshot);
+        let mut record = self.record(&attempt, now);
+        // A write copies what a fork shares.
+        attempt.view = None;
+        let waits = match self.assume_reserve_permit(&mut attempt.cycle, chosen.node, now) {
             Ok(waits) => waits,
             Err(refusal) => return self.not_placed(attempt, refusal, now, out),
         };
-        let mut record = self.record(&attempt, now);
         let node = self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
         record.decision = Decision::Placed {
             node: node.clone(),

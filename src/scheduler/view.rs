@@ -59,6 +59,11 @@ impl Scheduler {
         self.bindings.all().into_iter().map(view).collect()
     }
 
+    /// The instant of the last input.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// The pod whose attempt waits for extenders.
     pub fn suspended(&self) -> Option<&PodKey> {
         self.suspended.as_ref().map(|attempt| attempt.key())

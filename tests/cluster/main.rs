@@ -20,6 +20,7 @@ mod control_plane_checks;
 
 // `bayplan run`.
 mod credentials;
+mod extenders;
 mod faults;
 mod gangs;
 mod held;

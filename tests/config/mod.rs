@@ -1,3 +1,4 @@
 //! The scheduler's configuration file.
 
+mod extenders;
 mod scheduler_configuration;

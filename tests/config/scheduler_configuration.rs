@@ -236,7 +236,6 @@ fn mistakes_are_named_at_their_place() {
     says("profiles: []", &["at least one profile is required"]);
     says("profiles: [{schedulerName: a}, {schedulerName: a}]", &["duplicate value `a`"]);
     says("profiles: [{}, {schedulerName: a}]", &["a profile needs a name"]);
-    says("extenders: [{urlPrefix: 'http://x'}]", &["extenders are not built in this release"]);
     says("parallelism: [", &["the file is not valid YAML"]);
     says("parallelism: 1\nparallelism: 2", &["the file is not valid YAML"]);
     says("profiles: [{plugins: {score: {enabled: [{nam: x}]}}}]", &["unknown field `nam`"]);

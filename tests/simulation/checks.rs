@@ -1,12 +1,15 @@
 //! The invariants. Their numbers are those of the testing plan: after every step, and at rest.
 
+use crate::extenders::{all_leave, bound_by};
 use crate::mutants::Mutant;
 use crate::plugins::{Reserved, reserved};
 use crate::world::World;
 use bayplan::engine::{Decider, Plain};
-use bayplan::framework::{ApiCall, Cycle, Silent};
+use bayplan::framework::{Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
-use bayplan::model::{Change, IndexKey, Kept, KeptColumns, Placement, PodKey, Snapshot, Symbol, Want};
+use bayplan::model::{
+    Change, IndexKey, Kept, KeptColumns, NodeId, Placement, PodKey, Snapshot, Symbol, Want,
+};
 use bayplan::scheduler::{BindingView, PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +91,9 @@ impl World {
                         "1: {key:?} {state:?} stands in {places:?}"
                     );
                 }
+                PodState::Pending if s.suspended() == Some(key) => {
+                    hold!(places == (false, false), "1: {key:?} is being tried and stands in {places:?}");
+                }
                 PodState::Pending => {
                     hold!(places == (true, false), "1: {key:?} {state:?} stands in {places:?}")
                 }
@@ -112,7 +118,7 @@ impl World {
         }
         let mut open = BTreeSet::new();
         for call in &self.open {
-            if let ApiCall::Bind { pod, .. } = &call.call {
+            if let Some(pod) = bound_by(&call.call) {
                 hold!(open.insert(&pod.uid), "2: two binds of {} are open", pod.name);
             }
         }
@@ -260,7 +266,7 @@ impl World {
         for (pod, node) in s.nominations() {
             let terminating = s.snapshot().pod(pod).is_some_and(|entry| entry.pod.is_terminating());
             hold!(
-                s.queue_place(pod).is_some() || terminating,
+                s.queue_place(pod).is_some() || terminating || s.suspended() == Some(pod),
                 "6: {pod:?} is promised to {node} and not queued"
             );
         }
@@ -339,6 +345,7 @@ impl World {
         let kept = s.calls_kept();
         hold!(kept == 0 || !s.pod_states().is_empty(), "10: {kept} entries are kept for calls");
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
+        hold!(s.suspended().is_none(), "10: an attempt waits for extenders");
         for (key, state) in s.pod_states() {
             hold!(!state.is_assumed(), "10: {key:?} is {state:?}");
             // With policies a scheduler that starts from nothing is asked instead.
@@ -361,7 +368,11 @@ impl World {
         }
         let mut cycle = Cycle::new(entry.pod.clone(), framework.clone(), self.now);
         let found = Plain::default().filter(&mut cycle, &s.fork(), &mut Silent);
-        let fits = found.map(|feasible| feasible.nodes.len()).unwrap_or(0);
+        let left = |id: &NodeId| {
+            let node = s.snapshot().node(*id).map(|node| node.name().clone());
+            !self.options.extenders || node.is_some_and(|node| all_leave(&entry.pod, &node))
+        };
+        let fits = found.map(|feasible| feasible.nodes.iter().filter(left).count()).unwrap_or(0);
         let by: Vec<&str> = queued.unschedulable_plugins.iter().map(|id| framework.plugin_name(id)).collect();
         let (name, labels) = (&entry.pod.name, &entry.pod.labels);
         hold!(fits == 0, "9: {name} {labels:?} was refused by {by:?} and waits, {fits} nodes would take it");

@@ -326,7 +326,7 @@ impl World {
                         4..=12 if self.now < self.storm => Some(Fault::Refuse(429)),
                         _ => None,
                     };
-                    let answer = self.api.answer(&open.call, self.now, fault);
+                    let answer = self.answer(&open.call, fault);
                     self.step(Input::Reply(open.ticket, answer));
                 }
             }
@@ -342,7 +342,7 @@ impl World {
             What::LateArrival => {
                 if !self.late.is_empty() {
                     let late = self.late.remove(with as usize % self.late.len());
-                    let _ = self.api.answer(&late.call, self.now, None);
+                    let _ = self.answer(&late.call, None);
                 }
             }
             What::StepClock => {
@@ -365,7 +365,7 @@ impl World {
                 self.step(Input::Tick);
                 for _ in 0..before {
                     let open = self.open.remove(0);
-                    let answer = self.api.answer(&open.call, self.now, None);
+                    let answer = self.answer(&open.call, None);
                     self.step(Input::Reply(open.ticket, answer));
                 }
                 if !self.open.is_empty() || before > self.tickets.len() {
@@ -388,7 +388,7 @@ impl World {
         let calls = open.into_iter().map(|open| open.call).chain(late.into_iter().map(|late| late.call));
         for (at, call) in calls.enumerate() {
             if with >> (at % 60) & 1 == 0 {
-                let _ = self.api.answer(&call, self.now, None);
+                let _ = self.answer(&call, None);
             }
         }
     }

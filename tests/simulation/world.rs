@@ -2,12 +2,13 @@
 //! is in `moves.rs`.
 
 use crate::endings::{Endings, ThrottledBind};
+use crate::extenders;
 use crate::moves::{Move, What};
 use crate::mutants::Mutant;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
 use bayplan::dry_run::{Api, WatchEvent};
-use bayplan::framework::{ApiCall, CallError, Framework, Plugin, Ticket};
+use bayplan::framework::{ApiCall, CallError, Extenders, Framework, Plugin, Ticket};
 use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Symbol, Time};
 use bayplan::scheduler::{self, Decision, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node};
@@ -30,6 +31,8 @@ pub(crate) struct Options {
     pub twin: bool,
     /// A plugin has an index that panics at some pods.
     pub fragile: bool,
+    /// Extenders filter, score and bind.
+    pub extenders: bool,
 }
 
 /// A call that the server has not answered.
@@ -73,6 +76,7 @@ pub(crate) struct World {
     /// Plugins that stay the same through every reload.
     pub others: Vec<Arc<dyn Plugin>>,
     pub revision: u64,
+    extenders: Arc<Extenders>,
     /// What holds with policies.
     pub rules: Rules,
     pub pods_made: u64,
@@ -102,6 +106,7 @@ impl World {
             not_ours_alone: BTreeSet::new(),
             others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
             revision: 0,
+            extenders: extenders::extenders(),
             rules: Rules::default(),
             pods_made: 0,
             trace: std::env::var("BAYPLAN_TRACE").is_ok(),
@@ -150,6 +155,12 @@ impl World {
         let with = |framework: Arc<Framework>| match self.options.mutant {
             Some(mutant) => mutant.of(&framework),
             None => framework,
+        };
+        let with = |framework: Arc<Framework>| match self.options.extenders {
+            true => {
+                Arc::new(Arc::into_inner(with(framework)).unwrap().with_extenders(self.extenders.clone()))
+            }
+            false => with(framework),
         };
         Arc::new(Profiles { frameworks: frameworks.into_iter().map(with).collect(), revision: self.revision })
     }
@@ -387,7 +398,7 @@ impl World {
             }
             self.deliver_all();
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
-                let answer = self.api.answer(&open.call, self.now, None);
+                let answer = self.answer(&open.call, None);
                 self.step(Input::Reply(open.ticket, answer));
             } else if self.scheduler.wants_cycle() {
                 self.step(Input::Cycle);

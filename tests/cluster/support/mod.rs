@@ -5,6 +5,7 @@
 pub(crate) mod binaries;
 pub(crate) mod control_plane;
 pub(crate) mod daemon;
+pub(crate) mod extender;
 pub(crate) mod http_proxy;
 pub(crate) mod kube_scheduler;
 pub(crate) mod objects;

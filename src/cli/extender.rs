@@ -1,0 +1,179 @@
+//! `bayplan extender`: the policies as an extender of an unmodified kube-scheduler. Turns flags into the options of
+//! `cluster::run`, which watches the cluster, loads policies and answers questions, and never schedules.
+
+use super::run::{Configured, on_invalid, own_namespace, profiles};
+use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
+use super::{ExitStatus, live};
+use crate::cluster::client::Target;
+use crate::cluster::run::{self as cluster_run, RunError};
+use crate::cluster::{access, extender_server, leader, logs, policy_source};
+use crate::config::SchedulerConfig;
+use crate::diag::SourceMap;
+use crate::framework::{At, FeatureGates, Named, Profile};
+use crate::plugins::IN_TREE;
+use crate::plugins::policy::ExemptPods;
+use anyhow::bail;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What every framework needs; kube-scheduler does the work of these.
+const KEPT: [&str; 2] = ["PrioritySort", "DefaultBinder"];
+
+/// Where policies come from, and how kube-scheduler reaches them.
+#[derive(clap::Args, Debug)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
+  bayplan extender --policies policies/                    beside kube-scheduler on the same host
+  bayplan extender --listen 0.0.0.0:8890 --tls-cert-file tls.crt --tls-private-key-file tls.key \\
+    --client-ca-file ca.crt                                as a service, for kube-schedulers with a certificate"
+)]
+pub(super) struct Args {
+    /// Address and port for kube-scheduler's questions; without TLS only one of this host.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8890")]
+    listen: SocketAddr,
+    /// PEM file with the certificate and its chain; reloaded when it changes [default: no TLS].
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    tls_cert_file: Option<PathBuf>,
+    /// PEM file with the key of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_private_key_file: Option<PathBuf>,
+    /// CA file for client certificates; every question must show one.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    client_ca_file: Option<PathBuf>,
+    /// Bind pods too, for the verb `bind`: policies are evaluated once more before.
+    #[arg(long)]
+    bind: bool,
+
+    #[command(flatten, next_help_heading = "Policies")]
+    policies: PolicyArgs,
+    #[command(flatten, next_help_heading = "API server")]
+    api_server: ApiServerArgs,
+    #[command(flatten, next_help_heading = "Logging")]
+    logging: LoggingArgs,
+}
+
+/// A configuration with one profile in which only policies run.
+fn policies_alone() -> Configured {
+    let others = IN_TREE.iter().filter(|plugin| !KEPT.contains(&plugin.name));
+    let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: At::default() };
+    let mut profile = Profile::new("bayplan-extender");
+    profile.multi_point.disabled = others.map(|plugin| named(plugin.name)).collect();
+    let config = SchedulerConfig { profiles: vec![profile], ..SchedulerConfig::default() };
+    let mut sources = SourceMap::new();
+    let source = sources.add("the profile of the extender", "");
+    Configured { config, sources, source, gates: FeatureGates::default() }
+}
+
+fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
+    if args.tls_cert_file.is_none() && !args.listen.ip().is_loopback() {
+        bail!(
+            "{} can be reached from other hosts, so `--tls-cert-file` and `--tls-private-key-file` are needed",
+            args.listen
+        );
+    }
+    if args.bind && args.client_ca_file.is_none() && !args.listen.ip().is_loopback() {
+        bail!(
+            "with `--bind` everybody who reaches {} could bind pods, so `--client-ca-file` is needed",
+            args.listen
+        );
+    }
+    let configured = policies_alone();
+    let named = &args.policies.namespaces;
+    let namespaces =
+        if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
+    let size = args.policies.declared.size();
+    let mut exempt = ExemptPods::default();
+    exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
+    Ok(cluster_run::Options {
+        target: Target {
+            kubeconfig: args.api_server.kubeconfig.clone(),
+            master: args.api_server.master.clone(),
+            user_agent: "extender",
+            ..Target::default()
+        },
+        qps: args.api_server.kube_api_qps.filter(|qps| *qps != 0.0).unwrap_or(-1.0),
+        burst: args.api_server.kube_api_burst.unwrap_or(100),
+        election: None,
+        serve: None,
+        authentication: None,
+        authorization: None,
+        review_ttl: access::CacheTtl { allowed: Duration::ZERO, refused: Duration::ZERO },
+        watch_max_age: args.api_server.watch_max_age,
+        max_unauthorized: args.api_server.max_unauthorized,
+        policies: policy_source::Settings {
+            namespaces,
+            files: args.policies.files.clone(),
+            on_invalid: on_invalid(&args.policies.on_invalid)?,
+            size,
+            identity: leader::identity(),
+        },
+        extenders: Vec::new(),
+        answering: Some(extender_server::Settings {
+            address: args.listen,
+            certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
+            client_authority: args.client_ca_file.clone(),
+            binds: args.bind,
+        }),
+        scheduler: crate::scheduler::Options::default(),
+        profiles: Box::new(move |policies| profiles(policies, &configured, size, &exempt)),
+        configz: serde_json::Value::Null,
+        gates: Vec::new(),
+    })
+}
+
+/// Answers questions until it receives SIGTERM or SIGINT.
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
+    let format = if args.logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    let options = options(args)?;
+    logs::start(args.logging.v, args.logging.vmodule.clone(), format);
+    match cluster_run::run(options) {
+        Ok(()) => Ok(ExitStatus::Success),
+        Err(error) if RunError::is_of_running(&error) => {
+            tracing::error!(%error, "the extender ends");
+            Ok(ExitStatus::Findings)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn given(flags: &[&str]) -> anyhow::Result<cluster_run::Options> {
+        options(&Line::try_parse_from(std::iter::once(&"extender").chain(flags)).unwrap().args)
+    }
+
+    #[test]
+    fn only_this_host_is_answered_without_tls_and_only_certificates_may_bind_from_others() {
+        assert!(given(&[]).unwrap().answering.unwrap().address.ip().is_loopback());
+        assert!(given(&["--bind"]).unwrap().answering.unwrap().binds);
+        let open = given(&["--listen=0.0.0.0:1"]).err().unwrap().to_string();
+        assert!(open.contains("`--tls-cert-file`"), "{open}");
+        let tls = ["--listen=0.0.0.0:1", "--tls-cert-file=c", "--tls-private-key-file=k"];
+        assert!(given(&tls).is_ok());
+        let binds = [&tls[..], &["--bind"]].concat();
+        let open = given(&binds).err().unwrap().to_string();
+        assert!(open.contains("`--client-ca-file`"), "{open}");
+        assert!(given(&[&binds[..], &["--client-ca-file=ca"]].concat()).is_ok());
+    }
+
+    #[test]
+    fn only_policies_run() {
+        let configured = policies_alone();
+        let registry = crate::plugins::registry();
+        let made = configured.config.frameworks(&registry, configured.source);
+        let framework = made.unwrap_or_else(|all| panic!("{all:?}")).frameworks[0].clone();
+        let names: Vec<&str> = framework.plugins().iter().map(|plugin| plugin.name()).collect();
+        assert_eq!(names, ["PrioritySort", "DefaultBinder"]);
+    }
+}
