@@ -9,7 +9,8 @@ use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::{access, extender_server, leader, logs, policy_source};
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
-use crate::framework::{At, FeatureGates, Named, Profile};
+use crate::framework::features::FeatureGates;
+use crate::framework::{At, Named, Profile};
 use crate::plugins::IN_TREE;
 use crate::plugins::policy::ExemptPods;
 use anyhow::bail;
@@ -110,6 +111,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             identity: leader::identity(),
         },
         extenders: Vec::new(),
+        needs: Vec::new(),
         answering: Some(extender_server::Settings {
             address: args.listen,
             certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),

@@ -181,6 +181,7 @@ fn amounts(of: &Resource) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::objects::Slim;
     use crate::cluster::watch::Watched;
 
     #[test]
