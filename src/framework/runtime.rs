@@ -393,8 +393,11 @@ impl Framework {
                     Code::UnschedulableAndUnresolvable => {
                         return Err(self.refused_by_pre_filter(cycle, status));
                     }
-                    Code::Unschedulable | Code::Pending => refused = Some(status),
-                    Code::Error => return Err(self.failed("running PreFilter plugin", status)),
+                    Code::Unschedulable => refused = Some(status),
+                    // As upstream: PreFilter cannot make a pod pending.
+                    Code::Pending | Code::Error => {
+                        return Err(self.failed("running PreFilter plugin", status));
+                    }
                 },
             }
         }
@@ -628,18 +631,18 @@ impl Framework {
         Ok(waits)
     }
 
-    /// Bind plugins in order until one has a call to send.
+    /// Bind plugins in order until one has a call to send, with that plugin.
     pub fn run_bind(
         &self,
         cycle: &Cycle,
         snapshot: &Snapshot,
         node: NodeId,
-    ) -> Result<crate::framework::ApiCall, Status> {
+    ) -> Result<(PluginId, crate::framework::ApiCall), Status> {
         for id in &self.points.bind {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.bind()) else { continue };
             match point.bind(&cycle.handle(snapshot).for_plugin(*id), node) {
                 Ok(BindOutcome::Skip) => {}
-                Ok(BindOutcome::Send(call)) => return Ok(call),
+                Ok(BindOutcome::Send(call)) => return Ok((*id, call)),
                 Err(status) => {
                     let status = status.by(*id);
                     let failed = status.code == Code::Error;

@@ -200,7 +200,7 @@ impl Trial {
     /// Bind: the call for this node.
     pub(super) fn bind(&self, pod: &Arc<PodInfo>, node: &str) -> ApiCall {
         let node = self.snapshot.node_by_name(&Symbol::new(node)).unwrap();
-        self.framework.run_bind(&self.cycle(pod), &self.snapshot, node).unwrap()
+        self.framework.run_bind(&self.cycle(pod), &self.snapshot, node).unwrap().1
     }
 }
 

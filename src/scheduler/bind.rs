@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/schedule_one.go`, `bind`.
 
 use super::Scheduler;
-use super::binding::{BindingCycle, BindingStage};
+use super::binding::{Binder, BindingCycle, BindingStage};
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
 use super::cycle::guard;
@@ -31,18 +31,21 @@ impl Scheduler {
         let framework = binding.cycle.framework.clone();
         binding.since = framework.mark();
         let pod = &binding.cycle.pod;
-        binding.binder = framework.extenders().next(pod, next, Extender::binds);
-        let call = match binding.binder {
+        let call = match framework.extenders().next(pod, next, Extender::binds) {
             Some(at) => {
                 let ask = ExtenderAsk::Bind { pod: object_key(pod), node: binding.node_name.clone() };
-                Ok(ApiCall::Extender { at, ask })
+                Ok((Binder::Extender(at), ApiCall::Extender { at, ask }))
             }
             None => {
-                guard(&framework, || framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node))
+                let found = guard(&framework, || {
+                    framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node)
+                });
+                found.map(|(plugin, call)| (Binder::Plugin(plugin), call))
             }
         };
         match call {
-            Ok(call) => {
+            Ok((binder, call)) => {
+                binding.binder = binder;
                 let ticket = Ticket(self.next_ticket);
                 self.next_ticket += 1;
                 self.outbox.call(ticket, call, Owner::Binding(binding.key().clone()));
@@ -64,11 +67,11 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        if let Some(at) = binding.binder {
-            return self.extender_bound(binding, at, answer, now, out);
-        }
+        let binder = match binding.binder {
+            Binder::Extender(at) => return self.extender_bound(binding, at, answer, now, out),
+            Binder::Plugin(plugin) => plugin,
+        };
         let framework = &binding.cycle.framework;
-        let binder = framework.points().bind.first().copied().unwrap_or(PluginId::NONE);
         let name = framework.plugin_name(binder).to_owned();
         let code = if answer.is_ok() { "Success" } else { "Error" };
         framework.point_ended(TimedPoint::Bind, code, binding.since);

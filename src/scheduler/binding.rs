@@ -37,8 +37,8 @@ pub(super) struct BindingCycle {
     pub(super) node_name: Symbol,
     pub(super) began: Time,
     pub(super) stage: BindingStage,
-    /// The extender that the bind was sent to; `None`: the API server.
-    pub(super) binder: Option<u16>,
+    /// Whose call the last bind is.
+    pub(super) binder: Binder,
     groups: VecDeque<Vec<PluginId>>,
     /// When the current stage began, for the durations in metrics.
     pub(super) since: Option<Mark>,
@@ -61,6 +61,13 @@ pub(super) enum BindingStage {
         open: Vec<Ticket>,
         refusal: Option<Refusal>,
     },
+}
+
+/// Who has the call that binds the pod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Binder {
+    Plugin(PluginId),
+    Extender(u16),
 }
 
 /// A plugin's part of the work before the bind.
@@ -98,7 +105,17 @@ impl BindingCycle {
     pub(super) fn new(cycle: Cycle, queued: Queued, node: NodeId, node_name: Symbol, now: Time) -> Self {
         let stage = BindingStage::Permit(Vec::new());
         let groups = VecDeque::new();
-        Self { cycle, queued, node, node_name, began: now, stage, binder: None, groups, since: None }
+        Self {
+            cycle,
+            queued,
+            node,
+            node_name,
+            began: now,
+            stage,
+            binder: Binder::Plugin(PluginId::NONE),
+            groups,
+            since: None,
+        }
     }
 
     pub(super) fn key(&self) -> &PodKey {

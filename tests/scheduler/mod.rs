@@ -8,6 +8,7 @@ mod failure;
 mod gangs;
 mod held;
 mod outbox;
+mod outcomes;
 mod pod_lifecycle;
 mod preemption;
 mod refuser;
