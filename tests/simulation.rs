@@ -18,6 +18,8 @@ mod extenders;
 mod moves;
 #[path = "simulation/mutants.rs"]
 mod mutants;
+#[path = "simulation/objects.rs"]
+mod objects;
 #[path = "simulation/rules.rs"]
 mod rules;
 #[path = "simulation/tenants.rs"]
@@ -108,6 +110,7 @@ fn invariants_hold_whatever_goes_wrong() {
             clock_steps,
             names,
             extenders,
+            objects: seed % 5 < 2,
             ..Options::default()
         };
         if let Err(broken) = run(&moves(&options), &options) {
@@ -252,6 +255,11 @@ fn gangs_that_are_taken_for_one_are_caught() {
 #[test]
 fn gangs_that_do_not_say_what_concerns_them_are_caught() {
     catches_policies(Mutant::ForgetGroups);
+}
+
+#[test]
+fn a_driver_that_forgets_that_objects_are_gone_is_caught() {
+    catches(Options { mutant: Some(Mutant::ForgetObjectsGone), objects: true, ..Options::default() });
 }
 
 /// A plugin that panics, at whatever extension point, fails one attempt of one pod.

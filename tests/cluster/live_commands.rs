@@ -124,7 +124,8 @@ fn everything(plane: &ControlPlane) -> String {
 fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
     let plane = ControlPlane::start();
     let (namespace, pods) = fill(&plane);
-    let kubeconfig = someone(&plane, "reader", "get,list,watch", "pods,nodes,namespaces,configmaps");
+    let resources = format!("pods,nodes,namespaces,configmaps,{}", objects::other_resources());
+    let kubeconfig = someone(&plane, "reader", "get,list,watch", &resources);
     let yaml = plane.kubectl_ok(["get", "nodes,pods,namespaces", "-A", "-o", "yaml"]);
     let file = plane.folder().join("cluster.yaml");
     std::fs::write(&file, yaml).unwrap();
@@ -359,17 +360,25 @@ fn missing_rights_come_with_the_rule_to_add() {
     };
     let nobody = refused(&["dry-run", "--kubeconfig", text(&plane.kubeconfig_of_user("nobody"))]);
     assert!(nobody.contains("User \"nobody\" cannot list resource \"nodes\""), "{nobody}");
-    let rule = "add this rule to your role: {apiGroups: [\"\"], resources: [\"nodes\", \"namespaces\", \"pods\", \
-                \"configmaps\"], verbs: [\"list\"]}";
+    let rule = "add this rule to your role: {apiGroups: [\"\"], resources: [\"nodes\", \"namespaces\", ";
     assert!(nobody.contains(rule), "{nobody}");
+    assert!(
+        nobody.contains("\"pods\", \"configmaps\"], verbs: [\"list\"]}, {apiGroups: [\"apps\"], "),
+        "{nobody}"
+    );
+    assert!(
+        nobody.contains("{apiGroups: [\"storage.k8s.io\"], resources: [\"storageclasses\", "),
+        "{nobody}"
+    );
 
-    // Without namespaces it continues, with one warning.
+    // Without namespaces and other kinds it continues, with one warning for each API group.
     let some = someone(&plane, "some", "list", "pods,nodes,configmaps");
     let ended = explain(&some, &[]);
     assert_eq!(ended.status, 0, "{}", ended.err);
     assert!(ended.out.contains("waits: none of 4 nodes fits"), "{}", ended.out);
     assert_eq!(ended.err.matches("continuing without namespaces").count(), 1, "{}", ended.err);
-    assert!(ended.err.contains("resources: [\"namespaces\"], verbs: [\"list\"]"), "{}", ended.err);
+    assert!(ended.err.contains("resources: [\"namespaces\", \"persistentvolumes\", "), "{}", ended.err);
+    assert_eq!(ended.err.matches("continuing without").count(), 4, "{}", ended.err);
 
     // Without ConfigMaps the answer would be a guess, unless `--policies` gives the policies.
     let few = someone(&plane, "few", "list", "pods,nodes,namespaces");

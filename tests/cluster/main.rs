@@ -25,6 +25,7 @@ mod faults;
 mod gangs;
 mod held;
 mod leader_election;
+mod object_kinds;
 mod policies;
 mod secure_port;
 mod soak;

@@ -121,7 +121,7 @@ fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
         plane.kubectl_ok(["create", "clusterrole", &name, &rule[0], &rule[1]]);
         plane.kubectl_ok(["create", "clusterrolebinding", &name, &format!("--clusterrole={name}"), &account]);
     };
-    may("reads", "get,list,watch", "pods,nodes,configmaps");
+    may("reads", "get,list,watch", &format!("pods,nodes,configmaps,{}", objects::other_resources()));
     may("writes", "create,patch", "pods/binding,pods/status,configmaps,events,events.events.k8s.io");
     let kubeconfig = plane.kubeconfig_of_service_account(namespace, "narrow");
     let verdict = |name: &str| {
@@ -173,8 +173,8 @@ fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
 fn reader(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
     plane.kubectl_ok(["create", "serviceaccount", "reader", "--namespace", namespace]);
     let role = format!("{namespace}-reader");
-    let rules = ["--verb=get,list,watch", "--resource=pods,nodes,namespaces,configmaps"];
-    plane.kubectl_ok(["create", "clusterrole", &role, rules[0], rules[1]]);
+    let resources = format!("--resource=pods,nodes,namespaces,configmaps,{}", objects::other_resources());
+    plane.kubectl_ok(["create", "clusterrole", &role, "--verb=get,list,watch", &resources]);
     let account = format!("--serviceaccount={namespace}:reader");
     plane.kubectl_ok(["create", "clusterrolebinding", &role, &format!("--clusterrole={role}"), &account]);
     plane.kubeconfig_of_service_account(namespace, "reader")

@@ -62,6 +62,7 @@ impl World {
         }
         self.promises_and_waits_are_kept()?;
         self.columns_are_wanted_and_rows_kept()?;
+        self.assumptions_belong_to_bindings()?;
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
@@ -346,6 +347,7 @@ impl World {
         hold!(kept == 0 || !s.pod_states().is_empty(), "10: {kept} entries are kept for calls");
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
         hold!(s.suspended().is_none(), "10: an attempt waits for extenders");
+        self.objects_are_those_of_the_server()?;
         for (key, state) in s.pod_states() {
             hold!(!state.is_assumed(), "10: {key:?} is {state:?}");
             // With policies a scheduler that starts from nothing is asked instead.

@@ -1,8 +1,8 @@
 //! What happens in the world: the moves of one run. Every move is total: where it cannot be made, nothing happens, so that
 //! moves can be left out of a log.
 
-use crate::tenants;
-use crate::world::{KINDS, Late, Options, TIMEOUT, World};
+use crate::world::{Late, Options, TIMEOUT, World};
+use crate::{objects, tenants};
 use bayplan::dry_run::Fault;
 use bayplan::framework::{ApiCall, CallError};
 use bayplan::model::{
@@ -53,6 +53,8 @@ pub(crate) enum What {
     RelabelNamespace,
     StepClock,
     DecorateNode,
+    PutObject,
+    DeleteObject,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -102,7 +104,8 @@ impl Move {
         let more = || MORE.iter().filter(|_| options.policies);
         let names = || tenants::NAMES.iter().filter(|_| options.names);
         let steps = || STEPS.iter().filter(|_| options.clock_steps);
-        let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names());
+        let others = || objects::OBJECTS.iter().filter(|_| options.objects);
+        let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -299,13 +302,16 @@ impl World {
                 }
             }
             What::Deliver => {
+                let kind = self.kind(with);
                 for _ in 0..1 + with / 4 % 3 {
-                    self.deliver(&KINDS[(with % 3) as usize], (with / 16).is_multiple_of(8));
+                    self.deliver(&kind, (with / 16).is_multiple_of(8));
                 }
             }
             What::DeliverAll => self.deliver_all(),
-            What::SkipVersion => self.skip_version(&KINDS[(with % 3) as usize]),
-            What::Relist => self.relist(&KINDS[(with % 3) as usize]),
+            What::SkipVersion => self.skip_version(&self.kind(with)),
+            What::Relist => self.relist(&self.kind(with)),
+            What::PutObject => self.put_object(with / 64),
+            What::DeleteObject => self.delete_object(with / 64),
             What::Cycle => {
                 if self.scheduler.wants_cycle() {
                     self.step(Input::Cycle);

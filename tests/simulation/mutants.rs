@@ -3,8 +3,8 @@
 
 use bayplan::framework::*;
 use bayplan::model::{
-    Duration, Index, IndexKey, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition, Snapshot,
-    Symbol, Time, Want,
+    Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
+    Snapshot, Symbol, Time, Want,
 };
 use bayplan::scheduler::Input;
 use std::hash::{Hash, Hasher};
@@ -39,6 +39,8 @@ pub(crate) enum Mutant {
     AllAreEquivalent,
     /// Waiting pods do not say which groups concern them.
     ForgetGroups,
+    /// The driver does not show that objects of other kinds than pods, nodes and namespaces are gone.
+    ForgetObjectsGone,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -70,6 +72,12 @@ impl Mutant {
             {
                 let reason = String::from("TooManyRequests");
                 Input::Reply(ticket, Err(CallError::Refused { code: 429, reason, message }))
+            }
+            Input::Deleted(key)
+                if self == Self::ForgetObjectsGone
+                    && !matches!(key.kind, Kind::Pod | Kind::Node | Kind::Namespace) =>
+            {
+                Input::Tick
             }
             Input::Upserted(object) if self == Self::HideDeletions => Input::Upserted(undeleted(object)),
             Input::Relisted(kind, all) if self == Self::HideDeletions => {

@@ -95,6 +95,11 @@ impl World {
             }
             self.deliver_all();
         }
+        for row in crate::objects::others() {
+            for key in self.names(&row.kind) {
+                self.api.delete(&key);
+            }
+        }
         self.rest()
     }
 }

@@ -5,6 +5,7 @@ use crate::endings::{Endings, ThrottledBind};
 use crate::extenders;
 use crate::moves::{Move, What};
 use crate::mutants::Mutant;
+use crate::objects::Claimer;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
 use bayplan::dry_run::{Api, WatchEvent};
@@ -29,6 +30,8 @@ pub(crate) struct Options {
     pub names: bool,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
     pub twin: bool,
+    /// There are objects of other kinds than pods, nodes and namespaces.
+    pub objects: bool,
     /// A plugin has an index that panics at some pods.
     pub fragile: bool,
     /// Extenders filter, score and bind.
@@ -52,7 +55,6 @@ pub(crate) struct Late {
 /// When a world begins.
 const BEGIN: Time = Time(1_000_000_000_000_000);
 pub(crate) const TIMEOUT: Duration = Duration::from_seconds(5);
-pub(crate) const KINDS: [Kind; 3] = [Kind::Pod, Kind::Node, Kind::Namespace];
 
 pub(crate) struct World {
     pub options: Options,
@@ -80,6 +82,7 @@ pub(crate) struct World {
     /// What holds with policies.
     pub rules: Rules,
     pub pods_made: u64,
+    pub objects_made: u64,
     /// Inputs and effects are printed.
     trace: bool,
     hash: rustc_hash::FxHasher,
@@ -109,12 +112,16 @@ impl World {
             extenders: extenders::extenders(),
             rules: Rules::default(),
             pods_made: 0,
+            objects_made: 0,
             trace: std::env::var("BAYPLAN_TRACE").is_ok(),
             hash: rustc_hash::FxHasher::default(),
             broken: None,
             without_index: 0,
         };
         world.others.push(Arc::new(Reader));
+        if options.objects {
+            world.others.push(Arc::new(Claimer));
+        }
         if options.fragile {
             world.others.push(Arc::new(Fragile));
         }
@@ -185,8 +192,8 @@ impl World {
             self.step(Input::WallClock(self.wall));
         }
         self.step(Input::Lead(true));
-        for at in 0..3 {
-            self.relist(&KINDS[(with as usize + at) % 3].clone());
+        for at in 0..self.kinds().len() {
+            self.relist(&self.kind(with.wrapping_add(at as u64)));
         }
         self.step(Input::Synced);
     }
@@ -299,8 +306,8 @@ impl World {
     }
 
     pub(crate) fn deliver_all(&mut self) {
-        for kind in &KINDS {
-            while self.deliver(kind, false) {}
+        for kind in self.kinds() {
+            while self.deliver(&kind, false) {}
         }
     }
 

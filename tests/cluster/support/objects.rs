@@ -1,6 +1,7 @@
 //! Makers of objects as JSON, which tests change and create. Each has the minimum that the API
 //! server accepts and a scheduler places.
 
+use bayplan::model::{KINDS, Kind};
 use serde_json::{Map, Value, json};
 
 /// A Ready node. `capacity` has resources and their quantities, such as `cpu` and `memory`; all of
@@ -76,4 +77,15 @@ pub(crate) fn with_taint(mut node: Value, key: &str, value: &str, effect: &str) 
         taints.push(json!({ "key": key, "value": value, "effect": effect }));
     }
     node
+}
+
+/// The resources of the kinds beside pods, nodes and namespaces that decisions read, as `kubectl create clusterrole`
+/// takes them.
+pub(crate) fn other_resources() -> String {
+    let others = KINDS.iter().filter(|row| !matches!(row.kind, Kind::Pod | Kind::Node | Kind::Namespace));
+    let names = others.map(|row| match row.group {
+        "" => row.plural.to_owned(),
+        group => format!("{}.{group}", row.plural),
+    });
+    names.collect::<Vec<_>>().join(",")
 }
