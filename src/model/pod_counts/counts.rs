@@ -1,10 +1,11 @@
 //! [`Counts`]: a number per node, of the nodes where it is not 0.
 
 use crate::model::node_set::{NodeId, NodeSet};
+use smallvec::SmallVec;
 
 /// Pods per row, ordered by row; rows without a pod have no entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::model) struct Counts(Vec<(NodeId, u32)>);
+pub(in crate::model) struct Counts(SmallVec<[(NodeId, u32); 2]>);
 
 impl Counts {
     /// Adds to the number of a row. Returns by how much the number of entries changed.
@@ -22,7 +23,7 @@ impl Counts {
                 }
                 self.0.remove(at);
                 if self.0.capacity() > 64.max(4 * self.0.len()) {
-                    self.0.shrink_to(2 * self.0.len());
+                    self.0.shrink_to_fit();
                 }
                 -1
             }

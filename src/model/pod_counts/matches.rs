@@ -40,12 +40,13 @@ impl Matches {
         (self.counts.held(), self.counts.lingering())
     }
 
-    /// Counts a holder. `count` counts the pods when the match is new.
-    pub(in crate::model) fn hold(&mut self, of: &Arc<PodMatch>, count: impl FnOnce() -> Counts) {
-        if !self.counts.hold(of) {
-            return;
-        }
-        let counts = count();
+    /// Counts a holder. `true`: the match has no counts; give them with [`Matches::add`].
+    pub(in crate::model) fn hold(&mut self, of: &Arc<PodMatch>) -> bool {
+        self.counts.hold(of)
+    }
+
+    /// Gives a held match its counts.
+    pub(in crate::model) fn add(&mut self, of: &Arc<PodMatch>, counts: Counts) {
         self.entries += counts.len();
         self.counts.set(of, Arc::new(counts));
         Arc::make_mut(&mut self.directory).add(of.clone(), of.requirements());

@@ -4,7 +4,8 @@
 //! Two things are counted: pods that a registered [`PodMatch`] matches
 //! ([`Want::Count`](super::Want::Count), `matches.rs`), and pods that carry a term of pod affinity (`carriers.rs`).
 //! Counts are sparse (`counts.rs`): only nodes with such a pod have an entry. A pod finds what it changes by its labels
-//! (`directory.rs`): a match or term is filed under a label pair that its selector requires.
+//! (`directory.rs`): a match or term is filed under a label pair that its selector requires. A match that is new finds
+//! its pods by the rows of their labels (`postings.rs`).
 //!
 //! What is here is derived from the pods of the snapshot; [`Snapshot::matching_pods`](super::Snapshot::matching_pods)
 //! gives the same answer without it.
@@ -14,6 +15,7 @@ mod counts;
 mod directory;
 mod matches;
 mod pod_match;
+mod postings;
 
 pub use carriers::{CarriedTerm, TermKind};
 pub use counts::NodeCounts;
@@ -27,6 +29,7 @@ use super::symbol::Symbol;
 pub(super) use carriers::Carriers;
 pub(super) use counts::Counts;
 pub(super) use matches::Matches;
+use postings::Postings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,6 +46,7 @@ pub(super) fn labels_of<'n>(namespaces: &'n Namespaces, name: &Symbol) -> &'n La
 pub(super) struct PodCounts {
     pub(super) matches: Arc<Matches>,
     pub(super) carriers: Arc<Carriers>,
+    pub(super) labels: Postings,
 }
 
 /// A pod on a node.
@@ -68,6 +72,14 @@ impl PodCounts {
         }) {
             self.count_matches(before, -1, namespaces);
             self.count_matches(now, 1, namespaces);
+            let kept = |of: Placed<'_>| both.and(of).map_or(Labels::none(), |(pod, _)| &pod.labels).clone();
+            let (old, new) = (kept(before), kept(now));
+            if let Some((pod, node)) = before {
+                self.labels.count(&pod.labels, &new, node, -1);
+            }
+            if let Some((pod, node)) = now {
+                self.labels.count(&pod.labels, &old, node, 1);
+            }
         }
         if !same(|old, new| old.constraints == new.constraints) {
             self.count_carried(before, -1, &mut keys);

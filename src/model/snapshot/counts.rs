@@ -28,10 +28,10 @@ impl Snapshot {
                     self.columns.domains_mut().want(key, room, || domains(rows, key, room));
                 }
                 Want::Count(of) => {
-                    let rows = &self.rows;
-                    let namespaces = &self.namespaces;
-                    let count = || count(rows, |pod| of.matches_among(pod, namespaces));
-                    Arc::make_mut(&mut self.counts.matches).hold(of, count);
+                    if Arc::make_mut(&mut self.counts.matches).hold(of) {
+                        let counts = self.counted(of);
+                        Arc::make_mut(&mut self.counts.matches).add(of, counts);
+                    }
                 }
             }
         }
@@ -58,7 +58,8 @@ impl Snapshot {
     }
 
     /// The living nodes that have pods of a match, each once and in row order, with their numbers of pods. Fast for a
-    /// match that somebody wants ([`Want::Count`]); else all pods are looked at.
+    /// match that somebody wants ([`Want::Count`]); else the pods are looked at of all nodes that have a pod with a label
+    /// which the match requires.
     pub fn matching_pods(&self, of: &PodMatch, mut each: impl FnMut(NodeId, i64)) {
         let alive = self.columns.alive();
         match self.counts.matches.get(of) {
@@ -83,7 +84,17 @@ impl Snapshot {
 
     /// Counts the pods of a match one by one.
     pub(super) fn counted(&self, of: &PodMatch) -> Counts {
-        count(&self.rows, |pod| of.matches_among(pod, &self.namespaces))
+        let passes = |pod: &PodInfo| of.matches_among(pod, &self.namespaces);
+        let mut counts = Counts::default();
+        let mut count = |node: NodeId| {
+            let pods = self.rows.get(node.row()).map_or(&[][..], |row| &row.pods);
+            counts.add(node, pods.iter().filter(|pod| passes(pod)).count() as i64);
+        };
+        match self.counts.labels.rows(of) {
+            Some(rows) => rows.into_iter().for_each(count),
+            None => (0..self.rows.len()).for_each(|row| count(NodeId::from_row(row))),
+        }
+        counts
     }
 
     /// Brings the counts up to date with a change.
@@ -112,18 +123,6 @@ impl Snapshot {
             Arc::make_mut(&mut self.counts.matches).replace(&of, counts);
         }
     }
-}
-
-/// The pods on each row that pass.
-fn count(rows: &[Arc<super::NodeRow>], passes: impl Fn(&PodInfo) -> bool) -> Counts {
-    let mut counts = Counts::default();
-    for (row, at) in rows.iter().enumerate() {
-        let pods = at.pods.iter().filter(|pod| passes(pod)).count();
-        if pods > 0 {
-            counts.add(NodeId::from_row(row), pods as i64);
-        }
-    }
-    counts
 }
 
 fn domains(rows: &[Arc<super::NodeRow>], key: &Symbol, room: usize) -> DomainColumn {

@@ -96,6 +96,8 @@ pub struct Kept {
     pub lingering_matches: usize,
     /// Distinct terms of pod affinity of placed pods.
     pub carried_terms: usize,
+    /// Distinct labels of placed pods.
+    pub pod_labels: usize,
     /// Objects of kinds other than pods, nodes and namespaces.
     pub objects: usize,
     /// Assumptions about them.
@@ -260,6 +262,7 @@ impl Snapshot {
             wanted_matches: self.counts.matches.kept().0,
             lingering_matches: self.counts.matches.kept().1,
             carried_terms: self.counts.carriers.len(),
+            pod_labels: self.counts.labels.len(),
             objects: self.objects.len(),
             assumptions: self.objects.assumption_count(),
             selectors: self.selectors.len(),
