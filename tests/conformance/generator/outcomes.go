@@ -210,6 +210,13 @@ func (o *outcomeCase) run() error {
 		defer mutex.Unlock()
 		patch := transition.ReplaceAll(action.(clienttesting.PatchAction).GetPatch(), nil)
 		o.Patches = append(o.Patches, bytes.ReplaceAll(patch, []byte("{,"), []byte("{")))
+		// The watch shows the nomination at once.
+		var changed struct{ Status struct{ NominatedNodeName *string } }
+		if err := json.Unmarshal(patch, &changed); err == nil && changed.Status.NominatedNodeName != nil {
+			seen := pod.DeepCopy()
+			seen.Status.NominatedNodeName = *changed.Status.NominatedNodeName
+			return true, seen, c.informers.Core().V1().Pods().Informer().GetIndexer().Update(seen)
+		}
 		return true, pod, nil
 	})
 	c.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
