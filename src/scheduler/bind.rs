@@ -9,8 +9,8 @@ use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, PluginId,
-    Status, Ticket, TimedPoint, not_checked_text,
+    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status, Ticket,
+    TimedPoint, not_checked_text,
 };
 use crate::model::{Duration, Object, Time};
 
