@@ -199,3 +199,67 @@ impl Kind {
         KINDS.iter().find(|row| row.kind == *self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_one_row() {
+        use super::Kind::*;
+        let all = [
+            Pod,
+            Node,
+            Namespace,
+            PersistentVolume,
+            PersistentVolumeClaim,
+            StorageClass,
+            CsiNode,
+            CsiDriver,
+            CsiStorageCapacity,
+            VolumeAttachment,
+            PodDisruptionBudget,
+            Service,
+            ReplicationController,
+            ReplicaSet,
+            StatefulSet,
+        ];
+        assert_eq!(KINDS.len(), all.len());
+        for kind in all {
+            // A kind that is missing here does not compile.
+            match kind {
+                Pod
+                | Node
+                | Namespace
+                | PersistentVolume
+                | PersistentVolumeClaim
+                | StorageClass
+                | CsiNode
+                | CsiDriver
+                | CsiStorageCapacity
+                | VolumeAttachment
+                | PodDisruptionBudget
+                | Service
+                | ReplicationController
+                | ReplicaSet
+                | StatefulSet => {}
+            }
+            let row = kind.row().unwrap();
+            assert_eq!(KindRow::named(&row.api_version(), row.name).unwrap().kind, kind);
+        }
+    }
+
+    #[test]
+    fn paths_follow_group_and_scope() {
+        let path = |kind: Kind| kind.row().unwrap().path_of("n", "a");
+        assert_eq!(path(Kind::Service), "/api/v1/namespaces/n/services/a");
+        assert_eq!(path(Kind::PersistentVolume), "/api/v1/persistentvolumes/a");
+        assert_eq!(path(Kind::ReplicaSet), "/apis/apps/v1/namespaces/n/replicasets/a");
+        assert_eq!(path(Kind::CsiNode), "/apis/storage.k8s.io/v1/csinodes/a");
+        let budgets = Kind::PodDisruptionBudget.row().unwrap();
+        assert_eq!(budgets.path(), "/apis/policy/v1/poddisruptionbudgets");
+        assert!(
+            KindRow::named("v1", "ReplicaSet").is_none() && KindRow::named("apps/v2", "ReplicaSet").is_none()
+        );
+    }
+}
