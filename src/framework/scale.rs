@@ -86,6 +86,10 @@ impl Scale {
             _ if !table.is_empty() => {
                 rows.for_each(|(total, raw)| *total += table.get(*raw as usize).copied().unwrap_or(0));
             }
+            Self::MaxPlusMin { max, sum, ignored } => rows.for_each(|(total, raw)| {
+                let share = quotient(MAX_SCORE.saturating_mul(sum.saturating_sub(*raw)), max);
+                *total += if *raw == ignored { 0 } else { share * weight };
+            }),
             _ => rows.for_each(|(total, raw)| *total += self.apply(*raw) * weight),
         }
     }

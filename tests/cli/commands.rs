@@ -743,39 +743,21 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
     let object = |name: &str, more: &str| {
         format!("{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {}}}", spec(more))
     };
-    let spread =
-        ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]";
-    let soft =
-        ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]";
+    let claims = ", resourceClaims: [{name: gpu, resourceClaimName: gpu}]";
     let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}";
-    let cluster =
-        [node.to_owned(), object("hard", spread), object("soft", soft), object("plain", "")].join("\n---\n");
+    let cluster = [node.to_owned(), object("gpu", claims), object("plain", "")].join("\n---\n");
     let ended = with_stdin(&["dry-run", "--cluster", "-"], &cluster);
     let line = |pod: &str| {
         let found = ended.out.lines().find(|line| line.starts_with(pod));
         found.unwrap_or_else(|| panic!("{pod}: {}{}", ended.out, ended.err)).to_owned()
     };
-    assert!(line("hard").contains("not checked: topologySpreadConstraints (DoNotSchedule)"), "{}", ended.out);
-    assert!(
-        line("soft").contains("not checked: topologySpreadConstraints (ScheduleAnyway)"),
-        "{}",
-        ended.out
-    );
+    assert!(line("gpu").contains("not checked: resourceClaims"), "{}", ended.out);
     assert!(!line("plain").contains("not checked"), "{}", ended.out);
     assert_eq!(ended.err, "");
     let first = |pod: &str| {
         let ended = with_stdin(&["explain", pod, "--cluster", "-"], &cluster);
         ended.out.lines().next().unwrap_or_default().to_owned()
     };
-    assert!(
-        first("hard").ends_with("Not checked: topologySpreadConstraints (DoNotSchedule)."),
-        "{}",
-        first("hard")
-    );
-    assert!(
-        first("soft").ends_with("Not checked: topologySpreadConstraints (ScheduleAnyway)."),
-        "{}",
-        first("soft")
-    );
+    assert!(first("gpu").ends_with("Not checked: resourceClaims."), "{}", first("gpu"));
     assert!(!first("plain").to_lowercase().contains("not checked"), "{}", first("plain"));
 }

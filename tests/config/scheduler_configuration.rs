@@ -187,15 +187,7 @@ fn an_empty_configuration_has_upstreams_defaults() {
     let missing: Vec<&str> = framework.unchecked_plugins().collect();
     assert_eq!(
         missing,
-        [
-            "VolumeRestrictions",
-            "NodeVolumeLimits",
-            "VolumeBinding",
-            "VolumeZone",
-            "PodTopologySpread",
-            "InterPodAffinity",
-            "NodeDeclaredFeatures",
-        ]
+        ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures",]
     );
     assert!(made.warnings.is_empty(), "{:#?}", made.warnings);
 }

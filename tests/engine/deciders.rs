@@ -2,6 +2,7 @@
 //! answers node by node, and no plugin looks at what it does not say it reads.
 
 use crate::support::affinity::{namespaces, with_affinity};
+use crate::support::spreading::{add_selecting_objects, with_spread};
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, Selected, TieBreak};
@@ -109,10 +110,8 @@ fn random_pod(r: &mut Random, name: &str) -> Arc<PodInfo> {
     if r.one_in(5) {
         made = with_affinity(r, made);
     }
-    // Rare: a plugin that is not built refuses every node for such a pod.
-    if r.one_in(30) {
-        let when = r.of(&["DoNotSchedule", "ScheduleAnyway"]);
-        made = made.set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": when}]));
+    if r.one_in(4) {
+        made = with_spread(r, made);
     }
     made.build()
 }
@@ -150,6 +149,10 @@ fn profiles() -> Vec<Value> {
         }}),
         json!({"plugins": {"score": {"disabled": [{"name": "*"}]}}}),
         json!({"percentageOfNodesToScore": 30}),
+        json!({"pluginConfig": args("PodTopologySpread", json!({"defaultingType": "List", "defaultConstraints": [
+            {"maxSkew": 2, "topologyKey": "disk", "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor"},
+            {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"},
+        ]}))}),
         json!({"pluginConfig": args("InterPodAffinity", json!({
             "hardPodAffinityWeight": 70, "ignorePreferredTermsOfExistingPods": true,
         }))}),
@@ -230,6 +233,7 @@ fn random_cluster(r: &mut Random, framework: &Framework, nodes: usize) -> Snapsh
     for namespace in namespaces() {
         s.apply(Change::NamespaceUpserted { namespace });
     }
+    add_selecting_objects(r, &mut s);
     for at in 0..nodes {
         s.apply(Change::NodeUpserted { node: random_node(r, &format!("n{at}")) });
     }

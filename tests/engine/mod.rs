@@ -4,3 +4,4 @@ mod affinity;
 mod conformance;
 mod deciders;
 mod simulations;
+mod spreading;

@@ -279,16 +279,12 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
         let volume = json!([{"name": "data", source: value}]);
         pod("p").set("spec.volumes", volume)
     };
-    let spread = |when: &str| {
-        pod("p").set("spec.topologySpreadConstraints", json!([{"maxSkew": 1, "whenUnsatisfiable": when}]))
-    };
     let waits = [
         (volume("persistentVolumeClaim", json!({"claimName": "c"})), "volume data (persistentVolumeClaim)"),
         (volume("ephemeral", json!({})), "volume data (ephemeral)"),
         (volume("csi", json!({"driver": "d"})), "volume data (csi)"),
         (volume("rbd", json!({})), "volume data (rbd)"),
         (pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims"),
-        (spread("DoNotSchedule"), "topologySpreadConstraints (DoNotSchedule)"),
         (
             pod("p").set("spec.containers.0.restartPolicyRules", json!([{"action": "RestartAllContainers"}])),
             "restartPolicyRules (RestartAllContainers)",
@@ -318,19 +314,7 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
 }
 
 #[test]
-fn a_pod_is_placed_where_a_missing_plugin_could_only_score_and_its_event_says_so() {
-    let scored = [(
-        pod("p").set("spec.topologySpreadConstraints", json!([{"whenUnsatisfiable": "ScheduleAnyway"}])),
-        "topologySpreadConstraints (ScheduleAnyway)",
-    )];
-    for (made, name) in scored {
-        let event = event_of(made.clone(), &[]);
-        assert!(event.starts_with("Scheduled Successfully assigned default/p to n"), "{event}");
-        assert!(event.ends_with(&format!(" (not checked: {name})")), "{event}");
-        let event = event_of(made, &["PodTopologySpread"]);
-        assert!(!event.contains("not checked"), "{event}");
-    }
-    // Volumes that constrain nothing, and pods that need nothing, are not spoken of.
+fn volumes_that_constrain_nothing_are_not_spoken_of() {
     let plain =
         pod("p").set("spec.volumes", json!([{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]));
     assert!(!event_of(plain, &[]).contains("not checked"));

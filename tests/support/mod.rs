@@ -3,6 +3,7 @@
 pub(crate) mod affinity;
 pub(crate) mod plugins;
 pub(crate) mod policies;
+pub(crate) mod spreading;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -127,7 +127,7 @@ percentageOfNodesToScore: 50
     PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
         "the configuration gives arguments to a plugin that is not built"
         "This release does not have the plugin: its arguments are accepted and have no effect. A pod that \
-         needs the plugin (volumes, topology spread, resource claims) waits where the plugin \
+         needs the plugin (volumes, resource claims) waits where the plugin \
          could refuse it, and its event names the constraint. Where the plugin could only score, the pod is \
          placed. A profile that disables the plugin places all pods."
         in ""

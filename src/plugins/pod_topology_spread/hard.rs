@@ -59,8 +59,14 @@ impl RuleCounts {
     ) -> Self {
         let nodes = inclusion.admitted(&rule, with_all_keys.clone());
         let mut counts = vec![NO_DOMAIN; domains.len()];
+        // Most often the first few nodes show that every domain has a node that counts.
+        let mut unseen = domains.nodes().iter().filter(|nodes| **nodes > 0).count();
         for node in nodes.iter() {
+            if unseen == 0 {
+                break;
+            }
             if let Some(count) = domains.get(node.row()).and_then(|domain| counts.get_mut(domain)) {
+                unseen -= usize::from(*count == NO_DOMAIN);
                 *count = 0;
             }
         }

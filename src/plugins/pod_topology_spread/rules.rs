@@ -114,11 +114,8 @@ fn own_rule(of: &SpreadConstraint, pod: &PodInfo) -> Result<Rule, Box<str>> {
 /// The selectors of the Services that select the pod and of the controller that owns it, without those that match
 /// everything.
 fn default_selectors(pod: &PodInfo, snapshot: &Snapshot) -> SmallVec<[LabelSelector; 2]> {
-    let services: SmallVec<[&Labels; 2]> = snapshot
-        .objects_in::<Service>(&pod.namespace)
-        .map(|service| &service.selector)
-        .filter(|of| !of.is_empty() && of.iter().all(|(key, value)| pod.labels.get(key) == Some(value)))
-        .collect();
+    let services: SmallVec<[&Labels; 2]> =
+        snapshot.selecting::<Service>(pod).map(|service| &service.selector).collect();
     let labels = |of: &Labels| LabelSelector::of_labels(of);
     let mut selectors: SmallVec<[LabelSelector; 2]> = services.iter().map(|of| labels(of)).collect();
     let Some(owner) = pod.owners.iter().find(|owner| owner.controller) else { return selectors };

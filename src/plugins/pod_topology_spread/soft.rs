@@ -8,7 +8,7 @@ use super::ln::ln;
 use super::rules::{Rule, own};
 use super::{PodTopologySpread, State};
 use crate::framework::{Feasible, Handle, Normalize, PreScore, PreScoreOutcome, Score, StateSlot, Status};
-use crate::model::{DomainColumn, NodeId, NodeInfo, NodeSet, PodInfo, bits, blocks_mut};
+use crate::model::{DomainColumn, NodeId, NodeInfo, NodeSet, PodInfo, bits, block, blocks_mut, rows_where};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Soft {
                 return Weighed { rule, domains: column.clone(), weight, counted };
             }
             pods.retain(|(node, _)| is_counted(*node));
-            let (size, counts) = in_domains(column, &scored, &pods);
+            let (size, counts) = in_domains(column, &scored, h.snapshot.columns().alive(), &pods);
             let weight = ln(size.saturating_add(2));
             let parts = counts.into_iter().map(|count| part(count, weight, rule.max_skew)).collect();
             Weighed { rule, domains: column.clone(), weight, counted: Counted::InDomains(parts) }
@@ -137,14 +137,52 @@ impl Soft {
     }
 }
 
+impl Soft {
+    /// The scores of nodes that have all labels and no matching pod, by the domain of the only constraint that counts by
+    /// domain. `None` when there are several such constraints or none.
+    fn by_domain(&self) -> Option<(&DomainColumn, Vec<i64>)> {
+        let counts_by_domain = |of: &&Weighed| matches!(of.counted, Counted::InDomains(_));
+        let mut by_domain = self.rules.iter().filter(counts_by_domain);
+        let (Some(only), None) = (by_domain.next(), by_domain.next()) else { return None };
+        let score = |domain: usize| {
+            let parts = self.rules.iter().map(|of| match &of.counted {
+                Counted::OnNodes(_) => part(0, of.weight, of.rule.max_skew),
+                Counted::InDomains(parts) => parts.get(domain).copied().unwrap_or(0.0),
+            });
+            round(parts.fold(0.0, |sum, part| sum + part))
+        };
+        Some((&*only.domains, (0..only.domains.len()).map(score).collect()))
+    }
+
+    /// The rows of a word with the labels of all constraints.
+    fn with_all_labels(&self, word: usize) -> u64 {
+        self.rules.iter().fold(u64::MAX, |rows, of| {
+            rows & rows_where(of.domains.of_row(), word, |domain| *domain != DomainColumn::NONE)
+        })
+    }
+}
+
 /// How many domains the scored nodes have, and the pods by domain. Nodes without the label are one domain more, which
 /// upstream takes for that of the empty value.
-fn in_domains(domains: &DomainColumn, scored: &NodeSet, pods: &[(NodeId, i64)]) -> (u32, Vec<i64>) {
+fn in_domains(
+    domains: &DomainColumn,
+    scored: &NodeSet,
+    alive: &NodeSet,
+    pods: &[(NodeId, i64)],
+) -> (u32, Vec<i64>) {
     let missing = domains.number(&Default::default()).unwrap_or(domains.len());
     let domain_of = |node: NodeId| domains.get(node.row()).unwrap_or(missing);
     let mut seen = vec![false; domains.len() + 1];
+    // Most often the first few nodes show every domain.
+    let labelled: u32 = domains.nodes().iter().sum();
+    let mut unseen = domains.nodes().iter().filter(|nodes| **nodes > 0).count();
+    unseen += usize::from(labelled as usize != alive.len() && missing == domains.len());
     for node in scored.iter() {
+        if unseen == 0 {
+            break;
+        }
         if let Some(seen) = seen.get_mut(domain_of(node)) {
+            unseen -= usize::from(!*seen);
             *seen = true;
         }
     }
@@ -210,9 +248,20 @@ impl Score for PodTopologySpread {
             out.fill(0);
             return Ok(());
         };
+        // Most nodes have no matching pod; those that do follow.
+        let by_domain = soft.by_domain();
         for (word, rows, out) in blocks_mut(nodes, out) {
-            // Most nodes have no matching pod; those that do follow.
-            for bit in bits(rows) {
+            let mut open = rows;
+            if let Some((domains, scores)) = &by_domain
+                && let Some(domains) = block(domains.of_row(), word)
+            {
+                open &= !soft.with_all_labels(word);
+                open |= soft.ignored.words().get(word).copied().unwrap_or(0) & rows;
+                for (out, domain) in out.iter_mut().zip(domains) {
+                    *out = scores.get(*domain as usize).copied().unwrap_or(0);
+                }
+            }
+            for bit in bits(open) {
                 out[bit] = soft.score(NodeId::from_row(word * 64 + bit), |_| 0);
             }
         }
