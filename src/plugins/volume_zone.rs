@@ -13,7 +13,7 @@ use crate::framework::{
 use crate::model::objects::storage_class::WAIT_FOR_FIRST_CONSUMER;
 use crate::model::{
     ConstraintKinds, Kind, Kinds, Labels, NodeInfo, NodeSet, PersistentVolume, PersistentVolumeClaim,
-    PodInfo, PodPrecondition, Snapshot, StorageClass, Symbol, VolumeSource, rows_where,
+    PodInfo, PodPrecondition, Snapshot, StorageClass, Symbol, VolumeSource, Want, rows_where,
 };
 use std::sync::Arc;
 
@@ -136,8 +136,12 @@ impl Plugin for VolumeZone {
         "VolumeZone"
     }
     fn reads(&self) -> Reads {
-        let label_keys = self.keys.iter().cloned().collect();
-        Reads { label_keys, ..Reads::of(Kinds::LABELS.with(Kinds::VOLUMES)) }
+        Reads { any_label: true, ..Reads::of(Kinds::LABELS.with(Kinds::VOLUMES)) }
+    }
+    fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
+        if claims(pod).next().is_some() {
+            out.extend(self.keys.iter().cloned().map(Want::Label));
+        }
     }
     fn kinds(&self) -> &'static [Need] {
         &[

@@ -5,3 +5,4 @@ mod conformance;
 mod deciders;
 mod simulations;
 mod spreading;
+mod volume_filters;

@@ -5,7 +5,7 @@ use crate::support::policies::compile;
 use crate::support::repository;
 use bayplan::dry_run::{self, Api, Options, Report, Standing, WatchEvent, World};
 use bayplan::framework::{At, Instances, Named, Plugin, Point, Profile, Selection};
-use bayplan::model::{Duration, Object, Symbol, Time};
+use bayplan::model::{Duration, KindRow, Object, Symbol, Time};
 use bayplan::plugins::policy::{self, ExemptPods};
 use bayplan::scheduler::{self, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{PodMaker, node, pod};
@@ -275,26 +275,9 @@ fn event_of(made: PodMaker, disabled: &[&str]) -> String {
 
 #[test]
 fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_is_not_checked() {
-    let volume = |source: &str, value: Value| {
-        let volume = json!([{"name": "data", source: value}]);
-        pod("p").set("spec.volumes", volume)
-    };
-    let waits = [
-        (volume("persistentVolumeClaim", json!({"claimName": "c"})), "volume data (persistentVolumeClaim)"),
-        (volume("ephemeral", json!({})), "volume data (ephemeral)"),
-        (volume("csi", json!({"driver": "d"})), "volume data (csi)"),
-        (volume("rbd", json!({})), "volume data (rbd)"),
-        (pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims"),
-        (
-            pod("p").set("spec.containers.0.restartPolicyRules", json!([{"action": "RestartAllContainers"}])),
-            "restartPolicyRules (RestartAllContainers)",
-        ),
-    ];
+    let waits = [(pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims")];
     for (made, name) in waits {
-        let claims = match name {
-            "resourceClaims" => "still not schedulable",
-            _ => "no new claims to deallocate",
-        };
+        let claims = "still not schedulable";
         assert_eq!(
             event_of(made.clone(), &[]),
             format!(
@@ -310,6 +293,29 @@ fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_i
             event_of(made, &missing).starts_with("Scheduled Successfully assigned default/p to n"),
             "{name}"
         );
+    }
+}
+
+/// Cases 8 and 9 of the reference: PreFilter refuses the pod before the plugin for resource claims runs, which then has
+/// nothing to do at PostFilter and says so.
+#[test]
+fn a_claim_or_volume_that_does_not_exist_is_named() {
+    let kind = |value: Value| {
+        let row = KindRow::named("v1", value["kind"].as_str().unwrap()).unwrap();
+        (row.from_value)(Arc::new(value)).unwrap()
+    };
+    let claim = || {
+        let metadata = json!({"name": "c", "namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}});
+        kind(json!({"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {"volumeName": "v"}}))
+    };
+    let uses = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]);
+    for (more, name) in [(vec![], "persistentvolumeclaim \"c\""), (vec![claim()], "persistentvolume \"v\"")] {
+        let pod = pod("p").set("spec.volumes", uses.clone()).object();
+        let objects =
+            [node("n1").object(), node("n2").object()].into_iter().chain(more).chain([pod]).collect();
+        let report = run(objects, default_profile(&[]));
+        let event = report.pods[0].events.last().unwrap();
+        assert_eq!(event.note, format!("0/2 nodes are available: {name} not found. not found"));
     }
 }
 

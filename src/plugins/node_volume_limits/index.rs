@@ -245,17 +245,25 @@ impl AttachedVolumes {
     }
 }
 
+/// Whether two versions of a pod have the same volumes. Pods of one template share them.
+fn same_volumes(old: &PodInfo, new: &PodInfo) -> bool {
+    let same = match (&old.constraints, &new.constraints) {
+        (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old.volumes == new.volumes,
+        (None, None) => true,
+        (Some(any), None) | (None, Some(any)) => any.volumes.is_empty(),
+    };
+    same && old.uid == new.uid
+}
+
 /// The rows whose volumes change when a pod comes, goes or moves.
 fn moved(delta: &Delta<'_>, now: Option<(&Arc<PodInfo>, NodeId)>, rows: &mut Rows) {
     let before = match &delta.pod_before {
         Some((pod, Some(node))) => Some((pod, *node)),
         _ => None,
     };
-    let volumes =
-        |pod: &'_ Arc<PodInfo>| pod.constraints.as_ref().map(|constraints| constraints.volumes.clone());
     if let (Some((old, from)), Some((new, to))) = (before, now)
         && from == to
-        && (Arc::ptr_eq(old, new) || volumes(old) == volumes(new) && old.uid == new.uid)
+        && (Arc::ptr_eq(old, new) || same_volumes(old, new))
     {
         return;
     }

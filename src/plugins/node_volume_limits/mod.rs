@@ -17,8 +17,8 @@ mod tests;
 pub use index::AttachedVolumes;
 
 use crate::framework::{
-    ArgsError, EnqueueExtensions, Features, Filter, Gate, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
-    Reads, StateSlot, Status, Tree, Verdicts, Violation,
+    ArgsError, Edit, EnqueueExtensions, Features, Filter, Gate, Handle, Need, Plugin, PreFilter,
+    PreFilterOutcome, Reads, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{ConstraintKinds, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodPrecondition};
 use count::Refusal;
@@ -76,6 +76,9 @@ impl Plugin for NodeVolumeLimits {
     }
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         Some(self)
+    }
+    fn remedies(&self, _: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        node.map(|_| Edit::PodsEnd).into_iter().collect()
     }
 }
 

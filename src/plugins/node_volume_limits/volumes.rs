@@ -40,7 +40,7 @@ pub(super) enum Role {
 }
 
 /// The volumes of a pod on a node, as the drivers name them. In-tree volumes count only on nodes with a CSINode.
-/// `read` is told what the result depends on. The volumes come in any order and may come twice.
+/// `read` receives what the result depends on. The volumes come in any order and may come twice.
 pub(super) fn attachable(
     snapshot: &Snapshot,
     pod: &PodInfo,
