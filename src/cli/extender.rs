@@ -101,6 +101,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authentication: None,
         authorization: None,
         review_ttl: access::CacheTtl { allowed: Duration::ZERO, refused: Duration::ZERO },
+        delay_cache_until_active: false,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
         policies: policy_source::Settings {

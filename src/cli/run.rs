@@ -118,6 +118,11 @@ fn in_force(
     Ok((config, election))
 }
 
+/// A configuration with what it leaves to defaults. Policies are not part of it.
+fn completed(config: &SchedulerConfig, configured: &Configured) -> SchedulerConfig {
+    config::completed(config, &crate::plugins::registry_with(configured.gates.features()))
+}
+
 /// The profiles of the configuration with these policies as plugins.
 pub(super) fn profiles(
     of: &[Policy],
@@ -225,9 +230,6 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     };
     let connection = &config.client_connection;
     let kubeconfig = Some(&connection.kubeconfig).filter(|path| !path.is_empty()).map(PathBuf::from);
-    if config.delay_cache_until_active {
-        bail!("`delayCacheUntilActive` is not supported: a standby is ready only with a filled cache");
-    }
     let port = &args.port;
     let token_ttl = port.authentication_token_webhook_cache_ttl;
     let review_ttl = access::CacheTtl {
@@ -260,10 +262,11 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             size,
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
+        delay_cache_until_active: config.delay_cache_until_active,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
         answering: None,
-        configz: config::shown(&config),
+        configz: config::shown(&completed(&config, &configured)),
         needs,
         extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
@@ -311,8 +314,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
     let format = if args.logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
     let options = options(args)?;
     if let Some(path) = &args.write_config_to {
-        let (config, _) = in_force(args, &configuration(args)?)?;
-        let text = config::yaml(&config).map_err(anyhow::Error::msg)?;
+        let configured = configuration(args)?;
+        let (config, _) = in_force(args, &configured)?;
+        let text = config::yaml(&completed(&config, &configured)).map_err(anyhow::Error::msg)?;
         std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         return Ok(ExitStatus::Success);
     }

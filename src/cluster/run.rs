@@ -54,6 +54,8 @@ pub struct Options {
     pub authentication: Option<Target>,
     /// The API server for SubjectAccessReviews, if it is not that of `target`.
     pub authorization: Option<Target>,
+    /// Whether the watches start only when this instance leads; until then it is not ready.
+    pub delay_cache_until_active: bool,
     /// How long to cache the answers to reviews.
     pub review_ttl: CacheTtl,
     /// A watch without an event or bookmark for this long is too old: the replica is not ready, and
@@ -250,15 +252,20 @@ impl Life {
             // The supervisor reports the task.
             Err(_) => std::future::pending().await,
         }
-        parts.informers.start(supervisor);
+        let delayed = (options.delay_cache_until_active && election.is_some()).then_some(supervisor);
+        if delayed.is_none() {
+            parts.informers.start(supervisor);
+        }
         parts.spawn_scheduler(inbox, options.scheduler, supervisor)?;
         let led = async {
             // A replica that cannot read the cluster must not keep the lease from one that can.
-            parts.informers.synced().await;
+            if delayed.is_none() {
+                parts.informers.synced().await;
+            }
             if answers {
                 return std::future::pending().await;
             }
-            lead(parts, election, &mut self.leads).await
+            lead(parts, election, delayed, &mut self.leads).await
         };
         tokio::select! {
             why = led => Err(RunError::LeaseLost(why)),
@@ -292,8 +299,13 @@ impl Life {
 }
 
 /// Takes the lease and leads until it is lost; returns the reason. Without election it leads for
-/// ever.
-async fn lead(parts: &Parts, election: Option<&mut Election>, leads: &mut bool) -> String {
+/// ever. The watches start with the lease if they are `delayed`.
+async fn lead(
+    parts: &Parts,
+    election: Option<&mut Election>,
+    delayed: Option<&Supervisor>,
+    leads: &mut bool,
+) -> String {
     let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
     let status = parts.metrics.master_status.with([&name]);
     status.set(0);
@@ -301,6 +313,9 @@ async fn lead(parts: &Parts, election: Option<&mut Election>, leads: &mut bool) 
         match election {
             Some(election) => {
                 election.acquire(&parts.term, |_| {}).await;
+                if let Some(supervisor) = delayed {
+                    parts.informers.start(supervisor);
+                }
                 status.set(1);
                 *leads = true;
                 parts.lead(true);

@@ -5,12 +5,14 @@
 //! - `read.rs`: the fields, strictly
 //! - `extenders.rs`: the field `extenders`
 //! - `validate.rs`: conditions between fields
+//! - `complete.rs`: a configuration with what it leaves to defaults
 //! - `write.rs`: a configuration as YAML
 //!
 //! Source: `staging/src/k8s.io/kube-scheduler/config/v1/types.go`, `pkg/scheduler/apis/config/v1/defaults.go`.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod complete;
 mod extenders;
 mod read;
 mod validate;
@@ -21,6 +23,7 @@ use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
 use crate::model::Duration;
 use std::sync::Arc;
 
+pub use complete::completed;
 pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use read::read;
 pub use write::{shown, value, yaml};
@@ -55,6 +58,10 @@ pub struct ClientConnection {
     pub qps: f64,
     /// Calls that may be sent in a burst, if `qps` limits them.
     pub burst: i64,
+    /// Accepted for kube-scheduler's files; answers are JSON.
+    pub accept_content_types: String,
+    /// Accepted for kube-scheduler's files; requests are JSON.
+    pub content_type: String,
 }
 
 /// A scheduler's configuration.
@@ -66,6 +73,10 @@ pub struct SchedulerConfig {
     pub leader_election: LeaderElection,
     /// The API server.
     pub client_connection: ClientConnection,
+    /// Accepted for kube-scheduler's files; profiling is not built.
+    pub enable_profiling: bool,
+    /// Accepted for kube-scheduler's files; profiling is not built.
+    pub enable_contention_profiling: bool,
     /// Percentage of nodes to score, for profiles that do not set it; `None` means all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
     /// The initial back-off of an unschedulable pod.
@@ -92,7 +103,15 @@ impl Default for SchedulerConfig {
                 resource_name: String::new(),
                 resource_namespace: String::new(),
             },
-            client_connection: ClientConnection { kubeconfig: String::new(), qps: -1.0, burst: 100 },
+            client_connection: ClientConnection {
+                kubeconfig: String::new(),
+                qps: -1.0,
+                burst: 100,
+                accept_content_types: String::new(),
+                content_type: String::from("application/json"),
+            },
+            enable_profiling: false,
+            enable_contention_profiling: false,
             percentage_of_nodes_to_score: None,
             pod_initial_backoff: Duration::from_seconds(1),
             pod_max_backoff: Duration::from_seconds(10),

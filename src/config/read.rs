@@ -79,13 +79,16 @@ fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> Scheduler
         if client.burst == 0 {
             client.burst = default.burst;
         }
-        for name in ["acceptContentTypes", "contentType"] {
-            let _ = fields.get(name).and_then(|field| field.string(errors));
-        }
+        set(&mut client.accept_content_types, fields.get("acceptContentTypes"), owned, errors);
+        set(&mut client.content_type, fields.get("contentType"), owned, errors);
     }
-    for name in ["enableProfiling", "enableContentionProfiling"] {
-        let _ = fields.get(name).and_then(|field| field.bool(errors));
-    }
+    set(&mut config.enable_profiling, fields.get("enableProfiling"), Field::bool, errors);
+    set(
+        &mut config.enable_contention_profiling,
+        fields.get("enableContentionProfiling"),
+        Field::bool,
+        errors,
+    );
     config.percentage_of_nodes_to_score = percentage(&fields, errors);
     let seconds = |field: &Field, errors: &mut Errors| field.int(errors).map(Duration::from_seconds);
     set(&mut config.pod_initial_backoff, fields.get("podInitialBackoffSeconds"), seconds, errors);

@@ -1,8 +1,9 @@
-//! A configuration as a file: every scalar with its value in force, plugins and arguments as given.
+//! A configuration as a file: every scalar with its value in force, plugins and arguments as the configuration has them
+//! (`complete` fills in defaults).
 //! For `--write-config-to` and `/configz`; reading the file gives the same configuration.
 
 use super::{SchedulerConfig, extenders};
-use crate::framework::{Named, Profile, Selection, Tree, TreeValue};
+use crate::framework::{At, Named, Point, Profile, Selection, Tree, TreeEntry, TreeValue};
 use crate::model::Duration;
 use serde_json::{Map, Value, json};
 
@@ -20,12 +21,11 @@ pub fn value(config: &SchedulerConfig) -> Value {
         "kind": "KubeSchedulerConfiguration",
         "parallelism": config.parallelism,
         "clientConnection": {
-            "kubeconfig": client.kubeconfig, "contentType": "application/json", "qps": number(client.qps),
-            "burst": client.burst,
+            "kubeconfig": client.kubeconfig, "acceptContentTypes": client.accept_content_types,
+            "contentType": client.content_type, "qps": number(client.qps), "burst": client.burst,
         },
-        "delayCacheUntilActive": config.delay_cache_until_active,
-        "enableProfiling": false,
-        "enableContentionProfiling": false,
+        "enableProfiling": config.enable_profiling,
+        "enableContentionProfiling": config.enable_contention_profiling,
         "leaderElection": {
             "leaderElect": lease.leader_elect,
             "leaseDuration": seconds(lease.lease_duration),
@@ -41,6 +41,9 @@ pub fn value(config: &SchedulerConfig) -> Value {
     });
     if !config.extenders.is_empty() {
         all["extenders"] = config.extenders.iter().map(extenders::value).collect();
+    }
+    if config.delay_cache_until_active {
+        all["delayCacheUntilActive"] = json!(true);
     }
     if let Some(share) = config.percentage_of_nodes_to_score {
         all["percentageOfNodesToScore"] = json!(share);
@@ -60,8 +63,30 @@ pub fn yaml(config: &SchedulerConfig) -> Result<String, String> {
     serde_saphyr::to_string(&value(config)).map_err(|error| error.to_string())
 }
 
+/// A duration as Go writes it: `10m0s`, `1m30s`, `1.5s`, `500ms`.
 pub(super) fn seconds(of: Duration) -> String {
-    format!("{}s", of.as_seconds_f64())
+    let microseconds = of.0.unsigned_abs();
+    let (hours, minutes) = (microseconds / 3_600_000_000, microseconds / 60_000_000 % 60);
+    let fraction = |amount: u64, unit: u64| {
+        let (whole, rest) = (amount / unit, amount % unit);
+        let digits = unit.ilog10() as usize;
+        let text = format!("{whole}.{rest:0digits$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let sign = if of.0 < 0 { "-" } else { "" };
+    match microseconds {
+        0 => String::from("0s"),
+        1..1_000 => format!("{sign}{microseconds}µs"),
+        1_000..1_000_000 => format!("{sign}{}ms", fraction(microseconds, 1_000)),
+        _ => {
+            let seconds = fraction(microseconds % 60_000_000, 1_000_000);
+            match (hours, minutes) {
+                (0, 0) => format!("{sign}{seconds}s"),
+                (0, _) => format!("{sign}{minutes}m{seconds}s"),
+                _ => format!("{sign}{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
 }
 
 fn profile(of: &Profile) -> Value {
@@ -71,15 +96,15 @@ fn profile(of: &Profile) -> Value {
         all.insert("percentageOfNodesToScore".into(), json!(share));
     }
     let mut plugins = Map::new();
-    let lists = of.points.iter().map(|(point, list)| (point.field(), list));
-    for (field, list) in [("multiPoint", &of.multi_point)].into_iter().chain(lists) {
-        if *list != Selection::default() {
-            plugins.insert(field.into(), selection(list));
-        }
+    for point in Point::ALL {
+        let list = of.points.iter().find(|(at, _)| *at == point).map(|(_, list)| list);
+        plugins.insert(point.field().into(), list.map_or(json!({}), selection));
     }
-    if !plugins.is_empty() {
-        all.insert("plugins".into(), Value::Object(plugins));
+    for unbuilt in ["placementGenerate", "placementScore"] {
+        plugins.insert(unbuilt.into(), json!({}));
     }
+    plugins.insert("multiPoint".into(), selection(&of.multi_point));
+    all.insert("plugins".into(), Value::Object(plugins));
     let arguments = |of: &crate::framework::PluginConfig| json!({"name": of.name, "args": tree(&of.args)});
     if !of.plugin_config.is_empty() {
         all.insert("pluginConfig".into(), of.plugin_config.iter().map(arguments).collect());
@@ -88,10 +113,7 @@ fn profile(of: &Profile) -> Value {
 }
 
 fn selection(of: &Selection) -> Value {
-    let named = |of: &Named| match of.weight {
-        0 => json!({"name": of.name}),
-        weight => json!({"name": of.name, "weight": weight}),
-    };
+    let named = |of: &Named| json!({"name": of.name, "weight": of.weight});
     let mut all = Map::new();
     for (field, list) in [("enabled", &of.enabled), ("disabled", &of.disabled)] {
         if !list.is_empty() {
@@ -101,7 +123,8 @@ fn selection(of: &Selection) -> Value {
     Value::Object(all)
 }
 
-fn tree(of: &Tree) -> Value {
+/// A tree as JSON.
+pub(super) fn tree(of: &Tree) -> Value {
     match &of.value {
         TreeValue::Null => Value::Null,
         TreeValue::Bool(value) => json!(value),
@@ -113,6 +136,29 @@ fn tree(of: &Tree) -> Value {
             Value::Object(all.iter().map(|entry| (entry.key.clone(), tree(&entry.value))).collect())
         }
     }
+}
+
+/// JSON as a tree, all of it at one place.
+pub(super) fn json_tree(of: &Value, at: At) -> Tree {
+    let value = match of {
+        Value::Null => TreeValue::Null,
+        Value::Bool(value) => TreeValue::Bool(*value),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => TreeValue::Int(whole),
+            None => TreeValue::Float(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => TreeValue::String(text.clone()),
+        Value::Array(all) => TreeValue::List(all.iter().map(|of| json_tree(of, at)).collect()),
+        Value::Object(all) => {
+            let entry = |(key, of): (&String, &Value)| TreeEntry {
+                key: key.clone(),
+                key_at: at,
+                value: json_tree(of, at),
+            };
+            TreeValue::Map(all.iter().map(entry).collect())
+        }
+    };
+    Tree { at, value }
 }
 
 #[cfg(test)]
@@ -145,8 +191,28 @@ mod tests {
         }
         let config = read(given);
         let shown = value(&config);
-        assert_eq!(shown["leaderElection"]["leaseDuration"], "90s");
+        assert_eq!(shown["leaderElection"]["leaseDuration"], "1m30s");
         assert_eq!(shown["profiles"][0]["pluginConfig"][0]["args"]["ignoredResources"][0], "example.com/a");
         assert_eq!(shown["profiles"][0]["schedulerName"], "true");
+    }
+
+    #[test]
+    fn durations_are_written_as_go_writes_them() {
+        let texts = [
+            "0s",
+            "7µs",
+            "1.5ms",
+            "200ms",
+            "1s",
+            "1.000001s",
+            "10.5s",
+            "1m0s",
+            "1m30s",
+            "10m0s",
+            "1h0m0.25s",
+        ];
+        for text in texts {
+            assert_eq!(seconds(Duration::parse(text).unwrap()), text);
+        }
     }
 }

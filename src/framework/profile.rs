@@ -197,7 +197,7 @@ impl Profile {
 
     /// Plugins of `multiPoint` after the defaults were merged in: a default is left out when it is disabled, takes
     /// the user's weight when it is named, and keeps its place.
-    fn multi_point(&self, registry: &Registry) -> Vec<Named> {
+    pub fn multi_point(&self, registry: &Registry) -> Vec<Named> {
         let custom = &self.multi_point;
         let mut merged: Vec<Named> = Vec::new();
         if !custom.disables("*") {
@@ -283,6 +283,7 @@ impl<'a> Builder<'a> {
             self.error_with_help(config.at, text, help);
         }
         self.make_plugins();
+        self.check_other_arguments();
         let mut points = Points::default();
         for point in Point::ALL {
             let run = self.expand(point);
@@ -362,6 +363,17 @@ impl<'a> Builder<'a> {
             if let Some(plugin) = self.make(&entry) {
                 self.ids.insert(entry.name().clone(), PluginId(self.plugins.len() as u16));
                 self.plugins.push((entry.name().clone(), plugin));
+            }
+        }
+    }
+
+    /// Checks the arguments of plugins that the profile does not have, as upstream does.
+    fn check_other_arguments(&mut self) {
+        let profile = self.profile;
+        for config in &profile.plugin_config {
+            let entry = self.registry.get(&config.name).filter(|entry| !entry.is_policy()).cloned();
+            if let Some(entry) = entry.filter(|entry| !self.ids.contains_key(entry.name())) {
+                self.make(&entry);
             }
         }
     }

@@ -116,6 +116,22 @@ impl Entry {
         }
     }
 
+    /// The weight as the default profile lists it; 0 where the plugin scores nothing.
+    pub fn default_weight(&self) -> i64 {
+        match &self.source {
+            Source::InTree(descriptor, _) => descriptor.weight,
+            Source::Policy(_) => 0,
+        }
+    }
+
+    /// The kind of its arguments; `None` for a plugin without arguments, and for policies.
+    pub fn args_kind(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::InTree(descriptor, _) => descriptor.args,
+            Source::Policy(_) => None,
+        }
+    }
+
     /// The weight in the default profile, at least 1.
     pub fn weight(&self) -> i64 {
         match &self.source {

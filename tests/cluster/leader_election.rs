@@ -174,3 +174,34 @@ fn a_lease_that_other_clients_write_stays_ours_and_is_released() {
     assert_eq!(ended.code(), Some(0), "{}", ours.daemon.log_tail(20));
     assert_eq!(holder(plane, &load.namespace, &load.scheduler), "", "{}", ours.daemon.log_tail(20));
 }
+
+/// With `delayCacheUntilActive` a replica reads nothing before it leads.
+#[test]
+fn a_replica_that_delays_its_cache_reads_the_cluster_once_it_leads() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "delayed", 5);
+    let folder = crate::support::daemon::Folder::new("delayed");
+    let config = folder.join("config.yaml");
+    let text = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\ndelayCacheUntilActive: true\n\
+         leaderElection: {{leaderElect: true, resourceName: {0}, resourceNamespace: {1}}}\nprofiles: [{{schedulerName: \
+         {0}}}]\n",
+        load.scheduler, load.namespace
+    );
+    std::fs::write(&config, text).unwrap();
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).elects();
+    let mut first = SchedulerProcess::start(plane, &setup.clone().config(config.clone()));
+    let second = SchedulerProcess::spawn(plane, &setup.config(config));
+    wait_until("the second names the leader", Duration::from_secs(20), || {
+        second.said().contains("waiting for the lease, which another instance holds")
+    });
+    let ready = || plane.get_from(&second.url(), "/readyz").is_some_and(|it| it == "ok");
+    assert!(!ready());
+    load.create_pods(20, "10m");
+    load.wait_bound(20, Duration::from_secs(30));
+    first.daemon.kill();
+    wait_until("the second is ready", Duration::from_secs(40), ready);
+    load.create_pods(20, "10m");
+    load.wait_bound(40, Duration::from_secs(30));
+    load.check();
+}

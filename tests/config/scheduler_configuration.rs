@@ -75,6 +75,54 @@ fn what_kube_scheduler_writes_of_its_defaults_means_the_defaults() {
     assert_eq!(sources.text(complaints[0].span), "Near");
 }
 
+/// The configuration that kube-scheduler wrote, read and written again.
+#[test]
+fn a_completed_configuration_is_written_as_kube_scheduler_writes_it() {
+    let text = include_str!("../conformance/written-by-kube-scheduler.yaml");
+    let upstream: serde_json::Value = serde_saphyr::from_str(text).unwrap();
+    let written = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("config.yaml", text);
+        let (config, complaints) = config::read(sources.get(id).unwrap());
+        assert!(complaints.is_empty(), "{complaints:#?}");
+        let completed = config::completed(&config, &plugins::registry());
+        serde_saphyr::from_str::<serde_json::Value>(&config::yaml(&completed).unwrap()).unwrap()
+    };
+    assert_eq!(written(text), upstream);
+    // Without a file these values differ, and no others: what we do not do, and what has no limit.
+    let mut ours = written(HEADER);
+    assert_eq!(ours["clientConnection"]["qps"], -1);
+    assert_eq!(ours["clientConnection"]["contentType"], "application/json");
+    ours["clientConnection"]["qps"] = 50.into();
+    ours["clientConnection"]["contentType"] = "application/vnd.kubernetes.protobuf".into();
+    ours["clientConnection"]["kubeconfig"] = upstream["clientConnection"]["kubeconfig"].clone();
+    for profiling in ["enableProfiling", "enableContentionProfiling"] {
+        assert_eq!(ours[profiling], false);
+        ours[profiling] = true.into();
+    }
+    // All nodes are looked at, and `run` fills in the lease.
+    assert!(ours["percentageOfNodesToScore"].is_null());
+    ours["percentageOfNodesToScore"] = 0.into();
+    for name in ["resourceName", "resourceNamespace"] {
+        assert_eq!(ours["leaderElection"][name], "");
+        ours["leaderElection"][name] = upstream["leaderElection"][name].clone();
+    }
+    assert_eq!(ours, upstream);
+    // Given arguments keep their values beside the defaults of the others.
+    let given = format!(
+        "{HEADER}profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: VolumeBinding}}]}}}}, pluginConfig: [{{name: \
+         NodeResourcesFit, args: {{scoringStrategy: {{type: MostAllocated, resources: [{{name: cpu}}]}}}}}}]}}]\n"
+    );
+    let ours = written(&given);
+    let configs = ours["profiles"][0]["pluginConfig"].as_array().unwrap();
+    let strategy = serde_json::json!({"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]});
+    assert_eq!(
+        (&configs[0]["name"], &configs[0]["args"]["scoringStrategy"]),
+        (&"NodeResourcesFit".into(), &strategy)
+    );
+    assert!(configs.len() == 7 && configs.iter().all(|of| of["name"] != "VolumeBinding"), "{configs:#?}");
+}
+
 fn policy(
     name: &'static str,
 ) -> impl Fn(
@@ -185,10 +233,8 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(names(framework, &points.post_filter), ["DynamicResources", "DefaultPreemption"]);
     // Which plugins are not built is known; it is said of the pods that need them, not of a configuration.
     let missing: Vec<&str> = framework.unchecked_plugins().collect();
-    assert_eq!(
-        missing,
-        ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "NodeDeclaredFeatures",]
-    );
+    let unbuilt = plugins::IN_TREE.iter().filter(|row| row.default && !row.is_built());
+    assert_eq!(missing, unbuilt.map(|row| row.name).collect::<Vec<_>>());
     assert!(made.warnings.is_empty(), "{:#?}", made.warnings);
 }
 
@@ -263,16 +309,17 @@ fn plugins_that_do_not_exist_or_are_not_built_are_refused() {
         ],
     );
     // Arguments of a plugin that is not built are accepted, with a warning at their place.
-    let text = "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]}]";
-    assert_eq!(complaints(text), Vec::<String>::new());
-    let (config, _, sources, id) = read(text);
-    let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
-    let [warning] = &made.warnings[..] else { panic!("{:#?}", made.warnings) };
-    assert_eq!(
-        warning.message,
-        "plugin `InterPodAffinity` is not built in this release; its arguments have no effect"
-    );
-    assert_eq!(sources.text(warning.span), "InterPodAffinity");
+    let takes_args =
+        |row: &&bayplan::framework::PluginDescriptor| row.default && !row.is_built() && row.args.is_some();
+    if let Some(row) = plugins::IN_TREE.iter().find(takes_args) {
+        let text = format!("profiles: [{{pluginConfig: [{{name: {}, args: {{}}}}]}}]", row.name);
+        let (config, complaints, sources, id) = read(&text);
+        assert!(complaints.is_empty(), "{complaints:#?}");
+        let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
+        let [warning] = &made.warnings[..] else { panic!("{:#?}", made.warnings) };
+        assert!(warning.message.ends_with("is not built in this release; its arguments have no effect"));
+        assert_eq!(sources.text(warning.span), row.name);
+    }
     // Upstream's points of such a plugin may be named, those its stand-in does not serve as well.
     let named = "profiles: [{plugins: {reserve: {enabled: [{name: VolumeBinding}]}, score: {enabled: \
          [{name: InterPodAffinity, weight: 3}]}}}]";

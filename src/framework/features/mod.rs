@@ -102,7 +102,7 @@ pub enum GateError {
     /// A part without `=`.
     #[error("`--feature-gates` has `{0}`, which is not of the form `Name=true`")]
     Form(String),
-    /// A value that is no boolean.
+    /// A value that is neither true nor false.
     #[error("feature gate `{0}` is neither true nor false")]
     Value(String),
     /// A component that is not `kube`.
