@@ -58,7 +58,7 @@ pub trait Plugin: Send + Sync {
     }
     /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
     /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The
-    /// plugin must work without the columns too: what it wants is asked when the pod is seen, and other objects of the
+    /// plugin must work without the columns too: the scheduler calls this when it sees the pod, and other objects of the
     /// cluster that it depends on may change before the pod is tried.
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         let _ = (pod, snapshot, out);

@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// A key that somebody holds, or that lingers.
+/// A key that has holders, or that lingers.
 #[derive(Clone, Debug)]
 struct Entry<V> {
     /// `None`: there was no room for it.

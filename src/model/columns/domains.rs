@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The topology domains of a node label key: each distinct value has a number, small enough to index an array of
-/// [`DomainColumn::len`] entries. The number of a value that no node has any more is used again.
+/// [`DomainColumn::len`] entries. The number of a value that no node has is used again.
 #[derive(Clone, Debug, Default)]
 pub struct DomainColumn {
     of_row: Vec<u32>,

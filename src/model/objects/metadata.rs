@@ -140,7 +140,7 @@ impl PartialEq for ObjectMeta {
 
 impl ObjectMeta {
     /// What names the object and its version. Labels, annotations, owners and deletion are left out, so that a change
-    /// of them is no change of the object.
+    /// of them does not count as a change of the object.
     pub fn name_of(metadata: &Metadata) -> Result<Self, ObjectError> {
         Ok(Self {
             namespace: metadata.namespace.clone(),

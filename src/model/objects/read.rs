@@ -31,7 +31,7 @@ impl Amount {
         }
     }
 
-    /// The amount that stands at `path`, or what is wrong with it.
+    /// The amount at `path`, or what is wrong with it.
     pub fn quantity(&self, path: &str) -> Result<Quantity, ObjectError> {
         match self {
             Self::Good(quantity) => Ok(*quantity),
@@ -87,7 +87,7 @@ impl ResourceList {
 }
 
 impl ResourceList {
-    /// The amount of one resource in the list that stands at `path`; `None` when the list does not name it.
+    /// The amount of one resource in the list at `path`; `None` when the list does not name it.
     pub fn quantity(&self, name: &str, path: &str) -> Result<Option<Quantity>, ObjectError> {
         let named = self.0.iter().rfind(|(key, _)| key.as_str() == name);
         named.map(|(_, amount)| amount.quantity(&format!("{path}.{name}"))).transpose()

@@ -10,7 +10,7 @@ use crate::model::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Which list of a pod a term stands in.
+/// The list of a pod that holds a term.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum TermKind {
     /// Required terms of `podAffinity`.

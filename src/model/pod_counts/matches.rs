@@ -19,7 +19,7 @@ pub(in crate::model) struct Matches {
 }
 
 impl Matches {
-    /// Entries of all counts together, 8 bytes each: 64 MiB. What has no room is counted by those who ask.
+    /// Entries of all counts together, 8 bytes each: 64 MiB. A match without room is counted by a walk over the pods.
     const MOST_ENTRIES: usize = 8 << 20;
 
     /// The counts of a match; `None` when it is not registered or had no room.

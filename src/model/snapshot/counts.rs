@@ -48,7 +48,7 @@ impl Snapshot {
         }
     }
 
-    /// The domains of a topology key: those of the column when somebody wants it ([`Want::Domain`]), else made from the
+    /// The domains of a topology key: those of the column when it has a holder ([`Want::Domain`]), else made from the
     /// nodes.
     pub fn domains(&self, key: &Symbol) -> Arc<DomainColumn> {
         match self.columns.domain(key) {
@@ -58,8 +58,8 @@ impl Snapshot {
     }
 
     /// The living nodes that have pods of a match, each once and in row order, with their numbers of pods. Fast for a
-    /// match that somebody wants ([`Want::Count`]); else the pods are looked at of all nodes that have a pod with a label
-    /// which the match requires.
+    /// match that has a holder ([`Want::Count`]); else this walks the pods of all nodes that have a pod with a label that
+    /// the match requires.
     pub fn matching_pods(&self, of: &PodMatch, mut each: impl FnMut(NodeId, i64)) {
         let alive = self.columns.alive();
         match self.counts.matches.get(of) {

@@ -2,7 +2,7 @@
 //!
 //! An assumption is laid over the object and belongs to one pod. It ends when the pod takes it back, when the object is
 //! gone or another one of its name takes its place, and when the object is seen at or above the version that the write of
-//! it returned. A newer version of the object that somebody else wrote does not end it.
+//! it returned. A newer version of the object that another client wrote does not end it.
 //!
 //! Source: `pkg/scheduler/util/assumecache/assume_cache.go`, which drops an assumption with any newer version.
 
