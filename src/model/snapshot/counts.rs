@@ -1,4 +1,4 @@
-//! What the snapshot keeps for those who ask for it, and counts of pods.
+//! What the snapshot keeps on request, and counts of pods.
 
 use super::Snapshot;
 use crate::model::changes::{Change, Delta};
