@@ -14,6 +14,8 @@ mod checks;
 mod endings;
 #[path = "simulation/extenders.rs"]
 mod extenders;
+#[path = "simulation/evictions.rs"]
+mod evictions;
 #[path = "simulation/moves.rs"]
 mod moves;
 #[path = "simulation/mutants.rs"]
@@ -111,6 +113,7 @@ fn invariants_hold_whatever_goes_wrong() {
             names,
             extenders,
             objects: seed % 5 < 2,
+            preempts: seed % 7 > 1,
             ..Options::default()
         };
         if let Err(broken) = run(&moves(&options), &options) {
@@ -222,6 +225,16 @@ fn a_core_that_does_not_see_that_a_pod_is_being_deleted_is_caught() {
 }
 
 #[test]
+fn victims_of_the_same_priority_are_caught() {
+    catches(Options { mutant: Some(Mutant::GreedyVictims), preempts: true, ..Options::default() });
+}
+
+#[test]
+fn a_preemptor_that_does_not_wait_for_its_victims_is_caught() {
+    catches(Options { mutant: Some(Mutant::OpenGate), preempts: true, ..Options::default() });
+}
+
+#[test]
 fn policies_that_think_deletions_help_nobody_are_caught() {
     catches_policies(Mutant::SkipDeletions);
 }
@@ -272,8 +285,13 @@ fn the_scheduler_lives_on_when_plugins_panic() {
         }
     }));
     for seed in 0..30 {
-        let options =
-            Options { seed, mutant: Some(Mutant::Panics), twin: seed % 4 == 0, ..Options::default() };
+        let options = Options {
+            seed,
+            mutant: Some(Mutant::Panics),
+            twin: seed % 4 == 0,
+            preempts: true,
+            ..Options::default()
+        };
         assert_eq!(run(&moves(&options), &options).err(), None, "seed {seed}");
     }
 }

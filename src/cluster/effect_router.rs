@@ -101,6 +101,13 @@ impl EffectRouter {
     fn decided(&mut self, record: DecisionRecord, machine: &Scheduler) {
         let now = Instant::now();
         let pod = format!("{}/{}", record.pod.namespace, record.pod.name);
+        if let Some(preemption) = &record.preemption {
+            self.metrics.preemption_attempts.inc();
+            if preemption.evicts {
+                self.metrics.preemption_victims.observe(preemption.victims.len() as f64);
+                tracing::info!(%pod, victims = preemption.victims.len(), "evicts pods of lower priority");
+            }
+        }
         let (revision, attempt) = (record.revision, record.attempt);
         let result = match &record.decision {
             Decision::Placed { node, feasible, .. } => {

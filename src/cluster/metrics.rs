@@ -255,9 +255,9 @@ metrics! {
     unschedulable_pods: Gauges<2> = "scheduler_unschedulable_pods" ["plugin", "profile"] Beta
         "Number of unschedulable pods by the plugins that rejected them; a pod counts once for each plugin";
     preemption_attempts: Counter = "scheduler_preemption_attempts_total" [] Stable
-        "Total preemption attempts in the cluster till now; this scheduler makes none";
+        "Total preemption attempts in the cluster till now";
     preemption_victims: Histogram = "scheduler_preemption_victims" [] Stable
-        "Number of selected preemption victims; this scheduler selects none" one_to_64;
+        "Number of selected preemption victims" one_to_64;
     cache_size: Gauges<1> = "scheduler_cache_size" ["type"] Alpha
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache";
     goroutines: Gauges<1> = "scheduler_goroutines" ["operation"] Beta

@@ -16,6 +16,8 @@ pub struct Candidate {
     pub victims: Vec<Arc<PodInfo>>,
     /// How many of them a PodDisruptionBudget protects.
     pub violations: usize,
+    /// The budgets that protect them, `namespace/name`, each once; for explanations.
+    pub budgets: Vec<Symbol>,
 }
 
 /// How little a candidate disturbs; the smallest is chosen. The criteria in the order in which they count.
@@ -75,6 +77,7 @@ mod tests {
             name: name.into(),
             victims: victims.iter().enumerate().map(victim).collect(),
             violations,
+            budgets: Vec::new(),
         }
     }
 

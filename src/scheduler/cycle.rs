@@ -193,6 +193,7 @@ impl Scheduler {
         record.preemption = refusal.preemption.as_ref().map(|of| PreemptionRecord {
             victims: of.victims.iter().map(|pod| object_key(pod)).collect(),
             violations: of.violations,
+            budgets: of.budgets.clone(),
             evicts: of.victims.iter().any(|pod| !pod.is_terminating()),
         });
         record.decision = if refusal.status.is_rejected() {

@@ -110,7 +110,7 @@ impl Scheduler {
         out: &mut Vec<Effect>,
     ) {
         let key = preemptor.key.clone();
-        self.drop_eviction(&key);
+        self.forget_eviction(&key);
         self.cache.snapshot.set_preempting(&key, true);
         self.clear_lower_nominations(&preemptor, &node, now);
         let last = victims.pop();
@@ -258,15 +258,21 @@ impl Scheduler {
             .by_preemptor
             .get(preemptor)
             .is_some_and(|eviction| eviction.failed || eviction.freed_in_memory);
-        self.drop_eviction(preemptor);
+        self.forget_eviction(preemptor);
+        self.let_in(preemptor, now);
         if activate {
             self.queue.activate(preemptor, &self.cache.snapshot, now);
         }
     }
 
-    /// Forgets the eviction of a preemptor; calls that were not sent are withdrawn.
-    fn drop_eviction(&mut self, preemptor: &PodKey) {
+    /// The preemptor need not wait for its victims. An event that woke it meanwhile still counts.
+    fn let_in(&mut self, preemptor: &PodKey, now: Time) {
         self.cache.snapshot.set_preempting(preemptor, false);
+        self.queue.gate_opened(preemptor, &self.cache.snapshot, now);
+    }
+
+    /// Forgets the eviction of a preemptor; calls that were not sent are withdrawn.
+    fn forget_eviction(&mut self, preemptor: &PodKey) {
         let Some(eviction) = self.evictions.by_preemptor.remove(preemptor) else { return };
         self.evictions.await_no_more(preemptor);
         for ticket in eviction.open.keys() {
@@ -278,19 +284,21 @@ impl Scheduler {
     pub(super) fn abandon_evictions(&mut self, now: Time) {
         let preemptors: Vec<PodKey> = self.evictions.by_preemptor.keys().cloned().collect();
         for preemptor in preemptors {
-            self.drop_eviction(&preemptor);
+            self.forget_eviction(&preemptor);
+            self.cache.snapshot.set_preempting(&preemptor, false);
             self.queue.activate(&preemptor, &self.cache.snapshot, now);
         }
     }
 
     /// A pod is gone or being deleted: preemptors that wait for it alone need not wait, and its own victims stay.
-    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool) {
-        if gone && self.evictions.by_preemptor.contains_key(pod) {
-            self.drop_eviction(pod);
+    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool, now: Time) {
+        if gone {
+            self.forget_eviction(pod);
+            self.cache.snapshot.set_preempting(pod, false);
         }
         let waiting: Vec<PodKey> = self.evictions.last.get(pod).into_iter().flatten().cloned().collect();
         for preemptor in waiting {
-            self.cache.snapshot.set_preempting(&preemptor, false);
+            self.let_in(&preemptor, now);
         }
     }
 

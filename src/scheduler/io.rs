@@ -165,6 +165,8 @@ pub struct PreemptionRecord {
     pub victims: Vec<ObjectKey>,
     /// How many of them PodDisruptionBudgets protect.
     pub violations: usize,
+    /// Those PodDisruptionBudgets, `namespace/name`.
+    pub budgets: Vec<Symbol>,
     /// Whether one of them is not being deleted yet.
     pub evicts: bool,
 }

@@ -7,7 +7,7 @@
 use super::Scheduler;
 use super::cycle::Refusal;
 use crate::framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
-use crate::model::{PodInfo, Snapshot};
+use crate::model::{PodInfo, Snapshot, Symbol};
 use std::sync::Arc;
 
 /// What an attempt to preempt other pods came to.
@@ -18,6 +18,8 @@ pub(super) struct Preemption {
     pub(super) victims: Vec<Arc<PodInfo>>,
     /// How many of them PodDisruptionBudgets protect.
     pub(super) violations: usize,
+    /// Their names.
+    pub(super) budgets: Vec<Symbol>,
 }
 
 impl Scheduler {
@@ -43,11 +45,12 @@ impl Scheduler {
 /// The nomination that follows from an answer, and the victims.
 fn chosen(answer: &PostFilterAnswer, cycle: &Cycle, snapshot: &Snapshot) -> (Promise, Option<Preemption>) {
     if let Some(best) = Candidate::best(&answer.candidates, snapshot.wall_clock(cycle.now)) {
-        let preemption = Preemption { victims: best.victims.clone(), violations: best.violations };
+        let Candidate { victims, violations, budgets, .. } = best.clone();
+        let preemption = Preemption { victims, violations, budgets };
         return (Promise::To(best.name.clone()), Some(preemption));
     }
     let victims = answer.evict.iter().filter_map(|key| snapshot.pod(key));
     let victims: Vec<_> = victims.map(|entry| entry.pod.clone()).collect();
     let preempts = answer.preempts || !victims.is_empty();
-    (answer.promise.clone(), preempts.then_some(Preemption { victims, violations: 0 }))
+    (answer.promise.clone(), preempts.then_some(Preemption { victims, ..Preemption::default() }))
 }

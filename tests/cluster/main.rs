@@ -27,6 +27,7 @@ mod held;
 mod leader_election;
 mod object_kinds;
 mod policies;
+mod preemption;
 mod secure_port;
 mod soak;
 mod startup_errors;

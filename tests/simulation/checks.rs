@@ -345,6 +345,8 @@ impl World {
         hold!(s.open_calls() == 0 && self.open.is_empty(), "10: {} calls are open", s.open_calls());
         let kept = s.calls_kept();
         hold!(kept == 0 || !s.pod_states().is_empty(), "10: {kept} entries are kept for calls");
+        hold!(s.evictions().count() == 0, "10: {:?} evict pods", s.evictions().collect::<Vec<_>>());
+        hold!(s.snapshot().kept().preempting == 0, "10: a pod is kept out for its victims");
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
         hold!(s.suspended().is_none(), "10: an attempt waits for extenders");
         self.objects_are_those_of_the_server()?;

@@ -55,6 +55,9 @@ pub(crate) enum What {
     DecorateNode,
     PutObject,
     DeleteObject,
+    EndPod,
+    HoldPod,
+    PutBudget,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -96,6 +99,9 @@ const MORE: &[(What, u64)] = &[
     (What::Reload, 1),
 ];
 
+/// What is drawn besides when pods preempt others.
+const PREEMPTION: &[(What, u64)] = &[(What::EndPod, 6), (What::HoldPod, 1), (What::PutBudget, 1)];
+
 /// What is drawn besides when the wall clock is stepped.
 const STEPS: &[(What, u64)] = &[(What::StepClock, 4)];
 
@@ -105,7 +111,9 @@ impl Move {
         let names = || tenants::NAMES.iter().filter(|_| options.names);
         let steps = || STEPS.iter().filter(|_| options.clock_steps);
         let others = || objects::OBJECTS.iter().filter(|_| options.objects);
+        let preempts = || PREEMPTION.iter().filter(|_| options.preempts);
         let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
+        let weights = || weights().chain(preempts());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -380,6 +388,9 @@ impl World {
                 self.late.clear();
                 self.restart(with);
             }
+            What::EndPod => self.end_pod(with),
+            What::HoldPod => self.hold_pod(with),
+            What::PutBudget => self.put_budget(with),
             What::Reload => {
                 let profiles = self.profiles(with);
                 self.step(Input::Profiles(profiles));

@@ -41,6 +41,10 @@ pub(crate) enum Mutant {
     ForgetGroups,
     /// The driver does not show that objects of other kinds than pods, nodes and namespaces are gone.
     ForgetObjectsGone,
+    /// Preemption also evicts pods of the priority of the preemptor and of higher priority.
+    GreedyVictims,
+    /// No PreEnqueue plugin keeps a pod out.
+    OpenGate,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -170,7 +174,7 @@ impl Plugin for Mutated {
         self.inner.filter().map(|_| self as &dyn Filter)
     }
     fn post_filter(&self) -> Option<&dyn PostFilter> {
-        self.inner.post_filter()
+        self.inner.post_filter().map(|_| self as &dyn PostFilter)
     }
     fn pre_score(&self) -> Option<&dyn PreScore> {
         self.inner.pre_score().map(|_| self as &dyn PreScore)
@@ -198,6 +202,9 @@ impl Plugin for Mutated {
 impl PreEnqueue for Mutated {
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
         self.may_panic_at("pre_enqueue", h);
+        if self.mutant == Mutant::OpenGate {
+            return Ok(());
+        }
         self.inner.pre_enqueue().unwrap().pre_enqueue(h)
     }
 }
@@ -231,6 +238,23 @@ impl Filter for Mutated {
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         self.may_panic_at("filter", h);
         self.inner.filter().unwrap().filter_range(h, nodes, out);
+    }
+}
+
+impl PostFilter for Mutated {
+    fn preempts(&self) -> bool {
+        self.inner.post_filter().unwrap().preempts()
+    }
+    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome {
+        self.may_panic_at("post_filter", h);
+        let mut outcome = self.inner.post_filter().unwrap().post_filter(h, nodes, run);
+        if let (PostFilterOutcome::Candidates(all), Mutant::GreedyVictims) = (&mut outcome, self.mutant) {
+            for candidate in all {
+                let pods = h.snapshot.node(candidate.node).into_iter().flat_map(|node| node.pods());
+                candidate.victims = pods.cloned().collect();
+            }
+        }
+        outcome
     }
 }
 

@@ -95,6 +95,7 @@ impl World {
             }
             self.deliver_all();
         }
+        self.delete_budgets();
         for row in crate::objects::others() {
             for key in self.names(&row.kind) {
                 self.api.delete(&key);

@@ -2,6 +2,7 @@
 //! is in `moves.rs`.
 
 use crate::endings::{Endings, ThrottledBind};
+use crate::evictions::{self, Chosen};
 use crate::extenders;
 use crate::moves::{Move, What};
 use crate::mutants::Mutant;
@@ -26,6 +27,8 @@ pub(crate) struct Options {
     pub policies: bool,
     /// The wall clock is stepped.
     pub clock_steps: bool,
+    /// Pods preempt others; with policies they always do.
+    pub preempts: bool,
     /// Nodes get keys of labels and taints that come and go.
     pub names: bool,
     /// A clone of the scheduler made on the way gets the same inputs, and must have the same effects.
@@ -71,6 +74,10 @@ pub(crate) struct World {
     pub storm: Time,
     /// Pods that are being deleted.
     endings: Endings,
+    /// Pods that are to be evicted.
+    chosen: Chosen,
+    /// DefaultPreemption.
+    preemption: Arc<dyn Plugin>,
     /// Every ticket ever given out by the scheduler of the day.
     pub tickets: BTreeSet<Ticket>,
     /// Nodes that others than us have filled, or that shrank.
@@ -105,6 +112,8 @@ impl World {
             late: Vec::new(),
             storm: BEGIN,
             endings: Endings::default(),
+            chosen: Chosen::default(),
+            preemption: evictions::plugin(),
             tickets: BTreeSet::new(),
             not_ours_alone: BTreeSet::new(),
             others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
@@ -148,6 +157,9 @@ impl World {
             plugins.push(Arc::new(Gang { wait, ..Gang::default() }));
         }
         plugins.push(Arc::new(Slow));
+        if self.options.preempts {
+            plugins.push(self.preemption.clone());
+        }
         let mut labelled = plugins.clone();
         labelled.push(Arc::new(Labelled));
         let mut frameworks = vec![framework("default-scheduler", plugins)];
@@ -185,6 +197,7 @@ impl World {
         self.twin = None;
         self.open.clear();
         self.endings = Endings::default();
+        self.chosen = Chosen::default();
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
         self.step(Input::Profiles(profiles));
@@ -195,6 +208,7 @@ impl World {
         for at in 0..self.kinds().len() {
             self.relist(&self.kind(with.wrapping_add(at as u64)));
         }
+        self.relist(&Kind::PodDisruptionBudget);
         self.step(Input::Synced);
     }
 
@@ -205,6 +219,7 @@ impl World {
     /// One input to the scheduler, and to its twin.
     pub(crate) fn step(&mut self, input: Input) {
         self.endings.see(&input);
+        self.chosen.before(&self.scheduler);
         let throttled = ThrottledBind::of(&input, &self.scheduler);
         if let Input::Reply(ticket, Err(CallError::Retry { .. })) = &input {
             // The call may be sent again.
@@ -241,14 +256,22 @@ impl World {
                 self.break_(format!("a clone does something else: {text} and {same:?}"));
             }
         }
+        let decided: Result<(), String> = effects
+            .iter()
+            .map(|effect| match effect {
+                Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
+                Effect::Call(_, call) => self.chosen.sent(call),
+                Effect::Event(_) => Ok(()),
+            })
+            .collect();
+        if let Err(broken) = decided {
+            self.break_(broken);
+        }
         for effect in effects {
             match effect {
                 Effect::Call(ticket, call) => {
                     if !self.tickets.insert(ticket) {
                         self.break_(format!("{ticket:?} was given out twice"));
-                    }
-                    if matches!(call, ApiCall::Delete { .. }) {
-                        self.break_(format!("nothing was to be deleted: {call:?}"));
                     }
                     if let Err(broken) = self.endings.sent(&call, &self.open) {
                         self.break_(broken);
@@ -411,6 +434,8 @@ impl World {
                 self.step(Input::Cycle);
             } else if let Some(next) = self.scheduler.next_wakeup() {
                 self.advance(next.max(self.now));
+            } else if self.end_pods() {
+                // The victims of preemption are gone.
             } else {
                 self.check()?;
                 return Ok(());

@@ -1,6 +1,6 @@
 //! The text report of `dry-run`: a line for each pod with the decisive reason, then the counts.
 
-use super::why::{reasons, why_within};
+use super::why::{evictions, reasons, why_within};
 use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
@@ -112,6 +112,9 @@ fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, Stri
                 let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
                 let _ = write!(text, "; waited for {}", plugins.join(", "));
             }
+            if let Some(evictions) = evictions(pod) {
+                let _ = write!(text, "; {evictions}");
+            }
             vec![name, (Style::Good, node.to_string()), (Style::Plain, score), (Style::Plain, text)]
         }
         Standing::Waiting { message } => {
@@ -123,6 +126,9 @@ fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, Stri
             }
             if let Some(waited) = &pod.waited {
                 let _ = write!(text, " (it had {})", waited.node);
+            }
+            if let Some(evictions) = evictions(pod) {
+                let _ = write!(text, "; {evictions}");
             }
             vec![name, (Style::Warn, "waits".into()), dash, (Style::Plain, text)]
         }

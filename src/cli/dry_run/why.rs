@@ -2,6 +2,7 @@
 
 use super::How;
 use crate::cli::output::count;
+use crate::dry_run::PodReport;
 use crate::dry_run::because::decisive;
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 
@@ -46,6 +47,28 @@ pub(crate) fn why_within(record: &DecisionRecord, how: &How, cut: bool) -> Strin
             }
         }
     }
+}
+
+/// Which pods make room for a pod: `evicts shop/web-1 and shop/web-2`, with the PodDisruptionBudgets that would keep
+/// them. `None` when no pod was evicted for it.
+pub(crate) fn evictions(report: &PodReport) -> Option<String> {
+    let preempting = report.decisions.iter().filter_map(|record| record.preemption.as_ref());
+    let preemption = preempting.filter(|preemption| !preemption.victims.is_empty()).next_back()?;
+    let victims: Vec<String> =
+        preemption.victims.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect();
+    let mut text = match &victims[..] {
+        [first @ .., second, last] if first.len() < 2 => {
+            let few: Vec<&str> = first.iter().chain([second]).map(String::as_str).collect();
+            format!("evicts {} and {last}", few.join(", "))
+        }
+        [one] => format!("evicts {one}"),
+        many => format!("evicts {}, {} and {} others", many[0], many[1], count(many.len() - 2)),
+    };
+    if !preemption.budgets.is_empty() {
+        let names: Vec<&str> = preemption.budgets.iter().map(|name| name.as_str()).collect();
+        text.push_str(&format!(" against PodDisruptionBudget {}", names.join(", ")));
+    }
+    Some(text)
 }
 
 /// A long name without its middle, which names of one cluster mostly share.

@@ -197,7 +197,10 @@ impl PodView<'_> {
         match &standing(report) {
             Standing::Bound(node) => {
                 let last = report.decisions.last();
-                let why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
+                let mut why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
+                if let Some(evictions) = why::evictions(report) {
+                    why = format!("{why}; {}", out.part(&evictions));
+                }
                 format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
             }
             Standing::Gated { by } => {

@@ -30,19 +30,22 @@ impl<'s> Budgets<'s> {
         })
     }
 
-    /// For each pod, in this order, whether its eviction would violate a budget when the pods before it are evicted too.
-    pub(super) fn violated_by(&self, pods: &[Arc<PodInfo>]) -> Vec<bool> {
+    /// For each pod, in this order, the first budget that its eviction would violate when the pods before it are evicted
+    /// too.
+    pub(super) fn violated_by(&self, pods: &[Arc<PodInfo>]) -> Vec<Option<&'s PodDisruptionBudget>> {
         if self.0.is_empty() {
-            return vec![false; pods.len()];
+            return vec![None; pods.len()];
         }
         let mut left: BTreeMap<*const PodDisruptionBudget, i64> = BTreeMap::new();
         let violates = |pod: &Arc<PodInfo>| {
-            let mut violates = false;
+            let mut violates = None;
             for budget in self.about(pod) {
                 let allowed = i64::from(budget.disruptions_allowed);
                 let left = left.entry(Arc::as_ptr(budget)).or_insert(allowed);
                 *left -= 1;
-                violates |= *left < 0;
+                if *left < 0 {
+                    violates = violates.or(Some(&**budget));
+                }
             }
             violates
         };

@@ -5,7 +5,7 @@
 
 use super::budgets::Budgets;
 use crate::framework::{Candidate, Code, Simulation, Status};
-use crate::model::{NodeInfo, PodInfo, Time};
+use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol, Time};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -44,24 +44,31 @@ pub(super) fn on_node(
     let protected = budgets.violated_by(&potential);
     let split = |wanted: bool| {
         let both = potential.iter().zip(&protected);
-        both.filter(move |(_, protected)| **protected == wanted).map(|(pod, _)| pod)
+        both.filter(move |(_, protected)| protected.is_some() == wanted)
     };
     let mut victims: Vec<Arc<PodInfo>> = Vec::new();
     let mut violations = 0;
-    for (pod, protected) in split(true).map(|pod| (pod, true)).chain(split(false).map(|pod| (pod, false))) {
+    let mut names: Vec<Symbol> = Vec::new();
+    for (pod, protected) in split(true).chain(split(false)) {
         trial.add_pod(pod)?;
         if trial.fits().is_err() {
             trial.remove_pod(pod)?;
             victims.push(pod.clone());
-            violations += usize::from(protected);
+            if let Some(budget) = protected {
+                violations += 1;
+                let ObjectMeta { namespace, name, .. } = &budget.metadata;
+                names.push(Symbol::from(format!("{namespace}/{name}")));
+            }
         }
     }
+    names.sort();
+    names.dedup();
     if victims.is_empty() {
         let text = format!("expected at least one victim pod on node {:?}", node.name().as_str());
         return Err(Status::new(Code::Error, text));
     }
     victims.sort_by_key(|pod| importance(pod, now));
-    Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations })
+    Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations, budgets: names })
 }
 
 /// Sorts the more important pod first: higher priority, then earlier start. A pod that has not started starts now.

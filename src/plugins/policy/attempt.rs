@@ -3,11 +3,11 @@
 
 use super::{PolicyPlugin, SYSTEM_PRIORITY, numbers, queued, refusal};
 use crate::framework::{
-    Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
+    Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
 use crate::lang::codegen::{CompiledPrefilter, Env, compute};
 use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
-use crate::lang::typed::Missing;
+use crate::lang::typed::{Missing, Reason};
 use crate::lang::types::value::Constant;
 use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
 use std::sync::Arc;
@@ -43,6 +43,15 @@ impl Attempt {
             equivalence_key: None,
             deadlines: Vec::new(),
         }
+    }
+}
+
+/// A refusal before nodes are evaluated. The dry runs of preemption do not evaluate it again, so that evicting pods
+/// counts as no help unless the policy says `resolvable`.
+fn before_nodes(status: Status, reason: &Reason) -> Status {
+    match (status.code, reason.written) {
+        (Code::Unschedulable, None) => Status::unresolvable(status.message()),
+        _ => status,
     }
 }
 
@@ -108,7 +117,8 @@ impl PolicyPlugin {
             return match &guard.missing {
                 Missing::Skip => Absent::Skip,
                 Missing::Reject(reason) => {
-                    let refused = refusal(&self.compiled, reason, context).of_rule(numbers::MISSING);
+                    let refused = refusal(&self.compiled, reason, context);
+                    let refused = before_nodes(refused, reason).of_rule(numbers::MISSING);
                     Absent::Refused(refused.whatever_the_node(!self.compiled.deciding.depends_on_nodes()))
                 }
                 Missing::Error => {
@@ -153,6 +163,7 @@ impl PolicyPlugin {
                 CompiledPrefilter::Check(check) => {
                     if check.refuses(&mut env) {
                         let refused = refusal(&self.compiled, check.reason(), context);
+                        let refused = before_nodes(refused, check.reason());
                         let refused = refused.whatever_the_node(check.no_node_helps());
                         return Err(refused.of_rule(numbers::PREFILTER));
                     }

@@ -469,6 +469,15 @@ impl SchedulingQueue {
         }
     }
 
+    /// The gate of a pod opened without an event: an event that woke the pod meanwhile still counts.
+    pub(super) fn gate_opened(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
+        let gated = self.entries.get(key).is_some_and(|entry| entry.queued.info.gating_plugin.is_some());
+        if gated && let Some(queued) = self.remove(key) {
+            let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
+            self.incoming.moved(queue, "GateOpened");
+        }
+    }
+
     /// Moves pods that have completed their back-off, and requeues pods that have waited longer than the limit.
     pub(super) fn tick(&mut self, snapshot: &Snapshot, now: Time) {
         while let Some(key) = self.backoff.first_over(now).cloned() {
