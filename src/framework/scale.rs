@@ -60,7 +60,8 @@ impl Scale {
         }
     }
 
-    /// Writes the weighted normalised score of each raw score from 0 to the highest, when there are few.
+    /// Writes the weighted normalised score of each raw score from 0 to the highest, when there are few; of
+    /// [`Scale::MinMax`] from the lowest.
     pub fn fill(self, weight: i64, low: i64, table: &mut Vec<i64>) {
         const FEW: i64 = 1024;
         table.clear();
@@ -70,6 +71,11 @@ impl Scale {
             && low >= 0
         {
             table.extend((0..=max).map(|score| self.apply(score).saturating_mul(weight)));
+        }
+        if let Self::MinMax(min, max) = self
+            && max.saturating_sub(min) < FEW
+        {
+            table.extend((min..=max).map(|score| self.apply(score).saturating_mul(weight)));
         }
     }
 
@@ -83,6 +89,9 @@ impl Scale {
                 let weighted = score * weight;
                 rows.for_each(|(total, _)| *total += weighted);
             }
+            Self::MinMax(min, _) if !table.is_empty() => rows.for_each(|(total, raw)| {
+                *total += table.get(raw.wrapping_sub(min) as usize).copied().unwrap_or(0);
+            }),
             _ if !table.is_empty() => {
                 rows.for_each(|(total, raw)| *total += table.get(*raw as usize).copied().unwrap_or(0));
             }
@@ -150,6 +159,23 @@ mod tests {
                 assert_eq!(quotient(a, b), a / b, "{a} / {b}");
             }
         }
+    }
+
+    #[test]
+    fn the_lowest_score_gets_0_and_the_highest_100() {
+        for (low, high) in [(-40, 60), (i64::MIN, i64::MAX), (0, 5_000), (7, 7)] {
+            let scale = Scale::of(Normalize::MinMax, low, high);
+            let mut table = Vec::new();
+            scale.fill(2, low, &mut table);
+            let raw: [i64; 64] = std::array::from_fn(|at| low.saturating_add(at as i64).min(high));
+            let mut totals = [3; 64];
+            scale.add(2, &table, &raw, &mut totals);
+            assert_eq!(totals, raw.map(|raw| 3 + 2 * scale.apply(raw)));
+            assert_eq!(scale.apply(low), 0);
+        }
+        // As floating point leaves them: 100 * (29 / 100) is below 29.
+        let scale = Scale::of(Normalize::MinMax, 0, 100);
+        assert_eq!([29, 57, 58, 100].map(|score| scale.apply(score)), [28, 56, 57, 100]);
     }
 
     #[test]

@@ -70,19 +70,36 @@ impl<'s> Tally<'s> {
         })
     }
 
-    /// Adds to the domain that a node is in by the key at a place.
-    pub(super) fn add(&mut self, key: usize, node: NodeId, amount: i64) {
-        let Some(of) = self.keys.get_mut(key) else { return };
-        let number = of.domains.get(node.row());
-        if let Some(sum) = number.and_then(|number| of.sums.get_mut(number)) {
-            *sum = sum.saturating_add(amount);
-            self.touched = true;
-        }
+    /// Where amounts are added to the domains of the key at a place.
+    pub(super) fn adder(&mut self, key: usize) -> Option<Adder<'_>> {
+        let of = self.keys.get_mut(key)?;
+        Some(Adder { of_row: of.domains.of_row(), sums: &mut of.sums, touched: &mut self.touched })
     }
 
     /// The sums ordered by key, and whether anything was added to a domain, be it 0.
     pub(super) fn finish(mut self) -> (Vec<Sums>, bool) {
         self.keys.sort_by(|a, b| a.key.cmp(&b.key));
         (self.keys, self.touched)
+    }
+}
+
+/// Adds amounts to the domains of one key.
+pub(super) struct Adder<'t> {
+    of_row: &'t [u32],
+    sums: &'t mut [i64],
+    touched: &'t mut bool,
+}
+
+impl Adder<'_> {
+    /// Adds to the domain that a node is in.
+    #[inline]
+    pub(super) fn add(&mut self, node: NodeId, amount: i64) {
+        // A node without the label has a number beyond all domains.
+        if let Some(number) = self.of_row.get(node.row())
+            && let Some(sum) = self.sums.get_mut(*number as usize)
+        {
+            *sum = sum.saturating_add(amount);
+            *self.touched = true;
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which term refuses a node and because of which pods, and the edits that may help.
 
 use super::filter::{AFFINITY, ANTI_AFFINITY, EXISTING, State, state};
-use super::terms::{is_among, required, required_anti};
+use super::terms::{is_among, labels_of, required, required_anti};
 use crate::framework::{Edit, Handle, Violation};
 use crate::model::{NodeInfo, PodAffinityTerm, PodInfo, PodMatch, SelectorOperator, Symbol};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) fn violations(h: &Handle, node: NodeInfo, state: &State, out: &mut Ve
         }
     }
     for key in state.existing.keys_at(node) {
-        for (term, of) in carriers(h, node, state, key) {
+        for (term, of) in carriers(h, node, key) {
             let need = format!("no pod with {} in its {key}", pods_text(&term, &h.pod.namespace));
             out.push(violation(
                 EXISTING,
@@ -83,14 +83,13 @@ pub(super) fn violations(h: &Handle, node: NodeInfo, state: &State, out: &mut Ve
 fn carriers<'n>(
     h: &Handle,
     node: NodeInfo<'n>,
-    state: &State,
     key: &Symbol,
 ) -> Vec<(Arc<PodAffinityTerm>, Vec<&'n Arc<PodInfo>>)> {
+    let namespace = labels_of(h.snapshot, &h.pod.namespace);
     let mut found: Vec<(Arc<PodAffinityTerm>, Vec<&Arc<PodInfo>>)> = Vec::new();
     for pod in pods_in_domain(node, key) {
-        let about = |term: &&Arc<PodAffinityTerm>| {
-            term.topology_key == *key && term.matches(h.pod, &state.own.namespace)
-        };
+        let about =
+            |term: &&Arc<PodAffinityTerm>| term.topology_key == *key && term.matches(h.pod, namespace);
         for term in required_anti(pod).iter().filter(about) {
             match found.iter_mut().find(|(known, _)| known == term) {
                 Some((_, pods)) => pods.push(pod),
@@ -150,7 +149,7 @@ pub(super) fn remedies(h: &Handle, node: NodeInfo) -> Vec<Edit> {
     }
     for key in state.existing.keys_at(node) {
         edits.push(Edit::PodsEnd);
-        for (term, _) in carriers(h, node, &state, key) {
+        for (term, _) in carriers(h, node, key) {
             edits.extend(labels_that(&term).map(|key| Edit::PodLabel { key: key.clone(), value: None }));
         }
     }

@@ -9,7 +9,7 @@ use super::{InterPodAffinity, NAME};
 use crate::framework::{
     Filter, Handle, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, Verdicts, Violation,
 };
-use crate::model::{Labels, NodeInfo, NodeSet, PodInfo, PodMatch, Symbol, TermKind};
+use crate::model::{NodeInfo, NodeSet, PodInfo, PodMatch, Symbol, TermKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -28,8 +28,6 @@ pub(super) struct Own {
     matches_itself: bool,
     /// Each anti-affinity term: its topology key and the pods that it is about.
     pub(super) anti: Vec<(Symbol, PodMatch)>,
-    /// The labels of the pod's namespace, which terms of other pods select by.
-    pub(super) namespace: Labels,
 }
 
 /// What PreFilter leaves for Filter.
@@ -53,7 +51,6 @@ impl Own {
             matches_itself: pods.as_ref().is_some_and(|pods| is_among(pods, h.pod, h.snapshot)),
             pods,
             anti: anti.map(|term| (term.topology_key.clone(), PodMatch::of_term(term))).collect(),
-            namespace: labels_of(h.snapshot, &h.pod.namespace).clone(),
         }
     }
 }
@@ -64,20 +61,26 @@ impl State {
         let own = Own::of(h);
         let mut affinity = Tally::new(h.snapshot);
         if let Some(pods) = &own.pods {
-            let keys: Vec<usize> = own.keys.iter().map(|key| affinity.key(key)).collect();
-            h.snapshot.matching_pods(pods, |node, count| {
-                keys.iter().for_each(|key| affinity.add(*key, node, count));
-            });
+            for key in &own.keys {
+                let key = affinity.key(key);
+                if let Some(mut sums) = affinity.adder(key) {
+                    h.snapshot.matching_pods(pods, |node, count| sums.add(node, count));
+                }
+            }
         }
         let mut anti = Tally::new(h.snapshot);
         for (key, pods) in &own.anti {
             let key = anti.key(key);
-            h.snapshot.matching_pods(pods, |node, count| anti.add(key, node, count));
+            if let Some(mut sums) = anti.adder(key) {
+                h.snapshot.matching_pods(pods, |node, count| sums.add(node, count));
+            }
         }
         let mut existing = Tally::new(h.snapshot);
         for carried in h.snapshot.carried_terms(TermKind::RequiredAnti, h.pod) {
             let key = existing.key(&carried.term.topology_key);
-            carried.nodes.iter().for_each(|(node, count)| existing.add(key, node, count));
+            if let Some(mut sums) = existing.adder(key) {
+                carried.nodes.iter().for_each(|(node, count)| sums.add(node, count));
+            }
         }
         Self {
             own: Arc::new(own),
@@ -95,7 +98,8 @@ impl State {
     /// Follows a pod that came to a node (`by` 1) or left it (-1).
     fn follow(&mut self, h: &Handle, pod: &PodInfo, node: NodeInfo, by: i64) {
         let Self { own, affinity, anti, existing } = self;
-        for term in required_anti(pod).iter().filter(|term| term.matches(h.pod, &own.namespace)) {
+        let namespace = labels_of(h.snapshot, &h.pod.namespace);
+        for term in required_anti(pod).iter().filter(|term| term.matches(h.pod, namespace)) {
             existing.shift(&term.topology_key, node, by);
         }
         let is_among = |pods: &PodMatch| is_among(pods, pod, h.snapshot);
@@ -179,6 +183,10 @@ impl PreFilter for InterPodAffinity {
     fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
         if let Some(status) = unparsed(h.pod) {
             return Err(status);
+        }
+        let carried = || h.snapshot.carried_terms(TermKind::RequiredAnti, h.pod).next().is_some();
+        if required(h.pod).is_empty() && required_anti(h.pod).is_empty() && !carried() {
+            return Ok(PreFilterOutcome::Skip);
         }
         let counted = State::of(h);
         if counted.own.keys.is_empty() && counted.own.anti.is_empty() && counted.existing.is_empty() {

@@ -50,7 +50,8 @@ impl Plugin for InterPodAffinity {
     }
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         let Some(affinity) = terms::affinity(pod) else { return };
-        out.extend(terms::pods_of_all(&affinity.required, snapshot).map(|pods| Want::Count(Arc::new(pods))));
+        let pods = terms::pods_known_beforehand(&affinity.required, snapshot);
+        out.extend(pods.map(|pods| Want::Count(Arc::new(pods))));
         out.extend(affinity.required.iter().map(|term| Want::Domain(term.topology_key.clone())));
         for term in affinity.required_anti.iter().chain(affinity.preferred.iter().map(|of| &of.term)) {
             out.push(Want::Domain(term.topology_key.clone()));

@@ -22,9 +22,10 @@ impl Weights {
         for preferred in affinity(h.pod).iter().flat_map(|affinity| &affinity.preferred) {
             let key = tally.key(&preferred.term.topology_key);
             let weight = i64::from(preferred.weight);
-            h.snapshot.matching_pods(&PodMatch::of_term(&preferred.term), |node, count| {
-                tally.add(key, node, count.saturating_mul(weight));
-            });
+            if let Some(mut sums) = tally.adder(key) {
+                let pods = PodMatch::of_term(&preferred.term);
+                h.snapshot.matching_pods(&pods, |node, count| sums.add(node, count.saturating_mul(weight)));
+            }
         }
         let kinds = [TermKind::Required, TermKind::Preferred].into_iter();
         for kind in kinds.filter(|kind| *kind != TermKind::Required || hard_pod_affinity_weight > 0) {
@@ -34,8 +35,10 @@ impl Weights {
                     TermKind::Required => hard_pod_affinity_weight,
                     _ => i64::from(carried.weight),
                 };
-                let nodes = carried.nodes.iter();
-                nodes.for_each(|(node, count)| tally.add(key, node, count.saturating_mul(weight)));
+                if let Some(mut sums) = tally.adder(key) {
+                    let nodes = carried.nodes.iter();
+                    nodes.for_each(|(node, count)| sums.add(node, count.saturating_mul(weight)));
+                }
             }
         }
         let (keys, touched) = tally.finish();

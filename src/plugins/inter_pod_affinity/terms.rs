@@ -52,6 +52,18 @@ pub(super) fn pods_of_all(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -
     Some(matches.fold(first, |all, of| both(all, of, snapshot)))
 }
 
+/// The same where it does not depend on the labels of namespaces which namespaces the terms have in common.
+pub(super) fn pods_known_beforehand(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -> Option<PodMatch> {
+    let matches: Vec<PodMatch> = terms.iter().map(|term| PodMatch::of_term(term)).collect();
+    let some = || matches.iter().filter(|of| !of.all_namespaces);
+    let namespaces = |of: &PodMatch| (of.namespaces.clone(), of.namespace_selector.clone());
+    let differ = some().any(|of| some().next().map(namespaces) != Some(namespaces(of)));
+    if differ && some().any(|of| of.namespace_selector.is_some()) {
+        return None;
+    }
+    pods_of_all(terms, snapshot)
+}
+
 /// The pods that two matches have in common.
 fn both(a: PodMatch, b: PodMatch, snapshot: &Snapshot) -> PodMatch {
     // A match without a selector takes no pod, and neither do both together.
