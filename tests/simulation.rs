@@ -6,6 +6,8 @@
 //! `BAYPLAN_SEED=17` one; with `BAYPLAN_TRACE=1` every input and effect is printed too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "support/affinity.rs"]
+mod affinity;
 #[path = "support/plugins.rs"]
 mod plugins;
 #[path = "simulation/checks.rs"]

@@ -1,15 +1,12 @@
 //! InterPodAffinity on random clusters: refusals and scores by their definition over all pairs of pods, and the
 //! PreFilter extensions against PreFilter on the changed cluster.
 
-use crate::support::affinity::{namespaces, with_affinity};
+use crate::support::affinity::{affinity, namespaces, refusal, score, with_affinity};
 use bayplan::framework::{
     Code, Cycle, Feasible, Features, Framework, Make, Plugin, PluginId, Points, ScorePlugin, Silent,
     Simulation, Status, Tree,
 };
-use bayplan::model::{
-    Change, Labels, Node, NodeId, NodeInfo, Placement, PodAffinity, PodAffinityTerm, PodInfo, Snapshot,
-    Symbol, Time,
-};
+use bayplan::model::{Change, Node, NodeId, Placement, PodInfo, Snapshot, Symbol, Time};
 use bayplan::plugins::IN_TREE;
 use bayplan::testing::{Random, namespace, node, pod};
 use std::sync::Arc;
@@ -73,90 +70,6 @@ fn random_cluster(r: &mut Random, framework: &Framework, new: &PodInfo) -> Snaps
         s.apply(Change::NodeRemoved { name: Symbol::new("n0") });
     }
     s
-}
-
-fn affinity(pod: &PodInfo) -> PodAffinity {
-    pod.constraints.as_ref().map(|constraints| (*constraints.affinity).clone()).unwrap_or_default()
-}
-
-fn labels_of(s: &Snapshot, namespace: &Symbol) -> Labels {
-    s.namespace(namespace).map(|namespace| namespace.labels.clone()).unwrap_or_default()
-}
-
-/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces, the selected ones,
-/// and the selector once more on no labels.
-fn own_term_is_about(s: &Snapshot, term: &PodAffinityTerm, other: &PodInfo) -> bool {
-    let known = s.namespace(&other.namespace).is_some();
-    let selector = term.namespace_selector.as_ref();
-    let selected = known && selector.is_some_and(|of| of.matches(&labels_of(s, &other.namespace)));
-    let on_no_labels = selector.is_some_and(|of| of.matches(&Labels::default()));
-    (term.namespaces.contains(&other.namespace) || selected || on_no_labels)
-        && term.selector.as_ref().is_some_and(|selector| selector.matches(&other.labels))
-}
-
-fn same_domain(a: NodeInfo, b: NodeInfo, key: &Symbol) -> bool {
-    a.label(key).is_some() && a.label(key) == b.label(key)
-}
-
-/// All pods on living nodes.
-fn running(s: &Snapshot) -> Vec<(NodeInfo<'_>, Arc<PodInfo>)> {
-    s.nodes().flat_map(|node| node.pods().map(move |pod| (node, pod.clone()))).collect()
-}
-
-/// What Filter says, by its definition.
-fn refusal(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> Option<(Code, &'static str)> {
-    let own = affinity(pod);
-    let pods = running(s);
-    let matches_all = |other: &PodInfo| own.required.iter().all(|term| own_term_is_about(s, term, other));
-    let wanted: Vec<_> = pods.iter().filter(|(_, other)| matches_all(other)).collect();
-    let keys = || own.required.iter().map(|term| &term.topology_key);
-    if !own.required.is_empty() {
-        let reason = (Code::UnschedulableAndUnresolvable, "node(s) didn't match pod affinity rules");
-        if keys().any(|key| on.label(key).is_none()) {
-            return Some(reason);
-        }
-        let found = keys().all(|key| wanted.iter().any(|(node, _)| same_domain(*node, on, key)));
-        let nowhere = !wanted.iter().any(|(node, _)| keys().any(|key| node.label(key).is_some()));
-        if !found && !(nowhere && matches_all(pod)) {
-            return Some(reason);
-        }
-    }
-    let refuses = |term: &PodAffinityTerm| {
-        let mut about = pods.iter().filter(|(_, other)| own_term_is_about(s, term, other));
-        about.any(|(node, _)| same_domain(*node, on, &term.topology_key))
-    };
-    if own.required_anti.iter().any(|term| refuses(term)) {
-        return Some((Code::Unschedulable, "node(s) didn't match pod anti-affinity rules"));
-    }
-    let namespace = labels_of(s, &pod.namespace);
-    let kept_away = pods.iter().any(|(node, other)| {
-        let terms = affinity(other).required_anti;
-        terms.iter().any(|term| term.matches(pod, &namespace) && same_domain(*node, on, &term.topology_key))
-    });
-    kept_away.then_some((Code::Unschedulable, "node(s) didn't satisfy existing pods anti-affinity rules"))
-}
-
-/// The raw score, by its definition.
-fn score(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> i64 {
-    let namespace = labels_of(s, &pod.namespace);
-    let mut score = 0;
-    for (node, other) in running(s) {
-        let near = |term: &PodAffinityTerm| same_domain(node, on, &term.topology_key);
-        for of in &affinity(pod).preferred {
-            if own_term_is_about(s, &of.term, &other) && near(&of.term) {
-                score += i64::from(of.weight);
-            }
-        }
-        for term in &affinity(&other).required {
-            score += i64::from(term.matches(pod, &namespace) && near(term));
-        }
-        for of in &affinity(&other).preferred {
-            if of.term.matches(pod, &namespace) && near(&of.term) {
-                score += i64::from(of.weight);
-            }
-        }
-    }
-    score
 }
 
 fn found(status: &Status) -> (Code, String) {

@@ -8,7 +8,7 @@ use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::model::{
-    Change, IndexKey, Kept, KeptColumns, NodeId, Placement, PodKey, Snapshot, Symbol, Want,
+    Change, IndexKey, Kept, KeptColumns, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Want,
 };
 use bayplan::scheduler::{BindingView, PodState, QueuePlace, Stage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,15 @@ fn columns(s: &Snapshot, of: &Snapshot) -> Vec<String> {
     }
     lines.sort();
     lines
+}
+
+/// The topology keys of a pod's terms of pod affinity.
+fn keys_of_terms(pod: &PodInfo) -> Vec<Symbol> {
+    let Some(constraints) = &pod.constraints else { return Vec::new() };
+    let affinity = &constraints.affinity;
+    let terms = affinity.required.iter().chain(&affinity.required_anti);
+    let terms = terms.chain(affinity.preferred.iter().map(|of| &of.term));
+    terms.filter(|term| term.selector.is_some()).map(|term| term.topology_key.clone()).collect()
 }
 
 macro_rules! hold {
@@ -296,9 +305,28 @@ impl World {
         wants.extend(plugins.flat_map(|plugin| plugin.reads().label_keys).map(Want::Label));
         let kept = s.snapshot().kept();
         hold!(holders == s.pods_with_wants(), "16: {} pods hold columns, not {holders}", s.pods_with_wants());
+        let count = |of: fn(&Want) -> bool| wants.iter().filter(|want| of(want)).count();
+        let (labels, matches) =
+            (count(|want| matches!(want, Want::Label(_))), count(|want| matches!(want, Want::Count(_))));
         hold!(
-            kept.columns.wanted_labels == wants.len() && kept.columns.lingering_labels <= 64,
+            kept.columns.wanted_labels == labels && kept.columns.lingering_labels <= 64,
             "16: {kept:?} of {wants:?}"
+        );
+        hold!(kept.wanted_matches == matches && kept.lingering_matches <= 64, "16: {kept:?} of {wants:?}");
+        // Terms of placed pods hold the domains of their keys besides.
+        let terms = s.snapshot().nodes().flat_map(|node| node.pods()).flat_map(|pod| keys_of_terms(pod));
+        let dead = s.pod_states().into_iter().filter_map(|(key, state)| {
+            let placed = state.node().is_some() && s.snapshot().pod(key).is_some();
+            placed.then(|| keys_of_terms(&s.snapshot().pod(key).unwrap().pod))
+        });
+        let mut domains: BTreeSet<Symbol> = terms.chain(dead.flatten()).collect();
+        domains.extend(wants.iter().filter_map(|want| match want {
+            Want::Domain(key) => Some(key.clone()),
+            _ => None,
+        }));
+        hold!(
+            kept.columns.wanted_domains == domains.len() && kept.columns.lingering_domains <= 64,
+            "16: {kept:?} of {domains:?}"
         );
         let bound: BTreeSet<_> =
             s.bindings().into_iter().map(|binding| (binding.row, binding.node)).collect();
@@ -323,8 +351,12 @@ impl World {
         let read: BTreeSet<Symbol> = plugins().flat_map(|plugin| plugin.reads().label_keys).collect();
         let kept = s.snapshot().kept();
         let lingering_labels = kept.columns.lingering_labels;
-        let columns = KeptColumns { wanted_labels: read.len(), lingering_labels, ..KeptColumns::default() };
-        let nothing = Kept { columns, indexes: keys.len(), ..Kept::default() };
+        let lingering_domains = kept.columns.lingering_domains;
+        let wanted_labels = read.len();
+        let columns =
+            KeptColumns { wanted_labels, lingering_labels, lingering_domains, ..KeptColumns::default() };
+        let lingering_matches = kept.lingering_matches;
+        let nothing = Kept { columns, indexes: keys.len(), lingering_matches, ..Kept::default() };
         hold!(kept == nothing, "18: {kept:?} is kept, not {nothing:?}");
         hold!(s.in_flight_events() == 0, "18: {} events are kept", s.in_flight_events());
         hold!(s.queue_counts() == [0; 4], "18: {:?} pods are queued", s.queue_counts());

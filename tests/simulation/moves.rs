@@ -170,6 +170,9 @@ impl World {
         }
         if self.options.policies {
             maker = maker.created("2001-09-09T01:46:40Z");
+            if let Some((path, terms)) = tenants::affinity(with) {
+                maker = maker.set(path, terms);
+            }
         }
         self.api.put(maker.object());
         if self.options.policies {
@@ -211,9 +214,10 @@ impl World {
             What::RelabelNode if self.options.policies => self.change_node(with, |node| {
                 let tier = ["gold", "silver", "ice", "gold"][(with % 4) as usize];
                 let rank = ["1", "2", "3"][(with / 4 % 3) as usize];
-                node.labels = [("tier", tier), ("rank", rank)]
+                let name = node.name.clone();
+                node.labels = [("tier", tier), ("rank", rank), ("kubernetes.io/hostname", name.as_str())]
                     .iter()
-                    .filter(|(key, _)| *key == "tier" || (with / 64).is_multiple_of(2))
+                    .filter(|(key, _)| *key != "rank" || (with / 64).is_multiple_of(2))
                     .map(|(key, value)| (Symbol::new(key), Symbol::new(value)))
                     .collect();
             }),

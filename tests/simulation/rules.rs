@@ -247,7 +247,10 @@ impl Rules {
         self.attempted.insert(record.key.clone(), entry.pod.clone());
         let node = before.node_by_name(node).and_then(|node| before.node(node));
         let node = node.ok_or_else(|| format!("13: {} was placed on no node", record.pod.name))?;
-        match refusal(&set, before, &entry.pod, node, now) {
+        let of_policies = refusal(&set, before, &entry.pod, node, now);
+        let of_affinity =
+            || crate::affinity::refusal(before, &entry.pod, node).map(|(_, text)| text.to_owned());
+        match of_policies.or_else(of_affinity) {
             Some(reason) => {
                 Err(format!("13: {} was placed on {} though {reason}", record.pod.name, node.name()))
             }

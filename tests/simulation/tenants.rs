@@ -5,6 +5,7 @@ use crate::moves::What;
 use crate::world::World;
 use bayplan::model::{Effect, Kind, Node, Object, ObjectKey, PodInfo, Symbol, Taint};
 use bayplan::scheduler::Input;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What is drawn besides when nodes get keys that come and go.
@@ -52,6 +53,33 @@ pub(crate) fn labels(with: u64) -> Vec<(Symbol, Symbol)> {
         all.push(("shy", "yes".to_owned()));
     }
     all.into_iter().map(|(key, value)| (Symbol::new(key), Symbol::from(value))).collect()
+}
+
+/// Terms of pod affinity for some pods: the path in the pod and the terms.
+pub(crate) fn affinity(with: u64) -> Option<(&'static str, Value)> {
+    let of = |list: &[&'static str], by: u64| list[(with / by) as usize % list.len()];
+    let path = match with / 17 % 12 {
+        0 => "spec.affinity.podAffinity",
+        1 | 2 => "spec.affinity.podAntiAffinity",
+        _ => return None,
+    };
+    let term = |by: u64| {
+        let key = of(&["tier", "kubernetes.io/hostname", "tier", "rank"], by);
+        let mut term =
+            json!({"topologyKey": key, "labelSelector": {"matchLabels": {"team": of(&["x", "y"], by * 4)}}});
+        match with / (by * 8) % 6 {
+            0 => term["namespaceSelector"] = json!({"matchLabels": {"closed": "yes"}}),
+            1 => term["labelSelector"] = json!({"matchExpressions": [{"key": "team", "operator": "Exists"}]}),
+            _ => {}
+        }
+        term
+    };
+    let mut terms = vec![term(204)];
+    if (with / 5_000).is_multiple_of(3) {
+        terms.push(term(11_000));
+    }
+    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": terms});
+    Some((path, required))
 }
 
 impl World {
