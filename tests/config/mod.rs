@@ -1,4 +1,5 @@
 //! The scheduler's configuration file.
 
+mod documented;
 mod extenders;
 mod scheduler_configuration;

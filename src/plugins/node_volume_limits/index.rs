@@ -72,6 +72,9 @@ pub struct AttachedVolumes {
 
 type Rows = SmallVec<[NodeId; 4]>;
 
+/// A row with the limits of its drivers.
+type Limited = (Row, BTreeMap<Symbol, i64>);
+
 impl AttachedVolumes {
     /// The key of the index.
     pub fn key() -> IndexKey {
@@ -168,7 +171,7 @@ impl AttachedVolumes {
     }
 
     /// What counts on a row, with the limits of the drivers.
-    fn counted(&self, row: NodeId, snapshot: &Snapshot) -> (RowState, Option<(Row, BTreeMap<Symbol, i64>)>) {
+    fn counted(&self, row: NodeId, snapshot: &Snapshot) -> (RowState, Option<Limited>) {
         let alive = snapshot.columns().alive().contains(row);
         let Some(node) = snapshot.node(row).filter(|_| alive) else { return (RowState::Unknown, None) };
         let csi_node = snapshot.object::<CsiNode>(&Symbol::default(), node.name());
