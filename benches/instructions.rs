@@ -11,6 +11,7 @@ use bayplan::framework::{Cycle, Silent};
 use bayplan::model::{Snapshot, Time, Want};
 use std::hint::black_box;
 use std::process::Command;
+use support::crowd::{Crowd, KINDS};
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
 
 const CASES: [&str; 5] = ["decision", "rule", "compile", "folder", "filed"];
@@ -29,14 +30,19 @@ fn main() {
         println!("instructions: not counted, valgrind is not installed");
         return;
     }
-    println!("{:<10} {:>8} {:>16}", "work", "nodes", "instructions");
+    println!("{:<40} {:>8} {:>16}", "work", "nodes", "instructions");
     for case in CASES {
         let of_nodes = matches!(case, "decision" | "rule");
         for size in sizes("1000,5000").into_iter().take(if of_nodes { usize::MAX } else { 1 }) {
             let (few, many) = (count(case, size, FEW), count(case, size, MANY));
             let shown = if of_nodes { size.to_string() } else { "-".to_owned() };
-            println!("{case:<10} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
+            println!("{case:<40} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
         }
+    }
+    for kind in KINDS {
+        let size = sizes("5000").into_iter().max().unwrap_or_default();
+        let (few, many) = (count(kind, size, FEW), count(kind, size, MANY));
+        println!("{kind:<40} {size:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
     }
 }
 
@@ -58,6 +64,13 @@ fn run(case: &str, size: usize, times: usize) {
     let pods: Vec<_> = (0..MANY).map(small_pod).collect();
     let mut scan = Scan::new();
     match case {
+        kind if KINDS.contains(&kind) => {
+            let framework = framework();
+            let crowd = Crowd::new(kind, size, &framework);
+            for pod in crowd.pods.iter().cycle().take(times) {
+                decide(&mut scan, pod, &framework, &crowd.snapshot);
+            }
+        }
         "decision" => {
             let framework = framework();
             let snapshot = cluster(size, &framework);

@@ -1,6 +1,8 @@
 //! The clusters, profiles and pods that benches share.
 #![allow(dead_code)] // each bench uses a part
 
+pub(crate) mod crowd;
+
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Scan, TieBreak};
 use bayplan::framework::{
