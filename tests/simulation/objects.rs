@@ -39,7 +39,7 @@ fn draw(row: &KindRow, name: &str, uid: &str, with: u64) -> Object {
         "spec": {
             "selector": selector, "storageClassName": app, "volumeName": app, "attacher": app, "nodeName": app,
             "source": {"persistentVolumeName": app}, "drivers": [{"name": app, "nodeID": app}],
-            "capacity": {"storage": "1Gi"}, "storageCapacity": with % 2 == 0,
+            "capacity": {"storage": "1Gi"}, "storageCapacity": with.is_multiple_of(2),
         },
         "status": {"disruptionsAllowed": with % 5, "phase": app},
     });

@@ -249,10 +249,8 @@ impl Snapshot {
         let before = shown(&self.objects);
         match change {
             Change::ObjectSeen { object } => self.objects.see(object),
-            Change::ObjectGone { .. } => {
-                if self.objects.entry_of(&key).is_some() {
-                    self.objects.keep(&key, None);
-                }
+            Change::ObjectGone { .. } if self.objects.entry_of(&key).is_some() => {
+                self.objects.keep(&key, None);
             }
             Change::Assumed { with, by, .. } => {
                 let with = Shown::new(with);
