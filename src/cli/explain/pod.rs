@@ -151,6 +151,9 @@ impl PodView<'_> {
         if out.quiet {
             return Ok(text);
         }
+        if let Some(evictions) = self.report.and_then(why::evictions) {
+            text.push_str(&format!("  it {}\n", out.part(&evictions)));
+        }
         let placed = self.report.is_some_and(|report| matches!(standing(report), Standing::Bound(_)));
         match (&self.gated, self.report.and_then(|report| report.decisions.last())) {
             (Some(gated), _) => text.push_str(&gated.text(&self.subject.setup.policies.sources, out)),
@@ -197,10 +200,7 @@ impl PodView<'_> {
         match &standing(report) {
             Standing::Bound(node) => {
                 let last = report.decisions.last();
-                let mut why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
-                if let Some(evictions) = why::evictions(report) {
-                    why = format!("{why}; {}", out.part(&evictions));
-                }
+                let why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
                 format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
             }
             Standing::Gated { by } => {
