@@ -100,7 +100,7 @@ VolumeLimitScaling Alpha off free []
         Same("only the API server reads it");
     /// A container may restart the whole pod. Source: KEP-5532.
     RestartAllContainersOnContainerExits Beta on free ["ContainerRestartRules", "NodeDeclaredFeatures"]
-        Fixed("pods with `RestartAllContainers` always need nodes that declare it");
+        Same("pods with `RestartAllContainers` always need nodes that declare it");
     /// User namespaces with the network of the host. Source: KEP-5607.
     UserNamespacesHostNetworkSupport Alpha off free ["NodeDeclaredFeatures", "UserNamespacesSupport"]
         Same("pods with `hostUsers: false` and `hostNetwork: true` always need nodes that declare it");
