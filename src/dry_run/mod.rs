@@ -7,12 +7,14 @@ pub mod because;
 pub mod cases;
 pub mod load;
 pub mod namespaces;
+pub mod volume_controller;
 mod recorder;
 mod workloads;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
 pub use load::{Loaded, load, load_pods};
+pub use volume_controller::{Provisioning, VolumeController};
 pub use world::World;
 
 use crate::engine::TieBreak;
@@ -201,6 +203,7 @@ struct Run<'w> {
     watcher: Option<&'w mut dyn Watcher>,
     scheduler: Scheduler,
     server: Api,
+    volumes: VolumeController,
     /// How much of the server's log the scheduler has received.
     seen: usize,
     now: Time,
@@ -235,6 +238,7 @@ impl<'w> Run<'w> {
             watcher,
             scheduler,
             server: Api::new(),
+            volumes: VolumeController::default(),
             seen: 0,
             now: options.start,
             options: options.clone(),
@@ -290,7 +294,9 @@ impl<'w> Run<'w> {
         }
     }
 
+    /// What happened at the server, after its controllers have acted.
     fn unseen(&mut self) -> Vec<Input> {
+        self.volumes.act(&mut self.server);
         let news = self.server.log().get(self.seen..).unwrap_or_default().iter();
         let inputs = news.map(|(_, event)| match event {
             WatchEvent::Upserted(object) => Input::Upserted(object.clone()),

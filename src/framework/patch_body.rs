@@ -2,7 +2,11 @@
 //! in memory. A new kind of patch is a variant of [`PatchBody`] with an arm in each of its functions.
 
 use super::calls::ConditionPatch;
-use crate::model::{Object, ObjectKey, PodInfo};
+use crate::model::objects::persistent_volume::BOUND_BY_CONTROLLER;
+use crate::model::objects::persistent_volume_claim::SELECTED_NODE;
+use crate::model::{
+    ClaimReference, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, PodInfo, Symbol, downcast,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -17,6 +21,24 @@ pub enum PatchBody {
         message: String,
         /// `observedGeneration` of the condition: the `metadata.generation` of the victim; 0 when unknown.
         generation: i64,
+    },
+    /// Part `Object` of a PersistentVolume: the claim that takes it.
+    ///
+    /// Source: `component-helpers/storage/volume/pv_helpers.go`, `GetBindVolumeToClaim`.
+    ClaimRef {
+        /// The claim, with its UID.
+        claim: ObjectKey,
+        /// The version of the claim; empty when unknown.
+        version: Box<str>,
+        /// Whether the volume gets the annotation that a controller bound it.
+        by_controller: bool,
+    },
+    /// Part `Object` of a PersistentVolumeClaim: the annotation of the node for which a volume is provisioned.
+    ///
+    /// Source: `pkg/scheduler/framework/plugins/volumebinding/binder.go`, `AssumePodVolumes`.
+    SelectedNode {
+        /// The name of the node.
+        node: Symbol,
     },
 }
 
@@ -39,6 +61,22 @@ impl PatchBody {
                 }
                 patch["status"] = json!({"conditions": [condition]});
             }
+            Self::ClaimRef { claim, version, by_controller } => {
+                let mut reference = json!({
+                    "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": claim.namespace.as_str(),
+                    "name": claim.name.as_str(), "uid": claim.uid.as_str(),
+                });
+                if !version.is_empty() {
+                    reference["resourceVersion"] = json!(version);
+                }
+                patch["spec"] = json!({"claimRef": reference});
+                if *by_controller {
+                    patch["metadata"]["annotations"] = json!({BOUND_BY_CONTROLLER: "yes"});
+                }
+            }
+            Self::SelectedNode { node } => {
+                patch["metadata"]["annotations"] = json!({SELECTED_NODE: node.as_str()});
+            }
         }
         patch
     }
@@ -49,7 +87,20 @@ impl PatchBody {
             (Self::DisruptionTarget { .. }, Object::Pod(pod)) => {
                 Some(Object::Pod(Arc::new(PodInfo { disruption_target: true, ..(**pod).clone() })))
             }
-            (Self::DisruptionTarget { .. }, _) => None,
+            (Self::ClaimRef { claim, by_controller, .. }, Object::Other(object)) => {
+                let mut volume = downcast::<PersistentVolume>(object.as_ref())?.clone();
+                let (namespace, name, uid) = (claim.namespace.clone(), claim.name.clone(), claim.uid.clone());
+                volume.claim = Some(ClaimReference { namespace, name, uid });
+                volume.bound_by_controller |= by_controller;
+                Some(Object::Other(Arc::new(volume)))
+            }
+            (Self::SelectedNode { node }, Object::Other(object)) => {
+                let mut claim = downcast::<PersistentVolumeClaim>(object.as_ref())?.clone();
+                claim.selected_node = Some(node.clone());
+                claim.annotated = true;
+                Some(Object::Other(Arc::new(claim)))
+            }
+            _ => None,
         }
     }
 }
