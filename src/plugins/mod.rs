@@ -1,6 +1,5 @@
-//! The in-tree plugins, named as in Kubernetes, one in each file or folder. [`IN_TREE`] lists them in the order of the default
-//! profile, and [`registry`] builds the registry from it. `unchecked` has stand-ins for plugins that are not built;
-//! [`policy`] turns policies into plugins.
+//! The in-tree plugins, named as in Kubernetes, one in each file or folder. [`IN_TREE`] lists them in the order of the
+//! default profile, and [`registry`] builds the registry from it. [`policy`] turns policies into plugins.
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` of Kubernetes 1.36.
 
@@ -21,30 +20,31 @@ mod inter_pod_affinity;
 mod pod_topology_spread;
 mod node_declared_features;
 mod node_volume_limits;
+mod volume_binding;
 mod volume_restrictions;
 mod volume_zone;
 mod volumes;
 mod default_binder;
 mod default_preemption;
 mod dynamic_resources;
-mod unchecked;
 #[cfg(test)]
 mod trial;
 pub mod policy;
 
 pub use image_locality::ImageHolders;
 pub use node_volume_limits::AttachedVolumes;
+pub use volume_binding::VolumeIndex;
 pub use volume_restrictions::VolumeUsers;
 
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
-    Filter, Gate, Handle, Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Unchecked, Verdicts,
+    Filter, Gate, Handle, Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Verdicts,
 };
-use crate::model::{ConstraintKinds as K, Node, NodeSet, PodInfo, Typed, downcast};
+use crate::model::{Node, NodeSet, PodInfo, Typed, downcast};
 use std::sync::Arc;
 
-/// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, built or not, then those that feature
-/// gates keep out of it. The row of a plugin that is not built says which pods it would concern.
+/// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, then those that feature gates keep out
+/// of it.
 pub static IN_TREE: &[PluginDescriptor] = &[
     built("SchedulingGates", 0, None, scheduling_gates::new),
     built("PrioritySort", 0, None, priority_sort::new),
@@ -56,12 +56,7 @@ pub static IN_TREE: &[PluginDescriptor] = &[
     built("NodeResourcesFit", 1, Some("NodeResourcesFitArgs"), node_resources_fit::new),
     built("VolumeRestrictions", 0, None, volume_restrictions::new),
     built("NodeVolumeLimits", 0, None, node_volume_limits::new),
-    unchecked(
-        "VolumeBinding",
-        0,
-        Some("VolumeBindingArgs"),
-        refuses(K::VOLUME_CLAIMS.with(K::EPHEMERAL_VOLUMES)),
-    ),
+    built("VolumeBinding", 0, Some("VolumeBindingArgs"), volume_binding::new),
     built("VolumeZone", 0, None, volume_zone::new),
     built("PodTopologySpread", 2, Some("PodTopologySpreadArgs"), pod_topology_spread::new),
     built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
@@ -91,21 +86,6 @@ const fn built(
     new: NewPlugin,
 ) -> PluginDescriptor {
     PluginDescriptor { name, weight, default: true, gate: None, args, make: Make::Built(new) }
-}
-
-const fn unchecked(
-    name: &'static str,
-    weight: i64,
-    args: Option<&'static str>,
-    says: Unchecked,
-) -> PluginDescriptor {
-    let make = Make::Unchecked(says, unchecked::new);
-    PluginDescriptor { name, weight, default: true, gate: None, args, make }
-}
-
-/// The plugin may refuse nodes for these constraints.
-const fn refuses(kinds: K) -> Unchecked {
-    Unchecked { refuses: kinds, scores: K::NONE }
 }
 
 const fn gated(name: &'static str) -> PluginDescriptor {

@@ -331,6 +331,14 @@ fn arguments_are_checked_in_upstreams_words() {
     let args =
         |name: &str, args: &str| format!("profiles: [{{pluginConfig: [{{name: {name}, args: {args}}}]}}]");
     let fit = |strategy: &str| args("NodeResourcesFit", &format!("{{scoringStrategy: {strategy}}}"));
+    says(
+        &args("VolumeBinding", "{bindTimeoutSeconds: -1}"),
+        &["invalid BindTimeoutSeconds, should not be a negative value"],
+    );
+    says(
+        &args("VolumeBinding", "{shape: [{utilization: 0, score: 0}]}"),
+        &["unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"],
+    );
     says(&fit("{type: Best}"), &["initializing plugin \"NodeResourcesFit\"", "unsupported value `Best`"]);
     says(
         &fit("{resources: [{name: cpu, weight: 101}]}"),

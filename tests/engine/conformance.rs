@@ -7,8 +7,8 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, TieBreak};
 use bayplan::framework::{
-    ActionType, Candidate, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, FitError, Framework,
-    PluginId, QueueingHint, Recorder, Scale, Silent, Status,
+    Acting, ActionType, Candidate, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, FitError,
+    Framework, PluginId, QueueingHint, Recorder, Scale, Silent, Status,
 };
 use bayplan::model::{
     ApiObject, Change, KindRow, Namespace, Node, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot,
@@ -207,11 +207,24 @@ fn compare(case: &Value, decider: &mut dyn Decider, stand_ins: bool, count: &mut
         }
         compare_decision(case, pod, decision, (&frameworks, stand_ins), &snapshot, decider, count);
         if let Some(chosen) = decision["chosen"].as_str() {
+            reserve(&frameworks, &mut snapshot, pod, chosen);
             let mut pod = pod.clone();
             pod["spec"]["nodeName"] = chosen.into();
             upsert(&mut snapshot, &pod);
         }
     }
+}
+
+/// Reserves what a pod needs on its node: the following pods see what is assumed for it.
+fn reserve(frameworks: &[Arc<Framework>], snapshot: &mut Snapshot, pod: &Value, node: &str) {
+    let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
+    let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap();
+    let node = snapshot.node_by_name(&Symbol::new(node)).unwrap();
+    let mut cycle = Cycle::new(pod, framework.clone(), NOW);
+    framework.run_pre_filter(&mut cycle, snapshot, &mut Silent).unwrap();
+    let (mut acts, mut next_ticket) = (Vec::new(), 0);
+    let mut acting = Acting { snapshot, now: NOW, acts: &mut acts, next_ticket: &mut next_ticket };
+    framework.run_reserve(&mut cycle, node, &mut acting).unwrap();
 }
 
 fn compare_decision(
@@ -410,7 +423,7 @@ fn lets_in_without_victims(of: &Cycle, candidate: &Candidate, snapshot: &Snapsho
 /// The instant of the attempts: after every start of a pod.
 const NOW: Time = Time(1_900_000_000_000_000);
 
-const FAMILIES: [&str; 12] = [
+const FAMILIES: [&str; 13] = [
     "basic",
     "resources",
     "strategies",
@@ -422,11 +435,12 @@ const FAMILIES: [&str; 12] = [
     "spread",
     "interpod",
     "preempt",
+    "volumes",
     "mixed",
 ];
 
 /// Families without a file of more cases.
-const WITHOUT_MORE: [&str; 4] = ["spread", "interpod", "preempt", "mixed"];
+const WITHOUT_MORE: [&str; 5] = ["spread", "interpod", "preempt", "volumes", "mixed"];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
     let mut count = Count::default();

@@ -6,3 +6,4 @@ mod deciders;
 mod simulations;
 mod spreading;
 mod volume_filters;
+mod volumes;

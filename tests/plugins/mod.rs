@@ -1,3 +1,4 @@
-//! Plugins that are made from policies, from their text to placements.
+//! Plugins through the whole scheduler: those that are made from policies, and those that act beyond Filter and Score.
 
 mod policies;
+mod volume_binding;

@@ -1,0 +1,161 @@
+//! Refuses nodes on which a pod cannot have its persistent volumes, and has them bound before the pod is.
+//!
+//! A claim is bound already, or its binding waits for a node: then it takes an existing volume, or one is provisioned. The
+//! scheduler writes its choice to the volume (`claimRef`) or to the claim (the annotation of the selected node), and the
+//! volume controller binds.
+//!
+//! - `claims.rs`: PreFilter: the claims of a pod
+//! - `find.rs`: Filter: the volumes of a pod on a node; `range.rs`: the same for many nodes
+//! - `matching.rs`: the volumes that a claim may take
+//! - `index.rs`, `capacities.rs`: volumes and storage capacities by class
+//! - `reserve.rs`: assumptions; `bind.rs`: what is written, and the wait for the controller
+//! - `hints.rs`: which events may help; `explain.rs`: which claim, and why no volume
+//!
+//! Source: `pkg/scheduler/framework/plugins/volumebinding`.
+
+mod bind;
+mod capacities;
+mod claims;
+mod explain;
+mod find;
+mod hints;
+mod index;
+mod matching;
+mod range;
+mod reserve;
+
+use crate::framework::{
+    ArgsError, EnqueueExtensions, Features, Field, Filter, Handle, Need, Plugin, PreBind, PreFilter,
+    PreFilterOutcome, Reads, Reserve, StateSlot, Status, Tree, Verdicts, Violation,
+};
+use crate::model::{
+    ConstraintKinds, Duration, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition,
+    Snapshot, Symbol, Want,
+};
+use crate::plugins::volumes::migration;
+use claims::Claims;
+pub use index::VolumeIndex;
+use std::sync::Arc;
+
+/// Pods that have claims of either kind.
+const CLAIMS: ConstraintKinds = ConstraintKinds::VOLUME_CLAIMS.with(ConstraintKinds::EPHEMERAL_VOLUMES);
+
+/// The default of `bindTimeoutSeconds`.
+const BIND_TIMEOUT: i64 = 600;
+
+/// The longest time-out that differs from waiting for ever, in seconds.
+const LONGEST_TIMEOUT: i64 = 100 * 365 * 24 * 3600;
+
+/// Node labels on which the affinity of most volumes is; they get columns.
+const COMMON_KEYS: [&str; 3] = ["kubernetes.io/hostname", migration::ZONE, migration::REGION];
+
+const fn need(kind: Kind) -> Need {
+    Need { kind, optional: false }
+}
+
+/// The kinds of objects that it reads.
+const NEEDS: &[Need] = &[
+    need(Kind::PersistentVolume),
+    need(Kind::PersistentVolumeClaim),
+    need(Kind::StorageClass),
+    need(Kind::CsiNode),
+    need(Kind::CsiDriver),
+    need(Kind::CsiStorageCapacity),
+];
+
+struct VolumeBinding {
+    /// How long the volume controller may take.
+    bind_timeout: Duration,
+}
+
+pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    let mut errors = Vec::new();
+    let known = ["apiVersion", "kind", "bindTimeoutSeconds", "shape"];
+    let fields = Field::root(args).object(&known, &mut errors);
+    let mut seconds = BIND_TIMEOUT;
+    if let Some(field) = fields.get("bindTimeoutSeconds")
+        && let Some(given) = field.int(&mut errors)
+    {
+        if given < 0 {
+            errors.push(field.error("invalid BindTimeoutSeconds, should not be a negative value"));
+        }
+        seconds = given;
+    }
+    if let Some(field) = fields.get("shape") {
+        let text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
+        errors.push(field.error(text));
+    }
+    // Longer than any process lives.
+    let bind_timeout = Duration::from_seconds(seconds.min(LONGEST_TIMEOUT));
+    if errors.is_empty() { Ok(Arc::new(VolumeBinding { bind_timeout })) } else { Err(errors) }
+}
+
+impl Plugin for VolumeBinding {
+    fn name(&self) -> &str {
+        "VolumeBinding"
+    }
+    fn reads(&self) -> Reads {
+        let label_keys = COMMON_KEYS.into_iter().map(Symbol::new).collect();
+        let kinds = Kinds::VOLUMES.with(Kinds::LABELS).with(Kinds::LIFE);
+        Reads { any_label: true, label_keys, ..Reads::of(kinds) }
+    }
+    fn kinds(&self) -> &'static [Need] {
+        NEEDS
+    }
+    fn precondition(&self) -> Option<PodPrecondition> {
+        Some(PodPrecondition::Constraints(CLAIMS))
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        vec![(VolumeIndex::key(), Box::new(VolumeIndex::default()))]
+    }
+    fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
+        range::label_keys(pod, snapshot, |key| out.push(Want::Label(key.clone())));
+    }
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        Some(self)
+    }
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(self)
+    }
+    fn reserve(&self) -> Option<&dyn Reserve> {
+        Some(self)
+    }
+    fn pre_bind(&self) -> Option<&dyn PreBind> {
+        Some(self)
+    }
+    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
+        Some(self)
+    }
+}
+
+impl PreFilter for VolumeBinding {
+    fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        let Some(claims) = Claims::of(h)? else { return Ok(PreFilterOutcome::Skip) };
+        state.put(claims);
+        Ok(PreFilterOutcome::AllNodes)
+    }
+}
+
+impl Filter for VolumeBinding {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let claims = Claims::in_attempt(h)?;
+        let found = find::find(h.snapshot, &claims, node.node()).map_err(Status::error)?;
+        found.map(|_| ()).map_err(|conflicts| conflicts.status())
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        match Claims::in_attempt(h) {
+            Ok(claims) => range::filter(h, &claims, nodes, out),
+            Err(status) => {
+                let status = out.status(status);
+                for (word, rows) in nodes.words().iter().enumerate() {
+                    out.refuse_rows(word, *rows, status);
+                }
+            }
+        }
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        explain::violations(h, node.node(), out);
+    }
+}
