@@ -3,7 +3,7 @@
 //! reserved.
 
 use bayplan::framework::{Cycle, Framework, PluginId, Points, Silent, Status, Tree, Verdicts};
-use bayplan::model::{Change, KindRow, Object, ObjectKey, Placement, PodInfo, Snapshot, Symbol, Time, Want};
+use bayplan::model::{Change, KindRow, Object, ObjectKey, PodInfo, Snapshot, Symbol, Time, Want};
 use bayplan::plugins::{self, VolumeIndex};
 use bayplan::testing::{Random, node, pod};
 use serde_json::{Value, json};
