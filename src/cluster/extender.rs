@@ -205,7 +205,7 @@ pub struct Asker {
 pub struct Connections(Vec<Remote>);
 
 impl Connections {
-    /// Prepares the connections without opening one. The extenders are in the order in which they are asked.
+    /// Prepares the connections without opening one. The extenders are in the order of their calls.
     pub fn new(settings: &[Settings]) -> Result<Self, ExtenderError> {
         Ok(Self(settings.iter().map(Remote::new).collect::<Result<_, _>>()?))
     }
@@ -265,7 +265,7 @@ impl Remotes {
                 Err(calls::unsent(String::from("this instance is not the leader")))
             }
             Some(remote) => self.ask(remote, &ask).await,
-            None => Err(CallError::Unknown(String::from("there is no such extender"))),
+            None => Err(CallError::Unknown(String::from("the extender does not exist"))),
         };
         if let (Err(error), Some(remote)) = (&result, self.all.get(usize::from(at))) {
             log(&remote.extender, &ask, error.message());
@@ -312,7 +312,7 @@ impl Remotes {
     }
 
     fn pod(&self, pod: &ObjectKey) -> Result<Text, CallError> {
-        let gone = || CallError::Unknown(format!("pod {:?} is not known any more", pod.name.as_str()));
+        let gone = || CallError::Unknown(format!("pod {:?} is gone or has a node", pod.name.as_str()));
         self.raw.get(pod).ok_or_else(gone)
     }
 
@@ -362,7 +362,7 @@ impl Remotes {
 /// Reads an answer; a large one on a thread of its own.
 fn read(text: &[u8], read: fn(&[u8]) -> Result<ExtenderAnswer, String>) -> Result<ExtenderAnswer, CallError> {
     let read = if text.len() >= LARGE { tokio::task::block_in_place(|| read(text)) } else { read(text) };
-    // The extender answered: what it says of itself is no lost answer.
+    // The extender answered, so the answer is not lost.
     read.map_err(|message| CallError::Refused { code: 200, reason: String::new(), message })
 }
 

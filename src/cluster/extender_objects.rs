@@ -14,12 +14,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// The JSON of an object, without `kind`, `apiVersion` and `managedFields`.
 pub type Text = Arc<[u8]>;
 
+/// Kind, namespace and name.
+type Place = (Kind, Symbol, Symbol);
+
 /// The kept objects. An object may be older or newer than what the scheduler knows.
 #[derive(Debug, Default)]
 pub struct RawObjects {
     /// Whether nodes are kept; pods always are.
     nodes: bool,
-    kept: RwLock<FxHashMap<(Kind, Symbol, Symbol), (Symbol, Text)>>,
+    /// The UID and the text of each.
+    kept: RwLock<FxHashMap<Place, (Symbol, Text)>>,
 }
 
 impl RawObjects {
@@ -54,7 +58,7 @@ impl RawObjects {
         .collect()
     }
 
-    /// An object was added or changed. A pod that got a node is not kept any more.
+    /// An object was added or changed. A pod that got a node is dropped.
     pub fn changed(&self, object: &Object, text: Option<Text>) {
         let key = object.key();
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +74,7 @@ impl RawObjects {
     }
 }
 
-fn place(key: &ObjectKey) -> (Kind, Symbol, Symbol) {
+fn place(key: &ObjectKey) -> Place {
     (key.kind.clone(), key.namespace.clone(), key.name.clone())
 }
 

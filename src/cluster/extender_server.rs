@@ -22,9 +22,13 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,8 +145,13 @@ impl Server {
 
 async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {
     let connections = Connections::new(Limits::default());
+    let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     loop {
-        let stream = match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(()) = open.next() => continue,
+        };
+        let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -152,7 +161,7 @@ async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified:
         };
         let Some(connection) = connections.admit() else { continue };
         let (tls, app) = (tls.clone(), app.clone());
-        tokio::spawn(async move {
+        let served = async move {
             let Some(tls) = tls else {
                 return connection.within(serve_one(&connection, stream, app)).await;
             };
@@ -164,7 +173,9 @@ async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified:
                 serve_one(&connection, stream, app).await;
             };
             connection.within(secure).await;
-        });
+        };
+        // A question on which a policy panics ends its connection alone.
+        open.push(Box::pin(AssertUnwindSafe(served).catch_unwind().map(drop)));
     }
 }
 
@@ -175,7 +186,7 @@ where
     connection.serve(stream, app).await;
 }
 
-/// Answers those who show no certificate.
+/// Answers clients without a certificate.
 fn refusing() -> Router {
     Router::new().fallback(|| async {
         text(StatusCode::UNAUTHORIZED, String::from("a client certificate is required\n"))
@@ -396,7 +407,7 @@ impl<'v> Asked<'v> {
     }
 }
 
-/// What is said of a node that the watch has not shown yet.
+/// The reason for a node that the watch has not shown yet.
 const UNKNOWN: &str = "the extender does not know the node yet";
 
 /// `ExtenderFilterResult`.

@@ -67,7 +67,7 @@ pub struct Options {
     pub policies: policy_source::Settings,
     /// The kinds of objects that plugins of the profiles need.
     pub needs: Vec<Need>,
-    /// The extenders, in the order in which they are asked.
+    /// The extenders, in the order of their calls.
     pub extenders: Vec<extender::Settings>,
     /// Answer kube-scheduler as an extender, and schedule nothing.
     pub answering: Option<extender_server::Settings>,
@@ -383,7 +383,7 @@ impl Parts {
         let limits = Limits::new(options.qps, options.burst);
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);
-        // An extender writes nothing but the bindings that it is asked for.
+        // An extender writes only the bindings that kube-scheduler requests.
         let waits = options.election.is_some() || options.answering.is_some();
         let term = if waits { Term::none() } else { Term::endless() };
         let bindings = Arc::new(InFlightBindings::default());

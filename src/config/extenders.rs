@@ -68,7 +68,7 @@ impl ExtenderConfig {
 }
 
 impl SchedulerConfig {
-    /// The extenders in the order in which they are asked: those that are ignorable last.
+    /// The extenders in the order of their calls: those that are ignorable last.
     pub fn extenders_in_order(&self) -> Vec<ExtenderConfig> {
         let mut all = self.extenders.clone();
         all.sort_by_key(|config| config.extender.ignorable);
@@ -162,7 +162,8 @@ fn check_url(config: &ExtenderConfig, place: &Field, errors: &mut Vec<ArgsError>
     let url = &config.extender.url;
     if !url.starts_with("http://") && !url.starts_with("https://") {
         let help = "write the URL of the extender, such as `http://localhost:8888/scheduler`";
-        errors.push(place.error(format!("`{url}` is no URL with `http://` or `https://`")).with_help(help));
+        errors
+            .push(place.error(format!("`{url}` is not a URL with `http://` or `https://`")).with_help(help));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::plugin_id::{PluginId, PluginSet};
 use super::status::{Code, Status};
 use super::unchecked::NotChecked;
-use crate::model::{NodeId, NodeSet, bits};
+use crate::model::{NodeId, NodeSet, Symbol, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -148,6 +148,8 @@ impl NodeToStatus {
 pub struct Diagnosis {
     /// The first refusal of each node.
     pub nodes: NodeToStatus,
+    /// Refusals of nodes that are not known, by name: an extender may name any. They count in the text.
+    pub unknown_nodes: BTreeMap<Symbol, Status>,
     /// Plugins that refused or narrowed the nodes; their events may help the pod.
     pub unschedulable_plugins: PluginSet,
     /// Plugins among them that returned `Pending`.
@@ -209,7 +211,12 @@ impl std::fmt::Display for FitError<'_> {
                         *reasons.entry(reason).or_default() += count;
                     }
                 }
-                let absent = self.all_nodes.saturating_sub(self.diagnosis.nodes.len());
+                let unknown = &self.diagnosis.unknown_nodes;
+                for reason in unknown.values().flat_map(Status::reasons) {
+                    *reasons.entry(reason).or_default() += 1;
+                }
+                let known = self.diagnosis.nodes.len() + unknown.len();
+                let absent = self.all_nodes.saturating_sub(known);
                 if let (Some(status), true) = (self.diagnosis.nodes.absent(), absent > 0) {
                     for reason in status.reasons() {
                         *reasons.entry(reason).or_default() += absent;

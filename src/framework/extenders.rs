@@ -1,5 +1,5 @@
-//! [`Extender`]: a process outside the scheduler that filters, scores, preempts and binds beside the plugins, and what it
-//! is asked and answers, as data. `scheduler` decides what an answer means; `cluster` sends the questions by HTTP.
+//! [`Extender`]: a process outside the scheduler that filters, scores, preempts and binds beside the plugins, with
+//! questions and answers as data. `scheduler` decides what an answer means; `cluster` sends the questions by HTTP.
 //!
 //! Source: `pkg/scheduler/extender.go`, `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
 
@@ -33,8 +33,8 @@ pub struct Extender {
     pub weight: i64,
     /// Whether it knows the nodes, so that their names are enough.
     pub node_cache_capable: bool,
-    /// The extended resources that it manages. It is asked only about pods that name one of them; about all pods when
-    /// there is none.
+    /// The extended resources that it manages. It is called only about pods that name one of them, or about
+    /// all pods when the list is empty.
     pub managed: Box<[Symbol]>,
     /// Whether scheduling goes on without it when it fails.
     pub ignorable: bool,
@@ -43,7 +43,7 @@ pub struct Extender {
 }
 
 impl Extender {
-    /// Whether it is asked about the pod: a container requests or limits a resource that it manages.
+    /// Whether it is called about the pod: a container requests or limits a resource that it manages.
     pub fn is_interested(&self, pod: &PodInfo) -> bool {
         self.managed.is_empty()
             || pod.containers.iter().any(|container| {
@@ -78,11 +78,11 @@ impl Extender {
     }
 }
 
-/// The extenders of a configuration, in the order in which they are asked. All profiles share them.
+/// The extenders of a configuration, in the order of their calls. All profiles share them.
 #[derive(Clone)]
 pub struct Extenders {
     all: Vec<Extender>,
-    /// Stands for all of them among the plugins that refused a pod.
+    /// Represents all of them among the plugins that refused a pod.
     plugin: Arc<dyn Plugin>,
 }
 
@@ -99,13 +99,13 @@ impl std::fmt::Debug for Extenders {
 }
 
 impl Extenders {
-    /// These extenders. Those that are ignorable are asked after the others.
+    /// These extenders. Those that are ignorable come after the others.
     pub fn new(mut all: Vec<Extender>) -> Self {
         all.sort_by_key(|extender| extender.ignorable);
         Self { all, plugin: Arc::new(Refuser) }
     }
 
-    /// In the order in which they are asked. A place in it is the number of an extender.
+    /// In the order of their calls. A place in it is the number of an extender.
     pub fn all(&self) -> &[Extender] {
         &self.all
     }
@@ -115,24 +115,24 @@ impl Extenders {
         self.all.get(usize::from(at))
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Those that are asked about the pod, with their numbers.
+    /// Those that are called about the pod, with their numbers.
     pub fn interested<'a>(&'a self, pod: &'a PodInfo) -> impl Iterator<Item = (u16, &'a Extender)> {
         let all = self.all.iter().enumerate().map(|(at, extender)| (at as u16, extender));
         all.filter(|(_, extender)| extender.is_interested(pod))
     }
 
-    /// The number of the first extender from the number `next` on that is asked about the pod and `has` a verb.
+    /// The number of the first extender from the number `next` on that is called about the pod and `has` a verb.
     pub fn next(&self, pod: &PodInfo, next: u16, has: fn(&Extender) -> bool) -> Option<u16> {
         let mut interested = self.interested(pod);
         interested.find(|(at, extender)| *at >= next && has(extender)).map(|(at, _)| at)
     }
 
-    /// The plugin that stands for them.
+    /// The plugin that represents them.
     pub(super) fn plugin(&self) -> &Arc<dyn Plugin> {
         &self.plugin
     }

@@ -22,6 +22,8 @@ pub struct PostFilterAnswer {
     pub promise: Promise,
     /// The nodes of which the scheduler chooses one to evict pods from.
     pub candidates: Vec<Candidate>,
+    /// The reasons of the plugins before the one that found candidates: they count when extenders leave none of these.
+    pub before: Vec<String>,
     /// Pods that are evicted whatever is chosen, the most important first.
     pub evict: Vec<PodKey>,
     /// Whether a plugin tried to preempt other pods.
@@ -46,6 +48,7 @@ impl Framework {
             message: String::new(),
             promise: Promise::Keep,
             candidates: Vec::new(),
+            before: Vec::new(),
             evict: Vec::new(),
             preempts: false,
         };
@@ -59,7 +62,8 @@ impl Framework {
                     return PostFilterAnswer { code, message, promise, evict, ..all };
                 }
                 PostFilterOutcome::Candidates(candidates) => {
-                    return PostFilterAnswer { code, promise: Promise::Keep, candidates, ..all };
+                    let (promise, before) = (Promise::Keep, reasons);
+                    return PostFilterAnswer { code, promise, candidates, before, ..all };
                 }
                 PostFilterOutcome::Not { status, promise } => match status.code {
                     Code::Error => {

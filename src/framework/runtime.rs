@@ -100,7 +100,7 @@ pub struct Cycle {
 /// Whether the node of `status.nominatedNodeName` was evaluated alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NominatedTry {
-    /// Not yet, or there is none.
+    /// Not yet, or the pod has no nominated node.
     #[default]
     Open,
     /// The pod fits there, so that no other node was evaluated.
@@ -179,7 +179,7 @@ impl Framework {
         }
     }
 
-    /// The same framework with extenders. Behind its plugins comes one that stands for them among the plugins that
+    /// The same framework with extenders. Behind its plugins comes one that represents them among the plugins that
     /// refused a pod.
     pub fn with_extenders(mut self, extenders: Arc<Extenders>) -> Self {
         if extenders.is_empty() {
@@ -198,7 +198,7 @@ impl Framework {
         &self.extenders
     }
 
-    /// The plugin that stands for the extenders.
+    /// The plugin that represents the extenders.
     pub fn extender_plugin(&self) -> PluginId {
         match self.extenders.is_empty() {
             true => PluginId::NONE,

@@ -32,6 +32,8 @@ impl Code {
 
 /// Separates the reasons inside their symbol; no reason contains it.
 const SEPARATOR: char = '\u{1f}';
+/// One reason that is empty.
+const BLANK: &str = "\u{1f}";
 
 /// A refusal: code, the plugin that refuses, and its reasons. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -52,6 +54,11 @@ impl Status {
     /// A refusal with one reason.
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
         Self { code, plugin: PluginId::NONE, rule: 0, no_node_helps: false, reasons: reason.into() }
+    }
+
+    /// A refusal with one reason, which counts also when it is empty: extenders give such.
+    pub fn with_reason(code: Code, reason: &str) -> Self {
+        Self::new(code, if reason.is_empty() { BLANK } else { reason })
     }
 
     /// A refusal with several reasons, in order.
@@ -106,7 +113,8 @@ impl Status {
 
     /// The reasons in order.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
-        self.reasons.split(SEPARATOR).filter(|reason| !reason.is_empty())
+        let blank = self.reasons.as_str() == BLANK;
+        self.reasons.split(SEPARATOR).filter(|reason| !reason.is_empty()).chain(blank.then_some(""))
     }
 
     /// The reasons joined with `, `, as upstream's `Status.Message()`.

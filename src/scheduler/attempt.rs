@@ -6,7 +6,7 @@
 //! filter plugins ► extender by extender ► scorers ► all extenders at once ► choice ► the live cluster ► Reserve
 //!                     │ no node is left
 //!                     ▼
-//!                  PostFilter
+//!                  PostFilter ► extender by extender, about the candidates of a preemption (`preempt_verb.rs`)
 //! ```
 //!
 //! `cycle.rs` has the steps; here is what waits, and how it ends early.
@@ -21,8 +21,8 @@ use super::detail::Detail;
 use super::io::Effect;
 use super::queue::Queued;
 use crate::framework::{
-    Answer, ApiCall, CallError, Cycle, Extender, ExtenderAnswer, ExtenderAsk, Feasible, Filtered,
-    NominatedTry, Silent, Status, Ticket,
+    Answer, ApiCall, CallError, Code, Cycle, Extender, ExtenderAnswer, ExtenderAsk, Feasible, Filtered,
+    NominatedTry, PostFilterAnswer, Silent, Status, Ticket,
 };
 use crate::model::{Generation, NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
@@ -57,6 +57,8 @@ enum Phase {
     },
     /// The scores of extenders.
     Prioritize { feasible: Feasible, scores: BTreeMap<u16, Vec<(NodeId, i64)>> },
+    /// The answer of one extender about the candidates of a preemption.
+    Preempt(Box<PostFilterAnswer>),
 }
 
 impl Attempt {
@@ -153,6 +155,19 @@ impl Scheduler {
         self.suspend(attempt, asks, now, out);
     }
 
+    /// Suspends an attempt until an extender has answered about the candidates of a preemption.
+    pub(super) fn suspend_for_candidates(
+        &mut self,
+        mut attempt: Attempt,
+        answer: PostFilterAnswer,
+        ask: (u16, ExtenderAsk),
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        attempt.phase = Phase::Preempt(Box::new(answer));
+        self.suspend(attempt, vec![ask], now, out);
+    }
+
     /// Sends the questions of an attempt, which goes on when the last one is answered.
     fn suspend(
         &mut self,
@@ -216,6 +231,7 @@ impl Scheduler {
                 attempt.phase = Phase::Prioritize { feasible, scores };
                 self.suspended = Some(attempt);
             }
+            Phase::Preempt(asked) => self.candidates_answered(*attempt, *asked, at, answer, now, out),
             Phase::Plugins => self.suspended = Some(attempt),
         }
     }
@@ -260,7 +276,7 @@ impl Scheduler {
     }
 
     /// The chosen node on the live cluster, where the pod is evaluated once more if anything changed while the attempt
-    /// waited. `None`: the node is gone, or the pod does not fit there any more.
+    /// waited. `None`: the node is gone, or the pod does not fit there now.
     pub(super) fn still_fits(&mut self, attempt: &mut Attempt, chosen: NodeId, now: Time) -> Option<NodeId> {
         let Some((view, forked_at)) = &attempt.view else { return Some(chosen) };
         let live = &self.cache.snapshot;
@@ -285,7 +301,7 @@ impl Scheduler {
         Some(row)
     }
 
-    /// Ends the suspended attempt when its pod needs no node any more: it was deleted, is being deleted, or has a node.
+    /// Ends the suspended attempt when its pod does not need a node: it was deleted, is being deleted, or has a node.
     /// Ends its wait when no answer came in time.
     pub(super) fn look_at_suspended(&mut self, now: Time, out: &mut Vec<Effect>) {
         let Some(attempt) = &self.suspended else { return };
@@ -349,13 +365,15 @@ fn remain(
 /// Writes why an extender refused nodes. A node in both lists is one that evicting pods does not help.
 fn note_failed(cycle: &mut Cycle, filtered: &Filtered, view: &Snapshot) {
     let plugin = cycle.framework.extender_plugin();
-    for (failed, status) in [
-        (&filtered.failed, Status::unschedulable as fn(Symbol) -> Status),
-        (&filtered.unresolvable, Status::unresolvable),
+    for (failed, code) in [
+        (&filtered.failed, Code::Unschedulable),
+        (&filtered.unresolvable, Code::UnschedulableAndUnresolvable),
     ] {
         for (name, reason) in failed {
-            if let Some(node) = view.node_by_name(&Symbol::new(name)) {
-                cycle.diagnosis.nodes.set(node, &status(Symbol::new(reason)).by(plugin));
+            let (name, status) = (Symbol::new(name), Status::with_reason(code, reason).by(plugin));
+            match view.node_by_name(&name) {
+                Some(node) => cycle.diagnosis.nodes.set(node, &status),
+                None => drop(cycle.diagnosis.unknown_nodes.insert(name, status)),
             }
         }
     }

@@ -13,8 +13,8 @@ use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel}
 use super::post_filter::Preemption;
 use super::queue::Queued;
 use crate::framework::{
-    Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId, Promise,
-    Status,
+    Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
+    PostFilterAnswer, Promise, Status,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
@@ -139,9 +139,25 @@ impl Scheduler {
     }
 
     /// No node fits.
-    pub(super) fn refused(&mut self, mut attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
+    pub(super) fn refused(&mut self, attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
+        match self.post_filter(&attempt) {
+            Some(answer) if !answer.candidates.is_empty() => {
+                self.ask_about_candidates(attempt, answer, 0, now, out);
+            }
+            answer => self.post_filtered(attempt, answer, now, out),
+        }
+    }
+
+    /// The PostFilter plugins, and the extenders that preempt, have answered.
+    pub(super) fn post_filtered(
+        &mut self,
+        mut attempt: Attempt,
+        answer: Option<PostFilterAnswer>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
         let view = attempt.view.as_ref().map(|(view, _)| view);
-        let refusal = self.no_node_fits(&mut attempt.cycle, view);
+        let refusal = self.no_node_fits(&mut attempt.cycle, view, answer);
         self.not_placed(attempt, refusal, now, out);
     }
 

@@ -31,6 +31,7 @@ mod objects;
 mod options;
 mod permit;
 mod post_filter;
+mod preempt_verb;
 mod queue;
 mod reload;
 mod verify;

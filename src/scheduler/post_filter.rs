@@ -5,6 +5,7 @@
 //! `Preempt`.
 
 use super::Scheduler;
+use super::attempt::Attempt;
 use super::cycle::Refusal;
 use crate::framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
 use crate::model::{PodInfo, Snapshot, Symbol};
@@ -23,15 +24,26 @@ pub(super) struct Preemption {
 }
 
 impl Scheduler {
-    /// No node fits: PostFilter plugins may make the pod schedulable in a later attempt. The pod is unschedulable
-    /// whatever they answer. `view` is the cluster that the attempt decides on, if it is not the live one.
-    pub(super) fn no_node_fits(&mut self, cycle: &mut Cycle, view: Option<&Snapshot>) -> Refusal {
-        let framework = cycle.framework.clone();
+    /// No node fits: PostFilter plugins may make the pod schedulable in a later attempt. `None` when there is none.
+    pub(super) fn post_filter(&self, attempt: &Attempt) -> Option<PostFilterAnswer> {
+        let framework = &attempt.cycle.framework;
+        let snapshot = attempt.snapshot(&self.cache.snapshot);
+        let runs = !framework.points().post_filter.is_empty();
+        runs.then(|| framework.run_post_filter(&attempt.cycle, snapshot))
+    }
+
+    /// The refusal that follows from the answer of the PostFilter plugins. The pod is unschedulable whatever they
+    /// answered. `view` is the cluster that the attempt decides on, if it is not the live one.
+    pub(super) fn no_node_fits(
+        &self,
+        cycle: &mut Cycle,
+        view: Option<&Snapshot>,
+        answer: Option<PostFilterAnswer>,
+    ) -> Refusal {
         let snapshot = view.unwrap_or(&self.cache.snapshot);
         let mut promise = Promise::Clear;
         let mut preemption = None;
-        if !framework.points().post_filter.is_empty() {
-            let answer = framework.run_post_filter(cycle, snapshot);
+        if let Some(answer) = answer {
             (promise, preemption) = chosen(&answer, cycle, snapshot);
             cycle.diagnosis.post_filter_message = Some(answer.message).filter(|text| !text.is_empty());
         }

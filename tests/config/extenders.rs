@@ -94,9 +94,9 @@ fn mistakes_are_named_at_their_place() {
     let twice = "managedResources: [{name: example.com/a}, {name: example.com/a}]";
     says(twice, &["duplicate extender managed resource name"]);
     let said = read("extenders: [{urlPrefix: here}]").unwrap_err();
-    assert!(said[0].contains("`here` is no URL"), "{said:?}");
+    assert!(said[0].contains("`here` is not a URL"), "{said:?}");
     let said = read("extenders: [{filterVerb: f}]").unwrap_err();
-    assert!(said[0].contains("is no URL"), "{said:?}");
+    assert!(said[0].contains("is not a URL"), "{said:?}");
     let binders = "extenders: [{urlPrefix: 'http://a', bindVerb: b}, {urlPrefix: 'http://b', bindVerb: b}]";
     let said = read(binders).unwrap_err();
     let text = "found 2 extenders implementing bind: only one extender can implement bind";

@@ -3,6 +3,8 @@
 mod affinity;
 mod conformance;
 mod deciders;
+#[cfg(feature = "cluster")]
+mod extenders;
 mod simulations;
 mod spreading;
 mod volume_filters;

@@ -4,9 +4,11 @@
 use super::steps::Steps;
 use crate::support::plugins::{Labelled, basics, framework};
 use bayplan::framework::{
-    Answer, ApiCall, CallError, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, Plugin, Ticket,
+    Answer, ApiCall, CallError, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, Instances,
+    Plugin, Profile, Ticket,
 };
 use bayplan::model::{Duration, Object, PodInfo, Symbol};
+use bayplan::plugins;
 use bayplan::scheduler::{Decision, Input, Options, Profiles, QueuePlace, RecordLevel};
 use bayplan::testing::{Random, node, pod};
 use std::sync::Arc;
@@ -139,7 +141,7 @@ fn refused_nodes_have_the_reasons_of_the_extender_and_any_event_wakes_the_pod() 
     };
     answer(&mut steps, Ok(Answer::Extender(ExtenderAnswer::Filtered(all))));
     // n4 vanished without a reason.
-    assert_eq!(message(&steps), "0/4 nodes are available: 1 too old, 2 too hot.");
+    assert_eq!(message(&steps), "0/4 nodes are available: 1 too old, 1 unknown, 2 too hot.");
     let web = steps.key("web");
     assert_eq!(steps.scheduler.queue_place(&web), Some(QueuePlace::Unschedulable));
     let detail = steps.decisions[0].detail.clone().unwrap();
@@ -476,7 +478,7 @@ fn extenders_that_change_nothing_change_no_decision() {
             for at in 0..random.next() % 20 {
                 let cpu = format!("{}m", 100 + random.next() % 5 * 100);
                 let mut maker = pod(&format!("p{at}")).cpu(&cpu).priority((random.next() % 3) as i32);
-                if random.next() % 4 == 0 {
+                if random.next().is_multiple_of(4) {
                     maker = maker.nominated(&format!("n{}", random.next() % 8));
                 }
                 steps.put(maker.object());
@@ -504,5 +506,82 @@ fn extenders_that_change_nothing_change_no_decision() {
         };
         let both = Extender { prioritize_verb: String::from("prioritize"), ..extender("http://a") };
         assert_eq!(run(vec![]), run(vec![both, extender("http://b")]), "seed {seed}");
+    }
+}
+
+/// A pod that fits nowhere, and whose candidates are n1 and n2, with kube-scheduler's default profile.
+fn preempting(extenders: Vec<Extender>) -> Steps {
+    let profile = Profile::new("default-scheduler");
+    let framework = profile.build(&plugins::registry(), &mut Instances::default()).unwrap();
+    let framework = Arc::new(framework.with_extenders(Arc::new(Extenders::new(extenders))));
+    let profiles = Arc::new(Profiles { frameworks: vec![framework], revision: 1 });
+    let mut objects = nodes(&["n1", "n2", "n3"]);
+    for (name, on) in [("low-1", "n1"), ("low-2", "n2")] {
+        objects.push(pod(name).uid(name).cpu("600m").on(on).object());
+    }
+    objects.push(pod("equal").cpu("600m").priority(10).on("n3").object());
+    objects.push(pod("web").cpu("600m").priority(10).object());
+    let mut steps = Steps::new(profiles, objects);
+    steps.cycles();
+    steps
+}
+
+fn preempter(url: &str, ignorable: bool) -> Extender {
+    let (filter_verb, preempt_verb) = (String::new(), String::from("preempt"));
+    Extender { filter_verb, preempt_verb, ignorable, ..extender(url) }
+}
+
+fn victims(all: &[(&str, &[&str])]) -> Result<Answer, CallError> {
+    let all = all.iter().map(|(node, pods)| {
+        (node.to_string(), pods.iter().map(|uid| uid.to_string()).collect::<Vec<_>>(), 0)
+    });
+    Ok(Answer::Extender(ExtenderAnswer::Victims(all.collect())))
+}
+
+#[test]
+fn extenders_choose_among_the_candidates_of_a_preemption() {
+    let mut steps = preempting(vec![preempter("http://a", false), preempter("http://b", true)]);
+    // The search begins at a seeded node.
+    assert!(
+        ["preempt 0 web n1 n2", "preempt 0 web n2 n1"].contains(&&*steps.calls()[0]),
+        "{:?}",
+        steps.calls()
+    );
+    answer(&mut steps, victims(&[("n2", &["low-2"])]));
+    // The next one is asked about what is left; its failure changes nothing.
+    assert_eq!(steps.calls(), ["preempt 1 web n2"]);
+    answer(&mut steps, failure("no route"));
+    let decision = &steps.decisions.last().unwrap().decision;
+    assert!(
+        matches!(decision, Decision::Unschedulable { nominated: Some(node), .. } if node.as_str() == "n2"),
+        "{decision:?}"
+    );
+    assert!(steps.calls().contains(&String::from("patch low-2")), "{:?}", steps.calls());
+}
+
+#[test]
+fn a_preemption_fails_in_the_words_of_upstream_when_extenders_leave_or_say_nothing_useful() {
+    let none = "preemption: no candidate node for preemption";
+    let lost = "extender: http://a claims to preempt pod (UID: &{low-9}) on node: n1, but the pod is not found on that node";
+    for (said, text) in [
+        (victims(&[]), none),
+        (victims(&[("n1", &["low-9"])]), lost),
+        (victims(&[("n9", &["low-1"])]), "nodeinfo not found for node name \"n9\""),
+        (victims(&[("n1", &[])]), "expected at least one victim pod on node \"n1\""),
+        (failure("no route"), "preemption: no route"),
+    ] {
+        let mut steps = preempting(vec![preempter("http://a", false)]);
+        answer(&mut steps, said.clone());
+        assert!(message(&steps).ends_with(text), "{}", message(&steps));
+        assert_eq!(steps.scheduler.nominations().count(), 0);
+        // One that is ignorable is skipped, but for an answer without any candidate.
+        let mut steps = preempting(vec![preempter("http://a", true)]);
+        answer(&mut steps, said.clone());
+        let nominated = steps.scheduler.nominations().count();
+        let leaves_none = text == none || text.starts_with("expected");
+        assert_eq!(nominated, usize::from(!leaves_none), "{}", message(&steps));
+        if leaves_none {
+            assert!(message(&steps).ends_with(none), "{}", message(&steps));
+        }
     }
 }

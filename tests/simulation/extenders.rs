@@ -33,7 +33,7 @@ fn number(of: impl Hash) -> u64 {
 
 /// Whether an extender leaves a node to a pod.
 pub(crate) fn leaves(at: u16, pod: &Symbol, node: &Symbol) -> bool {
-    at > 1 || number((at, pod.as_str(), node.as_str())) % 5 > 0
+    at > 1 || !number((at, pod.as_str(), node.as_str())).is_multiple_of(5)
 }
 
 /// Whether all extenders leave a node to a pod.

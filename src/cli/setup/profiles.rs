@@ -74,13 +74,13 @@ pub(super) fn profiles(
     }
 }
 
-/// Extenders get whole pods and may count what they are asked, so only the scheduler asks them.
+/// Extenders get whole pods and may count the calls, so only the scheduler calls them.
 fn not_asked(config: &SchedulerConfig) -> Option<String> {
     let urls: Vec<String> =
         config.extenders.iter().map(|config| format!("`{}`", config.extender.url)).collect();
     let urls = Some(urls.join(", ")).filter(|urls| !urls.is_empty())?;
     Some(format!(
-        "extenders are not asked: {urls}; the scheduler may refuse nodes that fit here, or choose others"
+        "extenders are not called: {urls}; the scheduler may refuse nodes that fit here, or choose others"
     ))
 }
 
