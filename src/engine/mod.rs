@@ -159,15 +159,21 @@ pub trait Decider: Send {
 }
 
 /// The node of `status.nominatedNodeName`, when PreFilter `left` it and the pod fits there: then no other node is
-/// asked. Upstream ignores what PreFilter left, since its plugins' filters repeat it.
-fn nominated_node_fits(c: &Cycle, s: &Snapshot, left: Option<&NodeSet>) -> Option<NodeId> {
+/// evaluated. As upstream, the filters also run on a node that PreFilter left out, and their refusal is its status.
+fn nominated_node_fits(c: &mut Cycle, s: &Snapshot, left: Option<&NodeSet>) -> Option<NodeId> {
     if c.nominated == NominatedTry::Refused {
         return None;
     }
     let id = s.node_by_name(c.pod.nominated_node.as_ref()?)?;
-    if left.is_some_and(|left| !left.contains(id)) {
-        return None;
+    let is_left = left.is_none_or(|left| left.contains(id));
+    let verdict = c.framework.filter_with_nominated(c.handle(s), s.node(id)?);
+    match verdict {
+        Ok(()) => is_left.then_some(id),
+        Err(status) => {
+            if !is_left && status.is_rejected() {
+                c.diagnosis.nodes.set(id, &status);
+            }
+            None
+        }
     }
-    let node = s.node(id)?;
-    c.framework.filter_with_nominated(c.handle(s), node).is_ok().then_some(id)
 }

@@ -68,7 +68,13 @@ impl Scheduler {
             Err(error) => Err(error),
         };
         match left {
-            Ok(left) => asked.candidates = left,
+            Ok(mut left) => {
+                for candidate in &mut left {
+                    let before = asked.candidates.iter().find(|before| before.node == candidate.node);
+                    candidate.budgets = before.map(|before| before.budgets.clone()).unwrap_or_default();
+                }
+                asked.candidates = left;
+            }
             Err(_) if extender.ignorable => {}
             Err(error) => {
                 let promise = Promise::Keep;
@@ -106,7 +112,8 @@ fn remaining(
             victims.push(victim.clone());
         }
         let violations = usize::try_from(violations).unwrap_or(0);
-        left.push(Candidate { node: node.id(), name: Symbol::new(&name), victims, violations });
+        let name = Symbol::new(&name);
+        left.push(Candidate { node: node.id(), name, victims, violations, budgets: Vec::new() });
     }
     match left.iter().find(|candidate| candidate.victims.is_empty()) {
         Some(empty) if !extender.ignorable => {

@@ -398,6 +398,8 @@ fn compare_refusal(
     let name = chosen.map(|candidate| candidate.name.to_string()).unwrap_or_default();
     count.same(|| format!("{place} nominated"), &name, &text("nominated"));
     let victims = chosen.into_iter().flat_map(|candidate| &candidate.victims);
+    // Pods that are being deleted already are not deleted again.
+    let victims = victims.filter(|pod| !pod.is_terminating());
     let victims: BTreeSet<String> = victims.map(|pod| pod.full_name()).collect();
     count.same(|| format!("{place} victims"), &victims, &names(&decision["victims"]));
 }
