@@ -150,21 +150,6 @@ fn asking(framework: Arc<Framework>, extenders: &Arc<Extenders>) -> Arc<Framewor
         .map_or_else(|shared| shared, |framework| Arc::new(framework.with_extenders(Arc::clone(extenders))))
 }
 
-/// Logs once which plugins of each profile are not built, and what that means for pods.
-fn log_unchecked(profiles: &Profiles) {
-    for framework in &profiles.frameworks {
-        let plugins: Vec<&str> = framework.unchecked_plugins().collect();
-        if !plugins.is_empty() {
-            let (profile, plugins) = (framework.scheduler_name.as_str(), plugins.join(","));
-            tracing::info!(
-                profile,
-                plugins,
-                "some plugins are not built: a pod that one of them could refuse waits, and its event names the unchecked constraints"
-            );
-        }
-    }
-}
-
 /// The namespace of the scheduler's pod, which Kubernetes mounts into every pod.
 pub(super) fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok()?;
@@ -248,7 +233,6 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         Ok(made) => made.needs(),
         Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
     };
-    let logged = std::sync::Once::new();
     let extenders = config.shared_extenders();
     Ok(cluster_run::Options {
         target: Target { master: args.api_server.master.clone(), ..target(&kubeconfig) },
@@ -284,7 +268,6 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authorization: port.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         profiles: Box::new(move |policies| {
             let mut made = profiles(policies, &configured, size, &exempt)?;
-            logged.call_once(|| log_unchecked(&made));
             made.frameworks = made.frameworks.into_iter().map(|it| asking(it, &extenders)).collect();
             Ok(made)
         }),

@@ -122,12 +122,10 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// The frameworks of a configuration, with warnings.
+/// The frameworks of a configuration.
 pub struct Frameworks {
     /// One for each profile, in the order of the configuration.
     pub frameworks: Vec<Arc<Framework>>,
-    /// Warnings: arguments of plugins that are not built.
-    pub warnings: Vec<Diagnostic>,
 }
 
 impl SchedulerConfig {
@@ -158,7 +156,7 @@ impl SchedulerConfig {
         if !complaints.is_empty() {
             return Err(complaints);
         }
-        Ok(Frameworks { frameworks, warnings: unchecked_args(&instances, source) })
+        Ok(Frameworks { frameworks })
     }
 
     /// All profiles share one queue, so they need the same QueueSort plugin with the same arguments.
@@ -180,15 +178,6 @@ impl SchedulerConfig {
         };
         Some(Diagnostic::new(&codes::BAD_CONFIG, span(source, profile.at), text))
     }
-}
-
-fn unchecked_args(instances: &Instances, source: SourceId) -> Vec<Diagnostic> {
-    let warning = |(name, at): &(Arc<str>, At)| {
-        let text = format!("plugin `{name}` is not built in this release; its arguments have no effect");
-        let help = "pods that need it wait, with `not checked` and the reason; a profile that disables it places them";
-        Diagnostic::new(&codes::PLUGIN_NOT_BUILT, span(source, *at), text).with_help(help)
-    };
-    instances.unchecked_args.iter().map(warning).collect()
 }
 
 fn span(source: SourceId, at: At) -> Span {

@@ -62,9 +62,7 @@ pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, 
 pub use queued::{Blame, QueuedPodInfo, SortKey};
 pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
-pub use registry::{
-    DuplicateName, Entry, Make, NewPlugin, NewStandIn, PluginDescriptor, PolicyBuilder, Registry, Unchecked,
-};
+pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
 pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry, Runner};
 pub use scale::{MAX_SCORE, Scale};

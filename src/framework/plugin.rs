@@ -23,10 +23,6 @@ pub trait Plugin: Send + Sync {
     fn precondition(&self) -> Option<PodPrecondition> {
         None
     }
-    /// Whether it is the stand-in for a plugin of kube-scheduler that is not built.
-    fn is_unchecked(&self) -> bool {
-        false
-    }
     /// Constraints of the pod that are not checked because the plugin is not built, and the effect that it could have.
     fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
         let _ = h;

@@ -181,8 +181,6 @@ type MadeOf = (Tree, Arc<dyn Plugin>);
 #[derive(Default)]
 pub struct Instances {
     made: FxHashMap<Arc<str>, Vec<MadeOf>>,
-    /// Plugins that are not built and that a profile gives arguments, each once, with the place.
-    pub unchecked_args: Vec<(Arc<str>, At)>,
 }
 
 impl Profile {
@@ -268,16 +266,10 @@ impl<'a> Builder<'a> {
         for config in &self.profile.plugin_config {
             let text = match self.registry.get(&config.name) {
                 None => format!("no plugin is called `{}`", config.name),
-                Some(entry) if !entry.is_built() && !entry.is_default() => {
+                Some(entry) if !entry.is_built() => {
                     format!("plugin `{}` is not built in this release", config.name)
                 }
-                Some(entry) => {
-                    let known = &mut self.instances.unchecked_args;
-                    if !entry.is_built() && !known.iter().any(|(name, _)| name == entry.name()) {
-                        known.push((entry.name().clone(), config.at));
-                    }
-                    continue;
-                }
+                Some(_) => continue,
             };
             let help = removed_plugin_help(&config.name).or_else(|| self.similar(&config.name));
             self.error_with_help(config.at, text, help);
@@ -352,7 +344,7 @@ impl<'a> Builder<'a> {
                 );
                 continue;
             };
-            if !entry.is_built() && !entry.is_default() {
+            if !entry.is_built() {
                 self.error_with_help(
                     named.at,
                     format!("plugin `{}` is not built in this release", named.name),
@@ -418,10 +410,6 @@ impl<'a> Builder<'a> {
         self.ids.get(name).copied()
     }
 
-    fn is_built(&self, name: &str) -> bool {
-        self.registry.get(name).is_none_or(Entry::is_built)
-    }
-
     fn serves(&self, name: &str, point: Point) -> Option<bool> {
         let id = self.id(name)?;
         self.plugins.get(id.index()).map(|(_, plugin)| point.served_by(&**plugin))
@@ -438,8 +426,6 @@ impl<'a> Builder<'a> {
             match self.serves(&named.name, point) {
                 // Unknown and already reported.
                 None => continue,
-                // A stand-in serves fewer points than the plugin that it replaces.
-                Some(false) if !self.is_built(&named.name) => continue,
                 Some(false) => {
                     let text =
                         format!("plugin {:?} does not extend {} plugin", named.name, point.interface());

@@ -4,7 +4,6 @@
 use super::plugin::Plugin;
 use super::{ArgsError, Field, Tree, TreeValue};
 use super::{Features, Gate};
-use crate::model::ConstraintKinds;
 use std::sync::Arc;
 
 /// Makes a plugin of its arguments and the feature gates; complaints name the argument.
@@ -32,23 +31,9 @@ pub struct PluginDescriptor {
 pub enum Make {
     /// By this function.
     Built(NewPlugin),
-    /// Not built: a stand-in says so for the pods that the plugin would concern.
-    Unchecked(Unchecked, NewStandIn),
     /// Not built, and in no profile by default: its feature gate is off.
     GatedOff,
 }
-
-/// What makes a plugin that is not built say anything about a pod.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unchecked {
-    /// Constraints for which it may refuse nodes.
-    pub refuses: ConstraintKinds,
-    /// Constraints for which it only scores nodes.
-    pub scores: ConstraintKinds,
-}
-
-/// Makes the stand-in for a plugin that is not built, given its name and arguments.
-pub type NewStandIn = fn(&'static str, Unchecked, &Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>>;
 
 impl PluginDescriptor {
     /// Whether the plugin is built.
@@ -98,7 +83,7 @@ impl Entry {
         self.sorts
     }
 
-    /// Whether it is built. A plugin that is not built may have a stand-in.
+    /// Whether it is built.
     pub fn is_built(&self) -> bool {
         match &self.source {
             Source::InTree(descriptor, _) => descriptor.is_built(),
@@ -140,12 +125,11 @@ impl Entry {
         }
     }
 
-    /// Makes the plugin, or the stand-in for it. `None` when there is neither.
+    /// Makes the plugin. `None` when it is not built.
     pub fn make(&self, args: &Tree) -> Option<Result<Arc<dyn Plugin>, Vec<ArgsError>>> {
         match &self.source {
             Source::InTree(descriptor, features) => match descriptor.make {
                 Make::Built(new) => Some(new(args, *features)),
-                Make::Unchecked(unchecked, new) => Some(new(descriptor.name, unchecked, args)),
                 Make::GatedOff => None,
             },
             Source::Policy(new) => Some(new(args)),

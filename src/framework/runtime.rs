@@ -684,11 +684,6 @@ impl Framework {
         }
         all
     }
-
-    /// Names of the plugins of this profile that are not built.
-    pub fn unchecked_plugins(&self) -> impl Iterator<Item = &str> {
-        self.plugins().iter().filter(|plugin| plugin.is_unchecked()).map(|plugin| plugin.name())
-    }
 }
 
 /// Those of `plugins` that run at a point, in its order.

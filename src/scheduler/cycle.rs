@@ -310,16 +310,12 @@ impl Scheduler {
     }
 }
 
-/// The pod's constraints that no built plugin checks. Usually empty: most pods have no constraint and no stand-in
-/// refused them.
+/// The pod's constraints that no plugin checks. Usually empty: most pods have no constraint.
 fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
-    let framework = &cycle.framework;
-    let mut refused_by = cycle.diagnosis.unschedulable_plugins.iter();
-    let stand_in = |id: PluginId| framework.plugin(id).is_some_and(|plugin| plugin.is_unchecked());
-    if cycle.pod.constraints.is_none() && !refused_by.any(stand_in) {
-        return Vec::new();
+    match cycle.pod.constraints {
+        Some(_) => cycle.framework.not_checked(cycle.handle(snapshot)),
+        None => Vec::new(),
     }
-    framework.not_checked(cycle.handle(snapshot))
 }
 
 /// A refusal at Reserve or Permit is reported as that of one node, whatever the number of nodes.

@@ -231,11 +231,6 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(names(framework, &points.bind), ["DefaultBinder"]);
     assert_eq!(names(framework, &points.pre_enqueue), ["SchedulingGates", "DefaultPreemption"]);
     assert_eq!(names(framework, &points.post_filter), ["DynamicResources", "DefaultPreemption"]);
-    // Which plugins are not built is known; it is said of the pods that need them, not of a configuration.
-    let missing: Vec<&str> = framework.unchecked_plugins().collect();
-    let unbuilt = plugins::IN_TREE.iter().filter(|row| row.default && !row.is_built());
-    assert_eq!(missing, unbuilt.map(|row| row.name).collect::<Vec<_>>());
-    assert!(made.warnings.is_empty(), "{:#?}", made.warnings);
 }
 
 #[test]
@@ -308,19 +303,7 @@ fn plugins_that_do_not_exist_or_are_not_built_are_refused() {
             "only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0",
         ],
     );
-    // Arguments of a plugin that is not built are accepted, with a warning at their place.
-    let takes_args =
-        |row: &&bayplan::framework::PluginDescriptor| row.default && !row.is_built() && row.args.is_some();
-    if let Some(row) = plugins::IN_TREE.iter().find(takes_args) {
-        let text = format!("profiles: [{{pluginConfig: [{{name: {}, args: {{}}}}]}}]", row.name);
-        let (config, complaints, sources, id) = read(&text);
-        assert!(complaints.is_empty(), "{complaints:#?}");
-        let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|all| panic!("{all:#?}"));
-        let [warning] = &made.warnings[..] else { panic!("{:#?}", made.warnings) };
-        assert!(warning.message.ends_with("is not built in this release; its arguments have no effect"));
-        assert_eq!(sources.text(warning.span), row.name);
-    }
-    // Upstream's points of such a plugin may be named, those its stand-in does not serve as well.
+    // Points may be named one by one.
     let named = "profiles: [{plugins: {reserve: {enabled: [{name: VolumeBinding}]}, score: {enabled: \
          [{name: InterPodAffinity, weight: 3}]}}}]";
     assert_eq!(complaints(named), Vec::<String>::new());

@@ -1,6 +1,5 @@
 //! Our plugins and both deciders against what kube-scheduler 1.36.2 decided on the same clusters, and our events and
-//! queueing hints against its own. Where upstream's decision used a plugin that is not built (the family `mixed`),
-//! the rest of the decision is compared without the stand-ins, and the stand-ins must name what is not checked.
+//! queueing hints against its own.
 
 use crate::support::{vectors, vectors_of};
 use bayplan::config;
@@ -14,7 +13,7 @@ use bayplan::model::{
     ApiObject, Change, KindRow, Namespace, Node, NodeId, NodeSet, Object, Placement, PodInfo, Snapshot,
     Symbol, Time,
 };
-use bayplan::plugins::{self, IN_TREE};
+use bayplan::plugins;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,10 +38,6 @@ impl Recorder for Scores {
     }
 }
 
-fn is_built(plugin: &str) -> bool {
-    IN_TREE.iter().any(|row| row.name == plugin && row.is_built())
-}
-
 fn frameworks(config: &Value) -> Vec<Arc<Framework>> {
     let mut sources = SourceMap::new();
     let id = sources.add("config.json", config.to_string());
@@ -50,21 +45,6 @@ fn frameworks(config: &Value) -> Vec<Arc<Framework>> {
     assert!(complaints.is_empty(), "{complaints:#?}");
     let made = config.frameworks(&plugins::registry(), id);
     made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks
-}
-
-/// The framework without the stand-ins for plugins that are not built.
-fn without_stand_ins(framework: &Framework) -> Arc<Framework> {
-    let mut points = framework.points().clone();
-    let built = |id: &PluginId| framework.plugin(*id).is_some_and(|plugin| !plugin.is_unchecked());
-    let lists = [&mut points.pre_filter, &mut points.filter, &mut points.post_filter, &mut points.pre_score];
-    for list in lists {
-        list.retain(built);
-    }
-    points.score.retain(|scorer| built(&scorer.plugin));
-    let plugins = framework.plugins().to_vec();
-    let mut without = Framework::new(framework.scheduler_name.clone(), plugins, points);
-    without.percentage_of_nodes_to_score = framework.percentage_of_nodes_to_score;
-    Arc::new(without)
 }
 
 fn upsert(snapshot: &mut Snapshot, object: &Value) {
@@ -187,12 +167,9 @@ fn names(value: &Value) -> BTreeSet<String> {
     value.as_array().into_iter().flatten().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// Compares decisions. `stand_ins`: as in service; without them, what is built is compared for pods that need more.
-fn compare(case: &Value, decider: &mut dyn Decider, stand_ins: bool, count: &mut Count) {
-    let mut frameworks = frameworks(&case["config"]);
-    if !stand_ins {
-        frameworks = frameworks.iter().map(|framework| without_stand_ins(framework)).collect();
-    }
+/// Compares the decisions of a case.
+fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
+    let frameworks = frameworks(&case["config"]);
     let mut snapshot = cluster(&case["objects"], &frameworks);
     count.cases += 1;
     for (pod, decision) in
@@ -205,7 +182,7 @@ fn compare(case: &Value, decider: &mut dyn Decider, stand_ins: bool, count: &mut
             let wants = framework.wants(&pod, &snapshot);
             snapshot.want(&wants);
         }
-        compare_decision(case, pod, decision, (&frameworks, stand_ins), &snapshot, decider, count);
+        compare_decision(case, pod, decision, &frameworks, &snapshot, decider, count);
         if let Some(chosen) = decision["chosen"].as_str() {
             reserve(&frameworks, &mut snapshot, pod, chosen);
             let mut pod = pod.clone();
@@ -231,7 +208,7 @@ fn compare_decision(
     case: &Value,
     pod: &Value,
     decision: &Value,
-    (frameworks, stand_ins): (&[Arc<Framework>], bool),
+    frameworks: &[Arc<Framework>],
     snapshot: &Snapshot,
     decider: &mut dyn Decider,
     count: &mut Count,
@@ -253,27 +230,6 @@ fn compare_decision(
         .flatten()
         .map(|(name, of)| (name.clone(), upstream_refusal(of)))
         .collect();
-    // Nodes that a plugin refused which is not built: the built filters before it let the node pass; those after it
-    // may refuse the node, and upstream did not run them.
-    let beyond: BTreeSet<String> = rejected
-        .iter()
-        .filter(|(_, (_, plugin, _))| !plugin.is_empty() && !is_built(plugin))
-        .map(|(name, _)| name.clone())
-        .collect();
-    let later = |node: &str, status: &Status| {
-        let place = |name: &str| IN_TREE.iter().position(|row| row.name == name);
-        let missing = rejected.get(node).map(|(_, plugin, _)| plugin.as_str());
-        missing.is_some_and(|missing| place(missing) < place(framework.plugin_name(status.plugin)))
-    };
-    let beyond_refused: BTreeSet<String> = snapshot
-        .nodes()
-        .filter(|node| beyond.contains(node.name().as_str()))
-        .filter(|node| {
-            let status = cycle.diagnosis.nodes.get(node.id());
-            status.is_some_and(|status| later(node.name(), status))
-        })
-        .map(|node| node.name().to_string())
-        .collect();
     let ours: BTreeSet<String> = match &found {
         Ok(feasible) => feasible.nodes.iter().map(name).collect(),
         Err(status) => {
@@ -286,11 +242,9 @@ fn compare_decision(
             BTreeSet::new()
         }
     };
-    let open: BTreeSet<String> = beyond.difference(&beyond_refused).cloned().collect();
-    count.same(|| format!("{place} feasible"), &ours, &upstream.union(&open).cloned().collect());
+    count.same(|| format!("{place} feasible"), &ours, &upstream);
     for node in snapshot.nodes() {
-        let expected = rejected.get(node.name().as_str()).filter(|_| !beyond.contains(node.name().as_str()));
-        let Some(expected) = expected else { continue };
+        let Some(expected) = rejected.get(node.name().as_str()) else { continue };
         let given = cycle.diagnosis.nodes.get(node.id()).map(|status| refusal(&framework, status));
         let what = || format!("{place} refusal of {}", node.name());
         // A PreFilter that refuses the pod stands for every node.
@@ -298,18 +252,15 @@ fn compare_decision(
     }
     let expected = decision["prefilter"].as_str().map(str::to_owned).filter(|text| !text.is_empty());
     count.same(|| format!("{place} prefilter"), &cycle.diagnosis.pre_filter_message, &expected);
-    if beyond.is_empty() {
+    if upstream.is_empty() {
         let plugins = |set: &bayplan::framework::PluginSet| -> BTreeSet<String> {
             set.iter().map(|id| framework.plugin_name(id).to_owned()).collect()
         };
         let ours = plugins(&cycle.diagnosis.unschedulable_plugins);
-        if upstream.is_empty() {
-            count.same(|| format!("{place} plugins"), &ours, &names(&decision["unschedulablePlugins"]));
-            compare_refusal(&place, &mut cycle, decision, snapshot, stand_ins, count);
-        }
-    }
-    if upstream.is_empty() {
-        return;
+        count.same(|| format!("{place} plugins"), &ours, &names(&decision["unschedulablePlugins"]));
+        let ours = plugins(&cycle.diagnosis.pending_plugins);
+        count.same(|| format!("{place} pending plugins"), &ours, &names(&decision["pendingPlugins"]));
+        return compare_refusal(&place, &mut cycle, decision, snapshot, count);
     }
 
     let nodes = upstream.iter().map(|name| snapshot.node_by_name(&Symbol::new(name)).unwrap()).collect();
@@ -327,60 +278,34 @@ fn compare_decision(
             ours.insert((name(*node), framework.plugin_name(*plugin).to_owned()), *score);
         }
     }
-    let mut foreign = 0;
     let mut seen = 0;
     // A profile without scorers has totals only.
     for (node, by_plugin) in decision["scores"].as_object().into_iter().flatten() {
         for (plugin, score) in by_plugin.as_object().unwrap() {
-            let score = score.as_i64().unwrap();
-            if !is_built(plugin) {
-                foreign += score.abs();
-                continue;
-            }
             seen += 1;
             let key = (node.clone(), plugin.clone());
-            count.same(|| format!("{place} score {key:?}"), &ours.get(&key).copied(), &Some(score));
+            count.same(|| format!("{place} score {key:?}"), &ours.get(&key).copied(), &score.as_i64());
         }
     }
     count.same(|| format!("{place} number of scores"), &ours.len(), &seen);
-    if foreign == 0 {
-        for (node, total) in &scores.totals {
-            let what = || format!("{place} total of {}", name(*node));
-            count.same(what, &Some(*total), &decision["total"][name(*node)].as_i64());
-        }
-        let selected =
-            decider.select(&cycle, &feasible, snapshot, &[], TieBreak::Name, 0, &mut scores).unwrap();
-        let best: BTreeSet<String> = decider.best().iter().map(name).collect();
-        count.same(|| format!("{place} best"), &best, &names(&decision["best"]));
-        count.same(
-            || format!("{place} chosen"),
-            &Some(name(selected.node).as_str()),
-            &decision["chosen"].as_str(),
-        );
+    for (node, total) in &scores.totals {
+        let what = || format!("{place} total of {}", name(*node));
+        count.same(what, &Some(*total), &decision["total"][name(*node)].as_i64());
     }
+    let selected = decider.select(&cycle, &feasible, snapshot, &[], TieBreak::Name, 0, &mut scores).unwrap();
+    let best: BTreeSet<String> = decider.best().iter().map(name).collect();
+    count.same(|| format!("{place} best"), &best, &names(&decision["best"]));
+    let chosen = decision["chosen"].as_str();
+    count.same(|| format!("{place} chosen"), &Some(name(selected.node).as_str()), &chosen);
 }
 
 /// The message, the nomination and the victims of a pod that fits nowhere.
-fn compare_refusal(
-    place: &str,
-    cycle: &mut Cycle,
-    decision: &Value,
-    snapshot: &Snapshot,
-    stand_ins: bool,
-    count: &mut Count,
-) {
+fn compare_refusal(place: &str, cycle: &mut Cycle, decision: &Value, snapshot: &Snapshot, count: &mut Count) {
     let framework = cycle.framework.clone();
     let text = |key: &str| decision[key].as_str().unwrap_or_default().to_owned();
     let message = |cycle: &Cycle| {
         FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis }.to_string()
     };
-    // The dry runs of preemption need every plugin.
-    if !stand_ins && framework.unchecked_plugins().next().is_some() {
-        let own_part = text("message");
-        let own_part = own_part.split(" no new claims to deallocate").next().unwrap_or_default();
-        let own_part = own_part.split(" preemption:").next().unwrap_or_default();
-        return count.same(|| format!("{place} message"), &message(cycle), &own_part.to_owned());
-    }
     let answer = framework.run_post_filter(cycle, snapshot);
     cycle.diagnosis.post_filter_message = Some(answer.message).filter(|text| !text.is_empty());
     count.same(|| format!("{place} message"), &message(cycle), &text("message"));
@@ -425,29 +350,45 @@ fn lets_in_without_victims(of: &Cycle, candidate: &Candidate, snapshot: &Snapsho
 /// The instant of the attempts: after every start of a pod.
 const NOW: Time = Time(1_900_000_000_000_000);
 
-const FAMILIES: [&str; 13] = [
-    "basic",
-    "resources",
-    "strategies",
-    "taints",
-    "nodeaffinity",
-    "ports",
-    "images",
-    "profiles",
-    "spread",
-    "interpod",
-    "preempt",
-    "volumes",
-    "mixed",
+/// Files of decisions. Those beside the folder come from `tests/conformance/generator`.
+const FAMILIES: &[&str] = &[
+    "kube-scheduler-1.36/basic",
+    "kube-scheduler-1.36/resources",
+    "kube-scheduler-1.36/strategies",
+    "kube-scheduler-1.36/taints",
+    "kube-scheduler-1.36/nodeaffinity",
+    "kube-scheduler-1.36/ports",
+    "kube-scheduler-1.36/images",
+    "kube-scheduler-1.36/profiles",
+    "kube-scheduler-1.36/spread",
+    "kube-scheduler-1.36/interpod",
+    "kube-scheduler-1.36/preempt",
+    "kube-scheduler-1.36/volumes",
+    "kube-scheduler-1.36/mixed",
+    "kube-scheduler-1.36/scale",
+    "basic-more",
+    "resources-more",
+    "strategies-more",
+    "taints-more",
+    "nodeaffinity-more",
+    "ports-more",
+    "images-more",
+    "profiles-more",
+    "spread-more",
+    "defaults",
+    "interpod-more",
+    "preempt-more",
+    "mixed-more",
+    "volumes-more",
+    "capacity",
+    "ephemeral",
+    "attach",
 ];
-
-/// Families without a file of more cases.
-const WITHOUT_MORE: [&str; 5] = ["spread", "interpod", "preempt", "volumes", "mixed"];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
     let mut count = Count::default();
     for case in cases {
-        compare(case, decider, !name.starts_with("mixed"), &mut count);
+        compare(case, decider, &mut count);
     }
     count.tell(name);
     count
@@ -456,14 +397,11 @@ fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {
 fn families(mut decider: impl Decider) {
     let mut all = Count::default();
     for name in FAMILIES {
-        all.add(family(name, &vectors(&format!("kube-scheduler-1.36/{name}")), &mut decider));
-        if !WITHOUT_MORE.contains(&name) {
-            all.add(family(&format!("{name} more"), &vectors(&format!("{name}-more")), &mut decider));
-        }
+        all.add(family(name, &vectors(name), &mut decider));
     }
     all.tell("all");
     assert_eq!(all.mismatches.len(), 0, "{:#?}", &all.mismatches[..all.mismatches.len().min(20)]);
-    assert!(all.cases >= 180 && all.decisions >= 950 && all.values >= 45_000, "{all:?}");
+    assert!(all.cases >= 1_300 && all.decisions >= 7_000 && all.values >= 350_000, "{all:?}");
 }
 
 /// Cases that `tests/conformance/generator` made, in the folder that `BAYPLAN_VECTORS` names.
@@ -561,7 +499,7 @@ fn hints(cases: &[Value]) -> Count {
             for event in &events {
                 let label = event.label().into_owned();
                 let plugins = framework.plugins().iter().enumerate();
-                for (at, plugin) in plugins.filter(|(_, plugin)| is_built(plugin.name())) {
+                for (at, plugin) in plugins {
                     let hint = framework.hint(PluginId(at as u16), cycle.handle(&snapshot), event);
                     let hint = hint.map(|hint| match hint {
                         QueueingHint::Queue => "Queue",
@@ -578,9 +516,11 @@ fn hints(cases: &[Value]) -> Count {
 
 #[test]
 fn events_and_hints_agree() {
-    let mut count = hints(&vectors("hints"));
-    count.add(hints(&vectors("hints-more")));
+    let mut count = Count::default();
+    for name in ["hints", "hints-more", "hints-pods", "hints-volumes"] {
+        count.add(hints(&vectors(name)));
+    }
     count.tell("hints");
     assert_eq!(count.mismatches.len(), 0, "{:#?}", &count.mismatches[..count.mismatches.len().min(20)]);
-    assert!(count.cases >= 500 && count.decisions >= 4_000 && count.values >= 40_000, "{count:?}");
+    assert!(count.cases >= 750 && count.decisions >= 6_500 && count.values >= 80_000, "{count:?}");
 }

@@ -136,9 +136,6 @@ impl Plugin for Mutated {
     fn reads(&self) -> Reads {
         self.inner.reads()
     }
-    fn is_unchecked(&self) -> bool {
-        self.inner.is_unchecked()
-    }
     fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
         self.inner.not_checked(h)
     }

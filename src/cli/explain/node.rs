@@ -56,8 +56,6 @@ impl<'a> Subject<'a> {
         let points = self.framework.points().filter.iter();
         points
             .filter_map(|id| self.framework.plugin(*id))
-            // A stand-in for a plugin that is not built has no rule.
-            .filter(|plugin| !plugin.is_unchecked())
             .map(|plugin| plugin.name())
             .map(|name| match self.setup.policies.set.get(name) {
                 Some(_) => policies

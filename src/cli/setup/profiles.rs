@@ -58,9 +58,7 @@ pub(super) fn profiles(
     let registry = registry(policies, &made)?;
     match config.frameworks(&registry, source) {
         Ok(frameworks) => {
-            let mut warnings: Vec<String> =
-                frameworks.warnings.into_iter().map(|warning| warning.message).collect();
-            warnings.extend(not_asked(config));
+            let warnings: Vec<String> = not_asked(config).into_iter().collect();
             let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();
             for compiled in made.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 in_service.retain(|known| known.name() != compiled.name());

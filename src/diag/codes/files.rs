@@ -124,16 +124,6 @@ kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 50
 "#
 
-    PLUGIN_NOT_BUILT "BP0506" "plugin-not-built" Warning
-        "the configuration gives arguments to a plugin that is not built"
-        "This release does not have the plugin: its arguments are accepted and have no effect. A pod that \
-         needs the plugin (volumes, resource claims) waits where the plugin \
-         could refuse it, and its event names the constraint. Where the plugin could only score, the pod is \
-         placed. A profile that disables the plugin places all pods."
-        in ""
-        bad "`pluginConfig: [{name: DynamicResources, args: {filterTimeout: 5s}}]` in a profile"
-        good "`plugins: {multiPoint: {disabled: [{name: DynamicResources}]}}` in the profile"
-
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"
         "The object is left out. The message names the field and says what Kubernetes would say of its \

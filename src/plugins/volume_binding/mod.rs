@@ -25,8 +25,9 @@ mod range;
 mod reserve;
 
 use crate::framework::{
-    ArgsError, EnqueueExtensions, Features, Field, Filter, Handle, Need, Plugin, PreBind, PreFilter,
-    PreFilterOutcome, Reads, Reserve, StateSlot, Status, Tree, Verdicts, Violation,
+    ArgsError, EnqueueExtensions, Feasible, Features, Field, Filter, Handle, Need, Plugin, PreBind,
+    PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, Reads, Reserve, Score, StateSlot, Status, Tree,
+    Verdicts, Violation,
 };
 use crate::model::{
     ConstraintKinds, Duration, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition,
@@ -117,6 +118,12 @@ impl Plugin for VolumeBinding {
     fn filter(&self) -> Option<&dyn Filter> {
         Some(self)
     }
+    fn pre_score(&self) -> Option<&dyn PreScore> {
+        Some(self)
+    }
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
     fn reserve(&self) -> Option<&dyn Reserve> {
         Some(self)
     }
@@ -157,5 +164,21 @@ impl Filter for VolumeBinding {
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         explain::violations(h, node.node(), out);
+    }
+}
+
+/// Upstream scores only with the feature gate `StorageCapacityScoring` (alpha, off), which is not built.
+impl PreScore for VolumeBinding {
+    fn pre_score(&self, _: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        Ok(PreScoreOutcome::Skip)
+    }
+}
+
+impl Score for VolumeBinding {
+    fn score(&self, _: &Handle, _: NodeInfo) -> Result<i64, Status> {
+        Ok(0)
+    }
+    fn is_zero(&self, _: &Handle) -> bool {
+        true
     }
 }
