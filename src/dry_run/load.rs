@@ -407,7 +407,7 @@ mod tests {
                     apiVersion: apps/v1beta1\nkind: StatefulSet\nmetadata: {name: old}\n";
         let (_, loaded) = read("c.yaml", yaml);
         assert_eq!(said(&loaded), ["skipped 1 object of other kinds: 1 StatefulSet"]);
-        let keys: Vec<String> = loaded.world.objects.iter().map(|object| name(object)).collect();
+        let keys: Vec<String> = loaded.world.objects.iter().map(name).collect();
         assert_eq!(keys, ["Service default/web", "PodDisruptionBudget x/web"]);
         let wrong = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: [a]}\n";
         let (sources, loaded) = read("c.yaml", wrong);

@@ -235,10 +235,9 @@ fn compare(case: &Value, wrong: &mut Vec<String>) -> usize {
             }
         }
         for node in &detail.nodes {
-            if let Some(total) = node.total.filter(|_| !rebuilt) {
-                if let Some(theirs) = expected["total"][node.name.as_str()].as_i64() {
-                    same(&format!("total of {}", node.name), total.to_string(), theirs.to_string());
-                }
+            let theirs = expected["total"][node.name.as_str()].as_i64();
+            if let Some((total, theirs)) = node.total.filter(|_| !rebuilt).zip(theirs) {
+                same(&format!("total of {}", node.name), total.to_string(), theirs.to_string());
             }
         }
         if let Some(chosen) = expected["chosen"].as_str() {

@@ -256,14 +256,11 @@ impl World {
                 self.break_(format!("a clone does something else: {text} and {same:?}"));
             }
         }
-        let decided: Result<(), String> = effects
-            .iter()
-            .map(|effect| match effect {
-                Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
-                Effect::Call(_, call) => self.chosen.sent(call),
-                Effect::Event(_) => Ok(()),
-            })
-            .collect();
+        let decided: Result<(), String> = effects.iter().try_for_each(|effect| match effect {
+            Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
+            Effect::Call(_, call) => self.chosen.sent(call),
+            Effect::Event(_) => Ok(()),
+        });
         if let Err(broken) = decided {
             self.break_(broken);
         }

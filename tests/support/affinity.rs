@@ -122,8 +122,8 @@ pub(crate) fn refusal(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> Option<(Code
             return Some(reason);
         }
         let found = keys().all(|key| wanted.iter().any(|(node, _)| same_domain(*node, on, key)));
-        let nowhere = !wanted.iter().any(|(node, _)| keys().any(|key| node.label(key).is_some()));
-        if !found && !(nowhere && matches_all(pod)) {
+        let somewhere = wanted.iter().any(|(node, _)| keys().any(|key| node.label(key).is_some()));
+        if !found && (somewhere || !matches_all(pod)) {
             return Some(reason);
         }
     }

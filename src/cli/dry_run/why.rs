@@ -52,8 +52,8 @@ pub(crate) fn why_within(record: &DecisionRecord, how: &How, cut: bool) -> Strin
 /// Which pods make room for a pod: `evicts shop/web-1 and shop/web-2`, with the PodDisruptionBudgets that would keep
 /// them. `None` when no pod was evicted for it.
 pub(crate) fn evictions(report: &PodReport) -> Option<String> {
-    let preempting = report.decisions.iter().filter_map(|record| record.preemption.as_ref());
-    let preemption = preempting.filter(|preemption| !preemption.victims.is_empty()).next_back()?;
+    let mut preempting = report.decisions.iter().filter_map(|record| record.preemption.as_ref());
+    let preemption = preempting.rfind(|preemption| !preemption.victims.is_empty())?;
     let victims: Vec<String> =
         preemption.victims.iter().map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect();
     let mut text = match &victims[..] {

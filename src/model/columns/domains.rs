@@ -202,6 +202,7 @@ mod tests {
             }
         }
         (0..64).for_each(|row| column.set(row, None));
-        assert!(column.is_empty() && column.len() == 0);
+        assert!(column.is_empty());
+        assert_eq!(column.len(), 0);
     }
 }

@@ -325,7 +325,8 @@ impl AttachedVolumes {
             let known = of.states.iter().rposition(|state| *state != RowState::Unknown);
             of.states[..known.map_or(0, |at| at + 1)].to_vec()
         };
-        let cells = |of: &Self| -> Vec<(Symbol, usize, Vec<(usize, Cell)>)> {
+        type Cells = Vec<(usize, Cell)>;
+        let cells = |of: &Self| -> Vec<(Symbol, usize, Cells)> {
             let column = |column: &Column| {
                 let cells = column.cells.iter().copied().enumerate();
                 cells.filter(|(_, cell)| *cell != Cell::NONE).collect()
