@@ -1,39 +1,88 @@
-// Changes kube-scheduler's `New` and `Run` so that the peer beside them is run. Called by run.sh.
+// Changes kube-scheduler and its integration tests so that the peer beside them is run. Called by run.sh.
 //
 //	go run change.go KUBERNETES
 package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
-// What stands in upstream's file, once, and what stands there for us.
-var changes = [][2]string{
-	{"func (sched *Scheduler) Run(ctx context.Context) {", "func (sched *Scheduler) runInProcess(ctx context.Context) {"},
-	{"\treturn sched, nil\n}", "\treturn sched, startPeer(ctx, sched, &options)\n}"},
+// What stands in a file of upstream, once, and what stands there for us.
+var changes = []struct{ file, upstream, ours string }{
+	{"pkg/scheduler/scheduler.go",
+		"func (sched *Scheduler) Run(ctx context.Context) {", "func (sched *Scheduler) runInProcess(ctx context.Context) {"},
+	{"pkg/scheduler/scheduler.go",
+		"\treturn sched, nil\n}", "\treturn sched, preparePeer(ctx, sched, &options)\n}"},
+	{"pkg/scheduler/scheduler.go",
+		"go wait.UntilWithContext(ctx, sched.ScheduleOne, 0)", "go wait.UntilWithContext(ctx, sched.scheduleOneInProcess, 0)"},
+	{"pkg/scheduler/schedule_one.go",
+		"func (sched *Scheduler) ScheduleOne(ctx context.Context) {", "func (sched *Scheduler) scheduleOneInProcess(ctx context.Context) {"},
 }
 
+// A test goes on while its scheduler starts to run. For us it waits until the peer has seen the whole cluster, as a
+// scheduler in the test's process has when its informers are synced.
+var running = regexp.MustCompile(`(?m)^(\t+)go ((?:testCtx\.)?(?:Scheduler|scheduler|sched))\.Run\((.*)\)$`)
+
 func main() {
-	if err := change(filepath.Join(os.Args[1], "pkg", "scheduler", "scheduler.go")); err != nil {
-		fmt.Fprintln(os.Stderr, "change:", err)
-		os.Exit(1)
+	root := os.Args[1]
+	for _, change := range changes {
+		file := filepath.Join(root, filepath.FromSlash(change.file))
+		check(rewrite(file, func(text string) (string, error) {
+			if count := strings.Count(text, change.upstream); count != 1 {
+				return "", fmt.Errorf("%s has %q %d times, not once: another release?", file, change.upstream, count)
+			}
+			return strings.Replace(text, change.upstream, change.ours, 1), nil
+		}))
+	}
+	started := 0
+	for _, folder := range []string{"util", "scheduler", "volumescheduling"} {
+		check(filepath.WalkDir(filepath.Join(root, "test", "integration", folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") {
+				return err
+			}
+			return rewrite(file, func(text string) (string, error) {
+				started += len(running.FindAllString(text, -1))
+				return running.ReplaceAllStringFunc(text, start), nil
+			})
+		}))
+	}
+	if started == 0 {
+		check(fmt.Errorf("no test runs a scheduler: another release?"))
 	}
 }
 
-func change(file string) error {
+// The statement that runs a scheduler, after a wait for its peer.
+func start(statement string) string {
+	part := running.FindStringSubmatch(statement)
+	indent, scheduler, context := part[1], part[2], part[3]
+	test := "t"
+	if context == "tCtx" {
+		test = context
+	}
+	return indent + "if err := " + scheduler + ".Start(" + context + "); err != nil {\n" +
+		indent + "\t" + test + ".Fatal(err)\n" + indent + "}\n" + statement
+}
+
+func rewrite(file string, change func(string) (string, error)) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	changed := string(text)
-	for _, change := range changes {
-		if count := strings.Count(changed, change[0]); count != 1 {
-			return fmt.Errorf("%s has %q %d times, not once: another release?", file, change[0], count)
-		}
-		changed = strings.Replace(changed, change[0], change[1], 1)
+	changed, err := change(string(text))
+	if err != nil || changed == string(text) {
+		return err
 	}
 	return os.WriteFile(file, []byte(changed), 0o644)
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "change:", err)
+		os.Exit(1)
+	}
 }

@@ -7,11 +7,11 @@
 #
 # Nothing of Kubernetes is kept here: the tests come from the module that
 # ../control-plane/go.mod names, and are compiled from a copy in which
-# `change.go` changed one file and to which `peer/` adds one. What the tests
-# look up inside of their scheduler (its queue, plugins written in Go) is not
-# ours; `TESTS` are those that judge by what the API server says, `SKIP` the
-# cases of them that need plugins which are not built yet: InterPodAffinity,
-# VolumeBinding and VolumeRestrictions. Called by `make test-upstream`.
+# `change.go` changed a few lines and to which `peer/` brings two files. Every
+# package runs that starts a scheduler. What cannot run is in `skipped.txt`:
+# one test or subtest a line, with the reason. Called by `make test-upstream`.
+#
+# PACKAGES and TESTS (a regular expression) choose less than all.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -39,15 +39,37 @@ mkdir "$work/kubernetes"
 chmod -R u+w "$work/kubernetes"
 go run "$here/change.go" "$work/kubernetes"
 cp "$here/peer/peer.go.txt" "$work/kubernetes/pkg/scheduler/peer.go"
+cp "$here/peer/testserver.go.txt" "$work/kubernetes/cmd/kube-scheduler/app/testing/testserver.go"
 (cd "$work" && go mod edit -replace "k8s.io/kubernetes=./kubernetes")
 
-packages='scheduler scheduler/filters scheduler/scoring scheduler/taint'
-TESTS=${TESTS:-'^(TestTaintTolerationFilter|TestNodePortsFilter|TestNodeResourcesFilter|TestNodeAffinityFilter|TestUnschedulablePodBecomesSchedulable|TestNodeResourcesScoring|TestNodeAffinityScoring|TestTaintTolerationScoring|TestImageLocalityScoring|TestTaintNodeByCondition|TestUnschedulableNodes|TestMultipleSchedulers|TestMultipleSchedulingProfiles|TestAllocatable|TestSchedulerInformers|TestNodeEvents|TestHostPorts|TestTaintTolerationGtLtIntegration)$'}
-# A plugin that comes takes its cases out of here.
-SKIP=${SKIP:-'^TestUnschedulablePodBecomesSchedulable$/^(pod_with_pod-affinity_gets_added|scheduled_pod_gets_updated_to_match_affinity|scheduled_pod_uses_read-write-once-pod_pvc|pod_with_pvc_got_scheduled_after_node_updated_it.s_label)$'}
-list=
-for package in $packages; do list="$list k8s.io/kubernetes/test/integration/$package"; done
+cd "$work"
+packages=${PACKAGES:-$(go list -mod=mod -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' \
+    k8s.io/kubernetes/test/integration/scheduler/... k8s.io/kubernetes/test/integration/volumescheduling |
+    sed 's,^k8s.io/kubernetes/test/integration/,,')}
 
-# shellcheck disable=SC2086 # a list of words
-cd "$work" && PATH="$assets:$PATH" BAYPLAN_BINARY="$binary" \
-    go test -mod=mod -vet=off -p 1 -timeout 30m -run "$TESTS" -skip "$SKIP" "$@" $list
+# The lines of `skipped.txt` without comments: package, test, reason.
+skipped() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' -e 's/ *| */|/g' "$here/skipped.txt"; }
+
+# A line without a reason, or of a test that is not there, is a mistake.
+skipped | while IFS='|' read -r package test reason; do
+    if [ -z "$reason" ] || ! grep -qrs "^func ${test%%/*}(" kubernetes/test/integration/"$package"/*_test.go; then
+        echo "upstream: skipped.txt: $package | $test | $reason: no such test, or no reason" >&2
+        exit 2
+    fi
+done
+
+failed=
+for package in $packages; do
+    # Go's names have `_` for spaces; every other character stands for itself.
+    skip=$(skipped | awk -F'|' -v package="$package" '$1 == package {
+        name = $2
+        gsub(/ /, "_", name)
+        gsub(/[][\\.*+?^$|(){}]/, "\\\\&", name)
+        gsub(/\//, "$/^", name)
+        printf "%s^%s$", separator, name
+        separator = "|"
+    }')
+    PATH="$assets:$PATH" BAYPLAN_BINARY="$binary" go test -mod=mod -vet=off -timeout 40m \
+        -run "${TESTS:-.}" -skip "${skip:-^$}" "$@" "k8s.io/kubernetes/test/integration/$package" || failed="$failed $package"
+done
+[ -z "$failed" ] || { echo "upstream: failed:$failed" >&2; exit 1; }
