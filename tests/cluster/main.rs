@@ -35,6 +35,7 @@ mod supervision;
 mod throttling;
 mod tutorial;
 mod upstream_metrics;
+mod volumes;
 mod watches;
 
 // The manifests of `deploy/`.
