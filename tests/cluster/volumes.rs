@@ -2,7 +2,7 @@
 //! plane has none.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, objects, wait_until};
+use crate::support::{ControlPlane, wait_until};
 use crate::workload::Workload;
 use serde_json::{Value, json};
 use std::time::Duration;
