@@ -25,6 +25,9 @@ var changes = []struct{ file, upstream, ours string }{
 	// The pods must be where batching places them, without batching.
 	{"test/integration/scheduler/batch/batch_test.go",
 		"if batched[i] != tt.pods[i].expectBatched {", "if batched[i] {"},
+	// This scheduler shares a client, which does not tell the address of its server.
+	{"test/integration/daemonset/daemonset_test.go",
+		"\t\tprofile.NewRecorderFactory(eventBroadcaster),\n\t)", "\t\tprofile.NewRecorderFactory(eventBroadcaster),\n\t\tscheduler.WithKubeConfig(config),\n\t)"},
 }
 
 // A test goes on while its scheduler starts to run. For us it waits until the peer has seen the whole cluster, as a
@@ -43,7 +46,7 @@ func main() {
 		}))
 	}
 	started := 0
-	for _, folder := range []string{"util", "scheduler", "volumescheduling"} {
+	for _, folder := range []string{"util", "scheduler", "volumescheduling", "daemonset"} {
 		check(filepath.WalkDir(filepath.Join(root, "test", "integration", folder), func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") {
 				return err

@@ -44,7 +44,8 @@ cp "$here/peer/testserver.go.txt" "$work/kubernetes/cmd/kube-scheduler/app/testi
 
 cd "$work"
 packages=${PACKAGES:-$(go list -mod=mod -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' \
-    k8s.io/kubernetes/test/integration/scheduler/... k8s.io/kubernetes/test/integration/volumescheduling |
+    k8s.io/kubernetes/test/integration/scheduler/... k8s.io/kubernetes/test/integration/volumescheduling \
+    k8s.io/kubernetes/test/integration/daemonset |
     sed 's,^k8s.io/kubernetes/test/integration/,,')}
 
 # The lines of `skipped.txt` without comments: package, test, reason.
