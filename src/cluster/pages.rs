@@ -234,6 +234,7 @@ fn fresh(informers: &Informers) -> Result<(), String> {
     if old.is_empty() { Ok(()) } else { Err(format!("watches are too old: {}", old.join("; "))) }
 }
 
+/// Every entry has a `kind`, since readers take them for objects.
 fn configz(configuration: &Value, policies: &PolicyState) -> String {
     let (revision, objects) = policies.objects();
     let objects = objects.iter().map(|object| {
@@ -243,6 +244,6 @@ fn configz(configuration: &Value, policies: &PolicyState) -> String {
         })
     });
     let objects: Vec<Value> = objects.collect();
-    json!({"componentconfig": configuration, "policies": {"revision": revision, "objects": objects}})
-        .to_string()
+    let policies = json!({"kind": "PoliciesInForce", "revision": revision, "objects": objects});
+    json!({"componentconfig": configuration, "policies": policies}).to_string()
 }

@@ -90,6 +90,11 @@ fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
     }
     let configz: Value = serde_json::from_str(&plane.get_from(&ours.url(), "/configz").unwrap()).unwrap();
     assert_eq!(configz["policies"]["objects"][0]["policies"], json!(["label-priority"]));
+    let entries = configz.as_object().unwrap();
+    assert!(
+        entries.values().all(|entry| entry["kind"].is_string()),
+        "readers take entries for objects: {configz}"
+    );
 }
 
 #[test]

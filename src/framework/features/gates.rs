@@ -85,7 +85,7 @@ VolumeLimitScaling Alpha off free []
         Locked;
     /// Requests of running pods as a whole may change. Source: KEP-5419.
     InPlacePodLevelResourcesVerticalScaling Beta on free ["InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources"]
-        Fixed("the status of requests of whole pods always counts");
+        Same("while the gate is off the API server drops the status of requests of whole pods");
     /// Restartable init containers. Source: KEP-753.
     SidecarContainers Ga on locked []
         Locked;

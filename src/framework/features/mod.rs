@@ -330,6 +330,32 @@ mod tests {
     }
 
     #[test]
+    fn a_gate_with_both_values_can_have_the_other() {
+        for row in GATES.iter().filter(|row| matches!(row.built, Built::Both | Built::Same(_))) {
+            let mut set = BTreeMap::from([(row.name, !row.default)]);
+            // With a gate go those that need it off, or those that it needs on.
+            loop {
+                let count = set.len();
+                for other in rows() {
+                    if other.needs.iter().any(|name| set.get(name) == Some(&false)) {
+                        set.entry(other.name).or_insert(false);
+                    }
+                    if set.get(other.name) == Some(&true) {
+                        for name in other.needs {
+                            set.entry(name).or_insert(true);
+                        }
+                    }
+                }
+                if set.len() == count {
+                    break;
+                }
+            }
+            let text: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert!(parse(&text.join(",")).is_ok(), "{}: {:?}", row.name, parse(&text.join(",")));
+        }
+    }
+
+    #[test]
     fn rows_are_consistent() {
         let mut names: Vec<&str> = gate_names().collect();
         names.sort_unstable();
