@@ -16,7 +16,7 @@ test-core: ## Runs the tests that need no cluster
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh
 
-test-upstream: build ## Runs kube-scheduler's integration tests with our binary in its place (ten minutes)
+test-upstream: build ## Runs kube-scheduler's integration tests with our binary in its place (a quarter of an hour)
 	tests/upstream/run.sh "$${BAYPLAN_BINARY:-$${CARGO_TARGET_DIR:-target}/release/bayplan}"
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
