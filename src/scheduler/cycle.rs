@@ -65,6 +65,8 @@ impl Scheduler {
             self.queue.done(&key);
             return self.skipped(&queued, now, out);
         }
+        // What plugins count for the pod may depend on Services, controllers and namespaces that came after it.
+        self.hold_wants(&pod);
         let mut cycle = Cycle::new(pod, queued.hints.framework.clone(), now);
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);

@@ -25,7 +25,7 @@ impl Holders {
 }
 
 impl Scheduler {
-    /// A pod was seen: it holds what the plugins of its profile want for it now.
+    /// A pod was seen, or an attempt for it begins: it holds what the plugins of its profile want for it now.
     pub(super) fn hold_wants(&mut self, pod: &Arc<PodInfo>) {
         let hints = self.hints_of(pod).filter(|_| pod.node_name.is_none());
         let wants = hints.and_then(|hints| {

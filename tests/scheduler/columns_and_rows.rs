@@ -5,7 +5,7 @@ use crate::support::policies::NOW;
 use bayplan::framework::{Answer, Instances, Plugin, Profile, Ticket};
 use bayplan::model::{Object, ObjectKey, Symbol, Time};
 use bayplan::scheduler::{Decision, Effect, Input, Options, Profiles, Scheduler};
-use bayplan::testing::{node, pod};
+use bayplan::testing::{node, object_of, pod};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -88,6 +88,30 @@ fn only_pods_of_our_profiles_that_wait_for_a_node_hold_label_columns() {
     assert_eq!(run.wanted(), 1);
     run.step(Input::Profiles(Arc::default()));
     assert_eq!(run.wanted(), 0);
+}
+
+#[test]
+fn a_service_that_comes_after_the_pod_is_counted_from_the_next_attempt() {
+    let mut run = Run::new(default_profile());
+    run.see(node("n1").cpu("4").memory("8Gi").label("kubernetes.io/hostname", "n1").object());
+    let counted = |run: &Run| run.scheduler.snapshot().kept().wanted_matches;
+    let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web", "namespace": "default" },
+        "spec": { "selector": { "app": "web" } } });
+    for name in ["one", "two"] {
+        run.see(pod(name).cpu("100m").label("app", "web").object());
+    }
+    run.step(Input::Cycle);
+    assert_eq!(counted(&run), 0, "no Service selects the pod");
+    run.see(object_of(service));
+    assert_eq!(counted(&run), 0);
+    run.step(Input::Cycle);
+    assert_eq!(counted(&run), 1);
+    let bound = run.open.len();
+    assert_eq!(bound, 2);
+    for name in ["one", "two"] {
+        run.see(pod(name).cpu("100m").label("app", "web").on("n1").object());
+    }
+    assert_eq!(counted(&run), 0);
 }
 
 #[test]
