@@ -49,5 +49,6 @@ mod live_commands;
 mod list_memory;
 
 // `make bench-cluster`.
+mod bench_workloads;
 mod start_bench;
 mod throughput_bench;

@@ -1,11 +1,15 @@
 //! Measures pods per second on a real API server, beside the real kube-scheduler: `make
 //! bench-cluster`. Prints figures, and fails only if a pod is not bound. `BAYPLAN_BENCH_NODES` and
-//! `BAYPLAN_BENCH_PODS` change the size; `BAYPLAN_BENCH_PEER=0` leaves kube-scheduler out.
+//! `BAYPLAN_BENCH_PODS` change the size, `BAYPLAN_BENCH_ROWS=basic,hard spread` chooses workloads,
+//! and `BAYPLAN_BENCH_PEER=0` leaves kube-scheduler out.
 
-use crate::api_load::{ApiClient, post};
+use crate::api_load::ApiClient;
+use crate::bench_workloads::{Bench, ROWS, Row};
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, Daemon, control_plane::Options, objects};
+use crate::support::{ControlPlane, Daemon, control_plane::Options};
 use bayplan::cluster::client::Request;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A number from the environment.
@@ -25,11 +29,11 @@ struct Figures {
 }
 
 impl Figures {
-    fn print(&self, pods: usize) {
+    fn print(&self, row: &str, pods: usize, events: usize) {
         let thousands = pods as f64 / 1_000.0;
         println!(
-            "{:>16}: {:7.1} pods/s  last binding after {:5.1} s, last event after {:5.1} s  {:5.2} CPU s per 1,000 pods  \
-             {:6.1} MiB at most  {:4.2} writes a pod",
+            "{row:>24}, {pods:>6} pods, {:>14}: {:7.1} pods/s  last binding after {:5.1} s, last event after {:5.1} s  \
+             {:5.2} CPU s per 1,000 pods  {:6.1} MiB at most  {:4.2} writes a pod, {events} events of bindings",
             self.who,
             pods as f64 / self.seconds,
             self.seconds,
@@ -61,9 +65,9 @@ fn measure(
             .sum()
     };
     let scheduled = || sum("scheduler_schedule_attempts_total{", &["result=\"scheduled\""]) as usize;
-    let limit = Instant::now() + Duration::from_secs(300);
+    let limit = Instant::now() + Duration::from_secs(600);
     while scheduled() < count {
-        assert!(Instant::now() < limit, "{who}: {} of {count} pods after 300 s", scheduled());
+        assert!(Instant::now() < limit, "{who}: {} of {count} pods after 600 s", scheduled());
         std::thread::sleep(Duration::from_millis(100));
     }
     let seconds = since.0.elapsed().as_secs_f64();
@@ -94,44 +98,62 @@ fn scheduled_events(client: &ApiClient, namespace: &str) -> usize {
 
 #[test]
 #[ignore = "takes minutes and needs a release build: make bench-cluster"]
-fn bench_basic_pods_beside_kube_scheduler() {
+fn bench_workloads_beside_kube_scheduler() {
+    let (nodes, peer) = (size("BAYPLAN_BENCH_NODES", 5_000), size("BAYPLAN_BENCH_PEER", 1) != 0);
+    let asked = std::env::var("BAYPLAN_BENCH_ROWS").unwrap_or_default();
+    let asked: Vec<&str> = asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    println!("{nodes} nodes; the pods exist before the scheduler starts");
+    for row in ROWS.iter().filter(|row| asked.is_empty() || asked.contains(&row.name)) {
+        if !row.is_built() {
+            println!("{:>24}  not measured: its pods wait for a plugin that is not built", row.name);
+            continue;
+        }
+        let pods = row.count(nodes, size("BAYPLAN_BENCH_PODS", row.pods));
+        // Each scheduler has a cluster of its own, so that none sees the pods of the other.
+        bench_ours(row, nodes, pods);
+        if peer {
+            bench_theirs(row, nodes, pods);
+        }
+    }
+}
+
+fn bench(row: &Row, who: &str, nodes: usize, pods: usize) -> Bench {
     let flags = ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500"];
     let options = Options { api_server_flags: flags.map(str::to_owned).to_vec(), ..Options::default() };
-    let plane = ControlPlane::start_with(options);
-    let (nodes, pods) = (size("BAYPLAN_BENCH_NODES", 5_000), size("BAYPLAN_BENCH_PODS", 10_000));
-    let room = [("cpu", "32"), ("memory", "128Gi"), ("pods", "110")];
-    let all = (0..nodes).map(|i| {
-        let node = objects::node(&format!("node-{i}"), &room);
-        let zone = format!("z{}", i % 3);
-        post("/api/v1/nodes", &objects::with_label(node, "topology.kubernetes.io/zone", &zone))
+    Bench::new(ControlPlane::start_with(options), row, who, nodes, pods)
+}
+
+/// Runs `work` while the cluster changes as the row says.
+fn with_churn(row: &Row, bench: &Bench, who: &str, work: impl FnOnce() -> Figures) -> Figures {
+    let stop = AtomicBool::new(!row.churn);
+    std::thread::scope(|scope| {
+        scope.spawn(|| bench.churn(who, &stop));
+        let figures = work();
+        stop.store(true, Ordering::Relaxed);
+        figures
+    })
+}
+
+fn bench_ours(row: &Row, nodes: usize, pods: usize) {
+    let bench = bench(row, "bayplan", nodes, pods);
+    let since = (Instant::now(), 0.0);
+    let ours = SchedulerProcess::start(&bench.plane, &Setup::new("bayplan").flag("-v=0"));
+    let figures = with_churn(row, &bench, "bayplan", || {
+        measure(&bench.plane, "bayplan", &ours.daemon, &ours.url(), since, pods)
     });
-    let client = ApiClient::new(&plane);
-    client.all(32, all);
-    println!("{nodes} nodes, {pods} basic pods, from the start of the process to the last binding");
-    let make = |who: &str| {
-        let namespace = plane.create_namespace(who);
-        let path = format!("/api/v1/namespaces/{namespace}/pods");
-        let requests = [("cpu", "100m"), ("memory", "500Mi")];
-        let pod = |i| objects::pod(&namespace, &format!("p{i}"), who, &requests);
-        client.all(32, (0..pods).map(|i| post(&*path, &pod(i))));
-        namespace
-    };
-    // The pods exist before the scheduler starts, so that it never waits for them.
-    let namespace = make("bayplan");
+    figures.print(row.name, pods, scheduled_events(&bench.client, &bench.namespace));
+    let list = bench.plane.get_json(["pods", "--namespace", &bench.namespace]);
+    let is_bound =
+        |pod: &&Value| pod["spec"]["schedulerName"] == "bayplan" && pod["spec"]["nodeName"].is_string();
+    assert_eq!(list["items"].as_array().unwrap().iter().filter(is_bound).count(), pods, "{}", row.name);
+}
+
+fn bench_theirs(row: &Row, nodes: usize, pods: usize) {
+    let bench = bench(row, "real", nodes, pods);
     let since = (Instant::now(), 0.0);
-    let ours = SchedulerProcess::start(&plane, &Setup::new("bayplan").flag("-v=0"));
-    measure(&plane, "bayplan", &ours.daemon, &ours.url(), since, pods).print(pods);
-    println!("{:>16}  {} events of bindings", "", scheduled_events(&client, &namespace));
-    let list = plane.get_json(["pods", "--namespace", &namespace]);
-    let bound = list["items"].as_array().unwrap().iter().filter(|pod| pod["spec"]["nodeName"].is_string());
-    assert_eq!(bound.count(), pods);
-    drop(ours);
-    if size("BAYPLAN_BENCH_PEER", 1) == 0 {
-        return;
-    }
-    let namespace = make("real");
-    let since = (Instant::now(), 0.0);
-    let real = plane.start_kube_scheduler("profiles:\n- schedulerName: real\n");
-    measure(&plane, "kube-scheduler", &real.daemon, &real.url(), since, pods).print(pods);
-    println!("{:>16}  {} events of bindings", "", scheduled_events(&client, &namespace));
+    let real = bench.plane.start_kube_scheduler("profiles:\n- schedulerName: real\n");
+    let figures = with_churn(row, &bench, "real", || {
+        measure(&bench.plane, "kube-scheduler", &real.daemon, &real.url(), since, pods)
+    });
+    figures.print(row.name, pods, scheduled_events(&bench.client, &bench.namespace));
 }
