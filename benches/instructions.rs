@@ -8,13 +8,20 @@ mod support;
 
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Silent};
-use bayplan::model::{Snapshot, Time, Want};
+use bayplan::model::{Change, Placement, Snapshot, Time, Want};
 use std::hint::black_box;
 use std::process::Command;
-use support::crowd::{Crowd, KINDS};
+use support::crowd::{Crowd, KINDS, selectors};
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
 
 const CASES: [&str; 5] = ["decision", "rule", "compile", "folder", "filed"];
+/// Updates of placed pods: how many matches are registered follows from the text.
+const UPDATES: [&str; 4] = [
+    "update that nobody reads",
+    "update that nobody reads, 1,000 selectors",
+    "update of the labels",
+    "update of the labels, 1,000 selectors",
+];
 /// Repetitions of the short and the long run.
 const FEW: usize = 5;
 const MANY: usize = 25;
@@ -39,7 +46,7 @@ fn main() {
             println!("{case:<40} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
         }
     }
-    for kind in KINDS {
+    for kind in KINDS.into_iter().chain(UPDATES) {
         let size = sizes("5000").into_iter().max().unwrap_or_default();
         let (few, many) = (count(kind, size, FEW), count(kind, size, MANY));
         println!("{kind:<40} {size:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
@@ -69,6 +76,17 @@ fn run(case: &str, size: usize, times: usize) {
             let crowd = Crowd::new(kind, size, &framework);
             for pod in crowd.pods.iter().cycle().take(times) {
                 decide(&mut scan, pod, &framework, &crowd.snapshot);
+            }
+        }
+        update if UPDATES.contains(&update) => {
+            let framework = framework();
+            let mut crowd = Crowd::new("looks at no pod", size, &framework);
+            if update.ends_with("selectors") {
+                crowd.snapshot.want(&selectors(1_000));
+            }
+            let later = crowd.later_versions(MANY, update.contains("labels"));
+            for (pod, node) in later.into_iter().take(times) {
+                crowd.snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
             }
         }
         "decision" => {

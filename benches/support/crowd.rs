@@ -1,7 +1,9 @@
 //! Clusters full of running pods, and pods that look at them: spreading and pod affinity.
 
 use bayplan::framework::Framework;
-use bayplan::model::{Change, Kind, NodeId, Object, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use bayplan::model::{
+    Change, Kind, LabelSelector, NodeId, Object, Placement, PodInfo, PodKey, PodMatch, Snapshot, Symbol, Want,
+};
 use bayplan::testing::{PodMaker, node, pod};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -87,6 +89,35 @@ impl Crowd {
         }
         Self { snapshot, pods }
     }
+}
+
+impl Crowd {
+    /// Later versions of some placed pods with their nodes: with another label, or with nothing that plugins read.
+    pub(crate) fn later_versions(&self, count: usize, relabelled: bool) -> Vec<(Arc<PodInfo>, NodeId)> {
+        let placed =
+            self.snapshot.nodes().take(count).filter_map(|node| Some((node.pods().next()?, node.id())));
+        let later = |(pod, node): (&Arc<PodInfo>, NodeId)| {
+            let mut pod = PodInfo::clone(pod);
+            pod.resource_version = Box::from("later");
+            if relabelled {
+                let labels = pod.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
+                pod.labels = labels.chain([(Symbol::new("canary"), Symbol::new("yes"))]).collect();
+            }
+            (Arc::new(pod), node)
+        };
+        placed.map(later).collect()
+    }
+}
+
+/// Up to 1,000 different matches, two for each app of running pods.
+pub(crate) fn selectors(count: usize) -> Vec<Want> {
+    let of = |at: usize| {
+        let app = (Symbol::new("app"), Symbol::from(format!("app-{}", at % 500)));
+        let tier = (at >= 500).then(|| (Symbol::new("tier"), Symbol::new("web")));
+        let selector = LabelSelector::of_labels(&std::iter::once(app).chain(tier).collect());
+        Want::Count(Arc::new(PodMatch::in_namespace(&Symbol::new("default"), [selector])))
+    };
+    (0..count).map(of).collect()
 }
 
 fn seen(kind: Kind, value: &Value) -> Change {
