@@ -188,6 +188,8 @@ impl<'a> Life<'a> {
         self.until(|| {
             refused().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
         })?;
+        self.give_volumes()?;
+        self.evict()?;
         // A request for metrics needs the reviews.
         let shown = plane.get_from(&self.ours.url(), "/metrics").is_some();
         assert!(
@@ -201,6 +203,71 @@ impl<'a> Life<'a> {
             plane.kubectl(["get", "configmap", &name, "--namespace", &policies]).status.success()
         };
         self.until(|| history("heat") && !history("cold"))
+    }
+
+    /// Gives a volume to a claim, and selects a node for another claim. No controller goes on with them.
+    fn give_volumes(&self) -> Result<(), Seen> {
+        let (plane, namespace) = (self.plane, self.namespace);
+        let mut all = Vec::new();
+        for (name, provisioner) in [("given", "kubernetes.io/no-provisioner"), ("made", "example.com/disks")]
+        {
+            let (class, metadata) =
+                (format!("{namespace}-{name}"), json!({"name": name, "namespace": namespace}));
+            all.push(json!({
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": class},
+                "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer",
+            }));
+            all.push(json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
+                "spec": {
+                    "storageClassName": class, "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            }));
+            let mut pod = self.pod(name, "10m");
+            pod["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": "roomy"});
+            pod["spec"]["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": name}}]);
+            all.push(pod);
+        }
+        all.push(json!({
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": namespace},
+            "spec": {
+                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "storageClassName": format!("{namespace}-given"), "hostPath": {"path": "/tmp"},
+            },
+        }));
+        plane.create(&all);
+        plane.patch_status(namespace, &format!("pv/{namespace}"), &json!({"status": {"phase": "Available"}}));
+        let selected = "volume.kubernetes.io/selected-node";
+        self.until(|| {
+            let given = plane.get_json(["pv", namespace])["spec"]["claimRef"]["name"] == "given";
+            let made = plane.get_json(["pvc", "made", "--namespace", namespace]);
+            given && made["metadata"]["annotations"][selected] == "roomy"
+        })
+    }
+
+    /// Evicts a pod from a node with room for one.
+    fn evict(&self) -> Result<(), Seen> {
+        let (plane, namespace) = (self.plane, self.namespace);
+        let small = format!("small-{namespace}");
+        let victim = |name: &str| {
+            let mut pod = self.pod(name, "700m");
+            pod["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": small});
+            pod
+        };
+        let mut wins = victim("wins");
+        wins["spec"]["priorityClassName"] = json!(namespace);
+        plane.create(&[
+            objects::node(&small, &[("cpu", "1"), ("memory", "1Gi")]),
+            json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": namespace},
+                "value": 1_000,
+            }),
+            victim("loses"),
+        ]);
+        self.until(|| self.is_bound("loses"))?;
+        plane.create(&[wins]);
+        self.until(|| self.is_bound("wins"))
     }
 
     /// Has a binding of unknown result; the scheduler then reads the pod.
