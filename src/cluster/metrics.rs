@@ -242,6 +242,8 @@ metrics! {
         "Duration for running a plugin at a specific extension point, in one attempt of ten; one sample covers a filter or score plugin's work on all nodes" from_10_us;
     plugin_evaluations: Counters<3> = "scheduler_plugin_evaluation_total" ["plugin", "extension_point", "profile"] Beta
         "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score)";
+    volume_stage_errors: Counters<1> = "scheduler_volume_scheduling_stage_error_total" ["operation"] Alpha
+        "Volume scheduling stage error count";
     permit_wait: Histograms<1> = "scheduler_permit_wait_duration_seconds" ["result"] Beta
         "Duration of waiting on permit" from_1_ms;
     pending_pods: Gauges<1> = "scheduler_pending_pods" ["queue"] Stable

@@ -19,6 +19,12 @@ use std::time::{Duration, Instant};
 /// Source: `pkg/scheduler/scheduler.go`, `pluginMetricsSamplePercent`.
 const SAMPLED: u64 = 10;
 
+/// The points at which a failure of VolumeBinding is counted, with upstream's names of the operations.
+///
+/// Source: `pkg/scheduler/framework/plugins/volumebinding/binder.go`.
+const VOLUME_STAGES: [(TimedPoint, &str); 3] =
+    [(TimedPoint::Filter, "predicate"), (TimedPoint::Reserve, "assume"), (TimedPoint::PreBind, "bind")];
+
 /// Measures durations and writes them into metrics.
 pub struct Stopwatch {
     metrics: Arc<Metrics>,
@@ -96,6 +102,13 @@ impl Probe for Stopwatch {
         self.cached().plugins.entry(key).or_insert_with_key(histogram).observe(seconds);
     }
 
+    fn failed(&self, plugin: &str, point: TimedPoint) {
+        let stage = VOLUME_STAGES.iter().find(|(at, _)| *at == point && plugin == "VolumeBinding");
+        if let Some((_, operation)) = stage {
+            self.metrics.volume_stage_errors.with([operation]).inc();
+        }
+    }
+
     fn waited(&self, code: &'static str, since: Mark) {
         self.metrics.permit_wait.with([code]).observe(self.seconds(since));
     }
@@ -142,6 +155,9 @@ mod tests {
         watch.point(&profile, TimedPoint::PreFilter, "Success", since);
         watch.plugin("NodePorts", TimedPoint::PreFilter, "Skip", since);
         watch.waited("Unschedulable", since);
+        watch.failed("VolumeBinding", TimedPoint::PreBind);
+        watch.failed("VolumeBinding", TimedPoint::PostFilter);
+        watch.failed("NodePorts", TimedPoint::Filter);
         watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(5);
         // After a reload the same counter continues.
         watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(2);
@@ -152,6 +168,7 @@ mod tests {
         for line in [
             r#"scheduler_framework_extension_point_duration_seconds_count{extension_point="PreFilter",status="Success",profile="p"} 2"#,
             r#"scheduler_plugin_execution_duration_seconds_count{plugin="NodePorts",extension_point="PreFilter",status="Skip"} 1"#,
+            r#"scheduler_volume_scheduling_stage_error_total{operation="bind"} 1"#,
             r#"scheduler_permit_wait_duration_seconds_count{result="Unschedulable"} 1"#,
             r#"scheduler_plugin_evaluation_total{plugin="NodePorts",extension_point="Filter",profile="p"} 7"#,
             r#"rest_client_requests_total{code="<error>",host="10.0.0.1:6443",method="POST"} 1"#,

@@ -90,10 +90,12 @@ pub trait Decider: Send {
         if let Some(left) = &left {
             nodes.intersect(left);
         }
-        framework.timed(TimedPoint::Filter, || {
-            nodes = self.filter_nodes(c, s, std::mem::take(&mut nodes))?;
-            Ok(())
-        })?;
+        framework
+            .timed(TimedPoint::Filter, || {
+                nodes = self.filter_nodes(c, s, std::mem::take(&mut nodes))?;
+                Ok(())
+            })
+            .inspect_err(|status| framework.plugin_failed(status.plugin, TimedPoint::Filter))?;
         c.diagnosis.note_refusals();
         rec.filtered(&nodes, &c.diagnosis.nodes);
         Ok(Feasible { nodes })

@@ -77,6 +77,8 @@ pub trait Probe: Send + Sync {
     fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark);
     /// One plugin ran.
     fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, since: Mark);
+    /// A plugin could not do its work at a point, in any attempt.
+    fn failed(&self, plugin: &str, point: TimedPoint);
     /// A pod's wait at Permit has ended.
     fn waited(&self, code: &'static str, since: Mark);
     /// The counter of a plugin's evaluations at a point for the pods of a profile.
@@ -196,6 +198,13 @@ impl Framework {
         }
     }
 
+    /// Reports a plugin that could not do its work.
+    pub fn plugin_failed(&self, id: PluginId, point: TimedPoint) {
+        if let Some(watch) = &self.watch {
+            watch.probe.failed(self.plugin_name(id), point);
+        }
+    }
+
     /// Reports the end of a wait at Permit that began at `since`.
     pub fn waited(&self, code: &'static str, since: Option<Mark>) {
         if let (Some(watch), Some(since)) = (&self.watch, since) {
@@ -265,6 +274,9 @@ mod tests {
         fn plugin(&self, plugin: &str, point: TimedPoint, code: &'static str, _: Mark) {
             self.0.send(format!("[{plugin}] {} {code}", point.name())).unwrap();
         }
+        fn failed(&self, plugin: &str, point: TimedPoint) {
+            self.0.send(format!("[{plugin}] {} failed", point.name())).unwrap();
+        }
         fn waited(&self, code: &'static str, _: Mark) {
             self.0.send(format!("waited {code}")).unwrap();
         }
@@ -291,9 +303,10 @@ mod tests {
         let skip = || Ok(PreFilterOutcome::Skip);
         let _ = framework.timed_plugin(true, PluginId::NONE, TimedPoint::PreFilter, skip);
         let _ = framework.timed_plugin(false, PluginId::NONE, TimedPoint::PreFilter, skip);
+        framework.plugin_failed(PluginId::NONE, TimedPoint::PreBind);
         assert_eq!(
             notes.try_iter().collect::<Vec<_>>(),
-            ["p Filter Success 7", "p Reserve Unschedulable 7", "[] PreFilter Skip"]
+            ["p Filter Success 7", "p Reserve Unschedulable 7", "[] PreFilter Skip", "[] PreBind failed"]
         );
     }
 }

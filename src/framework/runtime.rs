@@ -565,6 +565,7 @@ impl Framework {
                     point.reserve(&mut act.actor(cycle, *id), node)
                 });
                 if let Err(status) = done {
+                    self.plugin_failed(*id, TimedPoint::Reserve);
                     let status = status.by(*id);
                     let failed = status.code == Code::Error;
                     return Err(if failed { self.failed("running Reserve plugin", status) } else { status });

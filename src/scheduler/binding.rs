@@ -433,6 +433,7 @@ impl Scheduler {
 }
 
 fn pre_bind_failed(framework: &crate::framework::Framework, status: Status, id: PluginId) -> Status {
+    framework.plugin_failed(id, TimedPoint::PreBind);
     let status = status.by(id);
     if status.is_rejected() {
         return status;

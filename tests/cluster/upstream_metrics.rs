@@ -190,10 +190,13 @@ const UPSTREAM_ONLY: &[(&str, &str)] = &[
     ("rest_client_request_size_bytes", "sizes are not counted"),
 ];
 
-/// Metrics that kube-scheduler has only sometimes (after a wait at Permit, or for one attempt in
-/// ten). A unit test checks their labels and buckets.
-const OCCASIONAL: [&str; 2] =
-    ["scheduler_permit_wait_duration_seconds", "scheduler_plugin_execution_duration_seconds"];
+/// Metrics that kube-scheduler has only sometimes (after a wait at Permit, for one attempt in ten, or
+/// after an error of VolumeBinding). A unit test checks their labels and buckets.
+const OCCASIONAL: [&str; 3] = [
+    "scheduler_permit_wait_duration_seconds",
+    "scheduler_plugin_execution_duration_seconds",
+    "scheduler_volume_scheduling_stage_error_total",
+];
 
 /// A sample with its labels in the order of their names.
 fn sorted(line: &str) -> String {
