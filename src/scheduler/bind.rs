@@ -238,7 +238,7 @@ impl Scheduler {
                 Ok(())
             })
         });
-        self.cache.end_assumptions(&pod.key, false);
+        self.cache.end_assumptions(&pod.key);
         self.cache.snapshot.unpin(node);
     }
 }

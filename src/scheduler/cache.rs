@@ -191,11 +191,10 @@ impl Cache {
         self.snapshot.apply(Change::PodWaiting { pod: pod.clone(), waiting });
     }
 
-    /// Ends what a pod assumed about objects when its binding ends. What was written stays until it is seen, unless the
-    /// binding failed (`written`).
-    pub(super) fn end_assumptions(&mut self, pod: &PodKey, written: bool) {
+    /// Ends what a pod assumed about objects when its binding ends. What was written stays until it is seen.
+    pub(super) fn end_assumptions(&mut self, pod: &PodKey) {
         for key in self.snapshot.assumed_by(pod) {
-            let open = |by: &Assumption| by.by == *pod && (written || by.written.is_none());
+            let open = |by: &Assumption| by.by == *pod && by.written.is_none();
             if self.snapshot.assumptions(&key).iter().any(open) {
                 self.snapshot.apply(Change::Unassumed { key, by: pod.clone() });
             }

@@ -268,8 +268,8 @@ impl Scheduler {
                 Ok(())
             })
         });
-        // Plugins took back what they assumed, unless one panicked.
-        self.cache.end_assumptions(&cycle.pod.key, true);
+        // Plugins took back what they assumed, unless one panicked. What was written stays assumed until it is seen.
+        self.cache.end_assumptions(&cycle.pod.key);
     }
 
     /// Skips a pod that is being deleted.
