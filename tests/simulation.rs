@@ -28,6 +28,8 @@ mod objects;
 mod rules;
 #[path = "simulation/tenants.rs"]
 mod tenants;
+#[path = "simulation/volumes.rs"]
+mod volumes;
 #[path = "simulation/world.rs"]
 mod world;
 
@@ -50,6 +52,7 @@ fn run(moves: &[Move], options: &Options) -> Result<u64, String> {
         let mut world = World::new(options);
         for (at, one) in moves.iter().enumerate() {
             world.play(one);
+            world.see_volumes()?;
             world.check().map_err(|broken| format!("after move {at}, {one:?}: {broken}"))?;
         }
         world.come_to_rest()?;
@@ -116,6 +119,7 @@ fn invariants_hold_whatever_goes_wrong() {
             extenders,
             objects: seed % 5 < 2,
             preempts: seed % 7 > 1,
+            volumes: !policies && seed % 10 > 3,
             ..Options::default()
         };
         if let Err(broken) = run(&moves(&options), &options) {
@@ -270,6 +274,16 @@ fn gangs_that_are_taken_for_one_are_caught() {
 #[test]
 fn gangs_that_do_not_say_what_concerns_them_are_caught() {
     catches_policies(Mutant::ForgetGroups);
+}
+
+#[test]
+fn a_pod_that_does_not_assume_its_volumes_is_caught() {
+    catches(Options { mutant: Some(Mutant::AssumeNothing), volumes: true, ..Options::default() });
+}
+
+#[test]
+fn a_pod_that_keeps_the_volumes_it_did_not_get_is_caught() {
+    catches(Options { mutant: Some(Mutant::KeepAssumptions), volumes: true, ..Options::default() });
 }
 
 #[test]

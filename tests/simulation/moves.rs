@@ -2,7 +2,7 @@
 //! moves can be left out of a log.
 
 use crate::world::{Late, Options, TIMEOUT, World};
-use crate::{objects, tenants};
+use crate::{objects, tenants, volumes};
 use bayplan::dry_run::Fault;
 use bayplan::framework::{ApiCall, CallError};
 use bayplan::model::{
@@ -58,6 +58,14 @@ pub(crate) enum What {
     EndPod,
     HoldPod,
     PutBudget,
+    PutClaim,
+    PutVolume,
+    DeleteClaim,
+    DeleteVolume,
+    Control,
+    Miscontrol,
+    LimitNode,
+    PutCapacity,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -113,7 +121,8 @@ impl Move {
         let others = || objects::OBJECTS.iter().filter(|_| options.objects);
         let preempts = || PREEMPTION.iter().filter(|_| options.preempts);
         let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
-        let weights = || weights().chain(preempts());
+        let volumes = || volumes::VOLUMES.iter().filter(|_| options.volumes);
+        let weights = || weights().chain(preempts()).chain(volumes());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -145,6 +154,12 @@ impl World {
         }
     }
 
+    fn delete_one(&mut self, kind: &Kind, with: u64) {
+        if let Some(key) = self.pick(kind, with) {
+            self.api.delete(&key);
+        }
+    }
+
     fn add_pod(&mut self, name: &str, with: u64) {
         self.pods_made += 1;
         let mut maker = pod(name).uid(&format!("uid-{}", self.pods_made));
@@ -167,6 +182,11 @@ impl World {
         }
         if self.options.fragile && (with / 5).is_multiple_of(6) {
             maker = maker.label("explosive", "yes");
+        }
+        if self.options.volumes
+            && let Some(volumes) = Self::claims_of_pod(with)
+        {
+            maker = maker.set("spec.volumes", volumes);
         }
         if self.options.policies {
             maker = maker.created("2001-09-09T01:46:40Z");
@@ -395,6 +415,14 @@ impl World {
             What::EndPod => self.end_pod(with),
             What::HoldPod => self.hold_pod(with),
             What::PutBudget => self.put_budget(with),
+            What::PutClaim => self.put_claim(with),
+            What::PutVolume => self.put_volume(with),
+            What::DeleteClaim => self.delete_one(&Kind::PersistentVolumeClaim, with),
+            What::DeleteVolume => self.delete_one(&Kind::PersistentVolume, with),
+            What::Control => self.control(with),
+            What::Miscontrol => self.miscontrol(with),
+            What::LimitNode => self.limit_node(with),
+            What::PutCapacity => self.put_capacity(with),
             What::Reload => {
                 let profiles = self.profiles(with);
                 self.step(Input::Profiles(profiles));

@@ -45,6 +45,10 @@ pub(crate) enum Mutant {
     GreedyVictims,
     /// No PreEnqueue plugin keeps a pod out.
     OpenGate,
+    /// A pod is reserved without what it assumes about objects.
+    AssumeNothing,
+    /// Unreserve says that what the pod assumes was written, at a version that never comes.
+    KeepAssumptions,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -308,10 +312,20 @@ impl EnqueueExtensions for Mutated {
 impl Reserve for Mutated {
     fn reserve(&self, a: &mut Actor, node: NodeId) -> Result<(), Status> {
         self.may_panic_in("reserve", a);
-        self.inner.reserve().unwrap().reserve(a, node)
+        let done = self.inner.reserve().unwrap().reserve(a, node);
+        if self.mutant == Mutant::AssumeNothing {
+            let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
+            assumed.iter().for_each(|object| a.unassume(object));
+        }
+        done
     }
     fn unreserve(&self, a: &mut Actor, node: NodeId) {
         self.may_panic_in("unreserve", a);
+        if self.mutant == Mutant::KeepAssumptions {
+            let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
+            assumed.iter().for_each(|object| a.written(object, "999999999"));
+            return;
+        }
         if self.mutant != Mutant::SkipUnreserve {
             self.inner.reserve().unwrap().unreserve(a, node);
         }

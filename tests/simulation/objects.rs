@@ -2,6 +2,7 @@
 //! those of the server.
 
 use crate::moves::What;
+use crate::volumes;
 use crate::world::World;
 use bayplan::framework::{
     Actor, Answer, ApiCall, BindTask, Handle, Plugin, PreBind, PreFlight, Reads, Reserve, Status, TaskPoll,
@@ -47,9 +48,14 @@ fn draw(row: &KindRow, name: &str, uid: &str, with: u64) -> Object {
 }
 
 impl World {
+    /// Whether the scheduler watches a kind besides.
+    fn watches(&self, kind: &Kind) -> bool {
+        self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
+    }
+
     /// The kinds that the scheduler watches.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
-        let others = others().into_iter().filter(|_| self.options.objects);
+        let others = others().into_iter().filter(|row| self.watches(&row.kind));
         [Kind::Pod, Kind::Node, Kind::Namespace]
             .into_iter()
             .chain(others.map(|row| row.kind.clone()))
@@ -111,7 +117,7 @@ impl World {
         if s.kept().assumptions > 0 {
             return Err(format!("20: {} assumptions are kept at rest", s.kept().assumptions));
         }
-        for row in others().into_iter().filter(|_| self.options.objects) {
+        for row in others().into_iter().filter(|row| self.watches(&row.kind)) {
             let ours = s.any_objects_seen(&row.kind);
             let ours: BTreeMap<ObjectKey, String> =
                 ours.map(|object| (object.key(), object.version().to_owned())).collect();

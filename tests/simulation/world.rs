@@ -9,6 +9,7 @@ use crate::mutants::Mutant;
 use crate::objects::Claimer;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
+use crate::volumes::{self, Disks};
 use bayplan::dry_run::{Api, WatchEvent};
 use bayplan::framework::{ApiCall, CallError, Extenders, Framework, Plugin, Ticket};
 use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Symbol, Time};
@@ -39,6 +40,8 @@ pub(crate) struct Options {
     pub fragile: bool,
     /// Extenders filter, score and bind.
     pub extenders: bool,
+    /// Pods have claims.
+    pub volumes: bool,
 }
 
 /// A call that the server has not answered.
@@ -86,6 +89,8 @@ pub(crate) struct World {
     pub others: Vec<Arc<dyn Plugin>>,
     pub revision: u64,
     extenders: Arc<Extenders>,
+    /// The controller of volumes.
+    pub disks: Disks,
     /// What holds with policies.
     pub rules: Rules,
     pub pods_made: u64,
@@ -119,6 +124,7 @@ impl World {
             others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
             revision: 0,
             extenders: extenders::extenders(),
+            disks: Disks::default(),
             rules: Rules::default(),
             pods_made: 0,
             objects_made: 0,
@@ -130,6 +136,10 @@ impl World {
         world.others.push(Arc::new(Reader));
         if options.objects {
             world.others.push(Arc::new(Claimer));
+        }
+        if options.volumes {
+            world.others.extend(volumes::plugins());
+            world.put_classes();
         }
         if options.fragile {
             world.others.push(Arc::new(Fragile));
@@ -258,7 +268,7 @@ impl World {
         }
         let decided: Result<(), String> = effects.iter().try_for_each(|effect| match effect {
             Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
-            Effect::Call(_, call) => self.chosen.sent(call),
+            Effect::Call(_, call) => self.chosen.sent(call).and_then(|()| self.volume_written(call)),
             Effect::Event(_) => Ok(()),
         });
         if let Err(broken) = decided {
@@ -423,6 +433,7 @@ impl World {
                 given_up += 1;
                 self.give_up_a_crew();
             }
+            self.control_all();
             self.deliver_all();
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
                 let answer = self.answer(&open.call, None);
