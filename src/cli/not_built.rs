@@ -13,7 +13,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("lsp", "`lint --format json` gives the same diagnostics"),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),
-    ("snapshot", "`kubectl get nodes,pods,namespaces -A -o json` saves what the commands read"),
+    ("snapshot", "the help of `dry-run` has the `kubectl` command that saves what the commands read"),
     ("webhook", "`lint` in CI gives the same diagnostics"),
 ];
 

@@ -4,6 +4,7 @@
 //! `policy_files` finds ConfigMaps with policies; `workloads` makes the pods of Jobs, Deployments and
 //! other controllers.
 
+use super::dump;
 use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
@@ -75,7 +76,7 @@ fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<
 /// A file without any object: most likely the command before the pipe failed.
 fn empty(file: SourceId) -> Diagnostic {
     let said = Diagnostic::new(&codes::BAD_OBJECT, Span::new(file, 0, 0), "the file is empty");
-    said.with_help("give nodes and pods, such as `kubectl get nodes,pods,namespaces -A -o json` prints")
+    said.with_help(format!("give nodes and pods, as `{}` prints them", dump::command()))
 }
 
 /// Reads files of pods (`--pods`) into a world: pods, the pods of workloads, and the objects of other

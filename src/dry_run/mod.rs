@@ -5,6 +5,7 @@
 pub mod api;
 pub mod because;
 pub mod cases;
+pub mod dump;
 pub mod load;
 pub mod namespaces;
 pub mod volume_controller;

@@ -12,9 +12,6 @@ use crate::lang::types::Type;
 use crate::model::{Object, Symbol};
 use std::collections::BTreeSet;
 
-/// The command that makes a cluster file with everything that policies read.
-pub const DUMP: &str = "kubectl get nodes,pods,namespaces -A -o json > cluster.json";
-
 /// A warning for each policy that reads namespaces of pods which the cluster does not hold.
 /// `help` says how to add them.
 pub fn missing(policies: &PolicySet, world: &World, help: &str) -> Vec<Diagnostic> {

@@ -6,6 +6,7 @@ pub(super) mod text;
 pub(super) mod why;
 
 use super::{ExitStatus, Output, setup};
+use crate::dry_run::dump;
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
 use crate::engine::TieBreak;
 use crate::framework::EventRecord;
@@ -14,12 +15,14 @@ use crate::scheduler::{Decision, RecordLevel};
 
 /// Schedules the pending pods of a cluster, live or from files, without binding them.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
+#[command(after_help = format!("Examples:
   bayplan dry-run --cluster cluster.yaml --policies gpu.bay
-  kubectl get nodes,pods,namespaces -A -o json | bayplan dry-run --cluster - --policies policies/
   bayplan dry-run --cluster cluster.yaml --pods job.yaml --fail-on unschedulable
   bayplan dry-run --cluster cluster.yaml --all-nodes -o json
-  bayplan dry-run --context prod --policies gpu.bay        a live cluster, as if this policy had been applied")]
+  bayplan dry-run --context prod --policies gpu.bay        a live cluster, as if this policy had been applied
+
+This saves a cluster as a file, which `--cluster` takes:
+  {}", dump::to_file()))]
 pub(super) struct Args {
     #[command(flatten)]
     from: setup::From,

@@ -9,7 +9,7 @@ use crate::cli::input::Policies;
 use crate::cli::live;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId};
-use crate::dry_run::{self, World, namespaces};
+use crate::dry_run::{self, World, dump, namespaces};
 
 /// The objects, and the namespace of those that name none.
 pub(crate) struct Cluster {
@@ -40,7 +40,7 @@ pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup
     let missing = namespaces::missing(
         &setup.policies.set,
         &setup.world,
-        &format!("make a complete cluster file: {}", namespaces::DUMP),
+        &format!("make a complete cluster file: {}", dump::to_file()),
     );
     setup.policies.diagnostics.extend(missing);
     complain(&setup.policies, out)?;

@@ -189,8 +189,8 @@ cases:
         "a policy reads namespaces that the cluster file does not hold"
         "Without its Namespace object a namespace has no labels and annotations: conditions on them see absent \
          values, and the policy decides otherwise than in the cluster. Add the namespaces to the cluster file \
-         (`kubectl get nodes,pods,namespaces -A -o json`), or write `namespaces:` in a test file."
+         (`bayplan dry-run --help` has the command that saves a whole cluster), or write `namespaces:` in a test file."
         in ""
         bad "`kubectl get nodes,pods -A -o json > cluster.json`, and a policy with `ns.labels[\"tier\"]`"
-        good "`kubectl get nodes,pods,namespaces -A -o json > cluster.json`"
+        good "a `cluster.json` made by the command in `bayplan dry-run --help`"
 }
