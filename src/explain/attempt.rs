@@ -39,14 +39,14 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Whether a node passes PreFilter and every filter.
+    /// Whether a node passes PreFilter and every filter, also beside the pods that are nominated to it.
     pub(super) fn fits(&self, id: NodeId) -> bool {
         let Ok(left) = &self.left else { return false };
         if left.as_ref().is_some_and(|left| !left.contains(id)) {
             return false;
         }
         let Some(node) = self.snapshot.node(id) else { return false };
-        self.cycle.framework.filter_node(self.cycle.handle(self.snapshot), node).is_ok()
+        self.cycle.framework.filter_with_nominated(self.cycle.handle(self.snapshot), node).is_ok()
     }
 
     /// The plugins that refuse a node, in the order in which they run.

@@ -197,7 +197,30 @@ fn refusals(attempt: &Attempt, node: NodeInfo<'_>) -> (Vec<Refusal>, Option<Stat
         let plugin = framework.plugin_name(status.plugin);
         refusals.push(Refusal::new(plugin, Violation { reason, ..Violation::default() }));
     }
+    if first.is_none()
+        && let Err(status) = framework.filter_with_nominated(cycle.handle(attempt.snapshot), node)
+    {
+        refusals.push(beside_nominated(attempt, node, &status));
+        first = Some(status);
+    }
     (refusals, first)
+}
+
+/// The pod fits the node, and not together with the pods that are nominated to it.
+fn beside_nominated(attempt: &Attempt, node: NodeInfo<'_>, status: &Status) -> Refusal {
+    let pod = &attempt.cycle.pod;
+    let before = |other: &&Arc<PodInfo>| other.priority >= pod.priority && other.key != pod.key;
+    let names = attempt.snapshot.nominated(node.id()).iter().filter(before);
+    let names: Vec<String> =
+        names.map(|other| format!("{} (priority {})", other.full_name(), other.priority)).collect();
+    let violation = Violation {
+        reason: status.message(),
+        what: "beside nominated pods".to_owned(),
+        need: "room for this pod too".to_owned(),
+        have: format!("room kept for {}", names.join(", ")),
+        ..Violation::default()
+    };
+    Refusal::new(attempt.cycle.framework.plugin_name(status.plugin), violation)
 }
 
 impl Explanation {

@@ -169,6 +169,10 @@ fn patches_do_what_they_promise() {
     for case in cases() {
         let flags = arguments(&case);
         let Some(pod) = flags.get(1).filter(|word| !word.starts_with('-')).cloned() else { continue };
+        // The explanation of one node has no patches.
+        if flags.iter().any(|flag| flag == "--node") {
+            continue;
+        }
         let explained = json_of(&flags);
         for (at, help) in explained["wouldHelp"].as_array().unwrap().iter().enumerate() {
             if help["whose"] == "wait" {

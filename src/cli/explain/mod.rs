@@ -11,6 +11,7 @@ pub(super) mod node;
 mod overview;
 pub(super) mod placed;
 mod pod;
+mod preemption;
 mod state;
 pub(super) mod text;
 pub(super) mod tree;

@@ -161,6 +161,7 @@ impl PodView<'_> {
             _ => {
                 text.push_str(&self.turn(out));
                 text.push_str(&text::body(self.explanation(), args.all, out));
+                text.push_str(&self.preemption(out));
             }
         }
         text.push_str(&self.left_alone(out));
@@ -231,6 +232,13 @@ impl PodView<'_> {
             }
             _ => text::verdict(self.explanation(), out),
         }
+    }
+
+    /// Why evictions make no room.
+    fn preemption(&self, out: &Output) -> String {
+        let Some(Standing::Waiting { message }) = self.report.map(standing) else { return String::new() };
+        let line = preemption::line(&message, self.pod.priority);
+        line.map_or_else(String::new, |line| format!("\n{}\n", out.part(&line)))
     }
 
     /// Which pending pods were placed before this one.
