@@ -3,9 +3,12 @@
 
 use super::run::{Configured, on_invalid, own_namespace, profiles};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
+use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live};
 use crate::cluster::client::Target;
+use crate::cluster::pages::Started;
 use crate::cluster::run::{self as cluster_run, RunError};
+use crate::cluster::zpages::ZPages;
 use crate::cluster::{access, extender_server, leader, logs, policy_source};
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
@@ -121,7 +124,15 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         }),
         scheduler: crate::scheduler::Options::default(),
         profiles: Box::new(move |policies| profiles(policies, &configured, size, &exempt)),
-        configz: serde_json::Value::Null,
+        shown: Started {
+            configuration: serde_json::Value::Null,
+            zpages: ZPages {
+                flags: None,
+                statusz: false,
+                emulates: KUBE_SCHEDULER,
+                started: jiff::Timestamp::now(),
+            },
+        },
         gates: Vec::new(),
     })
 }

@@ -2,14 +2,17 @@
 //! `cluster::run`, and its end into an exit status.
 
 use super::output::Lines;
+use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live, setup};
 use crate::cluster::client::Target;
+use crate::cluster::pages::Started;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
+use crate::cluster::zpages::ZPages;
 use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, tls};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
-use crate::framework::features::{self, FeatureGates, GateError};
+use crate::framework::features::{self, FeatureGates, Features, Gate, GateError};
 use crate::framework::{Extenders, Framework};
 use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
@@ -250,7 +253,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
         answering: None,
-        configz: config::shown(&completed(&config, &configured)),
+        shown: Started {
+            configuration: config::shown(&completed(&config, &configured)),
+            zpages: zpages(args, &config, configured.gates.features()),
+        },
         needs,
         extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
@@ -272,6 +278,20 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             Ok(made)
         }),
     })
+}
+
+/// What `/flagz` and `/statusz` show. A flag that is not given has the value of the configuration, if there is one.
+fn zpages(args: &Args, config: &SchedulerConfig, features: Features) -> ZPages {
+    let mut flags = args.given.all::<Args>();
+    for (name, value) in config::as_flags(config) {
+        flags.insert(name.to_owned(), value);
+    }
+    ZPages {
+        flags: features.on(Gate::ComponentFlagz).then_some(flags),
+        statusz: features.on(Gate::ComponentStatusz),
+        emulates: KUBE_SCHEDULER,
+        started: jiff::Timestamp::now(),
+    }
 }
 
 /// The settings of the secure port, if there is one.
@@ -385,7 +405,7 @@ mod tests {
         assert_eq!(options.review_ttl.allowed, Duration::from_secs(10));
         assert_eq!(options.review_ttl.refused, Duration::from_secs(3));
         assert_eq!(options.scheduler.longest_wait, Some(crate::model::Duration::from_seconds(60)));
-        assert_eq!(options.configz["clientConnection"]["qps"], 7.0);
+        assert_eq!(options.shown.configuration["clientConnection"]["qps"], 7.0);
         for flags in ["--profiling", "--profiling=true", "--tls-min-version=VersionTLS10", "--vmodule=watch"]
         {
             assert!(Line::try_parse_from(["run", flags]).is_err(), "{flags}");

@@ -19,6 +19,8 @@ use std::time::Duration;
   bayplan run --config scheduler.yaml --policy-namespaces platform   policies from ConfigMaps"
 )]
 pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) given: run_flags::Given,
     /// KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1).
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,

@@ -1,7 +1,50 @@
 //! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the
 //! flags of kube-scheduler that `run` refuses, each with the reason.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// The values of all flags as they were given, and the defaults of others, by the identifiers of clap. It takes no
+/// argument of its own. In a struct of flags it must be the first field, because later fields take their values away.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Given(BTreeMap<String, String>);
+
+impl Given {
+    /// The flags that `A` describes, by name, with their values; a flag without a value has the empty text.
+    pub(super) fn all<A: clap::Args>(&self) -> BTreeMap<String, String> {
+        let command = A::augment_args(clap::Command::new("flags"));
+        let value =
+            |argument: &clap::Arg| self.0.get(argument.get_id().as_str()).cloned().unwrap_or_default();
+        let flag = |argument: &clap::Arg| Some((argument.get_long()?.to_owned(), value(argument)));
+        command.get_arguments().filter_map(flag).collect()
+    }
+}
+
+impl clap::FromArgMatches for Given {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let value = |id: &clap::Id| {
+            let values = matches.try_get_raw(id.as_str()).ok()??;
+            let values: Vec<String> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+            Some((id.to_string(), values.join(",")))
+        };
+        Ok(Self(matches.ids().filter_map(value).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Given {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command
+    }
+}
 
 /// Flags of kube-scheduler 1.36 that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[

@@ -66,13 +66,13 @@ impl Access {
         Self { authentication, authorization, answers, limit }
     }
 
-    /// Whether the sender of these headers may GET `path`. `peer` is the verified client certificate
+    /// Whether the sender of these headers may send `verb`, such as `get`, to `path`. `peer` is the verified client certificate
     /// and comes before a bearer token; without either the sender is anonymous.
     pub async fn check(
         &self,
         headers: &HeaderMap,
         peer: Option<Peer<'_>>,
-        path: &str,
+        (verb, path): (&str, &str),
     ) -> Result<(), Refusal> {
         let token = bearer(headers);
         let credentials = match (&peer, token) {
@@ -80,7 +80,7 @@ impl Access {
             (None, Some(token)) => Credentials::token(token),
             (None, None) => Credentials::Anonymous,
         };
-        let asked = (credentials, path.to_owned());
+        let asked = (credentials, format!("{verb} {path}"));
         let (answer, known) = {
             let (answers, now) = (self.answers(), Instant::now());
             (answers.get(&asked, now), answers.knows(&asked, now))
@@ -92,7 +92,7 @@ impl Access {
             return Err(Refusal { retry_after: Some(seconds), ..Refusal::busy() });
         }
         let Some(_open) = self.limit.begin(known, Instant::now()) else { return Err(Refusal::busy()) };
-        let answer = self.review(token, peer.map(|peer| peer.user), path).await;
+        let answer = self.review(token, peer.map(|peer| peer.user), (verb, path)).await;
         // A review that failed says nothing about the sender.
         if !matches!(&answer, Err(refusal) if refusal.status == StatusCode::INTERNAL_SERVER_ERROR) {
             self.answers().put(asked, answer.clone().err(), Instant::now());
@@ -114,7 +114,12 @@ impl Access {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn review(&self, token: Option<&str>, peer: Option<&UserInfo>, path: &str) -> Result<(), Refusal> {
+    async fn review(
+        &self,
+        token: Option<&str>,
+        peer: Option<&UserInfo>,
+        (verb, path): (&str, &str),
+    ) -> Result<(), Refusal> {
         let user = match (peer, token) {
             (Some(user), _) => user.clone(),
             (None, Some(token)) => self.user_of(token).await?,
@@ -132,7 +137,7 @@ impl Access {
             extra: user.extra,
             non_resource_attributes: Some(NonResourceAttributes {
                 path: Some(path.to_owned()),
-                verb: Some("get".to_owned()),
+                verb: Some(verb.to_owned()),
             }),
             ..SubjectAccessReviewSpec::default()
         };
@@ -142,7 +147,7 @@ impl Access {
         if answer.status.is_some_and(|status| status.allowed) {
             return Ok(());
         }
-        let message = format!("forbidden: User \"{name}\" cannot get path \"{path}\"");
+        let message = format!("forbidden: User \"{name}\" cannot {verb} path \"{path}\"");
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
@@ -257,11 +262,11 @@ mod tests {
             headers.insert(header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
             headers
         };
-        assert_eq!(access.check(&of("scraper"), None, "/metrics").await, Ok(()));
+        assert_eq!(access.check(&of("scraper"), None, ("get", "/metrics")).await, Ok(()));
         let flood: Vec<_> = (0..300)
             .map(|at| {
                 let (access, headers) = (std::sync::Arc::clone(&access), of(&format!("hang-{at}")));
-                tokio::spawn(async move { access.check(&headers, None, "/metrics").await })
+                tokio::spawn(async move { access.check(&headers, None, ("get", "/metrics")).await })
             })
             .collect();
         let mut open = 0;
@@ -273,7 +278,7 @@ mod tests {
         }
         assert!(open <= 16 && open > 0, "{open} reviews are open");
         let before = reviews.load(std::sync::atomic::Ordering::SeqCst);
-        assert_eq!(access.check(&of("scraper"), None, "/metrics").await, Ok(()));
+        assert_eq!(access.check(&of("scraper"), None, ("get", "/metrics")).await, Ok(()));
         assert_eq!(reviews.load(std::sync::atomic::Ordering::SeqCst), before, "the answer was remembered");
     }
 }

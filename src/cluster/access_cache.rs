@@ -58,7 +58,7 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     value
 }
 
-/// A request, as far as the answer depends on it: who asks, and for which path.
+/// A request, as far as the answer depends on it: who asks, and for which verb and path.
 type Asked = (Credentials, String);
 
 /// What the API server answered: nothing if the request is allowed, else the refusal.

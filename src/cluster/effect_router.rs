@@ -21,6 +21,8 @@ struct Started {
     attempt: u32,
     /// When the pod first entered the active queue.
     first: Time,
+    /// Whether no event woke it.
+    flushed: bool,
     profile: Symbol,
 }
 
@@ -119,6 +121,7 @@ impl EffectRouter {
                     at: now - self.took,
                     attempt: record.attempt,
                     first: record.first_attempt,
+                    flushed: record.flushed,
                     profile: record.profile,
                 };
                 self.started.insert(record.key, started, |pod| machine.is_binding(pod));
@@ -150,6 +153,9 @@ impl Outlet<Scheduler> for EffectRouter {
             Effect::Event(event) => {
                 match (event.result, self.started.remove(&event.key)) {
                     (Some(AttemptResult::Scheduled), Some(started)) => {
+                        if started.flushed {
+                            self.metrics.scheduled_after_flush.inc();
+                        }
                         self.metrics.bound(started.attempt, (now - started.first).0.max(0) as f64 / 1e6);
                         self.count(AttemptResult::Scheduled.label(), &started.profile, started.at.elapsed());
                         tracing::debug!(
@@ -217,7 +223,13 @@ mod tests {
     #[test]
     fn attempts_whose_bindings_ended_without_an_event_are_forgotten() {
         let mut started = StartedAttempts::default();
-        let attempt = || Started { at: Instant::now(), attempt: 1, first: Time(0), profile: "p".into() };
+        let attempt = || Started {
+            at: Instant::now(),
+            attempt: 1,
+            first: Time(0),
+            flushed: false,
+            profile: "p".into(),
+        };
         for at in 0..10 * SWEEP_AT {
             let last = at.saturating_sub(10);
             let is_binding = |pod: &PodKey| pod.0.parse::<usize>().is_ok_and(|of| of >= last);

@@ -1,8 +1,9 @@
 //! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the
-//! level.
+//! level, which a PUT to `/debug/flags/v` changes.
 
 use crate::diag::escape;
 use std::fmt::{Debug, Write};
+use std::sync::OnceLock;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{FilterExt, FilterFn};
@@ -11,7 +12,10 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry};
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+/// Changes the level of the logger of this process.
+static LEVEL: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// The format of log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,7 +56,7 @@ pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
             lines.json().flatten_event(true).with_current_span(false).boxed()
         }
     };
-    let usual = EnvFilter::new(filter(verbosity));
+    let (usual, handle) = reload::Layer::new(EnvFilter::new(filter(verbosity)));
     let lines = match modules.is_empty() {
         true => lines.with_filter(usual).boxed(),
         false => {
@@ -60,7 +64,21 @@ pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
             lines.with_filter(usual.or(raised)).boxed()
         }
     };
-    let _ = tracing_subscriber::registry().with(lines).try_init();
+    if tracing_subscriber::registry().with(lines).try_init().is_ok() {
+        let _ = LEVEL.set(handle);
+    }
+}
+
+/// Sets the level of `-v`, given as text; the levels of single files stay. `Ok` and `Err` are what the caller reads.
+///
+/// Source: `component-base/logs/logs.go`, `GlogSetter`.
+pub fn set_level(text: &str) -> Result<String, String> {
+    let level: u32 =
+        text.parse().map_err(|_| format!("{text:?} is not a log level; send a number such as 4"))?;
+    let Some(handle) = LEVEL.get() else { return Err("this process does not write its own log".into()) };
+    let new = EnvFilter::new(filter(u8::try_from(level).unwrap_or(u8::MAX)));
+    handle.reload(new).map_err(|error| format!("failed set klog.logging.verbosity {level}: {error}"))?;
+    Ok(format!("successfully set klog.logging.verbosity to {level}"))
 }
 
 /// Writes JSON with JSON's escapes for what must not reach a terminal as it is.

@@ -46,6 +46,18 @@ fn cause_of(plugin: &str) -> &'static str {
     named.map_or_else(|| if in_tree() { "other" } else { "policy" }, |(cause, _)| *cause)
 }
 
+/// Why upstream ends a batch, from `pkg/scheduler/metrics/metrics.go`.
+const BATCHES_END: [&str; 8] = [
+    "pod_failed",
+    "pod_skipped",
+    "node_missing",
+    "node_not_full",
+    "empty_list",
+    "expired",
+    "pod_incompatible",
+    "pod_not_batchable",
+];
+
 /// How long a metric keeps its name, type and labels, in the terms of Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stability {
@@ -201,17 +213,17 @@ macro_rules! metrics {
     };
     (@new) => { Default::default };
     (@new $new:expr) => { $new };
-    ($($field:ident: $type:ty = $name:literal $labels:tt $stability:ident $help:literal $($new:ident)?;)*) => {
-        /// The metrics.
-        pub struct Metrics {
+    ($(#[$doc:meta])* $page:ident; $($field:ident: $type:ty = $name:literal $labels:tt $stability:ident $help:literal $($new:ident)?;)*) => {
+        $(#[$doc])*
+        pub struct $page {
             registry: Registry,
             $(#[doc = $help] pub $field: $type,)*
         }
 
-        /// The table.
-        pub const ROWS: &[Row] = &[$(metrics!(@row $type, $name, $labels, $stability, $help)),*];
+        impl $page {
+            /// The table.
+            pub const ROWS: &[Row] = &[$(metrics!(@row $type, $name, $labels, $stability, $help)),*];
 
-        impl Metrics {
             fn registered() -> Self {
                 let mut registry = Registry::default();
                 $(let $field = {
@@ -230,6 +242,8 @@ macro_rules! metrics {
 }
 
 metrics! {
+    /// The metrics of `/metrics`.
+    Metrics;
     schedule_attempts: Counters<2> = "scheduler_schedule_attempts_total" ["result", "profile"] Stable
         "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem";
     attempt_duration: Histograms<2> = "scheduler_scheduling_attempt_duration_seconds" ["result", "profile"] Stable
@@ -260,6 +274,30 @@ metrics! {
         "Total preemption attempts in the cluster till now";
     preemption_victims: Histogram = "scheduler_preemption_victims" [] Stable
         "Number of selected preemption victims" one_to_64;
+    evictions: Counters<1> = "scheduler_preemption_goroutines_execution_total" ["result"] Alpha
+        "Number of evictions of the victims of one preemptor that ran beside the scheduling cycle";
+    eviction_duration: Histograms<1> = "scheduler_preemption_goroutines_duration_seconds" ["result"] Alpha
+        "Duration in seconds of these evictions" from_10_ms;
+    hint_duration: Histograms<3> = "scheduler_queueing_hint_execution_duration_seconds" ["plugin", "event", "hint"] Alpha
+        "Duration for running a queueing hint function of a plugin" from_10_us;
+    event_duration: Histograms<1> = "scheduler_event_handling_duration_seconds" ["event"] Alpha
+        "Event handling latency in seconds; of events that a plugin waits for" from_100_us;
+    inflight_events: Gauges<1> = "scheduler_inflight_events" ["event"] Alpha
+        "Number of events currently tracked in the scheduling queue";
+    scheduled_after_flush: Counter = "scheduler_pod_scheduled_after_flush_total" [] Alpha
+        "Number of pods that were bound after they had been tried again only because they had waited for too long: no event woke them";
+    batch_attempts: Counters<2> = "scheduler_batch_attempts_total" ["profile", "result"] Alpha
+        "Always 0: pods are not batched";
+    batch_flushes: Counters<2> = "scheduler_batch_cache_flushed_total" ["profile", "reason"] Alpha
+        "Always 0: pods are not batched";
+    node_hint_duration: Histograms<2> = "scheduler_get_node_hint_duration_seconds" ["hinted", "profile"] Alpha
+        "Always 0: pods are not batched" from_10_us_doubling;
+    store_results_duration: Histograms<1> = "scheduler_store_schedule_results_duration_seconds" ["profile"] Alpha
+        "Always 0: pods are not batched" from_10_us_doubling;
+    binder_cache_requests: Counters<1> = "scheduler_volume_binder_cache_requests_total" ["operation"] Alpha
+        "Always 0: upstream declares this counter and never counts";
+    volume_errors: Counters<1> = "scheduler_volume_scheduling_stage_error_total" ["operation"] Alpha
+        "Volume scheduling stage error count";
     cache_size: Gauges<1> = "scheduler_cache_size" ["type"] Alpha
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache";
     goroutines: Gauges<1> = "scheduler_goroutines" ["operation"] Beta
@@ -308,6 +346,19 @@ metrics! {
         "Start time of the process since unix epoch in seconds";
 }
 
+metrics! {
+    /// The metrics of `/metrics/slis`: the results of health checks.
+    ///
+    /// Source: `component-base/metrics/prometheus/slis`.
+    HealthMetrics;
+    healthcheck: Gauges<2> = "kubernetes_healthcheck" ["name", "type"] Stable
+        "This metric records the result of a single healthcheck.";
+    healthchecks: Counters<3> = "kubernetes_healthchecks_total" ["name", "type", "status"] Stable
+        "This metric records the results of all healthcheck.";
+    started: FloatGauge = "process_start_time_seconds" [] Alpha
+        "Start time of the process since unix epoch in seconds";
+}
+
 fn from_1_ms() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
@@ -322,6 +373,10 @@ fn from_100_us() -> Histogram {
 
 fn from_10_us() -> Histogram {
     Histogram::new(exponential_buckets(0.00001, 1.5, 20))
+}
+
+fn from_10_us_doubling() -> Histogram {
+    Histogram::new(exponential_buckets(0.00001, 2.0, 12))
 }
 
 fn one_to_16() -> Histogram {
@@ -347,6 +402,20 @@ impl Metrics {
             metrics.pending_pods.set([queue], 0);
         }
         metrics
+    }
+
+    /// Makes the samples of batching for a profile: they stay 0.
+    pub fn no_batches(&self, profile: &str) {
+        for result in ["no_hint", "hint_used", "hint_not_used"] {
+            drop(self.batch_attempts.with([profile, result]));
+        }
+        for reason in BATCHES_END {
+            drop(self.batch_flushes.with([profile, reason]));
+        }
+        for hinted in ["hint", "no_hint"] {
+            drop(self.node_hint_duration.with([hinted, profile]));
+        }
+        drop(self.store_results_duration.with([profile]));
     }
 
     /// Takes over the scheduler's counts: pods added to queues so far, and unschedulable pods by
@@ -401,6 +470,41 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+impl HealthMetrics {
+    /// No check has run.
+    pub fn new() -> Self {
+        let metrics = Self::registered();
+        metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
+        metrics
+    }
+
+    /// Counts the result of a check of `/healthz`, `/livez` or `/readyz`, whose name is `page`.
+    pub fn checked(&self, check: &str, page: &str, passed: bool) {
+        self.healthcheck.set([check, page], usize::from(passed));
+        self.healthchecks.with([check, page, if passed { "success" } else { "error" }]).inc();
+    }
+
+    /// Forgets all results.
+    pub fn reset(&self) {
+        self.healthcheck.clear();
+        self.healthchecks.clear();
+    }
+
+    /// All samples as OpenMetrics text.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+impl Default for HealthMetrics {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -486,12 +590,15 @@ mod tests {
         let metrics = Metrics::new();
         metrics.make_samples();
         let text = metrics.encode();
-        for row in ROWS {
+        for row in Metrics::ROWS {
             let name = row.registered_name();
             assert!(text.contains(&format!("# TYPE {name} {}\n", row.kind)), "{name}");
             assert!(text.contains(&format!("# HELP {name} [{}] ", row.stability.word())), "{name}");
             assert_eq!(row.kind == "counter", row.name.ends_with("_total"), "{name}");
         }
-        assert_eq!(text.matches("# TYPE ").count(), ROWS.len());
+        assert_eq!(text.matches("# TYPE ").count(), Metrics::ROWS.len());
+        let health = HealthMetrics::new();
+        health.make_samples();
+        assert_eq!(health.encode().matches("# TYPE ").count(), HealthMetrics::ROWS.len());
     }
 }

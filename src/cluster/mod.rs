@@ -33,6 +33,8 @@ pub mod access;
 pub mod subject;
 pub mod tls;
 pub mod connections;
+pub mod health;
+pub mod zpages;
 pub mod serve;
 pub mod policy_verdict;
 pub mod policy_store;

@@ -5,15 +5,17 @@ use super::access::Access;
 use super::driver::Driver;
 use super::effect_router::InFlightBindings;
 use super::effects::EventSink;
+use super::health::{Check, Health};
 use super::informers::Informers;
 use super::metrics::{Incoming, Metrics};
 use super::policy_choice::Origin;
 use super::policy_state::{ObjectState, PolicyState};
 use super::policy_verdict::Verdict;
 use super::resources;
-use super::serve::{Check, Page, Pages};
+use super::serve::{Page, Pages};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
+use super::zpages::ZPages;
 use crate::model::Symbol;
 use crate::scheduler::{Scheduler, Waiting};
 use serde_json::{Value, json};
@@ -69,16 +71,25 @@ pub struct Sources {
     pub status: Arc<LeaderStatus>,
     /// The term of the leader.
     pub term: Term,
-    /// Whether leaders are elected.
-    pub elects: bool,
+    /// The name of the lease, if leaders are elected.
+    pub lease: Option<String>,
+}
+
+/// What the pages show of how the process was started.
+pub struct Started {
+    /// The configuration in force, for `/configz`.
+    pub configuration: Value,
+    /// For `/flagz` and `/statusz`.
+    pub zpages: ZPages,
 }
 
 impl Sources {
-    /// All pages, with the configuration for `/configz`.
-    pub fn pages(self, configuration: Value, access: Access) -> Pages {
+    /// All pages.
+    pub fn pages(self, Started { configuration, zpages }: Started, access: Access) -> Pages {
         let policies = self.policies.clone();
         Pages {
-            checks: self.checks(),
+            health: Health::new(self.checks()),
+            zpages,
             configz: Box::new(move || {
                 let page = configz(&configuration, &policies);
                 Box::pin(async move { page })
@@ -101,15 +112,19 @@ impl Sources {
         let (of_lease, of_shutdown) = (self.clone(), Arc::clone(&self.status));
         let (informers, policies) = (self.informers.clone(), self.policies.clone());
         let of_age = informers.clone();
-        vec![
-            Check {
-                name: "leaderElection",
-                of: &["healthz", "readyz"],
-                run: Box::new(move || {
-                    let late = of_lease.elects && of_lease.status.leads() && !of_lease.term.may_write();
-                    if late { Err("the lease was not renewed in time".into()) } else { Ok(()) }
-                }),
-            },
+        let lease = of_lease.lease.clone().map(|name| Check {
+            name: "leaderElection",
+            of: &["healthz", "readyz"],
+            run: Box::new(move || {
+                let late = of_lease.status.leads() && !of_lease.term.may_write();
+                if late {
+                    Err(format!("failed election to renew leadership on lease {name}"))
+                } else {
+                    Ok(())
+                }
+            }),
+        });
+        let others = [
             Check {
                 name: "shutdown",
                 of: &["readyz"],
@@ -125,7 +140,8 @@ impl Sources {
             },
             Check { name: "watch-age", of: &["readyz"], run: Box::new(move || fresh(&of_age)) },
             Check { name: "policy-loaded", of: &["readyz"], run: Box::new(move || policies.loaded()) },
-        ]
+        ];
+        lease.into_iter().chain(others).collect()
     }
 
     async fn metrics(self) -> String {
@@ -146,8 +162,9 @@ impl Sources {
     /// yet, the page shows the sizes of the page before.
     async fn show_scheduler(&self) {
         type Refusals = Vec<(Symbol, Symbol, u64)>;
-        type Look =
-            ([usize; 4], [usize; 3], Incoming, BTreeMap<(String, String), usize>, (Waiting, Refusals));
+        type InFlight = BTreeMap<String, usize>;
+        type Refused = BTreeMap<(String, String), usize>;
+        type Look = ([usize; 4], [usize; 3], Incoming, InFlight, Refused, (Waiting, Refusals));
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
@@ -156,9 +173,10 @@ impl Sources {
             let refusals = scheduler.rule_refusals();
             let refusals = refusals.map(|(policy, rule, count)| (policy.clone(), rule.clone(), count));
             let waiting = (scheduler.waiting(), refusals.collect());
-            (scheduler.queue_counts(), sizes, incoming, scheduler.refused_by(), waiting)
+            let in_flight = scheduler.in_flight_by_label();
+            (scheduler.queue_counts(), sizes, incoming, in_flight, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, refused, (waiting, refusals)))) =
+        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals)))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
@@ -168,6 +186,10 @@ impl Sources {
         }
         for (kind, count) in ["nodes", "pods", "assumed_pods"].into_iter().zip(sizes) {
             self.metrics.cache_size.set([kind], count);
+        }
+        self.metrics.inflight_events.clear();
+        for (event, count) in &in_flight {
+            self.metrics.inflight_events.set([event], *count);
         }
         self.metrics.set_queue(&incoming, &refused);
         self.metrics.set_waiting(&waiting, &refusals);

@@ -75,8 +75,8 @@ pub struct Options {
     pub scheduler: SchedulerOptions,
     /// Makes profiles of policies.
     pub profiles: MakeProfiles,
-    /// The effective configuration, for `/configz`.
-    pub configz: Value,
+    /// What the pages of the secure port show of these options.
+    pub shown: pages::Started,
     /// Name, stage and value of every feature gate, for the metric.
     pub gates: Vec<(&'static str, &'static str, bool)>,
 }
@@ -236,8 +236,9 @@ impl Life {
             tracing::info!(port = server.port(), "serving securely");
             let reviews = [options.authentication, options.authorization];
             let access = parts.access(reviews, options.review_ttl, supervisor).await?;
-            let pages = parts.pages(source.state(), election.is_some());
-            supervisor.spawn(Task::Port, server.serve(pages.pages(options.configz, access)));
+            let lease = election.as_ref().map(|election| election.name().to_owned());
+            let pages = parts.pages(source.state(), lease);
+            supervisor.spawn(Task::Port, server.serve(pages.pages(options.shown, access)));
         }
         if let Some(server) = answering {
             tracing::info!(port = server.port(), "answering as an extender");
@@ -429,7 +430,7 @@ impl Parts {
     }
 
     /// What the pages of the secure port show.
-    fn pages(&self, policies: PolicyState, elects: bool) -> pages::Sources {
+    fn pages(&self, policies: PolicyState, lease: Option<String>) -> pages::Sources {
         pages::Sources {
             metrics: Arc::clone(&self.metrics),
             stopwatch: Arc::clone(&self.stopwatch),
@@ -440,7 +441,7 @@ impl Parts {
             bindings: Arc::clone(&self.bindings),
             status: Arc::clone(&self.status),
             term: self.term.clone(),
-            elects,
+            lease,
         }
     }
 

@@ -1,22 +1,24 @@
-//! The secure port: `/livez`, `/readyz` and `/healthz` for everybody, `/metrics` and `/configz` for
-//! users that the API server allows. HTTPS with the given certificate, reloaded when its files
+//! The secure port: `/livez`, `/readyz` and `/healthz` for everybody, all other pages for users that
+//! the API server allows. HTTPS with the given certificate, reloaded when its files
 //! change, or with a self-signed one made at start. A client certificate of the given authority
 //! identifies its user. `pages` makes the content.
 
 use super::access::{self, Access, Refusal};
 use super::connections::{Connection, Connections, Limits};
-use super::subject;
+use super::health::{self, Health};
 use super::tls::{self, CertificateError, CurrentTls};
+use super::zpages::{Answer, ZPages};
+use super::{logs, subject};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, Request, State};
+use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, put};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use k8s_openapi::api::authentication::v1::UserInfo;
 use rustls::pki_types::CertificateDer;
-use std::fmt::Write;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -26,6 +28,11 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// How often the files of certificates are read again.
 const LOOK: Duration = Duration::from_secs(5);
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Maximum size of the body of a request, in bytes.
+const LONGEST_LEVEL: usize = 64;
 
 /// The settings of the secure port.
 #[derive(Clone, Debug)]
@@ -44,23 +51,15 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// One check of `/livez`, `/readyz` or `/healthz`.
-pub struct Check {
-    /// Its name.
-    pub name: &'static str,
-    /// The paths that include it.
-    pub of: &'static [&'static str],
-    /// Passes, or returns the reason of the failure.
-    pub run: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
-}
-
 /// Makes the text of a page for each request.
 pub type Page = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
 
 /// The pages of the port.
 pub struct Pages {
-    /// Health checks.
-    pub checks: Vec<Check>,
+    /// `/healthz`, `/livez`, `/readyz` and `/metrics/slis`.
+    pub health: Health,
+    /// `/flagz` and `/statusz`.
+    pub zpages: ZPages,
     /// `/metrics`.
     pub metrics: Page,
     /// `/metrics/resources`.
@@ -128,14 +127,7 @@ impl Server {
 
     async fn accept(self, pages: Pages) {
         let shown = Arc::new(Shown { pages, always_allow: self.always_allow, tls: Arc::clone(&self.tls) });
-        let app = Router::new()
-            .route("/livez", get(health))
-            .route("/readyz", get(health))
-            .route("/healthz", get(health))
-            .route("/metrics", get(metrics))
-            .route("/metrics/resources", get(resources))
-            .route("/configz", get(configz))
-            .with_state(shown);
+        let app = shown.routes();
         loop {
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -192,12 +184,34 @@ struct Shown {
 }
 
 impl Shown {
+    /// All paths. Each request is reviewed before its path is looked up.
+    fn routes(self: Arc<Self>) -> Router {
+        let mut app = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/metrics/resources", get(resources))
+            .route("/metrics/slis", get(slis).delete(forget_slis))
+            .route("/configz", get(configz))
+            .route("/debug/flags/v", put(set_log_level).fallback(unsupported));
+        for page in ["/livez", "/readyz", "/healthz"] {
+            app = app.route(page, get(health)).route(&format!("{page}/{{check}}"), get(one_check));
+        }
+        if self.pages.zpages.flags.is_some() {
+            app = app.route("/flagz", get(flagz));
+        }
+        if self.pages.zpages.statusz {
+            app = app.route("/statusz", get(statusz));
+        }
+        app.fallback(not_found)
+            .layer(middleware::from_fn_with_state(Arc::clone(&self), reviewed))
+            .with_state(self)
+    }
+
     async fn allowed(&self, request: &Parts) -> Result<(), Response> {
         if self.is_open(request.uri.path()) {
             return Ok(());
         }
         self.reviewed(request).await.map_err(|refusal| {
-            let mut response = text(refusal.status, refusal.message, "text/plain; charset=utf-8");
+            let mut response = text(refusal.status, refusal.message, PLAIN);
             if let Some(seconds) = refusal.retry_after {
                 response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
             }
@@ -205,7 +219,7 @@ impl Shown {
         })
     }
 
-    /// Whether everybody may read the path.
+    /// Whether everybody may use the path.
     fn is_open(&self, path: &str) -> bool {
         self.always_allow.iter().any(|allowed| match allowed.strip_suffix('*') {
             Some(prefix) => path.starts_with(prefix),
@@ -225,7 +239,8 @@ impl Shown {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, "Unauthorized"));
         }
         let peer = certificate.map(|(peer, certificate)| access::Peer { certificate, user: &peer.user });
-        self.pages.access.check(&request.headers, peer, request.uri.path()).await
+        let verb = request.method.as_str().to_lowercase();
+        self.pages.access.check(&request.headers, peer, (&verb, request.uri.path())).await
     }
 
     /// Whether the sender may know why a check fails: reasons name accounts and rules. Everybody who
@@ -244,103 +259,102 @@ fn text(status: StatusCode, body: String, kind: &'static str) -> Response {
     response
 }
 
+/// Lets only requests through that the API server allows.
+async fn reviewed(State(shown): State<Arc<Shown>>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match shown.allowed(&head).await {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(refused) => refused,
+    }
+}
+
+async fn not_found() -> Response {
+    text(StatusCode::NOT_FOUND, "404 page not found\n".into(), PLAIN)
+}
+
 async fn health(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
-    if let Err(refused) = shown.allowed(&request).await {
-        return refused;
-    }
-    let path = request.uri.path().trim_start_matches('/').to_owned();
-    let verbose =
-        request.uri.query().is_some_and(|query| query.split('&').any(|it| it.starts_with("verbose")));
-    let results = results(&shown.pages.checks, &path);
-    let healthy = results.iter().all(|(_, result)| result.is_ok());
-    let reasons = !healthy && shown.may_know_reasons(&request).await;
-    let status = if healthy { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
-    text(status, report(&results, &path, verbose, reasons), "text/plain; charset=utf-8")
+    let page = request.uri.path().trim_start_matches('/');
+    let report = shown.pages.health.report(page, request.uri.query().unwrap_or_default());
+    let reasons = !report.passed() && shown.may_know_reasons(&request).await;
+    let status = if report.passed() { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    text(status, report.text(reasons), PLAIN)
 }
 
-/// The name and result of a check.
-type CheckResult = (&'static str, Result<(), String>);
-
-/// The results of the checks that belong to a path.
-fn results(checks: &[Check], path: &str) -> Vec<CheckResult> {
-    let results = checks.iter().filter(|check| check.of.contains(&path));
-    let results: Vec<CheckResult> = results.map(|check| (check.name, (check.run)())).collect();
-    for (check, why) in results.iter().filter_map(|(check, result)| Some((check, result.as_ref().err()?))) {
-        tracing::debug!(path, check, %why, "check failed");
-    }
-    results
-}
-
-/// The text of a health page, as Kubernetes' components write it, with reasons or without.
-fn report(results: &[CheckResult], path: &str, verbose: bool, reasons: bool) -> String {
-    let mut lines = String::from("[+]ping ok\n");
-    for (name, result) in results {
-        let _ = match result {
-            Ok(()) => writeln!(lines, "[+]{name} ok"),
-            Err(why) if reasons => writeln!(lines, "[-]{name} failed: {why}"),
-            Err(_) => writeln!(lines, "[-]{name} failed: reason withheld"),
-        };
-    }
-    match (results.iter().all(|(_, result)| result.is_ok()), verbose) {
-        (true, false) => "ok".into(),
-        (true, true) => format!("{lines}{path} check passed\n"),
-        (false, _) => format!("{lines}{path} check failed\n"),
+async fn one_check(State(shown): State<Arc<Shown>>, Path(name): Path<String>, request: Parts) -> Response {
+    let page = request.uri.path().split('/').nth(1).unwrap_or_default();
+    match shown.pages.health.single(page, &name) {
+        None => not_found().await,
+        Some(Ok(())) => text(StatusCode::OK, "ok".into(), PLAIN),
+        Some(Err(why)) => {
+            let reasons = shown.may_know_reasons(&request).await;
+            text(StatusCode::INTERNAL_SERVER_ERROR, health::failed(&why, reasons), PLAIN)
+        }
     }
 }
 
-async fn metrics(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
-    if let Err(refused) = shown.allowed(&request).await {
-        return refused;
-    }
-    let body = (shown.pages.metrics)().await;
-    text(StatusCode::OK, body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
+    text(StatusCode::OK, (shown.pages.metrics)().await, OPEN_METRICS)
 }
 
-async fn resources(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
-    if let Err(refused) = shown.allowed(&request).await {
-        return refused;
-    }
-    let body = (shown.pages.resources)().await;
-    text(StatusCode::OK, body, "text/plain; version=0.0.4; charset=utf-8")
+async fn slis(State(shown): State<Arc<Shown>>) -> Response {
+    text(StatusCode::OK, shown.pages.health.metrics.encode(), OPEN_METRICS)
 }
 
-async fn configz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
-    if let Err(refused) = shown.allowed(&request).await {
-        return refused;
+async fn forget_slis(State(shown): State<Arc<Shown>>) -> Response {
+    shown.pages.health.metrics.reset();
+    text(StatusCode::OK, "metrics reset\n".into(), PLAIN)
+}
+
+async fn resources(State(shown): State<Arc<Shown>>) -> Response {
+    text(StatusCode::OK, (shown.pages.resources)().await, "text/plain; version=0.0.4; charset=utf-8")
+}
+
+async fn configz(State(shown): State<Arc<Shown>>) -> Response {
+    text(StatusCode::OK, (shown.pages.configz)().await, "application/json")
+}
+
+async fn flagz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    negotiated(shown.pages.zpages.flagz(&accept(&request)))
+}
+
+async fn statusz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {
+    negotiated(shown.pages.zpages.statusz(&accept(&request), jiff::Timestamp::now()))
+}
+
+/// The values of the header `Accept`, joined as HTTP allows.
+fn accept(request: &Parts) -> String {
+    let values = request.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
+}
+
+fn negotiated(answer: Answer) -> Response {
+    let mut response = text(answer.status, answer.body, answer.content_type);
+    if let Some(warning) = answer.warning.and_then(|text| HeaderValue::from_str(&text).ok()) {
+        response.headers_mut().insert(header::WARNING, warning);
     }
-    let body = (shown.pages.configz)().await;
-    text(StatusCode::OK, body, "application/json")
+    response
+}
+
+/// Takes the log level, a number.
+async fn set_log_level(request: Request) -> Response {
+    let body = axum::body::to_bytes(request.into_body(), LONGEST_LEVEL).await;
+    let level = body.ok().and_then(|body| String::from_utf8(body.to_vec()).ok());
+    match level.map(|level| logs::set_level(&level)) {
+        Some(Ok(done)) => text(StatusCode::OK, done, PLAIN),
+        Some(Err(why)) => text(StatusCode::BAD_REQUEST, why, PLAIN),
+        None => {
+            text(StatusCode::BAD_REQUEST, "error reading request body: it is not a short text".into(), PLAIN)
+        }
+    }
+}
+
+async fn unsupported() -> Response {
+    text(StatusCode::NOT_ACCEPTABLE, "unsupported http method".into(), PLAIN)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(name: &'static str, of: &'static [&'static str], answer: Result<(), String>) -> Check {
-        Check { name, of, run: Box::new(move || answer.clone()) }
-    }
-
-    #[test]
-    fn health_pages_read_as_those_of_kubernetes() {
-        let checks = [
-            check("leaderElection", &["healthz", "readyz"], Ok(())),
-            check("sched-handler-sync", &["readyz"], Err("handlers are not fully synchronized".into())),
-        ];
-        let page = |path, verbose, reasons| report(&results(&checks, path), path, verbose, reasons);
-        assert_eq!(page("healthz", false, false), "ok");
-        assert_eq!(page("livez", true, false), "[+]ping ok\nlivez check passed\n");
-        assert_eq!(
-            page("readyz", false, true),
-            "[+]ping ok\n[+]leaderElection ok\n[-]sched-handler-sync failed: handlers are not fully \
-             synchronized\nreadyz check failed\n"
-        );
-        let withheld = "[+]ping ok\n[+]leaderElection ok\n[-]sched-handler-sync failed: reason withheld\n\
-                        readyz check failed\n";
-        assert_eq!(
-            (page("readyz", false, false), page("readyz", true, false)),
-            (withheld.into(), withheld.into())
-        );
-    }
 
     #[tokio::test]
     async fn a_port_in_use_says_what_to_do() {

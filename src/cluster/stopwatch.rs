@@ -4,7 +4,9 @@
 
 use super::client::Observer;
 use super::metrics::Metrics;
-use crate::framework::{Mark, Probe, Tally, TimedPoint};
+use crate::framework::{
+    ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, Tally, TimedPoint,
+};
 use crate::model::Symbol;
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
@@ -34,10 +36,20 @@ pub struct Stopwatch {
     samples: Mutex<Samples>,
 }
 
+/// What the label of an event is made of.
+type EventLabel = (EventResource, ActionType, Option<&'static str>);
+
+fn label_of(event: &ClusterEvent) -> EventLabel {
+    (event.resource, event.action, event.custom_label)
+}
+
 #[derive(Default)]
 struct Samples {
     points: FxHashMap<(Symbol, TimedPoint, &'static str), Histogram>,
     plugins: FxHashMap<(Symbol, TimedPoint, &'static str), Histogram>,
+    /// By plugin, then by event; for `Queue`, `QueueSkip` and `Error`.
+    hints: FxHashMap<Symbol, FxHashMap<EventLabel, [Option<Histogram>; 3]>>,
+    events: FxHashMap<EventLabel, Histogram>,
     evaluations: FxHashMap<(Symbol, Symbol, TimedPoint), (Counter, Arc<Count>)>,
     calls: FxHashMap<(Method, Option<u16>), (Counter, Histogram)>,
 }
@@ -113,8 +125,35 @@ impl Probe for Stopwatch {
         self.metrics.permit_wait.with([code]).observe(self.seconds(since));
     }
 
+    fn hint(&self, plugin: &str, event: &ClusterEvent, hint: Option<QueueingHint>, since: Mark) {
+        let seconds = self.seconds(since);
+        let (at, word) = match hint {
+            Some(QueueingHint::Queue) => (0, "Queue"),
+            Some(QueueingHint::Skip) => (1, "QueueSkip"),
+            None => (2, "Error"),
+        };
+        let mut cached = self.cached();
+        let of_event =
+            cached.hints.entry(Symbol::new(plugin)).or_default().entry(label_of(event)).or_default();
+        let histogram = || self.metrics.hint_duration.with([plugin, &event.label(), word]);
+        of_event[at].get_or_insert_with(histogram).observe(seconds);
+    }
+
+    fn event(&self, event: &ClusterEvent, since: Mark) {
+        let seconds = self.seconds(since);
+        let histogram = |_: &_| self.metrics.event_duration.with([&event.label()]);
+        self.cached().events.entry(label_of(event)).or_insert_with_key(histogram).observe(seconds);
+    }
+
+    fn evicted(&self, result: &'static str, since: Mark) {
+        self.metrics.eviction_duration.with([result]).observe(self.seconds(since));
+        self.metrics.evictions.with([result]).inc();
+    }
+
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally> {
         let counter = |_: &_| {
+            // A profile comes into service.
+            self.metrics.no_batches(profile);
             let counter = self.metrics.plugin_evaluations.with([plugin, point.name(), profile]);
             (counter, Arc::default())
         };
@@ -144,6 +183,7 @@ impl Observer for Stopwatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framework::EventObjects;
 
     #[test]
     fn durations_and_counts_have_the_names_of_upstream() {
@@ -158,6 +198,11 @@ mod tests {
         watch.failed("VolumeBinding", TimedPoint::PreBind);
         watch.failed("VolumeBinding", TimedPoint::PostFilter);
         watch.failed("NodePorts", TimedPoint::Filter);
+        let event = ClusterEvent::of(EventResource::Node, ActionType::ADD, EventObjects::None);
+        watch.hint("NodePorts", &event, Some(QueueingHint::Skip), since);
+        watch.hint("NodePorts", &event, None, since);
+        watch.event(&event, since);
+        watch.evicted("success", since);
         watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(5);
         // After a reload the same counter continues.
         watch.evaluations(&profile, "NodePorts", TimedPoint::Filter).add(2);
@@ -171,6 +216,10 @@ mod tests {
             r#"scheduler_volume_scheduling_stage_error_total{operation="bind"} 1"#,
             r#"scheduler_permit_wait_duration_seconds_count{result="Unschedulable"} 1"#,
             r#"scheduler_plugin_evaluation_total{plugin="NodePorts",extension_point="Filter",profile="p"} 7"#,
+            r#"scheduler_queueing_hint_execution_duration_seconds_count{plugin="NodePorts",event="NodeAdd",hint="QueueSkip"} 1"#,
+            r#"scheduler_queueing_hint_execution_duration_seconds_count{plugin="NodePorts",event="NodeAdd",hint="Error"} 1"#,
+            r#"scheduler_event_handling_duration_seconds_count{event="NodeAdd"} 1"#,
+            r#"scheduler_preemption_goroutines_execution_total{result="success"} 1"#,
             r#"rest_client_requests_total{code="<error>",host="10.0.0.1:6443",method="POST"} 1"#,
             r#"rest_client_request_duration_seconds_bucket{le="0.1",host="10.0.0.1:6443",verb="POST"} 1"#,
             r#"rest_client_request_duration_seconds_count{host="10.0.0.1:6443",verb="POST"} 2"#,

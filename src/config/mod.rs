@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use complete::completed;
 pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use read::read;
-pub use write::{shown, value, yaml};
+pub use write::{as_flags, shown, value, yaml};
 
 /// The profile of pods without `schedulerName`.
 pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";

@@ -58,6 +58,24 @@ pub fn shown(config: &SchedulerConfig) -> Value {
     all
 }
 
+/// The flags of kube-scheduler whose values the configuration has, with these values.
+pub fn as_flags(config: &SchedulerConfig) -> Vec<(&'static str, String)> {
+    let (lease, client) = (&config.leader_election, &config.client_connection);
+    vec![
+        ("kube-api-burst", client.burst.to_string()),
+        ("kube-api-content-type", client.content_type.clone()),
+        ("kube-api-qps", client.qps.to_string()),
+        ("kubeconfig", client.kubeconfig.clone()),
+        ("leader-elect", lease.leader_elect.to_string()),
+        ("leader-elect-lease-duration", seconds(lease.lease_duration)),
+        ("leader-elect-renew-deadline", seconds(lease.renew_deadline)),
+        ("leader-elect-retry-period", seconds(lease.retry_period)),
+        ("leader-elect-resource-lock", "leases".to_owned()),
+        ("leader-elect-resource-name", lease.resource_name.clone()),
+        ("leader-elect-resource-namespace", lease.resource_namespace.clone()),
+    ]
+}
+
 /// The configuration as YAML; `Err` is the writer's message.
 pub fn yaml(config: &SchedulerConfig) -> Result<String, String> {
     serde_saphyr::to_string(&value(config)).map_err(|error| error.to_string())

@@ -4,6 +4,7 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`, `pkg/scheduler/metrics/metrics.go`.
 
+use super::events::{ClusterEvent, QueueingHint};
 use super::plugin_id::PluginId;
 use super::points::{
     BindOutcome, PermitOutcome, PostFilterOutcome, PreFilterOutcome, PreFlight, PreScoreOutcome,
@@ -81,6 +82,12 @@ pub trait Probe: Send + Sync {
     fn failed(&self, plugin: &str, point: TimedPoint);
     /// A pod's wait at Permit has ended.
     fn waited(&self, code: &'static str, since: Mark);
+    /// A plugin's hint was evaluated for an event; `None`: it panicked.
+    fn hint(&self, plugin: &str, event: &ClusterEvent, hint: Option<QueueingHint>, since: Mark);
+    /// The pods that an event may help were looked for and moved.
+    fn event(&self, event: &ClusterEvent, since: Mark);
+    /// The eviction of the victims of one preemptor has ended: `success` or `error`.
+    fn evicted(&self, result: &'static str, since: Mark);
     /// The counter of a plugin's evaluations at a point for the pods of a profile.
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally>;
 }
@@ -212,6 +219,33 @@ impl Framework {
         }
     }
 
+    /// Reports a hint whose evaluation began at `since`.
+    pub fn hint_ended(
+        &self,
+        id: PluginId,
+        event: &ClusterEvent,
+        hint: Option<QueueingHint>,
+        since: Option<Mark>,
+    ) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.hint(self.plugin_name(id), event, hint, since);
+        }
+    }
+
+    /// Reports an event that the queue began to handle at `since`.
+    pub fn event_ended(&self, event: &ClusterEvent, since: Option<Mark>) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.event(event, since);
+        }
+    }
+
+    /// Reports the end of an eviction that began at `since`.
+    pub fn eviction_ended(&self, result: &'static str, since: Option<Mark>) {
+        if let (Some(watch), Some(since)) = (&self.watch, since) {
+            watch.probe.evicted(result, since);
+        }
+    }
+
     /// Counts evaluations of a plugin.
     pub fn evaluated(&self, id: PluginId, point: TimedPoint, times: usize) {
         let Some(counters) = self.watch.as_ref().and_then(|watch| watch.evaluations.get(id.index())) else {
@@ -279,6 +313,15 @@ mod tests {
         }
         fn waited(&self, code: &'static str, _: Mark) {
             self.0.send(format!("waited {code}")).unwrap();
+        }
+        fn hint(&self, plugin: &str, event: &ClusterEvent, _: Option<QueueingHint>, _: Mark) {
+            self.0.send(format!("[{plugin}] hint {}", event.label())).unwrap();
+        }
+        fn event(&self, event: &ClusterEvent, _: Mark) {
+            self.0.send(format!("event {}", event.label())).unwrap();
+        }
+        fn evicted(&self, result: &'static str, _: Mark) {
+            self.0.send(format!("evicted {result}")).unwrap();
         }
         fn evaluations(&self, _: &Symbol, _: &str, _: TimedPoint) -> Arc<dyn Tally> {
             Arc::new(Nobody)

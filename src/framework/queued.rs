@@ -34,6 +34,8 @@ pub struct QueuedPodInfo {
     pub refused_late: bool,
     /// What refused it last, by name; `None` before the first refusal.
     pub blame: Option<Blame>,
+    /// It is tried again only because it has waited longer than the limit.
+    pub flushed: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
 }
@@ -62,6 +64,7 @@ impl QueuedPodInfo {
             pending_plugins: PluginSet::default(),
             refused_late: false,
             blame: None,
+            flushed: false,
             gating_plugin: None,
         }
     }

@@ -301,6 +301,7 @@ impl Scheduler {
             at: now,
             attempt: queued.info.attempts,
             first_attempt: queued.info.initial_attempt.unwrap_or(now),
+            flushed: queued.info.flushed,
             decision: Decision::Error { message: String::new() },
             unschedulable_plugins: cycle.diagnosis.unschedulable_plugins.iter().map(name).collect(),
             pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),

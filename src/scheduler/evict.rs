@@ -20,8 +20,8 @@ use super::cache::PodState;
 use super::calls::{Owner, object_key};
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Part, PatchBody, PluginId, Status,
-    Ticket,
+    Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Mark, Part, PatchBody, PluginId,
+    Status, Ticket,
 };
 use crate::model::{PodInfo, PodKey, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +49,8 @@ struct Eviction {
     failed: bool,
     /// The last victim gave its room back without a call.
     freed_in_memory: bool,
+    /// When it began, for metrics.
+    since: Option<Mark>,
 }
 
 /// A victim whose call is open.
@@ -114,8 +116,9 @@ impl Scheduler {
         self.cache.snapshot.set_preempting(&key, true);
         self.clear_lower_nominations(&preemptor, &node, now);
         let last = victims.pop();
-        let eviction =
-            Eviction { preemptor, node, last, open: BTreeMap::new(), failed: false, freed_in_memory: false };
+        let since = self.profiles.get(&preemptor.scheduler_name).and_then(|framework| framework.mark());
+        let open = BTreeMap::new();
+        let eviction = Eviction { preemptor, node, last, open, failed: false, freed_in_memory: false, since };
         self.evictions.by_preemptor.insert(key.clone(), eviction);
         for victim in victims {
             self.evict(&key, victim, now, out);
@@ -253,11 +256,13 @@ impl Scheduler {
                 return;
             }
         }
-        let activate = self
-            .evictions
-            .by_preemptor
-            .get(preemptor)
-            .is_some_and(|eviction| eviction.failed || eviction.freed_in_memory);
+        let ended = self.evictions.by_preemptor.get(preemptor);
+        let activate = ended.is_some_and(|eviction| eviction.failed || eviction.freed_in_memory);
+        if let Some(Eviction { preemptor, failed, since, .. }) = ended
+            && let Some(framework) = self.profiles.get(&preemptor.scheduler_name)
+        {
+            framework.eviction_ended(if *failed { "error" } else { "success" }, *since);
+        }
         self.forget_eviction(preemptor);
         self.let_in(preemptor, now);
         if activate {

@@ -142,6 +142,8 @@ pub struct DecisionRecord {
     pub attempt: u32,
     /// When the pod first entered the active queue.
     pub first_attempt: Time,
+    /// Whether no event woke the pod: it was tried because it had waited longer than the limit.
+    pub flushed: bool,
     /// How it ended.
     pub decision: Decision,
     /// The plugins that refused the pod or narrowed the nodes, in the order of the profile.

@@ -124,6 +124,11 @@ impl Scheduler {
         self.queue.in_flight_events()
     }
 
+    /// The number of events kept for pods in flight by label, and that of pods in flight as `PodPopped`.
+    pub fn in_flight_by_label(&self) -> std::collections::BTreeMap<String, usize> {
+        self.queue.in_flight_by_label()
+    }
+
     /// The state of a pod in the cache; `None` when the pod is unknown.
     pub fn pod_state(&self, pod: &PodKey) -> Option<&PodState> {
         self.cache.state(pod)

@@ -14,6 +14,7 @@ mod support;
 mod api_load;
 mod scheduler_process;
 mod workload;
+mod zpages;
 
 // The control plane of these tests.
 mod control_plane_checks;

@@ -38,12 +38,17 @@ fn the_page_of_metrics_is_what_the_table_says() {
     let mut page = String::from(
         "# Metrics\n\nServed on `/metrics` of the secure port. This page is made from the table in\n\
          `src/cluster/metrics.rs`; [running the scheduler](running.md#health-and-metrics) lists the differences\n\
-         from kube-scheduler.\n\n| name | type | labels | stability | meaning |\n|---|---|---|---|---|\n",
+         from kube-scheduler.\n\n",
     );
-    for row in bayplan::cluster::metrics::ROWS {
-        let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
-        let (kind, labels, word) = (row.kind, labels.join(" "), row.stability.word());
-        page.push_str(&format!("| `{}` | {kind} | {labels} | {word} | {} |\n", row.name, row.help));
+    use bayplan::cluster::metrics::{HealthMetrics, Metrics};
+    for (heading, rows) in [("", Metrics::ROWS), ("\nServed on `/metrics/slis`:\n\n", HealthMetrics::ROWS)] {
+        page.push_str(heading);
+        page.push_str("| name | type | labels | stability | meaning |\n|---|---|---|---|---|\n");
+        for row in rows {
+            let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+            let (kind, labels, word) = (row.kind, labels.join(" "), row.stability.word());
+            page.push_str(&format!("| `{}` | {kind} | {labels} | {word} | {} |\n", row.name, row.help));
+        }
     }
     let path = repository("docs/metrics.md");
     if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
@@ -84,4 +89,14 @@ fn the_page_of_feature_gates_is_what_the_table_says() {
         std::fs::write(&path, &page).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
+}
+
+/// Pages have the command that saves a cluster with all kinds that decisions read.
+#[test]
+fn the_command_that_saves_a_cluster_has_all_kinds() {
+    let command = bayplan::dry_run::dump::command();
+    for page in ["docs/running.md", "docs/ci.md"] {
+        let text = std::fs::read_to_string(repository(page)).unwrap().replace("\\\n", "");
+        assert!(text.contains(&command), "{page}: {command}");
+    }
 }

@@ -160,10 +160,10 @@ VolumeLimitScaling Alpha off free []
         Fixed("resource claims are not built");
     /// The page `/flagz`. Source: KEP-4828.
     ComponentFlagz Beta on free []
-        Same("the page `/flagz` is not built");
+        Both;
     /// The page `/statusz`. Source: KEP-4827.
     ComponentStatusz Beta on free []
-        Same("the page `/statusz` is not built");
+        Both;
     /// The API server chooses the leader. Source: KEP-4355.
     CoordinatedLeaderElection Beta off free []
         Fixed("candidates for leases are not built");

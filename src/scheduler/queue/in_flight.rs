@@ -78,6 +78,15 @@ impl InFlight {
         self.events.len()
     }
 
+    /// The number of events kept by label, and that of pods in flight as `PodPopped`.
+    pub(super) fn by_label(&self) -> BTreeMap<String, usize> {
+        let mut all = BTreeMap::from([("PodPopped".to_owned(), self.begins.len())]);
+        for (event, _) in &self.events {
+            *all.entry(event.label().into_owned()).or_default() += 1;
+        }
+        all
+    }
+
     /// Drops events that no pod in flight needs.
     fn trim(&mut self) {
         let needed = self.begins.keys().next().map(|(at, _)| *at);

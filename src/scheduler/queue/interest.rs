@@ -48,6 +48,11 @@ impl Served {
     pub(super) fn want(&self, resource: EventResource, actions: ActionType) -> bool {
         self.0.iter().any(|hints| hints.framework.waits().anyone(resource, actions))
     }
+
+    /// The framework that reports for all profiles: their probe is the same.
+    pub(super) fn reporter(&self) -> Option<&Framework> {
+        self.0.first().map(|hints| &*hints.framework)
+    }
 }
 
 impl ProfileHints {
@@ -122,8 +127,11 @@ impl ProfileHints {
     ) -> QueueingHint {
         let state = CycleState::default();
         let handle = handle(info, snapshot, now, &state);
+        let since = self.framework.mark();
         let hint = catch_unwind(AssertUnwindSafe(|| self.framework.may_help(id, handle, event)));
-        hint.ok().flatten().unwrap_or(QueueingHint::Queue)
+        let hint = hint.ok().flatten();
+        self.framework.hint_ended(id, event, hint, since);
+        hint.unwrap_or(QueueingHint::Queue)
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) use nominator::Nominator;
 
 use super::interested::Interested;
 use crate::framework::{
-    ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Interest, QueuedPodInfo,
+    ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Interest, QueuedPodInfo,
 };
 use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Time};
 use active::{Active, Rank};
@@ -421,6 +421,7 @@ impl SchedulingQueue {
         if !self.wants(event.resource, event.action) {
             return;
         }
+        let since = self.served.reporter().and_then(Framework::mark);
         for key in self.unschedulable.concerned(event) {
             let reached = self.entries.get(&key).is_some_and(|entry| scope.reaches(&entry.queued.info.pod));
             if reached {
@@ -428,6 +429,9 @@ impl SchedulingQueue {
             }
         }
         self.in_flight.note(event, scope);
+        if let Some(reporter) = self.served.reporter() {
+            reporter.event_ended(event, since);
+        }
     }
 
     /// Evaluates the hints for a waiting pod, and moves the pod if the event may help it.
@@ -504,6 +508,9 @@ impl SchedulingQueue {
             let waits_long =
                 self.entries.get(&key).is_some_and(|entry| now - entry.queued.info.timestamp > longest);
             if waits_long {
+                if let Some(entry) = self.entries.get_mut(&key) {
+                    entry.queued.info.flushed = true;
+                }
                 self.ask(&key, &event, snapshot, now);
             }
         }
@@ -675,6 +682,11 @@ impl SchedulingQueue {
         self.in_flight.events()
     }
 
+    /// The same by label, and the number of pods in flight as `PodPopped`.
+    pub(super) fn in_flight_by_label(&self) -> BTreeMap<String, usize> {
+        self.in_flight.by_label()
+    }
+
     /// Every queued pod, by number of arrival; for checks.
     pub(super) fn all(&self) -> Vec<PodKey> {
         let mut all: Vec<(u64, &PodKey)> = self.entries.iter().map(|(k, e)| (e.queued.number, k)).collect();
@@ -696,6 +708,7 @@ fn note_failure(info: &mut QueuedPodInfo, now: Time) {
         info.consecutive_errors = 0;
     }
     info.timestamp = now;
+    info.flushed = false;
 }
 
 /// The sort key of a pod; a panic of the QueueSort plugin gives the key of pods without one.
