@@ -7,6 +7,7 @@ use bayplan::model::{Object, ObjectKey, Symbol, Time};
 use bayplan::scheduler::{Decision, Effect, Input, Options, Profiles, Scheduler};
 use bayplan::testing::{node, object_of, pod};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A scheduler with its clock; calls stay open until they are answered.
@@ -44,8 +45,11 @@ impl Run {
         key
     }
 
+    /// Label columns that pods hold; plugins hold those of the keys that they read for every pod.
     fn wanted(&self) -> usize {
-        self.scheduler.snapshot().kept().columns.wanted_labels
+        let plugins = self.scheduler.profiles().frameworks.iter().flat_map(|framework| framework.plugins());
+        let of_plugins: BTreeSet<Symbol> = plugins.flat_map(|plugin| plugin.reads().label_keys).collect();
+        self.scheduler.snapshot().kept().columns.wanted_labels - of_plugins.len()
     }
 }
 

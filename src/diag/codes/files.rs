@@ -144,16 +144,16 @@ status: {allocatable: {cpu: "4"}}
 
     SKIPPED_KINDS "BP0511" "skipped-kinds" Warning
         "the cluster file holds kinds that are not read"
-        "A dry run reads nodes, pods, namespaces and ConfigMaps with policies. It counts other objects and \
-         leaves them out."
+        "A dry run reads the kinds of objects that decisions depend on, and ConfigMaps with policies. It counts \
+         other objects and leaves them out."
         in "cluster.yaml"
         bad r#"
 apiVersion: v1
 kind: Node
 metadata: {name: a}
 ---
-apiVersion: v1
-kind: Service
+apiVersion: networking.k8s.io/v1
+kind: Ingress
 metadata: {name: web}
 "#
         good r#"

@@ -131,12 +131,11 @@ impl DefaultPreemption {
         let Some(start) = h.cycle.draw.checked_rem(potential.len() as u64) else { return found };
         let (before, after) = potential.split_at(start as usize);
         let budgets = Budgets::of(h.snapshot);
-        let now = h.snapshot.wall_clock(h.now);
         let mut violating = Vec::new();
         for id in after.iter().chain(before) {
             let Some(node) = h.snapshot.node(*id) else { continue };
             let tried = match victims::has_potential_victims(h.pod, node) {
-                true => run.simulate(*id).map(|trial| victims::on_node(h.pod, node, trial, &budgets, now)),
+                true => run.simulate(*id).map(|trial| victims::on_node(h.pod, node, trial, &budgets)),
                 false => Some(Err(victims::no_victims())),
             };
             match tried {

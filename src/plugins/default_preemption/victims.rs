@@ -5,7 +5,7 @@
 
 use super::budgets::Budgets;
 use crate::framework::{Candidate, Code, Simulation, Status};
-use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol, Time};
+use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -23,13 +23,12 @@ pub(super) fn no_victims() -> Status {
 
 /// The least important pods whose eviction makes room for the preemptor. Takes every pod of lower priority off, then
 /// puts back as many as still leave room: first those whose eviction would violate a PodDisruptionBudget, the more
-/// important before the less important. `now` is the wall clock.
+/// important before the less important.
 pub(super) fn on_node(
     preemptor: &PodInfo,
     node: NodeInfo,
     mut trial: Simulation,
     budgets: &Budgets,
-    now: Time,
 ) -> Result<Candidate, Status> {
     let lower = node.pods().filter(|pod| pod.priority < preemptor.priority);
     let mut potential: Vec<Arc<PodInfo>> = lower.cloned().collect();
@@ -40,7 +39,7 @@ pub(super) fn on_node(
         trial.remove_pod(pod)?;
     }
     trial.fits()?;
-    potential.sort_by_key(|pod| importance(pod, now));
+    sort_by_importance(&mut potential);
     let protected = budgets.violated_by(&potential);
     let split = |wanted: bool| {
         let both = potential.iter().zip(&protected);
@@ -67,11 +66,22 @@ pub(super) fn on_node(
         let text = format!("expected at least one victim pod on node {:?}", node.name().as_str());
         return Err(Status::new(Code::Error, text));
     }
-    victims.sort_by_key(|pod| importance(pod, now));
+    if protected.iter().any(Option::is_some) && protected.iter().any(Option::is_none) {
+        sort_by_importance(&mut victims);
+    }
     Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations, budgets: names })
 }
 
-/// Sorts the more important pod first: higher priority, then earlier start. A pod that has not started starts now.
-fn importance(pod: &PodInfo, now: Time) -> (Reverse<i32>, Time) {
-    (Reverse(pod.priority), pod.started.unwrap_or(now))
+/// The more important pod first: higher priority, then earlier start. Pods that have not started follow those that have,
+/// and their order is reversed: upstream compares two of them by the clock, which it reads for one after the other, so
+/// that each seems to have started before the one that it is compared with.
+fn sort_by_importance(pods: &mut [Arc<PodInfo>]) {
+    pods.reverse();
+    pods.sort_by_key(|pod| (Reverse(pod.priority), pod.started.is_none(), pod.started));
+    // Pods that started at one instant keep their order.
+    for alike in pods.chunk_by_mut(|a, b| (a.priority, a.started) == (b.priority, b.started)) {
+        if alike.first().is_some_and(|pod| pod.started.is_some()) {
+            alike.reverse();
+        }
+    }
 }
