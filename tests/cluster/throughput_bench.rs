@@ -45,7 +45,8 @@ impl Figures {
     }
 }
 
-/// Waits until the scheduler's metrics count `count` scheduled pods, and takes its figures.
+/// Waits until the scheduler's metrics count `count` scheduled pods, and takes its figures. Sets `stop` then, so that the
+/// changes of the cluster end, and with them the events of pods that fit nowhere.
 fn measure(
     plane: &ControlPlane,
     who: &'static str,
@@ -53,6 +54,7 @@ fn measure(
     url: &str,
     since: (Instant, f64),
     count: usize,
+    stop: &AtomicBool,
 ) -> Figures {
     let client = ApiClient::of(&plane.kubeconfig_for(url));
     let sum = |metric: &str, labels: &[&str]| -> f64 {
@@ -66,11 +68,12 @@ fn measure(
     };
     let scheduled = || sum("scheduler_schedule_attempts_total{", &["result=\"scheduled\""]) as usize;
     let limit = Instant::now() + Duration::from_secs(600);
-    while scheduled() < count {
-        assert!(Instant::now() < limit, "{who}: {} of {count} pods after 600 s", scheduled());
+    while scheduled() < count && Instant::now() < limit {
         std::thread::sleep(Duration::from_millis(100));
     }
     let seconds = since.0.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    assert!(scheduled() >= count, "{who}: {} of {count} pods after 600 s", scheduled());
     // Events are written after the bindings, and their cost belongs to the pods, too. The last one was
     // written when none has followed for some seconds.
     let made = || sum("rest_client_requests_total{", &["method=\"POST\"", "method=\"PATCH\""]);
@@ -124,13 +127,11 @@ fn bench(row: &Row, who: &str, nodes: usize, pods: usize) -> Bench {
 }
 
 /// Runs `work` while the cluster changes as the row says.
-fn with_churn(row: &Row, bench: &Bench, who: &str, work: impl FnOnce() -> Figures) -> Figures {
+fn with_churn(row: &Row, bench: &Bench, who: &str, work: impl FnOnce(&AtomicBool) -> Figures) -> Figures {
     let stop = AtomicBool::new(!row.churn);
     std::thread::scope(|scope| {
         scope.spawn(|| bench.churn(who, &stop));
-        let figures = work();
-        stop.store(true, Ordering::Relaxed);
-        figures
+        work(&stop)
     })
 }
 
@@ -138,8 +139,8 @@ fn bench_ours(row: &Row, nodes: usize, pods: usize) {
     let bench = bench(row, "bayplan", nodes, pods);
     let since = (Instant::now(), 0.0);
     let ours = SchedulerProcess::start(&bench.plane, &Setup::new("bayplan").flag("-v=0"));
-    let figures = with_churn(row, &bench, "bayplan", || {
-        measure(&bench.plane, "bayplan", &ours.daemon, &ours.url(), since, pods)
+    let figures = with_churn(row, &bench, "bayplan", |stop| {
+        measure(&bench.plane, "bayplan", &ours.daemon, &ours.url(), since, pods, stop)
     });
     figures.print(row.name, pods, scheduled_events(&bench.client, &bench.namespace));
     let list = bench.plane.get_json(["pods", "--namespace", &bench.namespace]);
@@ -152,8 +153,8 @@ fn bench_theirs(row: &Row, nodes: usize, pods: usize) {
     let bench = bench(row, "real", nodes, pods);
     let since = (Instant::now(), 0.0);
     let real = bench.plane.start_kube_scheduler("profiles:\n- schedulerName: real\n");
-    let figures = with_churn(row, &bench, "real", || {
-        measure(&bench.plane, "kube-scheduler", &real.daemon, &real.url(), since, pods)
+    let figures = with_churn(row, &bench, "real", |stop| {
+        measure(&bench.plane, "kube-scheduler", &real.daemon, &real.url(), since, pods, stop)
     });
     figures.print(row.name, pods, scheduled_events(&bench.client, &bench.namespace));
 }
