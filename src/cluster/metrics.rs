@@ -352,9 +352,9 @@ metrics! {
     /// Source: `component-base/metrics/prometheus/slis`.
     HealthMetrics;
     healthcheck: Gauges<2> = "kubernetes_healthcheck" ["name", "type"] Stable
-        "This metric records the result of a single healthcheck.";
+        "This metric records the result of a single healthcheck";
     healthchecks: Counters<3> = "kubernetes_healthchecks_total" ["name", "type", "status"] Stable
-        "This metric records the results of all healthcheck.";
+        "This metric records the results of all healthcheck";
     started: FloatGauge = "process_start_time_seconds" [] Alpha
         "Start time of the process since unix epoch in seconds";
 }

@@ -61,6 +61,9 @@ pub fn shown(config: &SchedulerConfig) -> Value {
 /// The flags of kube-scheduler whose values the configuration has, with these values.
 pub fn as_flags(config: &SchedulerConfig) -> Vec<(&'static str, String)> {
     let (lease, client) = (&config.leader_election, &config.client_connection);
+    // Without election the configuration names no lease.
+    let named =
+        |name: &str, default: &str| if name.is_empty() { default.to_owned() } else { name.to_owned() };
     vec![
         ("kube-api-burst", client.burst.to_string()),
         ("kube-api-content-type", client.content_type.clone()),
@@ -71,8 +74,8 @@ pub fn as_flags(config: &SchedulerConfig) -> Vec<(&'static str, String)> {
         ("leader-elect-renew-deadline", seconds(lease.renew_deadline)),
         ("leader-elect-retry-period", seconds(lease.retry_period)),
         ("leader-elect-resource-lock", "leases".to_owned()),
-        ("leader-elect-resource-name", lease.resource_name.clone()),
-        ("leader-elect-resource-namespace", lease.resource_namespace.clone()),
+        ("leader-elect-resource-name", named(&lease.resource_name, "kube-scheduler")),
+        ("leader-elect-resource-namespace", named(&lease.resource_namespace, "kube-system")),
     ]
 }
 

@@ -68,8 +68,8 @@ fn objects(case: &Path) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
-/// A strategic merge patch, as far as pods need it: containers are merged by name, null removes,
-/// lists are replaced.
+/// A strategic merge patch, as far as pods need it: containers are merged by name and spread
+/// constraints by their topology key, null removes, other lists are replaced.
 fn merge(into: &mut Value, patch: &Value) {
     let (Some(fields), true) = (patch.as_object(), into.is_object() || into.is_null()) else {
         *into = patch.clone();
@@ -78,11 +78,12 @@ fn merge(into: &mut Value, patch: &Value) {
     for (field, value) in fields {
         match (field.as_str(), value) {
             (_, Value::Null) => drop(into.as_object_mut().map(|into| into.remove(field))),
-            ("containers" | "initContainers", Value::Array(patches)) => {
+            ("containers" | "initContainers" | "topologySpreadConstraints", Value::Array(patches)) => {
+                let key = if field == "topologySpreadConstraints" { "topologyKey" } else { "name" };
                 for patch in patches {
                     let known = into[field].as_array_mut().unwrap();
-                    let container = known.iter_mut().find(|known| known["name"] == patch["name"]).unwrap();
-                    merge(container, patch);
+                    let item = known.iter_mut().find(|known| known[key] == patch[key]).unwrap();
+                    merge(item, patch);
                 }
             }
             _ => merge(&mut into[field], value),
