@@ -1,4 +1,4 @@
-//! The time of one decision that looks at other pods: spreading and pod affinity, at 5,000 nodes with 50,000 running
+//! The time of one decision that looks at other pods or at volumes: spreading, pod affinity and claims, at 5,000 nodes with 50,000 running
 //! pods. Sizes by `BAYPLAN_BENCH_NODES`. Prints its figures and fails on nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 

@@ -1,5 +1,6 @@
-//! Clusters full of running pods, and pods that look at them: spreading and pod affinity.
+//! Clusters full of running pods, and pods that look at them or have volumes.
 
+use super::volumes;
 use bayplan::framework::Framework;
 use bayplan::model::{
     Change, Kind, LabelSelector, NodeId, Object, Placement, PodInfo, PodKey, PodMatch, Snapshot, Symbol, Want,
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What the pods of a crowd ask for.
-pub(crate) const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 10] = [
     "looks at no pod",
     "default spreading",
     "hard zone spread",
@@ -17,6 +18,9 @@ pub(crate) const KINDS: [&str; 7] = [
     "zone affinity",
     "preferred affinity",
     "1,000 distinct carrier terms",
+    volumes::BOUND,
+    volumes::DELAYED,
+    volumes::CAPACITY,
 ];
 
 /// Running pods of each node.
@@ -82,6 +86,7 @@ impl Crowd {
                 snapshot.apply(seen(Kind::Service, &service));
             }
         }
+        volumes::put(kind, &mut snapshot);
         let pods: Vec<Arc<PodInfo>> = (0..50).map(|at| wanting(kind, at).build()).collect();
         for pod in &pods {
             let wants = framework.wants(pod, &snapshot);
@@ -120,7 +125,7 @@ pub(crate) fn selectors(count: usize) -> Vec<Want> {
     (0..count).map(of).collect()
 }
 
-fn seen(kind: Kind, value: &Value) -> Change {
+pub(super) fn seen(kind: Kind, value: &Value) -> Change {
     let bytes = serde_json::to_vec(value).unwrap();
     match (kind.row().unwrap().parse)(&bytes).unwrap() {
         Object::Other(object) => Change::ObjectSeen { object },
@@ -167,6 +172,7 @@ fn wanting(kind: &str, number: usize) -> PodMaker {
         ),
         "hostname anti-affinity, 5,000 carriers" => anti(made, term(HOSTNAME, app)),
         "zone affinity" => made.set("spec.affinity.podAffinity", json!({ REQUIRED: [term(ZONE, "app-20")] })),
+        kind if volumes::KINDS.contains(&kind) => made.set("spec.volumes", volumes::of_pod()),
         "preferred affinity" => made.set("spec.affinity.podAffinity", json!({ PREFERRED: [weighted] })),
         _ => made,
     }
