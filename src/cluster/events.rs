@@ -1,5 +1,5 @@
 //! Which event is written next (`events.k8s.io/v1`), with client-go's aggregation: a second event of
-//! the same kind about a pod makes a series; later ones are only counted until the series is written
+//! the same kind and note about a pod makes a series; later ones are only counted until the series is written
 //! again. Events about one pod are written in order, one at a time. An event whose write fails waits
 //! for its retry without holding up other pods. `effects` sends the requests.
 
@@ -12,9 +12,10 @@ use crate::model::{Symbol, Time};
 use http::Method;
 use k8s_openapi::api::events::v1::EventSeries;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde_json::json;
 use std::collections::{BTreeSet, VecDeque};
+use std::hash::BuildHasher;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -31,11 +32,13 @@ const TRIES: u32 = 12;
 /// The pauses between these.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 
-/// Events with the same pod, scheduler, reason and action form a series.
-type SeriesKey = (Symbol, Symbol, &'static str, &'static str);
+/// Events with the same pod, scheduler, reason, action and note (its hash) form a series. Upstream's key has the pod's
+/// version instead of the note: a new note changes the pod's condition, and so its version.
+type SeriesKey = (Symbol, Symbol, &'static str, &'static str, u64);
 
 fn key_of(event: &EventRecord) -> SeriesKey {
-    (event.key.0.clone(), event.scheduler.clone(), event.reason, event.action)
+    let note = FxBuildHasher.hash_one(&event.note);
+    (event.key.0.clone(), event.scheduler.clone(), event.reason, event.action, note)
 }
 
 /// A series whose first event the API server has.
@@ -423,6 +426,17 @@ mod tests {
         assert_eq!(all(&mut events, now), ["PATCH a count 3"], "the count of the third");
         events.sweep(now + REFRESH + Duration::from_secs(1));
         assert_eq!((events.len(), events.series.len(), events.lanes.len()), (0, 0, 0), "finished");
+    }
+
+    #[test]
+    fn another_note_makes_another_event() {
+        let (mut events, now) = (Events::new("host"), Instant::now());
+        for (note, request) in
+            [("1 node", "POST a Failed"), ("2 nodes", "POST a Failed"), ("1 node", "PATCH a count 2")]
+        {
+            events.push(EventRecord { note: note.to_owned(), ..event("a", "Failed", 1) }, now);
+            assert_eq!(all(&mut events, now), [request], "{note}");
+        }
     }
 
     #[test]
