@@ -169,7 +169,7 @@ impl Sources {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
             let snapshot = scheduler.snapshot();
-            let sizes = [snapshot.node_count(), snapshot.pod_count(), scheduler.assumed_pods()];
+            let sizes = [snapshot.node_count(), snapshot.placed_pods(), scheduler.assumed_pods()];
             let refusals = scheduler.rule_refusals();
             let refusals = refusals.map(|(policy, rule, count)| (policy.clone(), rule.clone(), count));
             let waiting = (scheduler.waiting(), refusals.collect());

@@ -178,6 +178,11 @@ impl Snapshot {
         self.pod_count
     }
 
+    /// How many pods have a node, also assumed ones and those whose node is unknown. Sums over all nodes.
+    pub fn placed_pods(&self) -> usize {
+        self.rows.iter().map(|row| row.pods.len()).sum()
+    }
+
     /// Pods nominated to a node, in the order of the nominations.
     pub fn nominated(&self, node: NodeId) -> &[Arc<PodInfo>] {
         self.nominated.get(&node).map_or(&[], Vec::as_slice)
