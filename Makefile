@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build test test-core test-cluster test-upstream lint fmt ci bench bench-cluster soak control-plane golden fuzz deny deny-local
+.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane golden fuzz deny deny-local
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -18,6 +18,9 @@ test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says 
 
 test-upstream: build ## Runs kube-scheduler's integration tests with our binary in its place (a quarter of an hour)
 	tests/upstream/run.sh "$${BAYPLAN_BINARY:-$${CARGO_TARGET_DIR:-target}/release/bayplan}"
+
+test-scenarios: control-plane ## Compares what the real kube-scheduler does in the scenarios with what is recorded (ten minutes)
+	cargo test --test cluster -- --ignored --nocapture kube_scheduler_does_what_is_recorded
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
 	@tests/control-plane/build.sh >/dev/null

@@ -39,6 +39,9 @@ mod upstream_metrics;
 mod volumes;
 mod watches;
 
+// The same outcomes as kube-scheduler.
+mod scenarios;
+
 // The manifests of `deploy/`.
 mod manifests;
 mod rights;

@@ -17,6 +17,18 @@ pub(crate) struct KubeScheduler {
 }
 
 impl ControlPlane {
+    /// A KubeSchedulerConfiguration without leader election for the user `system:kube-scheduler`; `config` is its end.
+    pub(crate) fn kube_scheduler_configuration(&self, config: &str) -> String {
+        let kubeconfig = self.kubeconfig_of_user("system:kube-scheduler");
+        format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\n\
+             kind: KubeSchedulerConfiguration\n\
+             clientConnection:\n  kubeconfig: {:?}\n  qps: 5000\n  burst: 5000\n\
+             leaderElection:\n  leaderElect: false\n{config}\n",
+            kubeconfig.display().to_string(),
+        )
+    }
+
     /// Starts kube-scheduler and waits until it has read the cluster. `config` is the end of its
     /// KubeSchedulerConfiguration, from `profiles:` on, after client connection and leader election
     /// (off). On a shared control plane the scheduler name must be unique. It has only the rights
@@ -39,15 +51,8 @@ impl ControlPlane {
     pub(crate) fn start_kube_scheduler_with(&self, config: &str, flags: &[&str]) -> KubeScheduler {
         let program = self.binaries().kube_scheduler();
         let folder = Folder::new("kube-scheduler");
-        let kubeconfig = self.kubeconfig_of_user("system:kube-scheduler");
         let config_file = folder.join("config.yaml");
-        let text = format!(
-            "apiVersion: kubescheduler.config.k8s.io/v1\n\
-             kind: KubeSchedulerConfiguration\n\
-             clientConnection:\n  kubeconfig: {:?}\n  qps: 5000\n  burst: 5000\n\
-             leaderElection:\n  leaderElect: false\n{config}\n",
-            kubeconfig.display().to_string(),
-        );
+        let text = self.kube_scheduler_configuration(config);
         std::fs::write(&config_file, text).expect("writing a configuration");
         let port = free_port();
         let mut command = Command::new(program);
