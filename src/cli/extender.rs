@@ -30,8 +30,7 @@ const KEPT: [&str; 2] = ["PrioritySort", "DefaultBinder"];
     args_override_self = true,
     after_help = "Examples:
   bayplan extender --policies policies/                    beside kube-scheduler on the same host
-  bayplan extender --listen 0.0.0.0:8890 --tls-cert-file tls.crt --tls-private-key-file tls.key \\
-    --client-ca-file ca.crt                                as a service, for kube-schedulers with a certificate"
+  bayplan extender --listen 0.0.0.0:8890 --tls-cert-file tls.crt --tls-private-key-file tls.key  as a service"
 )]
 pub(super) struct Args {
     /// Address and port for kube-scheduler's questions; without TLS only one of this host.
