@@ -103,7 +103,7 @@ impl World {
     /// The claims of a new pod.
     pub(crate) fn claims_of_pod(with: u64) -> Option<Value> {
         let mut random = Random(with);
-        if random.next() % 3 == 0 {
+        if random.next().is_multiple_of(3) {
             return None;
         }
         let count = 1 + random.next() % 2;
