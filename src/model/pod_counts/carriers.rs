@@ -21,10 +21,6 @@ pub enum TermKind {
     Preferred,
 }
 
-impl TermKind {
-    const ALL: [Self; 3] = [Self::Required, Self::RequiredAnti, Self::Preferred];
-}
-
 /// A term with its weight, which is 0 for required ones.
 type Weighted = (i32, Arc<PodAffinityTerm>);
 
@@ -133,7 +129,8 @@ impl Carriers {
     /// All terms with their counts, as text and in order.
     #[cfg(any(test, feature = "testing"))]
     pub(in crate::model) fn all(&self) -> Vec<(TermKind, String, &Counts)> {
-        let terms = TermKind::ALL.into_iter().flat_map(|kind| {
+        let kinds = [TermKind::Required, TermKind::RequiredAnti, TermKind::Preferred];
+        let terms = kinds.into_iter().flat_map(|kind| {
             let counts = self.terms(kind).counts.iter();
             counts.map(move |(of, counts)| (kind, format!("{of:?}"), &**counts))
         });
