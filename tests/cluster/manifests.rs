@@ -46,7 +46,9 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let note = plane.events_about("default", "second").remove(0)["note"].as_str().unwrap().to_owned();
     assert_eq!(
         note,
-        "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes."
+        "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes. no new claims to \
+         deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption \
+         is not helpful for scheduling."
     );
     explained(&plane, &path);
     apart(&plane);
