@@ -252,10 +252,12 @@ impl Shown {
     }
 }
 
-fn text(status: StatusCode, body: String, kind: &'static str) -> Response {
+fn text(status: StatusCode, body: String, kind: &str) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(kind) = HeaderValue::from_str(kind) {
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
     response
 }
 
@@ -328,7 +330,7 @@ fn accept(request: &Parts) -> String {
 }
 
 fn negotiated(answer: Answer) -> Response {
-    let mut response = text(answer.status, answer.body, answer.content_type);
+    let mut response = text(answer.status, answer.body, &answer.content_type);
     if let Some(warning) = answer.warning.and_then(|text| HeaderValue::from_str(&text).ok()) {
         response.headers_mut().insert(header::WARNING, warning);
     }
@@ -340,16 +342,21 @@ async fn set_log_level(request: Request) -> Response {
     let body = axum::body::to_bytes(request.into_body(), LONGEST_LEVEL).await;
     let level = body.ok().and_then(|body| String::from_utf8(body.to_vec()).ok());
     match level.map(|level| logs::set_level(&level)) {
-        Some(Ok(done)) => text(StatusCode::OK, done, PLAIN),
-        Some(Err(why)) => text(StatusCode::BAD_REQUEST, why, PLAIN),
-        None => {
-            text(StatusCode::BAD_REQUEST, "error reading request body: it is not a short text".into(), PLAIN)
-        }
+        Some(Ok(done)) => plain(StatusCode::OK, &done),
+        Some(Err(why)) => plain(StatusCode::BAD_REQUEST, &why),
+        None => plain(StatusCode::BAD_REQUEST, "error reading request body: it is not a short text"),
     }
 }
 
 async fn unsupported() -> Response {
-    text(StatusCode::NOT_ACCEPTABLE, "unsupported http method".into(), PLAIN)
+    plain(StatusCode::NOT_ACCEPTABLE, "unsupported http method")
+}
+
+/// An answer of `/debug/flags`: a line.
+///
+/// Source: `writePlainText` in `apiserver/pkg/server/routes/flags.go`.
+fn plain(status: StatusCode, line: &str) -> Response {
+    text(status, format!("{line}\n"), PLAIN)
 }
 
 #[cfg(test)]

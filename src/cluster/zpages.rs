@@ -7,6 +7,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -40,7 +41,7 @@ pub struct Answer {
     /// The HTTP status.
     pub status: StatusCode,
     /// The header `Content-Type`.
-    pub content_type: &'static str,
+    pub content_type: Cow<'static, str>,
     /// The header `Warning`: the version is deprecated.
     pub warning: Option<String>,
     /// The body.
@@ -106,9 +107,9 @@ fn answer(
     text: impl FnOnce() -> String,
     object: impl FnOnce() -> Value,
 ) -> Answer {
-    let (content_type, version, yaml) = match negotiated(accept, kind) {
+    let (media, version, yaml) = match negotiated(accept, kind) {
         Some(Form::Text) => {
-            let content_type = "text/plain; charset=utf-8";
+            let content_type = "text/plain; charset=utf-8".into();
             return Answer { status: StatusCode::OK, content_type, warning: None, body: text() };
         }
         Some(Form::Json(version)) => ("application/json", version, false),
@@ -129,6 +130,7 @@ fn answer(
         let page = kind.to_lowercase();
         format!("299 - \"This version of the {page} endpoint is deprecated. Please use a newer version.\"")
     });
+    let content_type = format!("{media};g={GROUP};v={version};as={kind}").into();
     Answer { status: StatusCode::OK, content_type, warning, body }
 }
 
@@ -143,7 +145,7 @@ fn not_acceptable() -> Answer {
         "reason": "NotAcceptable", "code": 406,
     });
     let (status, body) = (StatusCode::NOT_ACCEPTABLE, format!("{status:#}\n"));
-    Answer { status, content_type: "application/json", warning: None, body }
+    Answer { status, content_type: "application/json".into(), warning: None, body }
 }
 
 /// A media type of the header `Accept`.
@@ -255,6 +257,7 @@ mod tests {
         }
         assert!(text.ends_with("Paths: /configz /flagz /healthz /livez /metrics /readyz\n"), "{text}");
         let old = pages.flagz("application/json;g=config.k8s.io;v=v1alpha1;as=Flagz");
+        assert_eq!(old.content_type, "application/json;g=config.k8s.io;v=v1alpha1;as=Flagz");
         assert!(old.warning.unwrap().contains("flagz endpoint is deprecated"));
         assert_eq!(
             old.body,

@@ -45,9 +45,8 @@ pub fn value(config: &SchedulerConfig) -> Value {
     if config.delay_cache_until_active {
         all["delayCacheUntilActive"] = json!(true);
     }
-    if let Some(share) = config.percentage_of_nodes_to_score {
-        all["percentageOfNodesToScore"] = json!(share);
-    }
+    // A configuration that leaves it out looks at all nodes; a written 0 would be upstream's adaptive share.
+    all["percentageOfNodesToScore"] = json!(config.percentage_of_nodes_to_score.unwrap_or(100));
     all
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A configuration with these extenders, as YAML in one line each.
-fn config(folder: &Folder, scheduler: &str, extenders: &[String]) -> PathBuf {
+pub(crate) fn config(folder: &Folder, scheduler: &str, extenders: &[String]) -> PathBuf {
     let path = folder.join("with-extenders.yaml");
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: \
@@ -246,16 +246,28 @@ fn authority(folder: &Folder) -> rcgen::Issuer<'static, rcgen::KeyPair> {
 }
 
 /// `bayplan extender` with the policies of a folder; killed when dropped.
-struct OurExtender {
-    daemon: Daemon,
+pub(crate) struct OurExtender {
+    pub daemon: Daemon,
     port: u16,
 }
 
 impl OurExtender {
     fn start(plane: &ControlPlane, folder: &Folder, policies: &Path, flags: &[String]) -> Self {
+        Self::start_with(plane, folder, policies, flags, &[])
+    }
+
+    /// With environment variables.
+    pub(crate) fn start_with(
+        plane: &ControlPlane,
+        folder: &Folder,
+        policies: &Path,
+        flags: &[String],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let port = free_port();
         let mut command = Command::new(env!("CARGO_BIN_EXE_bayplan"));
         command
+            .envs(variables.iter().copied())
             .arg("extender")
             .arg(format!("--policies={}", policies.display()))
             .arg(format!("--kubeconfig={}", plane.kubeconfig().display()))

@@ -182,11 +182,19 @@ impl<'a> Life<'a> {
             let big = plane.get_json(["pod", "big", "--namespace", namespace]);
             big["status"]["conditions"][0]["reason"] == "Unschedulable"
         })?;
-        // With the label the node is still too small; the second rejection makes the event a
-        // series.
+        // With the label the node is still too small. A pod that leaves the node wakes the pod, and the same
+        // rejection makes its event a series.
+        let too_small = || {
+            let events = plane.events_about(namespace, "big");
+            events
+                .into_iter()
+                .find(|event| event["note"].as_str().is_some_and(|note| note.contains("Insufficient cpu")))
+        };
         plane.kubectl_ok(["label", "node", "roomy", &format!("{namespace}=yes")]);
+        self.until(|| too_small().is_some())?;
+        plane.kubectl_ok(["delete", "pod", "fits", "--namespace", namespace, "--grace-period=0", "--force"]);
         self.until(|| {
-            refused().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
+            too_small().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
         })?;
         self.give_volumes()?;
         self.evict()?;

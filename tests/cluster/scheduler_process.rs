@@ -71,7 +71,8 @@ impl Setup {
 #[derive(Debug)]
 pub(crate) struct SchedulerProcess {
     pub daemon: Daemon,
-    _folder: Folder,
+    /// Its configuration and its log.
+    pub folder: Folder,
     port: u16,
 }
 
@@ -107,7 +108,7 @@ impl SchedulerProcess {
             .arg(format!("--policy-namespaces={}", setup.namespace.as_deref().unwrap_or_default()))
             .args(&setup.flags);
         let daemon = Daemon::spawn("bayplan", command, &folder.join("log"));
-        Self { daemon, _folder: folder, port }
+        Self { daemon, folder, port }
     }
 
     /// Starts it and waits until it is ready.

@@ -39,7 +39,8 @@ fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
     assert_eq!(
         event["note"],
         "0/2 nodes are available: 1 Node:Node: scheduler-1 does not have label priority.lixueduan.com, 1 \
-         Node:Node: scheduler-2 does not have label priority.lixueduan.com."
+         Node:Node: scheduler-2 does not have label priority.lixueduan.com. no new claims to deallocate, preemption: 0/2 \
+         nodes are available: 2 No preemption victims found for incoming pod."
     );
     assert_eq!((&event["type"], &event["reason"]), (&json!("Warning"), &json!("FailedScheduling")));
     assert_eq!(
@@ -82,7 +83,7 @@ fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
         "scheduler_queue_incoming_pods_total{queue=\"active\",event=\"UnschedulablePodAdd\"} 3",
         "scheduler_pod_scheduling_attempts_count 3",
         "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 2",
-        "scheduler_preemption_attempts_total 0",
+        "scheduler_preemption_attempts_total 1",
         "bayplan_leader 1",
         "bayplan_policy_load_success{policy=\"label-priority\"} 1",
     ] {
@@ -114,7 +115,11 @@ fn avoid_node_and_gpu_priority_decide_together() {
     plane.create(&[objects::pod("default", "web", "tutorial", &[("cpu", "10m")])]);
     wait_until("the event", SOON, || !plane.events_about("default", "web").is_empty());
     let event = plane.events_about("default", "web").remove(0);
-    assert_eq!(event["note"], "0/1 nodes are available: 1 node is labeled avoid=true.");
+    assert_eq!(
+        event["note"],
+        "0/1 nodes are available: 1 node is labeled avoid=true. no new claims to deallocate, preemption: 0/1 nodes are \
+         available: 1 Preemption is not helpful for scheduling."
+    );
     plane.create(&[node("few", "2"), node("many", "4")]);
     assert_ne!(wait_bound(&plane, "web"), "node01");
 

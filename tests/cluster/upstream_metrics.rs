@@ -172,9 +172,10 @@ const WANTED: [&str; 4] =
 /// Metrics that only kube-scheduler has, each with the reason.
 const UPSTREAM_ONLY: &[(&str, &str)] = &[("rest_client_request_size_bytes", "sizes are not counted")];
 
-/// Metrics that kube-scheduler has only sometimes (after a wait at Permit, for one attempt in ten, after a
-/// preemption, after an error). Unit tests check their labels and buckets.
+/// Metrics that kube-scheduler has only sometimes (after a wait at Permit, for one attempt in ten, during an
+/// attempt, after a preemption, after an error). Unit tests check their labels and buckets.
 const OCCASIONAL: &[&str] = &[
+    "scheduler_inflight_events",
     "scheduler_permit_wait_duration_seconds",
     "scheduler_plugin_execution_duration_seconds",
     "scheduler_preemption_goroutines_duration_seconds",

@@ -31,7 +31,7 @@ fn pages_answer_as_those_of_kube_scheduler() {
     let plane = ControlPlane::shared();
     let open = "--authorization-always-allow-paths=/*";
     let ours = SchedulerProcess::start(plane, &Setup::new("zpages").guarded().flag(open));
-    let real = plane.start_kube_scheduler_with("profiles:\n- schedulerName: zpages-real\n", &[open]);
+    let real = plane.start_kube_scheduler_with("profiles:\n- schedulerName: zpages-real\n", &[open, "-v=2"]);
     let both = |method: &str, path: &str, accept: &str, body: &str| {
         [ours.url(), real.url()].map(|url| send(plane, &url, method, path, accept, body))
     };
@@ -77,7 +77,7 @@ fn pages_answer_as_those_of_kube_scheduler() {
         ] {
             let [mine, theirs] = both("GET", path, &accept, "");
             assert_eq!((mine.0, &mine.1, &mine.2), (theirs.0, &theirs.1, &theirs.2), "{path} {accept}");
-            if mine.1 == "application/json" {
+            if mine.1.starts_with("application/json") {
                 let [mine, theirs] = [mine, theirs].map(|it| serde_json::from_str::<Value>(&it.3).unwrap());
                 for field in
                     ["apiVersion", "kind", "metadata", "message", "code", "paths", "emulationVersion"]
