@@ -3,7 +3,7 @@
 
 use bayplan::model::{
     Change, Delta, Feeds, Generation, Index, IndexKey, Kind, Kinds, Labels, Moved, Moves, Object, ObjectKey,
-    ObjectMeta, PodDisruptionBudget, PodInfo, PodKey, Selects, Service, Snapshot, Symbol, Typed, downcast,
+    PodDisruptionBudget, PodInfo, PodKey, Selects, Service, Snapshot, Symbol, Typed, downcast,
 };
 use bayplan::testing::{object_of, pod};
 use proptest::prelude::*;
@@ -321,9 +321,9 @@ fn versions_are_compared_as_numbers_of_any_length() {
     ] {
         let mut snapshot = Snapshot::default();
         let at = |version: &str, app: u8| -> Arc<Service> {
-            let service = (*service(0, 0, app, 1)).clone();
-            let metadata = ObjectMeta { version: version.into(), ..service.metadata.clone() };
-            Arc::new(service.with_metadata(metadata))
+            let mut service = (*service(0, 0, app, 1)).clone();
+            service.metadata.version = version.into();
+            Arc::new(service)
         };
         snapshot.apply(Change::ObjectSeen { object: at("1", 1) });
         snapshot.apply(Change::Assumed { key: key(0, Some(0)), with: at("1", 2), by: by(0) });

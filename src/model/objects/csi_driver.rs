@@ -1,7 +1,9 @@
 //! `storage.k8s.io/v1/CSIDriver` with the fields that are read.
 
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::read::or_default;
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
 
@@ -15,18 +17,6 @@ pub struct CsiDriver {
     /// `spec.preventPodSchedulingIfMissing`: whether pods that use the driver stay away from nodes without it. Counts
     /// under the feature gate `VolumeLimitScaling` (KEP-5030).
     pub prevents_scheduling_if_missing: bool,
-}
-
-/// `storagev1.CSIDriver`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
 }
 
 /// `storagev1.CSIDriverSpec`.
@@ -43,10 +33,10 @@ pub struct Spec {
 
 impl Typed for CsiDriver {
     const KIND: Kind = Kind::CsiDriver;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let Slim { metadata, spec } = object;
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
+        let Slim { metadata, spec, .. } = object;
         Ok(Self {
             metadata: ObjectMeta::name_of(metadata)?,
             storage_capacity: spec.storage_capacity,
@@ -54,11 +44,5 @@ impl Typed for CsiDriver {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }

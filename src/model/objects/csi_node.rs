@@ -2,8 +2,10 @@
 //! and which in-tree plugins the kubelet leaves to drivers.
 
 use super::super::symbol::Symbol;
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::read::or_default;
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
 
@@ -28,18 +30,6 @@ pub struct CsiNodeDriver {
     pub name: Symbol,
     /// `allocatable.count`: how many volumes it can attach to the node; `None` without a limit.
     pub limit: Option<i64>,
-}
-
-/// `storagev1.CSINode`, as far as it is read.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
 }
 
 /// `storagev1.CSINodeSpec`.
@@ -73,10 +63,10 @@ pub struct Allocatable {
 
 impl Typed for CsiNode {
     const KIND: Kind = Kind::CsiNode;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let Slim { metadata, spec } = object;
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
+        let Slim { metadata, spec, .. } = object;
         let drivers = spec.drivers.iter().map(|driver| CsiNodeDriver {
             name: driver.name.clone(),
             limit: driver.allocatable.count.map(i64::from),
@@ -89,13 +79,7 @@ impl Typed for CsiNode {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }
 
 impl CsiNode {

@@ -4,6 +4,7 @@ use super::super::labels::{LabelSelector, SelectorError};
 use super::super::symbol::Symbol;
 use super::metadata::{Metadata, ObjectMeta};
 use super::read::{Amount, or_default};
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed, selectors};
 use serde::Deserialize;
 
@@ -58,13 +59,7 @@ impl Typed for CsiStorageCapacity {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }
 
 impl CsiStorageCapacity {

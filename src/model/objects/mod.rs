@@ -1,4 +1,4 @@
-//! Slim serde types with only the fields that are read, one kind in each file, for files and watches. The cache never
+//! Slim serde types with only the fields that are read, a file for each kind that has more than a selector, for files and watches. The cache never
 //! holds a full `k8s_openapi` object. Also [`Object`], which drivers hand to the core. [`KINDS`] is the table of kinds.
 //!
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
@@ -18,11 +18,9 @@ pub mod pod_disruption_budget;
 pub mod pod_volumes;
 pub mod projection;
 pub mod read;
-pub mod replica_set;
-pub mod replication_controller;
+pub mod selecting;
 pub mod selectors;
-pub mod service;
-pub mod stateful_set;
+pub mod slim;
 pub mod storage_class;
 pub mod typed;
 pub mod volume_attachment;
@@ -35,10 +33,8 @@ pub use metadata::ObjectMeta;
 pub use persistent_volume::{ClaimReference, PersistentVolume, PersistentVolumeSource};
 pub use persistent_volume_claim::PersistentVolumeClaim;
 pub use pod_disruption_budget::PodDisruptionBudget;
-pub use replica_set::ReplicaSet;
-pub use replication_controller::ReplicationController;
-pub use service::Service;
-pub use stateful_set::StatefulSet;
+pub use selecting::{ReplicaSet, ReplicationController, Service, StatefulSet};
+pub use slim::Slim;
 pub use storage_class::{StorageClass, TopologyTerm};
 pub use typed::{ApiObject, Typed, downcast};
 pub use volume_attachment::VolumeAttachment;

@@ -4,26 +4,14 @@ use super::super::node::{self, Image};
 use super::super::requests;
 use super::super::symbol::Symbol;
 use super::super::taints::{Effect, Taint};
-use super::metadata::Metadata;
 use super::read::{ResourceList, or_default};
+use super::slim::Slim;
 use super::{ObjectError, decode, selectors};
 use serde::Deserialize;
 use std::sync::Arc;
 
 /// `v1.Node`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Node {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-    /// `status`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: Status,
-}
+pub type Node = Slim<Spec, Status>;
 
 /// `v1.NodeSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]

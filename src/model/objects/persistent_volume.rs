@@ -4,8 +4,10 @@ use super::super::labels::Annotations;
 use super::super::node_selector::NodeSelector;
 use super::super::quantity::Quantity;
 use super::super::symbol::Symbol;
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::read::{ResourceList, or_default};
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed, selectors};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -108,21 +110,6 @@ pub enum PersistentVolumeSource {
     Vsphere,
     /// Anything else: NFS, iSCSI, local disks, …
     Other,
-}
-
-/// `v1.PersistentVolume`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-    /// `status`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: Status,
 }
 
 /// `v1.PersistentVolumeSpec`.
@@ -258,9 +245,9 @@ pub(super) fn storage(list: &ResourceList, path: &str) -> Result<Option<Quantity
 
 impl Typed for PersistentVolume {
     const KIND: Kind = Kind::PersistentVolume;
-    type Slim = Slim;
+    type Slim = Slim<Spec, Status>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
         let Slim { metadata, spec, status } = object;
         let annotations = &metadata.annotations;
         let affinity = spec.node_affinity.required.as_ref();
@@ -284,13 +271,7 @@ impl Typed for PersistentVolume {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }
 
 impl PersistentVolume {

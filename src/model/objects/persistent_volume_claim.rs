@@ -3,9 +3,11 @@
 use super::super::labels::{LabelSelector, SelectorError};
 use super::super::quantity::Quantity;
 use super::super::symbol::Symbol;
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::persistent_volume::{class_of, mode_of, storage};
 use super::read::{ResourceList, or_default};
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed, selectors};
 use serde::Deserialize;
 
@@ -45,21 +47,6 @@ pub struct PersistentVolumeClaim {
     pub selected_node: Option<Symbol>,
     /// Whether it has any annotation.
     pub annotated: bool,
-}
-
-/// `v1.PersistentVolumeClaim`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-    /// `status`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: Status,
 }
 
 /// `v1.PersistentVolumeClaimSpec`.
@@ -108,9 +95,9 @@ pub struct Status {
 
 impl Typed for PersistentVolumeClaim {
     const KIND: Kind = Kind::PersistentVolumeClaim;
-    type Slim = Slim;
+    type Slim = Slim<Spec, Status>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
         let Slim { metadata, spec, status } = object;
         let annotations = &metadata.annotations;
         Ok(Self {
@@ -129,13 +116,7 @@ impl Typed for PersistentVolumeClaim {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }
 
 impl PersistentVolumeClaim {

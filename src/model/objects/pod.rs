@@ -8,27 +8,16 @@ use super::super::symbol::Symbol;
 use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
 use super::constraints::{PodAffinity, RestartRule, SpreadConstraint};
-use super::metadata::{Metadata, instant};
+use super::metadata::instant;
 use super::pod_volumes::Volume;
 use super::read::{ResourceList, or_default};
+use super::slim::Slim;
 use super::{ObjectError, decode, selectors};
 use serde::Deserialize;
 use std::sync::Arc;
 
 /// `v1.Pod`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Pod {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-    /// `status`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: Status,
-}
+pub type Pod = Slim<Spec, Status>;
 
 /// `v1.PodSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]

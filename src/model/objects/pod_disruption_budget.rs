@@ -2,8 +2,10 @@
 
 use super::super::labels::LabelSelector;
 use super::super::symbol::Symbol;
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::read::or_default;
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed, selectors};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -24,21 +26,6 @@ pub struct PodDisruptionBudget {
     pub disruptions_allowed: i32,
     /// The names in `status.disruptedPods`, sorted: the budget counts their disruption already.
     pub disrupted_pods: Box<[Symbol]>,
-}
-
-/// `policy/v1.PodDisruptionBudget`, as far as it is read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-    /// `status`.
-    #[serde(deserialize_with = "or_default")]
-    pub status: Status,
 }
 
 /// `policy/v1.PodDisruptionBudgetSpec`.
@@ -63,9 +50,9 @@ pub struct Status {
 
 impl Typed for PodDisruptionBudget {
     const KIND: Kind = Kind::PodDisruptionBudget;
-    type Slim = Slim;
+    type Slim = Slim<Spec, Status>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
         let Slim { metadata, spec, status } = object;
         let selector = spec.selector.as_ref().and_then(|selector| LabelSelector::parse(selector).ok());
         Ok(Self {
@@ -76,11 +63,5 @@ impl Typed for PodDisruptionBudget {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }

@@ -4,6 +4,7 @@ use super::super::labels::Labels;
 use super::super::symbol::Symbol;
 use super::metadata::{Metadata, ObjectMeta};
 use super::read::or_default;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
 
@@ -101,13 +102,7 @@ impl Typed for StorageClass {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }
 
 impl StorageClass {

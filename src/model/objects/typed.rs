@@ -23,9 +23,23 @@ pub trait Typed: Any + Send + Sync + Debug + PartialEq + Sized {
     fn from_object(object: &Self::Slim) -> Result<Self, ObjectError>;
     /// Its metadata.
     fn metadata(&self) -> &ObjectMeta;
-    /// The same with other metadata.
-    fn with_metadata(self, metadata: ObjectMeta) -> Self;
+    /// Its metadata, to change them.
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
 }
+
+/// The metadata of a [`Typed`] whose field `metadata` has them.
+macro_rules! metadata_field {
+    () => {
+        fn metadata(&self) -> &ObjectMeta {
+            &self.metadata
+        }
+
+        fn metadata_mut(&mut self) -> &mut ObjectMeta {
+            &mut self.metadata
+        }
+    };
+}
+pub(super) use metadata_field;
 
 /// An object of a kind that the core handles by the table alone. Every [`Typed`] is one.
 pub trait ApiObject: Any + Send + Sync + Debug {
@@ -79,8 +93,9 @@ impl<T: Typed + Clone> ApiObject for T {
     }
 
     fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject> {
-        let metadata = ObjectMeta { version, ..Typed::metadata(self).clone() };
-        Arc::new(self.clone().with_metadata(metadata))
+        let mut copy = self.clone();
+        copy.metadata_mut().version = version;
+        Arc::new(copy)
     }
 }
 

@@ -1,8 +1,10 @@
 //! `storage.k8s.io/v1/VolumeAttachment` with the fields that are read: which volume is attached to which node.
 
 use super::super::symbol::Symbol;
-use super::metadata::{Metadata, ObjectMeta};
+use super::metadata::ObjectMeta;
 use super::read::or_default;
+use super::slim::Slim;
+use super::typed::metadata_field;
 use super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
 
@@ -17,18 +19,6 @@ pub struct VolumeAttachment {
     pub node: Symbol,
     /// `spec.source.persistentVolumeName`; `None` for volumes that pods name themselves.
     pub volume: Option<Symbol>,
-}
-
-/// `storagev1.VolumeAttachment`, as far as it is read.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
 }
 
 /// `storagev1.VolumeAttachmentSpec`.
@@ -56,10 +46,10 @@ pub struct Source {
 
 impl Typed for VolumeAttachment {
     const KIND: Kind = Kind::VolumeAttachment;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let Slim { metadata, spec } = object;
+    fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
+        let Slim { metadata, spec, .. } = object;
         Ok(Self {
             metadata: ObjectMeta::name_of(metadata)?,
             attacher: spec.attacher.clone(),
@@ -68,11 +58,5 @@ impl Typed for VolumeAttachment {
         })
     }
 
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn with_metadata(self, metadata: ObjectMeta) -> Self {
-        Self { metadata, ..self }
-    }
+    metadata_field!();
 }

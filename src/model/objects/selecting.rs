@@ -1,0 +1,85 @@
+//! The kinds of which only the selector of their pods is read: Services and controllers. Default spreading keeps the pods
+//! of each apart.
+
+use super::super::labels::{LabelSelector, Labels};
+use super::metadata::ObjectMeta;
+use super::read::or_default;
+use super::slim::Slim;
+use super::typed::metadata_field;
+use super::{Kind, ObjectError, Typed, selectors};
+use serde::Deserialize;
+
+/// `spec` of a kind that selects pods; `Selector` is the form in which it does.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, bound = "Selector: Deserialize<'de> + Default")]
+pub struct Spec<Selector> {
+    /// `selector`.
+    #[serde(deserialize_with = "or_default")]
+    pub selector: Selector,
+}
+
+/// Makes a kind from its name, the form of its selector in the API, what is kept of it, and how that is read.
+macro_rules! selecting {
+    ($(#[$doc:meta])* $kind:ident, $written:ty, $(#[$selector_doc:meta])* $kept:ty, $read:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug, Default)]
+        pub struct $kind {
+            /// Namespace, name, UID, version.
+            pub metadata: ObjectMeta,
+            $(#[$selector_doc])*
+            pub selector: $kept,
+        }
+
+        impl Typed for $kind {
+            const KIND: Kind = Kind::$kind;
+            type Slim = Slim<Spec<$written>>;
+
+            fn from_object(object: &Self::Slim) -> Result<Self, ObjectError> {
+                let read: fn(&$written) -> $kept = $read;
+                Ok(Self { metadata: ObjectMeta::name_of(&object.metadata)?, selector: read(&object.spec.selector) })
+            }
+
+            metadata_field!();
+        }
+    };
+}
+
+selecting!(
+    /// `v1/Service` with the fields that are read.
+    Service,
+    Labels,
+    /// `spec.selector`; an empty one selects no pod.
+    Labels,
+    Labels::clone
+);
+
+selecting!(
+    /// `v1/ReplicationController` with the fields that are read.
+    ReplicationController,
+    Labels,
+    /// `spec.selector`; an empty one selects no pod.
+    Labels,
+    Labels::clone
+);
+
+selecting!(
+    /// `apps/v1/ReplicaSet` with the fields that are read.
+    ReplicaSet,
+    Option<selectors::LabelSelector>,
+    /// `spec.selector`; `None` when it is absent or invalid: it selects no pod.
+    Option<LabelSelector>,
+    valid
+);
+
+selecting!(
+    /// `apps/v1/StatefulSet` with the fields that are read.
+    StatefulSet,
+    Option<selectors::LabelSelector>,
+    /// `spec.selector`; `None` when it is absent or invalid: it selects no pod.
+    Option<LabelSelector>,
+    valid
+);
+
+fn valid(selector: &Option<selectors::LabelSelector>) -> Option<LabelSelector> {
+    selector.as_ref().and_then(|selector| LabelSelector::parse(selector).ok())
+}
