@@ -119,3 +119,28 @@ pub trait Plugin: Send + Sync {
         None
     }
 }
+
+/// The getters of [`Plugin`] for the extension points that a plugin serves itself: `serves!(PreFilter, Filter);` in its
+/// `impl Plugin`.
+#[macro_export]
+macro_rules! serves {
+    ($($point:ident),+) => { $($crate::serves!(@ $point);)+ };
+    (@ PreEnqueue) => { $crate::serves!(@@ pre_enqueue PreEnqueue); };
+    (@ QueueSort) => { $crate::serves!(@@ queue_sort QueueSort); };
+    (@ EnqueueExtensions) => { $crate::serves!(@@ enqueue_extensions EnqueueExtensions); };
+    (@ PreFilter) => { $crate::serves!(@@ pre_filter PreFilter); };
+    (@ Filter) => { $crate::serves!(@@ filter Filter); };
+    (@ PostFilter) => { $crate::serves!(@@ post_filter PostFilter); };
+    (@ PreScore) => { $crate::serves!(@@ pre_score PreScore); };
+    (@ Score) => { $crate::serves!(@@ score Score); };
+    (@ Reserve) => { $crate::serves!(@@ reserve Reserve); };
+    (@ Permit) => { $crate::serves!(@@ permit Permit); };
+    (@ PreBind) => { $crate::serves!(@@ pre_bind PreBind); };
+    (@ Bind) => { $crate::serves!(@@ bind Bind); };
+    (@ PostBind) => { $crate::serves!(@@ post_bind PostBind); };
+    (@@ $getter:ident $point:ident) => {
+        fn $getter(&self) -> Option<&dyn $crate::framework::$point> {
+            Some(self)
+        }
+    };
+}

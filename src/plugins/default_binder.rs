@@ -21,9 +21,7 @@ impl Plugin for DefaultBinder {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn bind(&self) -> Option<&dyn Bind> {
-        Some(self)
-    }
+    crate::serves!(Bind);
 }
 
 impl Bind for DefaultBinder {

@@ -60,21 +60,7 @@ impl Plugin for DynamicResources {
     fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
         claims(h.pod).map(|name| (Impact::Refuse, name.clone())).collect()
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn post_filter(&self) -> Option<&dyn PostFilter> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
+    crate::serves!(EnqueueExtensions, PreFilter, Filter, PostFilter, Score);
 }
 
 impl PreFilter for DynamicResources {

@@ -154,9 +154,7 @@ impl Plugin for ImageLocality {
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         vec![(ImageHolders::key(), Box::new(ImageHolders::default()))]
     }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
+    crate::serves!(Score);
 }
 
 impl Score for ImageLocality {

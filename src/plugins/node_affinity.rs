@@ -107,21 +107,7 @@ impl Plugin for NodeAffinity {
     fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         out.extend(pod.node_affinity.label_keys().cloned().map(Want::Label));
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let affinity = &h.pod.node_affinity;
         let mut edits = Vec::new();

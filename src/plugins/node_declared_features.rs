@@ -71,15 +71,7 @@ impl Plugin for NodeDeclaredFeatures {
     fn precondition(&self) -> Option<PodPrecondition> {
         Some(PodPrecondition::Constraints(ConstraintKinds::NODE_FEATURES))
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, EnqueueExtensions);
 }
 
 impl PreFilter for NodeDeclaredFeatures {

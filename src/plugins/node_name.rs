@@ -24,12 +24,7 @@ impl Plugin for NodeName {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(Filter, EnqueueExtensions);
 }
 
 impl Filter for NodeName {

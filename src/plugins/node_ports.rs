@@ -39,15 +39,7 @@ impl Plugin for NodePorts {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_PORTS)
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node else { return Vec::new() };
         let taken = |wanted: &&HostPort| node.used_ports().any(|used| conflict(wanted, used));

@@ -74,12 +74,7 @@ impl Plugin for NodeResourcesBalancedAllocation {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
     }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
+    crate::serves!(PreScore, Score);
 }
 
 impl PreScore for NodeResourcesBalancedAllocation {

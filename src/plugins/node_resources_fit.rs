@@ -263,21 +263,7 @@ impl Plugin for NodeResourcesFit {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node else { return Vec::new() };
         let mut edits = vec![Edit::PodsEnd];

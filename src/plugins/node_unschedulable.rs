@@ -33,12 +33,7 @@ impl Plugin for NodeUnschedulable {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::UNSCHEDULABLE)
     }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(Filter, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node.filter(|_| !self.tolerated_by(h.pod)) else { return Vec::new() };
         let tainted = node.node().taints.iter().any(|taint| taint.key == *CORDONED);

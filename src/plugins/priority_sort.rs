@@ -19,9 +19,7 @@ impl Plugin for PrioritySort {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn queue_sort(&self) -> Option<&dyn QueueSort> {
-        Some(self)
-    }
+    crate::serves!(QueueSort);
 }
 
 impl QueueSort for PrioritySort {

@@ -21,12 +21,7 @@ impl Plugin for SchedulingGates {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreEnqueue, EnqueueExtensions);
 }
 
 impl PreEnqueue for SchedulingGates {

@@ -52,18 +52,7 @@ impl Plugin for TaintToleration {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::TAINTS)
     }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let taints = node.map(|node| &*node.node().taints).unwrap_or_default();
         let mut edits = Vec::new();

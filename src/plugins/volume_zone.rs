@@ -153,15 +153,7 @@ impl Plugin for VolumeZone {
     fn precondition(&self) -> Option<PodPrecondition> {
         Some(PodPrecondition::Constraints(ConstraintKinds::VOLUME_CLAIMS))
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, EnqueueExtensions);
 }
 
 impl PreFilter for VolumeZone {

@@ -101,7 +101,7 @@ fn a_completed_configuration_is_written_as_kube_scheduler_writes_it() {
         ours[profiling] = true.into();
     }
     // All nodes are looked at, and `run` fills in the lease.
-    assert!(ours["percentageOfNodesToScore"].is_null());
+    assert_eq!(ours["percentageOfNodesToScore"], 100);
     ours["percentageOfNodesToScore"] = 0.into();
     for name in ["resourceName", "resourceNamespace"] {
         assert_eq!(ours["leaderElection"][name], "");
@@ -136,12 +136,7 @@ fn policy(
         fn reads(&self) -> bayplan::framework::Reads {
             bayplan::framework::Reads::default()
         }
-        fn filter(&self) -> Option<&dyn bayplan::framework::Filter> {
-            Some(self)
-        }
-        fn score(&self) -> Option<&dyn bayplan::framework::Score> {
-            Some(self)
-        }
+        bayplan::serves!(Filter, Score);
         fn queue_sort(&self) -> Option<&dyn bayplan::framework::QueueSort> {
             self.1.then_some(self)
         }

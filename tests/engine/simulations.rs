@@ -27,12 +27,7 @@ impl Plugin for Counting {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
+    bayplan::serves!(PreFilter, Filter);
 }
 
 impl PreFilter for Counting {

@@ -27,12 +27,7 @@ impl Plugin for Taker {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
+    bayplan::serves!(Reserve, PreBind);
 }
 
 fn web(a: &Actor) -> Arc<Service> {

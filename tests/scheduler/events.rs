@@ -27,12 +27,7 @@ impl Plugin for Refuser {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, Filter);
 }
 
 impl Filter for Refuser {
@@ -156,12 +151,7 @@ impl Plugin for Hold {
         assert_ne!(self.panics, "next_change");
         None
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn permit(&self) -> Option<&dyn Permit> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, Permit);
 }
 
 impl EnqueueExtensions for Hold {
@@ -244,9 +234,7 @@ impl Plugin for Told {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions);
     fn permit(&self) -> Option<&dyn Permit> {
         Some(&self.hold)
     }

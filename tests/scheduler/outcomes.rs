@@ -40,36 +40,18 @@ impl Plugin for Fault {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::ANNOTATIONS)
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn post_filter(&self) -> Option<&dyn PostFilter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn permit(&self) -> Option<&dyn Permit> {
-        Some(self)
-    }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
-    fn bind(&self) -> Option<&dyn Bind> {
-        Some(self)
-    }
+    bayplan::serves!(
+        EnqueueExtensions,
+        PreFilter,
+        Filter,
+        PostFilter,
+        PreScore,
+        Score,
+        Reserve,
+        Permit,
+        PreBind,
+        Bind
+    );
 }
 
 impl EnqueueExtensions for Fault {

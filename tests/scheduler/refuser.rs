@@ -32,21 +32,7 @@ impl Plugin for Refuser {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::LABELS)
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn permit(&self) -> Option<&dyn Permit> {
-        Some(self)
-    }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
-    fn bind(&self) -> Option<&dyn Bind> {
-        Some(self)
-    }
+    bayplan::serves!(PreFilter, Reserve, Permit, PreBind, Bind);
 }
 
 impl PreFilter for Refuser {
@@ -116,9 +102,7 @@ impl Plugin for Until {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        Some(self)
-    }
+    bayplan::serves!(PreEnqueue);
 }
 
 impl PreEnqueue for Until {
@@ -137,9 +121,7 @@ impl Plugin for After {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn post_filter(&self) -> Option<&dyn PostFilter> {
-        Some(self)
-    }
+    bayplan::serves!(PostFilter);
 }
 
 impl PostFilter for After {

@@ -168,12 +168,7 @@ impl Plugin for Claimer {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
+    bayplan::serves!(Reserve, PreBind);
 }
 
 impl Reserve for Claimer {

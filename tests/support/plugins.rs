@@ -20,15 +20,7 @@ impl Plugin for Labelled {
     fn reads(&self) -> Reads {
         Reads { label_keys: [Symbol::new(PRIORITY)].into(), ..Reads::of(Kinds::LABELS) }
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, Filter, Score);
 }
 
 impl EnqueueExtensions for Labelled {
@@ -80,12 +72,7 @@ impl Plugin for Fit {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, Filter);
 }
 
 impl EnqueueExtensions for Fit {
@@ -127,12 +114,7 @@ impl Plugin for Gates {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, PreEnqueue);
 }
 
 impl PreEnqueue for Gates {
@@ -167,9 +149,7 @@ impl Plugin for ByPriority {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn queue_sort(&self) -> Option<&dyn QueueSort> {
-        Some(self)
-    }
+    bayplan::serves!(QueueSort);
 }
 
 impl QueueSort for ByPriority {
@@ -189,9 +169,7 @@ impl Plugin for Binder {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn bind(&self) -> Option<&dyn Bind> {
-        Some(self)
-    }
+    bayplan::serves!(Bind);
 }
 
 impl Bind for Binder {
@@ -246,12 +224,7 @@ impl Plugin for Gang {
     fn reads(&self) -> Reads {
         Reads { other_pods: true, ..Reads::of(Kinds::PODS_OTHER) }
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn permit(&self) -> Option<&dyn Permit> {
-        Some(self)
-    }
+    bayplan::serves!(EnqueueExtensions, Permit);
 }
 
 impl EnqueueExtensions for Gang {
@@ -334,12 +307,7 @@ impl Plugin for Reserver {
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         None
     }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn post_bind(&self) -> Option<&dyn PostBind> {
-        Some(self)
-    }
+    bayplan::serves!(Reserve, PostBind);
 }
 
 impl Reserver {
@@ -386,9 +354,7 @@ impl Plugin for Slow {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
+    bayplan::serves!(PreBind);
 }
 
 impl PreBind for Slow {
@@ -524,9 +490,7 @@ impl Plugin for Fragile {
     fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
         None
     }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
+    bayplan::serves!(Filter);
 }
 
 impl Filter for Fragile {

@@ -5,8 +5,8 @@ use super::read::or_default;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// An object with `metadata`, `spec` and `status`, of which the types name the fields that are read. A kind whose status
-/// nobody reads skips it.
+/// An object with `metadata`, `spec` and `status`, of which the types name the fields that are read. The default
+/// skips the status.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, bound = "Spec: DeserializeOwned + Default, Status: DeserializeOwned + Default")]
 pub struct Slim<Spec, Status = IgnoredAny> {

@@ -49,15 +49,7 @@ impl Plugin for DefaultPreemption {
     fn kinds(&self) -> &'static [Need] {
         &[Need { kind: Kind::PodDisruptionBudget, optional: false }]
     }
-    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn post_filter(&self) -> Option<&dyn PostFilter> {
-        Some(self)
-    }
+    crate::serves!(PreEnqueue, EnqueueExtensions, PostFilter);
 }
 
 impl PreEnqueue for DefaultPreemption {

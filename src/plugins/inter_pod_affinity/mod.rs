@@ -22,10 +22,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use crate::framework::{
-    ArgsError, Edit, EnqueueExtensions, Features, Filter, Handle, Plugin, PreFilter, PreScore, Reads, Score,
-    Tree,
-};
+use crate::framework::{ArgsError, Edit, Features, Handle, Plugin, Reads, Tree};
 use crate::model::{Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
 use args::Args;
 use std::sync::Arc;
@@ -58,21 +55,7 @@ impl Plugin for InterPodAffinity {
             out.push(Want::Count(Arc::new(PodMatch::of_term(term))));
         }
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|node| explain::remedies(h, node)).unwrap_or_default()
     }

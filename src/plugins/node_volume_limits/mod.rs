@@ -17,8 +17,8 @@ mod tests;
 pub use index::AttachedVolumes;
 
 use crate::framework::{
-    ArgsError, Edit, EnqueueExtensions, Features, Filter, Gate, Handle, Need, Plugin, PreFilter,
-    PreFilterOutcome, Reads, StateSlot, Status, Tree, Verdicts, Violation,
+    ArgsError, Edit, Features, Filter, Gate, Handle, Need, Plugin, PreFilter, PreFilterOutcome, Reads,
+    StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{ConstraintKinds, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodPrecondition};
 use count::Refusal;
@@ -68,15 +68,7 @@ impl Plugin for NodeVolumeLimits {
         let claims = ConstraintKinds::VOLUME_CLAIMS.with(ConstraintKinds::EPHEMERAL_VOLUMES);
         Some(PodPrecondition::Constraints(claims.with(ConstraintKinds::ATTACHED_VOLUMES)))
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, _: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|_| Edit::PodsEnd).into_iter().collect()
     }

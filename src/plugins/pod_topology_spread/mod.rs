@@ -26,10 +26,7 @@ mod soft;
 #[cfg(test)]
 mod tests;
 
-use crate::framework::{
-    ArgsError, Edit, EnqueueExtensions, Features, Filter, Gate, Handle, Need, Plugin, PreFilter, PreScore,
-    Reads, Score, Tree,
-};
+use crate::framework::{ArgsError, Edit, Features, Gate, Handle, Need, Plugin, Reads, Tree};
 use crate::model::{ConstraintKinds, Kind, Kinds, NodeInfo, PodInfo, PodPrecondition, Snapshot, Want};
 use args::Defaults;
 use hard::Hard;
@@ -87,21 +84,7 @@ impl Plugin for PodTopologySpread {
             }
         }
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
+    crate::serves!(EnqueueExtensions, PreFilter, Filter, PreScore, Score);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         self.spread_remedies(h, node)
     }

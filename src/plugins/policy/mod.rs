@@ -32,8 +32,7 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    Edit, EnqueueExtensions, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort,
-    Reads, Score, Status,
+    Edit, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -187,9 +186,7 @@ impl Plugin for PolicyPlugin {
         orders.then_some(self as &dyn QueueSort)
     }
 
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(EnqueueExtensions);
 
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
         let of = &self.compiled.statements;

@@ -25,9 +25,8 @@ mod range;
 mod reserve;
 
 use crate::framework::{
-    ArgsError, EnqueueExtensions, Feasible, Features, Field, Filter, Handle, Need, Plugin, PreBind,
-    PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, Reads, Reserve, Score, StateSlot, Status, Tree,
-    Verdicts, Violation,
+    ArgsError, Feasible, Features, Field, Filter, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use crate::model::{
     ConstraintKinds, Duration, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition,
@@ -112,27 +111,7 @@ impl Plugin for VolumeBinding {
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         range::label_keys(pod, snapshot, |key| out.push(Want::Label(key.clone())));
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn pre_score(&self) -> Option<&dyn PreScore> {
-        Some(self)
-    }
-    fn score(&self) -> Option<&dyn Score> {
-        Some(self)
-    }
-    fn reserve(&self) -> Option<&dyn Reserve> {
-        Some(self)
-    }
-    fn pre_bind(&self) -> Option<&dyn PreBind> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, PreScore, Score, Reserve, PreBind, EnqueueExtensions);
 }
 
 impl PreFilter for VolumeBinding {

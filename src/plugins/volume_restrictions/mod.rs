@@ -139,15 +139,7 @@ impl Plugin for VolumeRestrictions {
         let kinds = ConstraintKinds::EXCLUSIVE_DISKS.with(ConstraintKinds::VOLUME_CLAIMS);
         Some(PodPrecondition::Constraints(kinds))
     }
-    fn pre_filter(&self) -> Option<&dyn PreFilter> {
-        Some(self)
-    }
-    fn filter(&self) -> Option<&dyn Filter> {
-        Some(self)
-    }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
+    crate::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, _: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|_| Edit::PodsEnd).into_iter().collect()
     }

@@ -44,12 +44,7 @@ macro_rules! waits_for {
             fn reads(&self) -> Reads {
                 Reads::default()
             }
-            fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-                Some(self)
-            }
-            fn filter(&self) -> Option<&dyn Filter> {
-                Some(self)
-            }
+            crate::serves!(EnqueueExtensions, Filter);
         }
     };
 }
@@ -64,15 +59,7 @@ impl Plugin for G {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn enqueue_extensions(&self) -> Option<&dyn EnqueueExtensions> {
-        Some(self)
-    }
-    fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        Some(self)
-    }
-    fn queue_sort(&self) -> Option<&dyn QueueSort> {
-        Some(self)
-    }
+    crate::serves!(EnqueueExtensions, PreEnqueue, QueueSort);
 }
 
 impl EnqueueExtensions for G {
