@@ -122,11 +122,17 @@ fn shown(expr: &str) -> String {
     }
 }
 
+/// What the order of the keys of a map decides. CEL leaves the order open; here it is that of the keys.
+const BY_ORDER_OF_KEYS: [&str; 1] = ["m.map(k, k + '=' + m[k]).isSorted()"];
+
 /// Compares a file; gives how many are the same, and adds what is refused.
 fn compare(file: &str, refused: &mut String) -> usize {
     let (mut same, mut wrong) = (0, String::new());
     for case in &recorded(file) {
         let (Some(expr), Some(value)) = (case["expr"].as_str(), case.get("value")) else { continue };
+        if BY_ORDER_OF_KEYS.contains(&expr) {
+            continue;
+        }
         let done = asked(expr, &mut |got| {
             if is_recorded(got, value) {
                 same += 1;

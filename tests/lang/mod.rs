@@ -3,6 +3,7 @@
 
 mod cel;
 mod check;
+mod claims;
 mod compile_limits;
 mod design;
 mod fixes;

@@ -4,7 +4,7 @@
 //! - [`equalities`]: a macro over a collection that is the same for all nodes, with an equality in
 //!   its condition between a value of the element and another value. Elements are kept by that
 //!   value, and the condition is evaluated for those that have the wanted one.
-//! - [`answer_keys`]: an expression that reads a node only through values which such macros look
+//! - [`answer_keys`]: an expression that sees nothing of a node but values which such macros look
 //!   up. It is computed once for each value, not once for each node.
 //! - [`is_looked_up`]: `x in list`, where the list changes less often than x.
 //! - [`can_be_indexed`]: a group whose members an index can follow.
@@ -157,6 +157,8 @@ impl<'p> Found<'p> {
         }
         match &expr.kind {
             ExprKind::Root(Root::Node) => self.whole = true,
+            // It asks whether the resource is named, which the amount does not tell.
+            ExprKind::Has(inner) if matches!(inner.kind, ExprKind::Resource(..)) => self.whole = true,
             ExprKind::Let(id) => self.look(&policy[*id].value),
             ExprKind::CallDef(id, args) => {
                 args.iter().for_each(|arg| self.look(arg));

@@ -20,6 +20,6 @@ impl<'a> Checker<'a> {
             self.assume(&condition, true);
             split(condition, &mut result.applies);
         }
-        self.policy_facts = std::mem::take(&mut self.frame.facts);
+        self.policy_facts = std::mem::take(&mut self.frame.facts).into_policy();
     }
 }

@@ -14,7 +14,7 @@ impl<'a> Checker<'a> {
     /// A new block: nothing of the one before is known.
     pub(super) fn enter(&mut self, place: Place) {
         self.frame = Frame::new(place, FactScope::Narrowed);
-        self.frame.facts = self.policy_facts.clone();
+        self.frame.facts = Facts::of_policy(&self.policy_facts);
     }
 
     /// Says which lets of the block nothing used.

@@ -216,7 +216,8 @@ impl Checker<'_> {
         if given != parameters.len() || args.iter().any(|arg| arg.ty.is_unknown()) {
             return self.unknown(span);
         }
-        self.with_range(ExprKind::CallDef(def, args), ty, range, span)
+        let expr = self.with_range(ExprKind::CallDef(def, args), ty, range, span);
+        self.narrowed(expr)
     }
 
     pub(super) fn method(&mut self, call: &ast::MethodCall, span: Span) -> Expr {

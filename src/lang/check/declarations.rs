@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
             };
             typed::Def { name: of.name.text.clone(), parameters, body, span: of.name.span }
         });
-        if def.body.ty.is_unknown() {
+        if def.body.ty.is_unknown() || self.leaves_scope(&def.body.ty, &def.parameters, def.body.span) {
             return State::Failed;
         }
         let id = DefId(self.defs.len() as u32);

@@ -7,7 +7,7 @@ use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{Expr, ExprKind, LetId, Root};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{Ty, Type};
+use crate::lang::types::{ComputedName, Ty, Type};
 use std::sync::Arc;
 
 /// The range of a constant.
@@ -42,7 +42,7 @@ pub(super) fn plain_type(ty: &Ty) -> Type {
         Ty::Bytes => Type::Bytes,
         Ty::Duration => Type::Duration,
         Ty::Count => Type::Count,
-        Ty::Amount => Type::Amount(Arc::from("")),
+        Ty::Amount => Type::Amount(ComputedName::any()),
         Ty::Time => Type::Time,
         Ty::Resources => Type::Resources,
         Ty::Dyn => Type::Dyn,
@@ -268,7 +268,8 @@ impl Checker<'_> {
         };
         let range = then.range.union(otherwise.range);
         let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
-        self.with_range(kind, ty, range, span)
+        let expr = self.with_range(kind, ty, range, span);
+        self.narrowed(expr)
     }
 
     /// Two values that one of them is chosen from: both in one type. Says it if there is none.
@@ -417,7 +418,7 @@ impl Checker<'_> {
             }
             ExprKind::Macro(_) => (format!("`{text}` has no value for an empty collection"), None),
             ExprKind::Root(Root::Pod) => (format!("`{text}` may be absent"), None),
-            _ if self.key(expr).is_some() => (format!("`{text}` may be absent"), look(text)),
+            _ if self.number(expr).is_some() => (format!("`{text}` may be absent"), look(text)),
             _ => (format!("`{text}` may be absent"), None),
         }
     }

@@ -1,83 +1,138 @@
-//! Narrowing: what earlier conditions show about a path at the place of an expression.
+//! Narrowing: what earlier conditions show about a value at the place of an expression.
 //!
-//! A path is a name, its fields, and its indices that are constants, names or paths. Facts are a stack: what
-//! was learnt inside a part of an expression or block is forgotten at its end.
+//! Facts are about values by their numbers (`numbering.rs`), so two spellings of one value share them. What was
+//! learnt inside a part of an expression or block is forgotten at its end. An element, the value of a key and a
+//! field may be absent although there is a place for it: a key in a map or an index below the size shows a value
+//! only where the type of the elements has one.
 
 use super::Checker;
+use super::numbering::ValueId;
 use crate::lang::language::functions::Absence;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
-use std::fmt::Write;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// What is known of one value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// It is there.
+    present: bool,
+    /// The numbers that it may be.
+    range: Option<Range>,
+    /// The list, map or text has at least so many elements.
+    least: i128,
+}
 
 /// What is known.
-#[derive(Clone, Default)]
-pub(super) struct Facts(Vec<Fact>);
+#[derive(Default)]
+pub(super) struct Facts {
+    /// What holds in the whole policy.
+    policy: Rc<FxHashMap<ValueId, Known>>,
+    here: FxHashMap<ValueId, Known>,
+    /// What was known in `here` before each change, to take it back.
+    before: Vec<(ValueId, Option<Known>)>,
+}
 
-#[derive(Clone, PartialEq)]
+/// What holds in the whole policy but `queue by`.
+#[derive(Clone, Default)]
+pub(super) struct PolicyFacts(Rc<FxHashMap<ValueId, Known>>);
+
+/// One thing that an outcome of a condition shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Fact {
-    /// The path has a value.
-    Present(String),
-    /// The numbers at the path lie in this range.
-    Range(String, Range),
-    /// The list, map or text at the path has at least so many elements.
-    Size(String, i128),
+    /// The value is there.
+    Present(ValueId),
+    /// The numbers lie in this range.
+    Range(ValueId, Range),
+    /// The list, map or text has at least so many elements.
+    Size(ValueId, i128),
 }
 
 impl Facts {
+    /// What the policy shows, and nothing more.
+    pub(super) fn of_policy(of: &PolicyFacts) -> Self {
+        Facts { policy: of.0.clone(), ..Facts::default() }
+    }
+
+    /// All that is known, as what holds in the whole policy.
+    pub(super) fn into_policy(self) -> PolicyFacts {
+        PolicyFacts(Rc::new(self.here))
+    }
+
     pub(super) fn mark(&self) -> usize {
-        self.0.len()
+        self.before.len()
     }
 
     pub(super) fn forget(&mut self, mark: usize) {
-        self.0.truncate(mark);
+        for (of, before) in self.before.drain(mark..).rev() {
+            match before {
+                Some(known) => self.here.insert(of, known),
+                None => self.here.remove(&of),
+            };
+        }
     }
 
-    fn is_present(&self, key: &str) -> bool {
-        self.0.iter().any(|fact| matches!(fact, Fact::Present(path) if path == key))
+    fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.policy.is_empty()
     }
 
-    fn size(&self, key: &str) -> i128 {
-        self.0
-            .iter()
-            .filter_map(|fact| match fact {
-                Fact::Size(path, least) if path == key => Some(*least),
-                _ => None,
-            })
-            .max()
-            .unwrap_or(0)
+    fn get(&self, of: ValueId) -> Known {
+        self.here.get(&of).or_else(|| self.policy.get(&of)).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, fact: Fact) {
+        let of = fact.of();
+        let mut known = self.get(of);
+        match fact {
+            Fact::Present(_) => known.present = true,
+            Fact::Range(_, range) => {
+                known.range = Some(known.range.map_or(range, |before| before.intersect(range)));
+            }
+            Fact::Size(_, least) => known.least = known.least.max(least),
+        }
+        let before = self.here.insert(of, known);
+        self.before.push((of, before));
+    }
+}
+
+impl Fact {
+    fn of(self) -> ValueId {
+        match self {
+            Fact::Present(of) | Fact::Range(of, _) | Fact::Size(of, _) => of,
+        }
     }
 }
 
 impl Checker<'_> {
     /// An expression with its known facts: present where a condition tested it, its range cut.
     pub(super) fn narrowed(&self, mut expr: Expr) -> Expr {
-        if self.frame.facts.0.is_empty() || !(expr.ty.is_optional() || expr.range != Range::None) {
+        if self.frame.facts.is_empty() || !(expr.ty.is_optional() || expr.range != Range::None) {
             return expr;
         }
-        let Some(key) = self.key(&expr) else { return expr };
-        for fact in &self.frame.facts.0 {
-            if let Fact::Range(path, range) = fact
-                && *path == key
-            {
-                expr.range = expr.range.intersect(*range);
-            }
+        let Some(number) = self.number(&expr) else { return expr };
+        let known = self.frame.facts.get(number);
+        if let Some(range) = known.range {
+            expr.range = expr.range.intersect(range);
         }
-        if expr.ty.is_optional() && (self.frame.facts.is_present(&key) || self.has_element(&expr)) {
+        if expr.ty.is_optional() && (known.present || self.has_element(&expr)) {
             return self.present(expr);
         }
         expr
     }
 
-    /// `l[2]` where `size(l) > 2` is known.
+    /// `l[2]` where `size(l) > 2` is known, of a list whose elements have a value.
     fn has_element(&self, expr: &Expr) -> bool {
         let ExprKind::Index(list, index) = &expr.kind else { return false };
-        if !matches!(list.ty.present(), Type::List(_)) {
+        if !has_elements_with_values(list) || !matches!(list.ty.present(), Type::List(_)) {
             return false;
         }
-        let (Some(Value::Int(at)), Some(key)) = (self.constant(index), self.key(list)) else { return false };
-        at >= 0 && self.frame.facts.size(&key) > i128::from(at)
+        let (Some(Value::Int(at)), Some(number)) = (self.constant(index), self.number(list)) else {
+            return false;
+        };
+        at >= 0 && self.frame.facts.get(number).least > i128::from(at)
     }
 
     /// Marks an expression as proved to have a value.
@@ -87,69 +142,22 @@ impl Checker<'_> {
         Expr { ty, range: expr.range, span: expr.span, kind: ExprKind::Present(Box::new(expr)) }
     }
 
-    /// The path of an expression as a text; equal texts are the same path.
-    pub(super) fn key(&self, expr: &Expr) -> Option<String> {
-        let mut key = String::new();
-        self.write_key(expr, &mut key).then_some(key)
-    }
-
-    fn write_key(&self, expr: &Expr, key: &mut String) -> bool {
-        match &expr.kind {
-            ExprKind::Root(root) => {
-                key.push_str(root.word());
-                true
-            }
-            ExprKind::Slot(slot) => write!(key, "${}", slot.0).is_ok(),
-            ExprKind::Group(group) => write!(key, "group{}", group.0).is_ok(),
-            ExprKind::Let(id) => {
-                key.push_str(&self.let_keys[id.index()]);
-                true
-            }
-            ExprKind::Present(inner) | ExprKind::Widen(inner) => self.write_key(inner, key),
-            ExprKind::Field(object, field) => {
-                let known = self.write_key(object, key);
-                key.push('.');
-                key.push_str(field.def().name);
-                known
-            }
-            ExprKind::ApiField(object, name) => self.write_key(object, key) && write!(key, ".{name}").is_ok(),
-            ExprKind::RecordField(object, at) => self.write_key(object, key) && write!(key, ".#{at}").is_ok(),
-            ExprKind::Index(object, index) | ExprKind::Resource(object, index) => {
-                self.write_key(object, key) && self.write_index(index, key)
-            }
-            ExprKind::Call(function, args, _) => match args.as_slice() {
-                [of] if function.def().counts_elements => {
-                    key.push_str("size ");
-                    self.write_key(of, key)
-                }
-                _ => false,
-            },
-            _ => false,
-        }
-    }
-
-    /// An index behind its object: a constant, or a path.
-    fn write_index(&self, index: &Expr, key: &mut String) -> bool {
-        key.push('[');
-        let done = match self.constant(index) {
-            Some(constant) => write!(key, "{constant}").is_ok(),
-            None => self.write_key(index, key),
-        };
-        key.push(']');
-        done
-    }
-
     /// Learns what follows when a condition has this outcome.
     pub(super) fn assume(&mut self, condition: &Expr, truth: bool) {
         let mut facts = Vec::new();
         self.learn(condition, truth, &mut facts);
-        self.frame.facts.0.extend(facts);
+        for fact in facts {
+            self.frame.facts.add(fact);
+        }
     }
 
     /// The slot holds a key of the map.
     pub(super) fn known_key(&mut self, map: &Expr, slot: SlotId) {
-        if let Some(key) = self.key(map) {
-            self.frame.facts.0.push(Fact::Present(format!("{key}[${}]", slot.0)));
+        let key = self.make(ExprKind::Slot(slot), Type::Unknown, map.span);
+        if has_elements_with_values(map)
+            && let Some(entry) = self.number_of_entry(map, &key)
+        {
+            self.frame.facts.add(Fact::Present(entry));
         }
     }
 
@@ -230,11 +238,8 @@ impl Checker<'_> {
         self.learn_present(element, facts);
         self.learn_present(collection, facts);
         match collection.ty.present() {
-            Type::Map(..) | Type::Resources => {
-                let mut key = String::new();
-                if self.write_key(collection, &mut key) && self.write_index(element, &mut key) {
-                    facts.push(Fact::Present(key));
-                }
+            Type::Map(..) if has_elements_with_values(collection) => {
+                facts.extend(self.number_of_entry(collection, element).map(Fact::Present));
             }
             Type::List(_) | Type::Set(_) => {
                 self.learn_size(collection, 1, facts);
@@ -249,10 +254,21 @@ impl Checker<'_> {
         }
     }
 
-    /// A path has a value, and so has everything it leads through.
+    /// A value is there, and so is everything that it is read through.
     fn learn_present(&self, expr: &Expr, facts: &mut Vec<Fact>) {
+        if let ExprKind::Present(inner) | ExprKind::Widen(inner) = &expr.kind {
+            return self.learn_present(inner, facts);
+        }
+        if expr.ty.is_optional() {
+            facts.extend(self.number(expr).map(Fact::Present));
+        }
         match &expr.kind {
-            ExprKind::Present(inner) | ExprKind::Widen(inner) => return self.learn_present(inner, facts),
+            ExprKind::Let(id) => {
+                let value = &self.lets[id.index()].value;
+                if !matches!(value.kind, ExprKind::Let(_)) {
+                    self.learn_present(value, facts);
+                }
+            }
             // What conversions and methods make of an absent value is absent, unless they take it as CEL's optional.
             ExprKind::Call(function, args, _) => {
                 let def = function.def();
@@ -260,21 +276,6 @@ impl Checker<'_> {
                     && !matches!(def.absent, Absence::Taken)
                 {
                     self.learn_present(arg, facts);
-                }
-                return;
-            }
-            _ => {}
-        }
-        if expr.ty.is_optional()
-            && let Some(key) = self.key(expr)
-        {
-            facts.push(Fact::Present(key));
-        }
-        match &expr.kind {
-            ExprKind::Let(id) => {
-                let value = &self.lets[id.index()].value;
-                if !matches!(value.kind, ExprKind::Let(_)) {
-                    self.learn_present(value, facts);
                 }
             }
             ExprKind::Field(object, _)
@@ -293,13 +294,14 @@ impl Checker<'_> {
     }
 
     fn learn_size(&self, of: &Expr, least: i128, facts: &mut Vec<Fact>) {
-        if let Some(key) = self.key(of) {
-            facts.push(Fact::Range(format!("size {key}"), Range::whole(least, i128::from(i64::MAX))));
-            facts.push(Fact::Size(key, least));
+        if let Some(number) = self.number(of) {
+            let size = self.number_of_size(number);
+            facts.push(Fact::Range(size, Range::whole(least, i128::from(i64::MAX))));
+            facts.push(Fact::Size(number, least));
         }
     }
 
-    /// Cuts the range of a path by a comparison with a range.
+    /// Cuts the range of a value by a comparison with a range.
     fn cut(&self, expr: &Expr, op: Relation, bound: Range, facts: &mut Vec<Fact>) {
         let inner = match &expr.kind {
             ExprKind::Widen(inner) => inner,
@@ -312,29 +314,36 @@ impl Checker<'_> {
         if cut == inner.range {
             return;
         }
-        let Some(key) = self.key(inner) else { return };
-        if let ExprKind::Call(_, args, _) = &inner.kind
+        let Some(number) = self.number(inner) else { return };
+        if let ExprKind::Call(function, args, _) = &inner.kind
+            && function.def().counts_elements
             && let (Range::Whole { lo, .. }, [of]) = (cut, args.as_slice())
-            && let Some(list) = self.key(of)
+            && let Some(list) = self.number(of)
         {
             facts.push(Fact::Size(list, lo));
         }
-        facts.push(Fact::Range(key, cut));
+        facts.push(Fact::Range(number, cut));
+    }
+}
+
+/// Whether every element of a list, or every value of a map, is there.
+fn has_elements_with_values(collection: &Expr) -> bool {
+    match collection.ty.present() {
+        Type::List(of) | Type::Set(of) | Type::Map(_, of) => !of.is_optional() && **of != Type::Dyn,
+        _ => false,
     }
 }
 
 /// What two outcomes teach alike.
 fn common(fact: Fact, other: &[Fact]) -> Option<Fact> {
-    match &fact {
+    match fact {
         Fact::Present(_) => other.contains(&fact).then_some(fact),
-        Fact::Range(path, range) => other.iter().find_map(|fact| match fact {
-            Fact::Range(path2, range2) if path2 == path => {
-                Some(Fact::Range(path.clone(), range.union(*range2)))
-            }
+        Fact::Range(of, range) => other.iter().find_map(|fact| match fact {
+            Fact::Range(same, other) if *same == of => Some(Fact::Range(of, range.union(*other))),
             _ => None,
         }),
-        Fact::Size(path, least) => other.iter().find_map(|fact| match fact {
-            Fact::Size(path2, least2) if path2 == path => Some(Fact::Size(path.clone(), *least.min(least2))),
+        Fact::Size(of, least) => other.iter().find_map(|fact| match fact {
+            Fact::Size(same, other) if *same == of => Some(Fact::Size(of, least.min(*other))),
             _ => None,
         }),
     }

@@ -2,14 +2,15 @@
 
 use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
+use super::numbering::ValueId;
 use super::types::nearest;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::fields::{self, ObjectType};
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::Type;
+use crate::lang::typed::{Expr, ExprKind, SlotId};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
+use crate::lang::types::{ComputedName, Type};
 use std::sync::Arc;
 
 /// Fields of the language that are not built.
@@ -400,9 +401,8 @@ impl Checker<'_> {
                 resource_type(&constant)
             }
             None => {
-                let key = self.key(&name).unwrap_or_else(|| self.excerpt(name.span).to_owned());
-                let key: &str = if key.starts_with('$') { self.excerpt(name.span) } else { &key };
-                Type::Amount(Arc::from(key))
+                let text = Arc::from(self.excerpt(name.span));
+                Type::Amount(ComputedName { id: self.number_or_new(&name).0, text })
             }
         };
         let range = match object.range {
@@ -412,6 +412,34 @@ impl Checker<'_> {
         let ty = if object.ty.is_optional() { ty.optional() } else { ty };
         let expr = self.with_range(ExprKind::Resource(Box::new(object), Box::new(name)), ty, range, span);
         self.narrowed(expr)
+    }
+
+    /// Whether a type has the unit of a resource that one of these variables names: outside of their scope the
+    /// unit is not known. Reports it.
+    pub(super) fn leaves_scope(&mut self, ty: &Type, slots: &[SlotId], span: Span) -> bool {
+        let Some(name) = self.named_by(ty, slots) else { return false };
+        let text = self.excerpt(span);
+        let help = match ty {
+            Type::Amount(_) => format!("`({text}).value()` is the number in base units"),
+            _ => "`.value()` of an amount is the number in base units".to_owned(),
+        };
+        let help = format!("{help}; a constant name has a unit");
+        let message = format!("amounts of `{}` have no common unit outside of it", name.text);
+        self.mistake(&codes::MIXED_UNITS, span, message, help);
+        true
+    }
+
+    /// The computed name of a resource in a type that depends on one of these variables.
+    fn named_by<'t>(&self, ty: &'t Type, slots: &[SlotId]) -> Option<&'t ComputedName> {
+        match ty {
+            Type::Amount(name) => self.depends_on(ValueId(name.id), slots).then_some(name),
+            Type::List(of) | Type::Set(of) | Type::Optional(of) | Type::CelOptional(of) => {
+                self.named_by(of, slots)
+            }
+            Type::Map(key, value) => self.named_by(key, slots).or_else(|| self.named_by(value, slots)),
+            Type::Record(record) => record.fields.iter().find_map(|(_, ty)| self.named_by(ty, slots)),
+            _ => None,
+        }
     }
 
     // ---- CEL's optional

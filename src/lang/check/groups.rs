@@ -77,11 +77,34 @@ impl<'a> Checker<'a> {
             (Some(PathOf::Pod), Some(PathOf::Slot(b))) if b == slot => (right, left),
             _ => return Err(Expr { kind: ExprKind::Equal(left, right), ..conjunct }),
         };
-        let tail = |expr: &Expr, root: &str| {
-            self.key(expr).and_then(|key| key.strip_prefix(root).map(str::to_owned))
-        };
-        let same = tail(&left, &format!("${}", slot.0)) == tail(&right, "pod");
+        let same = self.same_path(&left, &right);
         Ok((GroupKey { member: *left, pod: *right }, same))
+    }
+
+    /// Whether two paths have the same steps, whatever they begin at.
+    fn same_path(&self, left: &Expr, right: &Expr) -> bool {
+        let (left, right) = (self.without_alias(left), self.without_alias(right));
+        match (&left.kind, &right.kind) {
+            (ExprKind::Slot(_), ExprKind::Root(Root::Pod)) => true,
+            (ExprKind::Field(left, a), ExprKind::Field(right, b)) => a == b && self.same_path(left, right),
+            (ExprKind::ApiField(left, a), ExprKind::ApiField(right, b)) => {
+                a == b && self.same_path(left, right)
+            }
+            (ExprKind::Index(left, a), ExprKind::Index(right, b)) => {
+                self.constant(a).is_some_and(|key| self.constant(b) == Some(key))
+                    && self.same_path(left, right)
+            }
+            _ => false,
+        }
+    }
+
+    /// What lets stand for, without marks that change nothing.
+    fn without_alias<'e>(&'e self, expr: &'e Expr) -> &'e Expr {
+        match &expr.kind {
+            ExprKind::Let(id) => self.without_alias(&self.lets[id.index()].value),
+            ExprKind::Present(inner) => self.without_alias(inner),
+            _ => expr,
+        }
     }
 
     /// Whose path an expression is, keys constant.

@@ -42,6 +42,11 @@ impl Checker<'_> {
         if unknown {
             return self.unknown(span);
         }
+        if let Some(body) = &body
+            && self.leaves_scope(&body.ty, &slots, body.span)
+        {
+            return self.unknown(span);
+        }
         let element = second.filter(|_| matches!(object.ty, Type::List(_) | Type::Set(_)));
         let element = element.unwrap_or_else(|| first.clone());
         let Some(result) = self.macro_result(row, &object.ty, first, element, body, span) else {
@@ -55,7 +60,8 @@ impl Checker<'_> {
             condition,
             body: result.body,
         };
-        self.with_range(ExprKind::Macro(Box::new(made)), result.ty, result.range, span)
+        let expr = self.with_range(ExprKind::Macro(Box::new(made)), result.ty, result.range, span);
+        self.narrowed(expr)
     }
 
     /// The types of the first and the second variable. Reports an object that the macro cannot go
@@ -217,6 +223,8 @@ impl Checker<'_> {
             return None;
         }
         let (ty, range) = match kind {
+            // The body of a sum of nothing has no type; the sum is 0.
+            MacroKind::Sum if value.ty == Type::Never => (Type::Int, Range::int(0)),
             MacroKind::Sum => (value.ty.clone(), sum_range(value.range)),
             MacroKind::SortBy => (element.list(), Range::None),
             _ => (value.ty.clone().optional(), value.range),

@@ -3,7 +3,8 @@
 //! Checking never fails. A part with a mistake has the type `Unknown`, about which nothing more is reported,
 //! and a policy with a mistake is left out of the result. `scope` resolves names and what a statement sees,
 //! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits` and
-//! `groups` check statements, the other files expressions; `facts` holds what conditions have shown.
+//! `groups` check statements, the other files expressions; `facts` holds what conditions have shown, under the
+//! numbers of `numbering`.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
 #![allow(clippy::result_large_err)]
@@ -19,6 +20,7 @@ mod facts;
 mod fields;
 mod groups;
 mod macros;
+mod numbering;
 mod operators;
 mod outcome;
 mod overloads;
@@ -43,9 +45,11 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
-use facts::Facts;
+use facts::PolicyFacts;
+use numbering::{Numbers, ValueId};
 use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, FactScope, Frame, Place};
+use std::cell::RefCell;
 
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
 /// name of the policy.
@@ -155,14 +159,15 @@ struct Checker<'a> {
     names: FxHashMap<Text, DeclId>,
     params: Vec<typed::Param>,
     lets: Vec<typed::Let>,
-    /// What a let is as a path, for narrowing; beside `lets`.
-    let_keys: Vec<String>,
+    /// The numbers of the lets' values, beside `lets`.
+    let_numbers: Vec<ValueId>,
+    numbers: RefCell<Numbers>,
     defs: Vec<typed::Def>,
     groups: Vec<typed::Group>,
     slots: Vec<typed::Slot>,
     frame: Frame,
     /// What holds in the whole policy but `queue by`.
-    policy_facts: Facts,
+    policy_facts: PolicyFacts,
     /// Names being resolved, innermost last, for the message of a circle.
     resolving: Vec<DeclId>,
 }
@@ -178,12 +183,13 @@ impl<'a> Checker<'a> {
             names: FxHashMap::default(),
             params: Vec::new(),
             lets: Vec::new(),
-            let_keys: Vec::new(),
+            let_numbers: Vec::new(),
+            numbers: RefCell::default(),
             defs: Vec::new(),
             groups: Vec::new(),
             slots: Vec::new(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
-            policy_facts: Facts::default(),
+            policy_facts: PolicyFacts::default(),
             resolving: Vec::new(),
         }
     }

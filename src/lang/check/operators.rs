@@ -153,7 +153,8 @@ impl Checker<'_> {
         };
         let ty = if optional { ty.optional() } else { ty.present().clone() };
         let range = left.range.union(right.range);
-        self.with_range(ExprKind::Coalesce(Box::new(left), Box::new(right)), ty, range, span)
+        let expr = self.with_range(ExprKind::Coalesce(Box::new(left), Box::new(right)), ty, range, span);
+        self.narrowed(expr)
     }
 
     pub(super) fn arithmetic(&mut self, of: &ast::Binary, span: Span, wanted: Option<&Type>) -> Expr {

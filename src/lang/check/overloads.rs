@@ -8,7 +8,7 @@ use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::syntax::ast::{self};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{Constant, Value};
 use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
 
@@ -90,7 +90,12 @@ impl Checker<'_> {
                 return None;
             }
         }
-        Some(bound)
+        let mut params =
+            args.iter().enumerate().map(|(at, arg)| (arg, instantiate(param_at(id, at), &bound)));
+        let fits = |(arg, wanted): (&Expr, Type)| {
+            !elements_widen(&arg.ty, &wanted) || self.coerce(arg.clone(), wanted.present()).is_ok()
+        };
+        params.all(fits).then_some(bound)
     }
 
     pub(super) fn bind_one(
@@ -110,35 +115,12 @@ impl Checker<'_> {
                     Ty::Ordered(_) => given.is_ordered() || *given == Type::Never,
                     _ => true,
                 };
-                if !fits {
-                    return false;
-                }
-                match bound.iter().position(|(known, _)| known == letter) {
-                    None => {
-                        // A zero takes the type of the others.
-                        let ty = if zero { Type::Never } else { given.clone() };
-                        bound.push((*letter, ty));
-                        true
-                    }
-                    Some(_) if zero => true,
-                    // What is held by an optional of an unknown type stays of an unknown type.
-                    Some(at) if optional && (bound[at].1 == Type::Dyn || *given == Type::Dyn) => {
-                        bound[at].1 = Type::Dyn;
-                        true
-                    }
-                    Some(at) => match self.join(&bound[at].1, given) {
-                        Some(joined) => {
-                            bound[at].1 = joined;
-                            true
-                        }
-                        None => false,
-                    },
-                }
+                fits && self.bind_letter(*letter, given, zero, optional, bound)
             }
             Ty::List(inner) => match given {
                 Type::List(own) | Type::Set(own) => match inner {
                     Ty::Optional(inner) => self.bind_one(inner, own.present(), false, optional, bound),
-                    _ => **own == Type::Never || self.bind_one(inner, own, false, optional, bound),
+                    _ => **own == Type::Never || self.bind_element(inner, own, optional, bound),
                 },
                 _ => false,
             },
@@ -151,7 +133,7 @@ impl Checker<'_> {
             Ty::Map(key, value) => match given {
                 Type::Map(k, v) => {
                     (**k == Type::Never || self.bind_one(key, k, false, optional, bound))
-                        && (**v == Type::Never || self.bind_one(value, v, false, optional, bound))
+                        && (**v == Type::Never || self.bind_element(value, v, optional, bound))
                 }
                 _ => false,
             },
@@ -163,6 +145,46 @@ impl Checker<'_> {
                 let wanted = super::expr::plain_type(other);
                 wanted == *given || *given == Type::Never
             }
+        }
+    }
+
+    /// An element of a list or a value of a map. Where the row takes any, it may be absent.
+    fn bind_element(&self, param: &Ty, given: &Type, optional: bool, bound: &mut Vec<(char, Type)>) -> bool {
+        match param {
+            Ty::Var(letter) => self.bind_letter(*letter, given, false, optional, bound),
+            param => self.bind_one(param, given, false, optional, bound),
+        }
+    }
+
+    /// Binds a letter, or joins its type with the one that it is bound to.
+    fn bind_letter(
+        &self,
+        letter: char,
+        given: &Type,
+        zero: bool,
+        optional: bool,
+        bound: &mut Vec<(char, Type)>,
+    ) -> bool {
+        match bound.iter().position(|(known, _)| *known == letter) {
+            None => {
+                // A zero takes the type of the others.
+                let ty = if zero { Type::Never } else { given.clone() };
+                bound.push((letter, ty));
+                true
+            }
+            Some(_) if zero => true,
+            // What is held by an optional of an unknown type stays of an unknown type.
+            Some(at) if optional && (bound[at].1 == Type::Dyn || *given == Type::Dyn) => {
+                bound[at].1 = Type::Dyn;
+                true
+            }
+            Some(at) => match self.join(&bound[at].1, given) {
+                Some(joined) => {
+                    bound[at].1 = joined;
+                    true
+                }
+                None => false,
+            },
         }
     }
 
@@ -180,8 +202,13 @@ impl Checker<'_> {
                 *ty = Type::Int;
             }
         }
+        numbers_are_ints(&def.result, &mut bound);
         let (args, absent) = self.fit_arguments(id, args, &bound);
         let Some(prepared) = self.prepare(id, &args, span) else { return self.unknown(span) };
+        let prepared = match def.zero {
+            true => Prepared::Zero(zero_of(&instantiate(&def.result, &bound))),
+            false => prepared,
+        };
         let ranges: Vec<Range> = args.iter().map(|arg| arg.range).collect();
         if let Some(Err((at, wanted))) = def.demand.map(|demand| demand(&ranges)) {
             let arg = args.get(at).map_or(span, |arg| arg.span);
@@ -278,6 +305,36 @@ pub(super) fn param_at(id: FunctionId, at: usize) -> &'static Ty {
     params.get(at).or(params.last()).unwrap_or(&Ty::Bool)
 }
 
+/// Whether ints in a list would have to become floats, which only the elements of a literal can.
+fn elements_widen(given: &Type, wanted: &Type) -> bool {
+    match (given.present(), wanted.present()) {
+        (Type::List(given) | Type::Set(given), Type::List(wanted)) => {
+            matches!((given.present(), wanted.present()), (Type::Int | Type::Count, Type::Float))
+                || elements_widen(given, wanted)
+        }
+        _ => false,
+    }
+}
+
+/// Numbers of no known type, as those of `[]`, are ints.
+fn numbers_are_ints(result: &Ty, bound: &mut Vec<(char, Type)>) {
+    let Ty::Number(letter) = result else { return };
+    match bound.iter_mut().find(|(known, _)| known == letter) {
+        Some((_, ty)) if *ty == Type::Never => *ty = Type::Int,
+        Some(_) => {}
+        None => bound.push((*letter, Type::Int)),
+    }
+}
+
+/// The 0 of a type of numbers.
+fn zero_of(ty: &Type) -> Constant {
+    match ty {
+        Type::Float => Value::Float(0.0),
+        Type::Uint => Value::Uint(0),
+        _ => Value::Int(0),
+    }
+}
+
 /// A type of a row with its letters filled in.
 pub(super) fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
     match ty {
@@ -290,7 +347,6 @@ pub(super) fn instantiate(ty: &Ty, bound: &[(char, Type)]) -> Type {
         }
         Ty::Optional(inner) => instantiate(inner, bound).optional(),
         Ty::CelOptional(inner) => Type::CelOptional(Arc::new(instantiate(inner, bound))),
-        Ty::Amount => bound.first().map_or(Type::Amount(Arc::from("")), |(_, ty)| ty.clone()),
         other => super::expr::plain_type(other),
     }
 }

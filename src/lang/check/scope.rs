@@ -384,7 +384,7 @@ impl<'a> Checker<'a> {
         let fact_scope = self.frame.fact_scope;
         let mut frame = Frame::new(place, fact_scope);
         if fact_scope == FactScope::Narrowed && place != Place::FileDef {
-            frame.facts = self.policy_facts.clone();
+            frame.facts = Facts::of_policy(&self.policy_facts);
         }
         let outer = std::mem::replace(&mut self.frame, frame);
         let result = f(self);

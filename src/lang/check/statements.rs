@@ -151,14 +151,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         let id = LetId(self.lets.len() as u32);
-        let key = match &value.kind {
-            ExprKind::Call(..) => None,
-            _ => self.key(&value),
-        };
-        let key = key.unwrap_or_else(|| {
-            if of_policy { format!("let {}", of.name.text) } else { format!("let {}", id.0) }
-        });
-        self.let_keys.push(key);
+        let number = self.number_of_let(&of.name.text, id, &value, of_policy);
+        self.let_numbers.push(number);
         self.lets.push(Let { name: of.name.text.clone(), value, missing, of_policy, span: of.name.span });
         Some(id)
     }

@@ -249,6 +249,10 @@ impl Checker<'_> {
                 if own == inner {
                     return Ok(expr);
                 }
+                if inner.has_elements() && inner.covers(own) {
+                    expr.ty = wanted.clone();
+                    return Ok(expr);
+                }
                 // An optional int as an optional float.
                 if **inner == Type::Float && matches!(**own, Type::Int | Type::Count) {
                     return Ok(self.widen(expr));
@@ -281,6 +285,10 @@ impl Checker<'_> {
             (Type::Dyn, _) => {
                 expr.ty = Type::Dyn;
                 expr.range = Range::None;
+                Ok(expr)
+            }
+            (wanted, own) if wanted.has_elements() && wanted.covers(own) => {
+                expr.ty = wanted.clone();
                 Ok(expr)
             }
             (Type::Uint, Type::Int) if is_zero(&expr) => {
@@ -427,8 +435,8 @@ impl Checker<'_> {
                 (Type::Dyn, _) | (_, Type::Dyn) => Some(Type::CelOptional(Arc::new(Type::Dyn))),
                 _ => None,
             },
-            (Type::List(a), Type::List(b)) if **a == Type::Never => Some(Type::List(b.clone())),
-            (Type::List(a), Type::List(b)) if **b == Type::Never => Some(Type::List(a.clone())),
+            (a, b) if a.has_elements() && a.covers(b) => Some(a.clone()),
+            (a, b) if b.has_elements() && b.covers(a) => Some(b.clone()),
             (Type::Map(k, _), other @ (Type::Map(..) | Type::Resources | Type::Record(_)))
             | (other @ (Type::Map(..) | Type::Resources | Type::Record(_)), Type::Map(k, _))
                 if **k == Type::Never =>

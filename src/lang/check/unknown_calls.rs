@@ -125,10 +125,20 @@ impl Checker<'_> {
             && a != b
         {
             code = &codes::MIXED_UNITS;
+        } else if let Some(list) = args.iter().find(|arg| has_absent_elements(&arg.ty)) {
+            code = &codes::ABSENT_VALUE;
+            let text = self.excerpt(list.span);
+            let text = if text.len() > 60 { "" } else { text };
+            help = format!("`{text}.present()` leaves out what is absent");
         } else if args.iter().any(|arg| *arg.ty.present() == Type::Dyn) {
             code = &codes::DYNAMIC_VALUE;
             help = "convert it first: `int(x) ?? 0`, `string(x) ?? \"\"`".to_owned();
         }
         self.mistake(code, name.span, message, help);
     }
+}
+
+/// Whether it is a list whose elements may be absent.
+fn has_absent_elements(ty: &Type) -> bool {
+    matches!(ty.present(), Type::List(of) | Type::Set(of) if of.is_optional())
 }

@@ -124,7 +124,8 @@ impl GroupIndex {
         let mut values = Vec::with_capacity(self.paths.values.len());
         for path in &self.paths.values {
             let value = path(&mut env);
-            if value.is_absent() {
+            // Absent, or a list with something absent: it equals nothing.
+            if !value.equals(&value) {
                 return None;
             }
             values.push(Ordered(convert::keep(&value)));
@@ -234,7 +235,7 @@ impl Lookup {
         context: &EvalContext<'a>,
         wanted: &[Value<'_>],
     ) -> (Vec<&'a PodInfo>, bool) {
-        if wanted.iter().any(Value::is_absent) {
+        if wanted.iter().any(|value| !value.equals(value)) {
             return (Vec::new(), true);
         }
         let complete = context.moved.added.iter().all(|(pod, _)| context.snapshot.pod(&pod.key).is_some())

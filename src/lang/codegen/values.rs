@@ -6,6 +6,7 @@ use super::{Env, Lowering, groups, operators};
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
+use crate::lang::language::fields::api;
 use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Value;
@@ -129,10 +130,11 @@ impl Lowering<'_> {
                 })
             }
             ExprKind::ApiField(object, name) => {
+                let declared = api::declared(&object.ty, name);
                 let (object, name) = (self.value(object), name.clone());
                 as_value(move |env| {
                     let object = object(env);
-                    convert::field(getters::api_field(&env.context, &object, &name), &ty)
+                    convert::field(getters::api_field(&env.context, &object, &name), &ty, declared)
                 })
             }
             ExprKind::RecordField(object, at) => {

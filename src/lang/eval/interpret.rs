@@ -6,6 +6,7 @@
 
 use super::context::EvalContext;
 use super::getters;
+use crate::lang::language::fields::api;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Reason,
     ReasonPart, Root, SlotId,
@@ -103,8 +104,9 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 value
             }
             ExprKind::ApiField(object, name) => {
+                let declared = api::declared(&object.ty, name);
                 let object = self.value(object);
-                convert::field(getters::api_field(&self.context, &object, name), &expr.ty)
+                convert::field(getters::api_field(&self.context, &object, name), &expr.ty, declared)
             }
             ExprKind::RecordField(object, at) => match self.value(object) {
                 Value::Record(fields) => Value::optional(fields.get(*at).cloned()),

@@ -4,6 +4,7 @@
 //! checked with counts as absent.
 
 use super::Type;
+use super::range::Range;
 use super::value::{Constant, Str, Value};
 use crate::model::{Symbol, Time};
 use std::sync::{Arc, LazyLock};
@@ -46,10 +47,16 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
 /// A field of a structure of the API. A required field has a value: if a file, or an object that an
 /// old API server accepted, lacks it, it is the empty value of its type, as in Kubernetes' own Go
 /// types.
-pub fn field<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
+///
+/// `declared` is the range that the API declares for a number; a number beyond it does not fit.
+pub fn field<'a>(value: Value<'a>, ty: &Type, declared: Range) -> Value<'a> {
     static EMPTY: LazyLock<serde_json::Value> = LazyLock::new(|| serde_json::json!({}));
     let value = fit(value, ty);
-    if !value.is_absent() {
+    let beyond = match (&value, declared) {
+        (Value::Int(number), Range::Whole { lo, hi, .. }) => !(lo..=hi).contains(&i128::from(*number)),
+        _ => false,
+    };
+    if !value.is_absent() && !beyond {
         return value;
     }
     match ty {

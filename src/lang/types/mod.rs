@@ -52,8 +52,8 @@ pub enum Type {
     Duration,
     /// Pieces (GPUs, pods): an int that divides exactly.
     Count,
-    /// Base units of a resource whose name is not a constant; holds the source text of the name.
-    Amount(Arc<str>),
+    /// Base units of a resource whose name is computed: of no known unit, and the same only where the name is.
+    Amount(ComputedName),
     /// An instant, in microseconds since 1970.
     Time,
     /// Amounts by resource name.
@@ -81,6 +81,37 @@ pub enum Type {
     CelOptional(Arc<Type>),
     /// `T?`: T, or absent. Never nested.
     Optional(Arc<Type>),
+}
+
+/// The name of a resource that is not a constant. Two are the same when they have the same value wherever both
+/// stand, not when they are written alike.
+#[derive(Clone, Debug)]
+pub struct ComputedName {
+    /// The number of the name's value, which the checker of the policy gives.
+    pub id: u32,
+    /// As it is written, for messages.
+    pub text: Arc<str>,
+}
+
+impl ComputedName {
+    /// Stands for every name, in the rows of functions.
+    pub fn any() -> Self {
+        ComputedName { id: u32::MAX, text: Arc::from("") }
+    }
+}
+
+impl PartialEq for ComputedName {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for ComputedName {}
+
+impl std::hash::Hash for ComputedName {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
 }
 
 /// A record type: its fields in the order of the declaration.
@@ -161,6 +192,23 @@ impl Type {
         }
     }
 
+    /// Whether every value of `given` is one of `self` as it is: elements that are there where absent ones
+    /// may be, and `[]` where a list is.
+    pub fn covers(&self, given: &Type) -> bool {
+        match (self, given) {
+            (_, Type::Never) => true,
+            (Type::Optional(want), given) => want.covers(given.present()),
+            (Type::List(want), Type::List(given)) | (Type::Set(want), Type::Set(given)) => want.covers(given),
+            (Type::Map(key, want), Type::Map(of, given)) => key.covers(of) && want.covers(given),
+            (want, given) => want == given,
+        }
+    }
+
+    /// Whether it is a list, a set or a map.
+    pub fn has_elements(&self) -> bool {
+        matches!(self, Type::List(_) | Type::Set(_) | Type::Map(..))
+    }
+
     /// Whether a value of `given` can be used where `self` is expected, as it is or after a
     /// lossless conversion: `int` for `float` and `count`, `count` for `int` and `float`, `T` for
     /// `T?`.
@@ -169,6 +217,7 @@ impl Type {
             (Type::Unknown, _) | (_, Type::Unknown | Type::Never) => true,
             (Type::Optional(want), Type::Optional(given)) => want.accepts(given),
             (Type::Optional(want), given) => want.accepts(given),
+            (want, given) if want.has_elements() && want.covers(given) => true,
             (Type::Float, Type::Int | Type::Count) => true,
             (Type::Count, Type::Int) | (Type::Int, Type::Count) => true,
             (Type::List(want), Type::List(given))
@@ -203,7 +252,7 @@ impl fmt::Display for Type {
             Type::Bytes => f.write_str("bytes"),
             Type::Duration => f.write_str("duration"),
             Type::Count => f.write_str("count"),
-            Type::Amount(name) => write!(f, "amount of {name}"),
+            Type::Amount(name) => write!(f, "amount of {}", name.text),
             Type::Time => f.write_str("time"),
             Type::Resources => f.write_str("resources"),
             Type::List(t) => write!(f, "list<{t}>"),

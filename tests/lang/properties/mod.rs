@@ -7,8 +7,11 @@ mod group_index;
 mod hints;
 mod instants;
 mod lookups;
+pub(crate) mod narrowing;
 mod programs;
+mod same_values;
 mod soundness;
 mod traces;
+mod units;
 
 pub(crate) use bayplan::testing::Random;

@@ -242,7 +242,11 @@ impl<'r> Programs<'r> {
                 None if what.starts_with("labels") => format!("{pod}.{what}"),
                 None => format!("{pod}.node.{what}"),
             };
+            let gpus = "allocatable[\"nvidia.com/gpu\"]";
+            let asks = outside.as_ref().map(|node| format!("has({node}.{gpus})"));
+            let by_amount = this.random.one_in(6);
             let (a, b) = match this.random.below(7) {
+                _ if by_amount => (format!("{mine}.{gpus}"), of(gpus)),
                 0 => (format!("{mine}.zone"), of("zone")),
                 1 => (format!("{mine}.name"), of("name")),
                 2 => (format!("{mine}.labels[key]"), of("labels[key]")),
@@ -252,6 +256,7 @@ impl<'r> Programs<'r> {
             };
             let equal = if this.random.one_in(2) { format!("{a} == {b}") } else { format!("{b} == {a}") };
             match this.random.below(4) {
+                0 | 1 if by_amount && asks.is_some() => format!("{equal} && {}", asks.unwrap_or_default()),
                 0 => format!("{equal} && {}", this.expr(Ty::Bool, d)),
                 1 => format!("{} && {equal}", this.expr(Ty::Bool, d)),
                 _ => equal,
@@ -538,7 +543,16 @@ impl<'r> Programs<'r> {
             (Ty::Bool, 1) => node_or("unschedulable", format!("{pod}.terminating")),
             (Ty::Bool, 2) => format!("{pod}.placed"),
             (Ty::Bool, 3) => format!("{pod}.bound"),
-            (Ty::Bool, 4) => format!("has({pod}.labels[\"{key}\"])"),
+            (Ty::Bool, 4) => match &node {
+                Some(node) if self.random.one_in(2) => {
+                    let part = self.random.of(&["allocatable", "free", "capacity"]);
+                    match self.random.below(3) {
+                        0 => format!("(\"nvidia.com/gpu\" in {node}.{part})"),
+                        _ => format!("has({node}.{part}[\"nvidia.com/gpu\"])"),
+                    }
+                }
+                _ => format!("has({pod}.labels[\"{key}\"])"),
+            },
             (Ty::Bool, _) => match &node {
                 Some(node) => format!("({node}.labels[\"{key}\"] == \"{text}\")"),
                 None => format!("{pod}.gated"),

@@ -51,7 +51,7 @@ fn kept(expr: &Expr, value: &Value<'_>) {
 }
 
 /// Checks every value against its expression.
-struct Kept;
+pub(super) struct Kept;
 
 impl Observer for Kept {
     fn leave(&mut self, expr: &Expr, value: &Value<'_>) {

@@ -124,6 +124,14 @@ pub fn field(of: ApiType, name: &str) -> Option<(Type, Range)> {
     fields(of).iter().find(|field| field.name == name).map(|field| (field.ty.clone(), field.range))
 }
 
+/// The numbers that the API declares for a field of an object or structure of this type.
+pub fn declared(of: &Type, name: &str) -> Range {
+    match of.present() {
+        Type::Api(api) => field(*api, name).map_or(Range::None, |(_, range)| range),
+        _ => Range::None,
+    }
+}
+
 /// The type and range of the field at a path such as `spec.tolerations.key`, and the structure that
 /// has it. A path goes through lists and maps to their elements, as `kubectl explain` does.
 pub fn at_path(owner: ObjectType, path: &str) -> Option<(Type, Range, Option<ApiType>)> {

@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, FunctionDef, Grows, Influence, Work};
+use super::{Absence, FunctionDef, Grows, Influence, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
@@ -255,9 +255,19 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[NUMBERS],
         names: &["list"],
         result: Ty::Number('t'),
-        body: |args, _| items(args, |items| items.iter().fold(Value::Int(0), |sum, item| add(&sum, item))),
+        zero: true,
+        body: |args, prepared| {
+            let zero = if let Prepared::Zero(zero) = prepared { zero } else { &Value::Int(0) };
+            items(args, |items| items.iter().fold(zero.clone(), |sum, item| add(&sum, item)))
+        },
         doc: "the sum of the elements; 0 for an empty list",
-        examples: &[("[1, 2].sum()", "3"), ("[1cpu, 500m].sum()", "1500m"), ("[0.5].sum()", "0.5")],
+        examples: &[
+            ("[1, 2].sum()", "3"),
+            ("[1cpu, 500m].sum()", "1500m"),
+            ("[0.5].sum()", "0.5"),
+            ("string([].sum())", "\"0\""),
+            ("[1u].drop(1).sum()", "0u"),
+        ],
         ..BASE
     },
     FunctionDef {
@@ -393,7 +403,6 @@ fn add<'a>(sum: &Value<'a>, item: &Value<'a>) -> Value<'a> {
     match (sum, item) {
         (Value::Int(sum), Value::Int(item)) => Value::Int(sum.saturating_add(*item)),
         (Value::Uint(sum), Value::Uint(item)) => Value::Uint(sum.saturating_add(*item)),
-        (Value::Int(0), Value::Uint(item)) => Value::Uint(*item),
         (sum, item) => match (sum.as_float(), item.as_float()) {
             (Some(sum), Some(item)) => Value::Float(arithmetic::finite(sum + item)),
             _ => sum.clone(),

@@ -95,6 +95,8 @@ pub struct FunctionDef {
     pub influence: &'static [Influence],
     /// How a scan of columns computes it for 64 nodes at once; `None` if it is called node by node.
     pub vector: Option<Vector>,
+    /// The body is given [`Prepared::Zero`]: the result of nothing is the 0 of its type.
+    pub zero: bool,
     /// The result is the number of elements of its only argument: a bound on it shows which
     /// elements exist.
     pub counts_elements: bool,
@@ -216,6 +218,8 @@ pub enum Prepared {
     Windows(Arc<Windows>),
     /// A time zone.
     Zone(jiff::tz::TimeZone),
+    /// The 0 of the result's type.
+    Zero(Constant),
     /// A format string, and the types of the values for its verbs.
     Format(Arc<[format::Piece]>, Arc<[Type]>),
 }
@@ -244,6 +248,7 @@ impl FunctionDef {
         demand: None,
         influence: &[],
         vector: None,
+        zero: false,
         counts_elements: false,
         work: Work::Walks,
         grows: Grows::Never,

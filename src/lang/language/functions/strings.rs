@@ -9,6 +9,9 @@ use crate::lang::types::value::Value;
 const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
 
+/// The size of the largest text. Texts of files may be longer; numbers about them stop here.
+const LONGEST: i64 = 1 << 20;
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
@@ -18,7 +21,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[S],
         names: &["text"],
         result: Ty::Int,
-        range: Some(|_| Range::whole(0, 1 << 20)),
+        range: Some(|_| Range::whole(0, LONGEST as i128)),
         body: length,
         doc: "the number of Unicode code points",
         examples: &[("\"äb\".size()", "2")],
@@ -32,7 +35,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[S],
         names: &["text"],
         result: Ty::Int,
-        range: Some(|_| Range::whole(0, 1 << 20)),
+        range: Some(|_| Range::whole(0, LONGEST as i128)),
         body: length,
         doc: "the number of Unicode code points",
         examples: &[("size(\"abc\")", "3")],
@@ -197,10 +200,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[S, S],
         names: &["text", "part"],
         result: Ty::Int,
-        range: Some(|_| Range::whole(-1, 1 << 20)),
-        body: |args, _| {
-            both(args, |a, b| Value::Int(a.find(b).map_or(-1, |at| a[..at].chars().count() as i64)))
-        },
+        range: Some(|_| Range::whole(-1, LONGEST as i128)),
+        body: |args, _| both(args, |a, b| place(a.find(b).map(|at| a[..at].chars().count()))),
         doc: "the index of the first code point of the first `part`; -1 if the string does not \
               contain it",
         examples: &[("\"abc\".indexOf(\"c\")", "2"), ("\"abc\".indexOf(\"x\")", "-1")],
@@ -211,10 +212,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[S, S],
         names: &["text", "part"],
         result: Ty::Int,
-        range: Some(|_| Range::whole(-1, 1 << 20)),
-        body: |args, _| {
-            both(args, |a, b| Value::Int(a.rfind(b).map_or(-1, |at| a[..at].chars().count() as i64)))
-        },
+        range: Some(|_| Range::whole(-1, LONGEST as i128)),
+        body: |args, _| both(args, |a, b| place(a.rfind(b).map(|at| a[..at].chars().count()))),
         doc: "the index of the first code point of the last `part`; -1 if the string does not \
               contain it",
         examples: &[("\"abcabc\".lastIndexOf(\"b\")", "4")],
@@ -350,9 +349,9 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[Ty::Blob],
         names: &["bytes"],
         result: Ty::Int,
-        range: Some(|_| Range::whole(0, 1 << 20)),
+        range: Some(|_| Range::whole(0, LONGEST as i128)),
         body: |args, _| match args {
-            [Value::Blob(bytes)] => Value::Int(bytes.len() as i64),
+            [Value::Blob(bytes)] => Value::Int((bytes.len() as i64).min(LONGEST)),
             _ => Value::Absent,
         },
         doc: "the number of bytes",
@@ -379,7 +378,12 @@ fn both<'a>(args: &[Value<'a>], f: impl Fn(&str, &str) -> Value<'static>) -> Val
 }
 
 fn length<'a>(args: &[Value<'a>], _: &Prepared) -> Value<'a> {
-    one(args, |a| Value::Int(a.chars().count() as i64))
+    one(args, |a| place(Some(a.chars().count())))
+}
+
+/// A number of code points, or -1 for none.
+fn place<'a>(at: Option<usize>) -> Value<'a> {
+    Value::Int(at.map_or(-1, |at| (at as i64).min(LONGEST)))
 }
 
 /// A place below 0 is an error in CEL.

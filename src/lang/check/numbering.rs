@@ -1,0 +1,280 @@
+//! Value numbers: two expressions with the same number have the same value wherever both stand in one
+//! evaluation.
+//!
+//! Expressions have no side effects, so the number follows from the kind of an expression and the numbers of
+//! its parts. Variables are told apart by their declaration, not by their name. `facts` keeps what conditions
+//! show under these numbers, and the unit of `r[name]` with a computed name is the number of the name.
+
+use super::Checker;
+use crate::lang::language::fields::FieldId;
+use crate::lang::language::functions::FunctionId;
+use crate::lang::syntax::ast::Text;
+use crate::lang::typed::{
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, MacroKind, ParamId, Root, SlotId,
+};
+use crate::lang::types::Type;
+use crate::lang::types::value::Value;
+use rustc_hash::FxHashMap;
+use std::mem::{Discriminant, discriminant};
+
+/// Most parts of an expression with a number, so that long expressions are not walked again and again.
+const MOST_PARTS: u32 = 64;
+
+/// The number of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ValueId(pub u32);
+
+/// The kind of an expression with the numbers of its parts.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Constant(Discriminant<Value<'static>>, String),
+    Param(ParamId),
+    /// A let of the policy: one value in both fact scopes.
+    Let(Text),
+    BlockLet(LetId),
+    Slot(SlotId),
+    /// The variable of a macro inside the expression, counted from the innermost one.
+    Bound(usize),
+    Root(Root),
+    Group(GroupId),
+    Now,
+    Field(ValueId, FieldId),
+    ApiField(ValueId, Text),
+    RecordField(ValueId, usize),
+    Parts(Shape, Box<[ValueId]>),
+    /// An expression without a number of its own: the same as nothing else.
+    Other(u32),
+}
+
+/// The kind of an expression that is made of parts.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Shape {
+    Index,
+    Resource,
+    Widen,
+    /// `has`; of an amount of resources it asks for the name.
+    Has(bool),
+    Not,
+    Negate,
+    And,
+    Or,
+    Equal,
+    Compare(CompareOp),
+    In,
+    /// The types decide between whole and exact division.
+    Arithmetic(ArithmeticOp, Box<[Type; 3]>),
+    Conditional,
+    Coalesce,
+    List(Box<[bool]>),
+    Map(Box<[bool]>),
+    Record,
+    Call(FunctionId),
+    CallDef(DefId),
+    /// With how many variables, and whether it has a condition and a body.
+    Macro(MacroKind, usize, bool, bool, Type),
+    /// The number of elements of a list or map, or of characters of a text.
+    Size,
+}
+
+/// The numbers of a policy.
+#[derive(Default)]
+pub(super) struct Numbers {
+    known: FxHashMap<Key, ValueId>,
+    /// The variables that each value depends on.
+    slots: Vec<Box<[SlotId]>>,
+    others: u32,
+}
+
+impl Numbers {
+    fn number(&mut self, key: Key) -> ValueId {
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let mut slots: Vec<SlotId> = match &key {
+            Key::Slot(slot) => vec![*slot],
+            Key::Field(of, _) | Key::ApiField(of, _) | Key::RecordField(of, _) => self.slots(*of).to_vec(),
+            Key::Parts(_, parts) => parts.iter().flat_map(|part| self.slots(*part)).copied().collect(),
+            _ => Vec::new(),
+        };
+        slots.sort_unstable_by_key(|slot| slot.0);
+        slots.dedup();
+        let id = ValueId(self.slots.len() as u32);
+        self.slots.push(slots.into());
+        self.known.insert(key, id);
+        id
+    }
+
+    /// The variables that a value depends on.
+    pub(super) fn slots(&self, of: ValueId) -> &[SlotId] {
+        self.slots.get(of.0 as usize).map_or(&[], |slots| slots)
+    }
+}
+
+/// A walk over one expression.
+struct Walk {
+    /// Variables of macros inside the expression, innermost last.
+    bound: Vec<SlotId>,
+    parts: u32,
+}
+
+impl Checker<'_> {
+    /// The number of an expression's value, as an int or as a float; `None` for a long expression.
+    pub(super) fn number(&self, expr: &Expr) -> Option<ValueId> {
+        let expr = match &expr.kind {
+            ExprKind::Widen(inner) => inner,
+            _ => expr,
+        };
+        self.number_of(expr, &mut Walk { bound: Vec::new(), parts: 0 })
+    }
+
+    /// The number of an expression's value; one of its own for a long expression.
+    pub(super) fn number_or_new(&self, expr: &Expr) -> ValueId {
+        self.number(expr).unwrap_or_else(|| {
+            let mut numbers = self.numbers.borrow_mut();
+            numbers.others += 1;
+            let other = Key::Other(numbers.others);
+            numbers.number(other)
+        })
+    }
+
+    /// The number that a let has: that of its value, so that facts about one are facts about the other.
+    pub(super) fn number_of_let(&self, name: &Text, id: LetId, value: &Expr, of_policy: bool) -> ValueId {
+        let mut walk = Walk { bound: Vec::new(), parts: 0 };
+        self.number_of(value, &mut walk).unwrap_or_else(|| {
+            let key = if of_policy { Key::Let(name.clone()) } else { Key::BlockLet(id) };
+            self.numbers.borrow_mut().number(key)
+        })
+    }
+
+    /// The number of the entry `key` of a map.
+    pub(super) fn number_of_entry(&self, map: &Expr, key: &Expr) -> Option<ValueId> {
+        let mut walk = Walk { bound: Vec::new(), parts: 0 };
+        let map = self.number_of(map, &mut walk)?;
+        let key = self.number_of_index(key, &mut walk)?;
+        Some(self.intern(Shape::Index, vec![map, key]))
+    }
+
+    /// The number of the size of a list, map or text.
+    pub(super) fn number_of_size(&self, of: ValueId) -> ValueId {
+        self.intern(Shape::Size, vec![of])
+    }
+
+    /// The variables that a value depends on.
+    pub(super) fn depends_on(&self, of: ValueId, slots: &[SlotId]) -> bool {
+        self.numbers.borrow().slots(of).iter().any(|slot| slots.contains(slot))
+    }
+
+    fn intern(&self, shape: Shape, parts: Vec<ValueId>) -> ValueId {
+        self.numbers.borrow_mut().number(Key::Parts(shape, parts.into()))
+    }
+
+    fn number_of(&self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
+        walk.parts += 1;
+        if walk.parts > MOST_PARTS {
+            return None;
+        }
+        let key = match &expr.kind {
+            ExprKind::Present(inner) => return self.number_of(inner, walk),
+            ExprKind::Let(id) => return self.let_numbers.get(id.index()).copied(),
+            ExprKind::Constant(value) => Key::Constant(discriminant(value), value.to_string()),
+            ExprKind::Param(id) => Key::Param(*id),
+            ExprKind::Slot(slot) => match walk.bound.iter().rev().position(|bound| bound == slot) {
+                Some(at) => Key::Bound(at),
+                None => Key::Slot(*slot),
+            },
+            ExprKind::Root(root) => Key::Root(*root),
+            ExprKind::Group(group) => Key::Group(*group),
+            ExprKind::Now => Key::Now,
+            ExprKind::Field(object, field) => Key::Field(self.number_of(object, walk)?, *field),
+            ExprKind::ApiField(object, name) => Key::ApiField(self.number_of(object, walk)?, name.clone()),
+            ExprKind::RecordField(object, at) => Key::RecordField(self.number_of(object, walk)?, *at),
+            ExprKind::Macro(_) => return self.number_of_macro(expr, walk),
+            ExprKind::Index(object, index) => {
+                let parts = vec![self.number_of(object, walk)?, self.number_of_index(index, walk)?];
+                Key::Parts(Shape::Index, parts.into())
+            }
+            ExprKind::Resource(object, name) => {
+                let parts = vec![self.number_of(object, walk)?, self.number_of_index(name, walk)?];
+                Key::Parts(Shape::Resource, parts.into())
+            }
+            _ => {
+                let (shape, parts) = shape_of(expr)?;
+                let parts: Option<Vec<ValueId>> =
+                    parts.into_iter().map(|part| self.number_of(part, walk)).collect();
+                Key::Parts(shape, parts?.into())
+            }
+        };
+        Some(self.numbers.borrow_mut().number(key))
+    }
+
+    /// An index behind its object. What is made of constants is the constant.
+    fn number_of_index(&self, index: &Expr, walk: &mut Walk) -> Option<ValueId> {
+        match self.constant(index) {
+            Some(constant) => {
+                let key = Key::Constant(discriminant(&constant), constant.to_string());
+                Some(self.numbers.borrow_mut().number(key))
+            }
+            None => self.number_of(index, walk),
+        }
+    }
+
+    fn number_of_macro(&self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
+        let ExprKind::Macro(of) = &expr.kind else { return None };
+        let mut parts = vec![self.number_of(&of.over, walk)?];
+        let depth = walk.bound.len();
+        walk.bound.push(of.slot);
+        walk.bound.extend(of.second);
+        for part in of.condition.iter().chain(&of.body) {
+            parts.push(self.number_of(part, walk)?);
+        }
+        walk.bound.truncate(depth);
+        let variables = 1 + usize::from(of.second.is_some());
+        let (condition, body) = (of.condition.is_some(), of.body.is_some());
+        let shape = Shape::Macro(of.kind, variables, condition, body, expr.ty.present().clone());
+        Some(self.intern(shape, parts))
+    }
+}
+
+/// The kind of an expression, and its parts.
+fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
+    fn one(shape: Shape, part: &Expr) -> Option<(Shape, Vec<&Expr>)> {
+        Some((shape, vec![part]))
+    }
+    fn two<'e>(shape: Shape, left: &'e Expr, right: &'e Expr) -> Option<(Shape, Vec<&'e Expr>)> {
+        Some((shape, vec![left, right]))
+    }
+    match &expr.kind {
+        ExprKind::Widen(inner) => one(Shape::Widen, inner),
+        ExprKind::Has(inner) => one(Shape::Has(matches!(inner.kind, ExprKind::Resource(..))), inner),
+        ExprKind::Not(inner) => one(Shape::Not, inner),
+        ExprKind::Negate(inner) => one(Shape::Negate, inner),
+        ExprKind::And(left, right) => two(Shape::And, left, right),
+        ExprKind::Or(left, right) => two(Shape::Or, left, right),
+        ExprKind::Equal(left, right) => two(Shape::Equal, left, right),
+        ExprKind::Compare(op, left, right) => two(Shape::Compare(*op), left, right),
+        ExprKind::In(left, right) => two(Shape::In, left, right),
+        ExprKind::Arithmetic(op, left, right) => {
+            let types = [&left.ty, &right.ty, &expr.ty].map(|ty| ty.present().clone());
+            two(Shape::Arithmetic(*op, Box::new(types)), left, right)
+        }
+        ExprKind::Conditional(condition, then, otherwise) => {
+            Some((Shape::Conditional, vec![condition, then, otherwise]))
+        }
+        ExprKind::Coalesce(left, right) => two(Shape::Coalesce, left, right),
+        ExprKind::List(elements) => {
+            let shape = Shape::List(elements.iter().map(|(_, optional)| *optional).collect());
+            Some((shape, elements.iter().map(|(element, _)| element).collect()))
+        }
+        ExprKind::Map(entries) => {
+            let shape = Shape::Map(entries.iter().map(|(_, _, optional)| *optional).collect());
+            Some((shape, entries.iter().flat_map(|(key, value, _)| [key, value]).collect()))
+        }
+        ExprKind::Record(values) => Some((Shape::Record, values.iter().collect())),
+        ExprKind::Call(function, args, _) => match args.as_slice() {
+            [of] if function.def().counts_elements => one(Shape::Size, of),
+            _ => Some((Shape::Call(*function), args.iter().collect())),
+        },
+        ExprKind::CallDef(def, args) => Some((Shape::CallDef(*def), args.iter().collect())),
+        _ => None,
+    }
+}
