@@ -225,7 +225,9 @@ impl World<'_> {
                 joined(self.unit(a)?, self.unit(b)?)?;
                 Ok(Unit::Plain)
             }
-            Expr::Value(a) => self.unit(a).map(|_| Unit::Plain),
+            // A constant that is 0 is a 0, however it is written.
+            Expr::Value(a) if self.unit(a)? == Unit::Zero => Ok(Unit::Zero),
+            Expr::Value(_) => Ok(Unit::Plain),
             Expr::Choice(a, b) => {
                 let (a, b) = (self.unit(a)?, self.unit(b)?);
                 Ok(if self.ready { a } else { b })
