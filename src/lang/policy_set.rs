@@ -12,7 +12,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, Reads};
 use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A checked policy with its closures.
@@ -126,12 +126,11 @@ impl PolicySet {
     }
 }
 
-/// The text of the policy and of the defs it uses, and its arguments.
+/// The text of the policy, of the defs and types of its file, and its arguments.
 fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
     let mut hasher = FxHasher::default();
-    hasher.write(sources.text(policy.span).as_bytes());
-    for def in &policy.defs {
-        hasher.write(sources.text(def.span).as_bytes());
+    for span in std::iter::once(policy.span).chain(policy.file_items.iter().copied()) {
+        sources.text(span).hash(&mut hasher);
     }
     for param in &policy.params {
         hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());

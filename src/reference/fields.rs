@@ -67,6 +67,7 @@ fn changed_by(change: ChangedBy) -> &'static str {
         ChangedBy::Placement => "the placement of the pod",
         ChangedBy::Object => "the object itself",
         ChangedBy::Queue => "the queue",
+        ChangedBy::Attempts => "each attempt",
     }
 }
 

@@ -6,11 +6,13 @@
 
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::{Evaluator, Observer};
+use crate::lang::language::fields::ChangedBy;
 use crate::lang::language::functions::Prepared;
 use crate::lang::typed::walk::parts;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Policy};
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId};
 use crate::lang::types::value::Value;
 use crate::model::Time;
+use rustc_hash::FxHashMap;
 
 /// How often a condition is evaluated again where no instant can be computed, in microseconds.
 const MINUTE: i64 = 60_000_000;
@@ -115,7 +117,9 @@ impl Observer for Clock<'_> {
                 _ => {}
             }
         }
-        if matches!(expr.kind, ExprKind::Now) && self.solving.is_empty() {
+        let attempts =
+            matches!(&expr.kind, ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Attempts);
+        if attempts || matches!(expr.kind, ExprKind::Now) && self.solving.is_empty() {
             self.note(next_minute(self.now));
         }
         if let Some(solving) = self.solving.last_mut() {
@@ -161,15 +165,108 @@ fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
     (-1..=1).contains(&known).then_some(known)
 }
 
-/// Whether an expression reads the clock.
+/// Whether an expression reads the clock, or what grows with it.
 pub fn reads_clock(policy: &Policy, expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Now => true,
+        ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Attempts => true,
         ExprKind::Let(id) => reads_clock(policy, &policy[*id].value),
         ExprKind::Group(id) => policy[*id].rest.iter().any(|condition| reads_clock(policy, condition)),
         ExprKind::CallDef(def, args) => {
             args.iter().any(|arg| reads_clock(policy, arg)) || reads_clock(policy, &policy[*def].body)
         }
         _ => parts(expr).into_iter().any(|child| reads_clock(policy, child)),
+    }
+}
+
+/// The largest parts of an expression that read the clock, and neither the node nor a variable: their
+/// values change at the same instants for all nodes. `None` if another part reads the clock with a node
+/// or variable.
+pub fn parts_of_time<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
+    let mut search = Search { policy, found: Vec::new(), lets: FxHashMap::default(), mixed: false };
+    search.part(expr);
+    (!search.mixed).then_some(search.found)
+}
+
+/// What a part of an expression reads.
+#[derive(Clone, Default)]
+struct Part {
+    clock: bool,
+    node: bool,
+    /// Variables of macros, groups and defs around it.
+    slots: Vec<SlotId>,
+}
+
+impl Part {
+    /// Whether it is the same for all nodes and elements.
+    fn is_closed(&self) -> bool {
+        !self.node && self.slots.is_empty()
+    }
+}
+
+struct Search<'p> {
+    policy: &'p Policy,
+    found: Vec<&'p Expr>,
+    /// Lets that were searched, and what they read.
+    lets: FxHashMap<LetId, Part>,
+    /// Something is solved from the clock together with a node or variable.
+    mixed: bool,
+}
+
+impl<'p> Search<'p> {
+    fn part(&mut self, expr: &'p Expr) -> Part {
+        let policy = self.policy;
+        let before = self.found.len();
+        let mut all = Part::default();
+        match &expr.kind {
+            ExprKind::Now => all.clock = true,
+            ExprKind::Slot(slot) => all.slots.push(*slot),
+            ExprKind::Root(Root::Node) => all.node = true,
+            ExprKind::Let(id) => {
+                all = match self.lets.get(id) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let of = self.part(&policy[*id].value);
+                        self.lets.insert(*id, of.clone());
+                        of
+                    }
+                };
+            }
+            ExprKind::Group(id) => self.join(&mut all, &policy[*id].rest, &[policy[*id].slot]),
+            ExprKind::CallDef(def, args) => {
+                self.join(&mut all, [&policy[*def].body], &policy[*def].parameters);
+                self.join(&mut all, args, &[]);
+            }
+            ExprKind::Macro(of) => {
+                let slots = [of.slot, of.second.unwrap_or(of.slot)];
+                self.join(&mut all, of.condition.iter().chain(&of.body), &slots);
+                self.join(&mut all, [&of.over], &[]);
+            }
+            _ => self.join(&mut all, parts(expr), &[]),
+        }
+        if let ExprKind::Field(_, field) = &expr.kind {
+            all.clock |= field.def().changed_by == ChangedBy::Attempts;
+        }
+        if all.clock && all.is_closed() {
+            self.found.truncate(before);
+            self.found.push(expr);
+        } else if all.clock {
+            self.mixed |= Solving::of(policy, expr).is_some();
+        }
+        all
+    }
+
+    /// Adds what parts read in which these variables are bound.
+    fn join(&mut self, all: &mut Part, parts: impl IntoIterator<Item = &'p Expr>, bound: &[SlotId]) {
+        for part in parts {
+            let of = self.part(part);
+            all.clock |= of.clock;
+            all.node |= of.node;
+            for slot in of.slots {
+                if !bound.contains(&slot) && !all.slots.contains(&slot) {
+                    all.slots.push(slot);
+                }
+            }
+        }
     }
 }

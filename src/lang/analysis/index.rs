@@ -229,7 +229,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
-            !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue)
+            !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts)
                 && !matches!(field.def().name, "nominated" | "owner")
                 && is_of_the_pod_alone(inner)
         }

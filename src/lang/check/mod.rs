@@ -67,6 +67,8 @@ pub fn check(
     let mut result = Vec::new();
     let mut named: FxHashMap<&str, Span> = FxHashMap::default();
     let file_items = scope::FileItems::new(file, &mut diagnostics);
+    let declares = |item: &&ast::Item| matches!(item.kind, ast::ItemKind::Def(_) | ast::ItemKind::Type(_));
+    let item_spans: Vec<Span> = file.items.iter().filter(declares).map(|item| item.span).collect();
     for item in &file.items {
         let ast::ItemKind::Policy(policy) = &item.kind else { continue };
         if let Some(first) = named.insert(&policy.name.text, policy.name.span) {
@@ -96,6 +98,7 @@ pub fn check(
         }
         diagnostics.append(&mut checker.diagnostics);
         if !broken {
+            checked.file_items.clone_from(&item_spans);
             result.push(checked);
         }
     }
@@ -145,6 +148,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         scores: Vec::new(),
         permits: Vec::new(),
         keeps: Keeps::default(),
+        file_items: Vec::new(),
     }
 }
 

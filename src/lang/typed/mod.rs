@@ -65,6 +65,8 @@ pub struct Policy {
     pub permits: Vec<Permit>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
     pub keeps: Keeps,
+    /// The defs and types of its file, each with all of its text.
+    pub file_items: Vec<Span>,
 }
 
 /// An argument of the policy: a constant of the instance.

@@ -107,7 +107,7 @@ pub enum ReadOf {
 
 /// The direction in which a number or a condition must change for a better outcome: the pod passes,
 /// the wait ends, the score grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Polarity {
     /// More helps.
     Up,

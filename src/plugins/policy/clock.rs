@@ -3,7 +3,7 @@
 
 use super::PolicyPlugin;
 use crate::framework::Handle;
-use crate::lang::analysis::clock::{next_change, next_minute, reads_clock};
+use crate::lang::analysis::clock::{next_change, next_minute, parts_of_time, reads_clock};
 use crate::lang::analysis::stage::depends;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{Expr, Point, Policy, Statement};
@@ -15,7 +15,8 @@ const EVALUATIONS: usize = 1_000;
 
 /// The conditions of a policy that read the clock.
 pub(super) struct Clocked {
-    /// Before a node is chosen, evaluated once for the pod.
+    /// Before a node is chosen, evaluated once for the pod; of conditions on nodes the parts that read
+    /// the clock and no node.
     pod: Vec<Expr>,
     /// Before a node is chosen, evaluated for each node.
     nodes: Vec<Expr>,
@@ -40,8 +41,12 @@ impl Clocked {
                     match rule.point() {
                         Point::QueueSort | Point::Score => {}
                         Point::Permit => all.permit.push(expr.clone()),
-                        _ if depends(policy, expr, &mut Vec::new()).node => all.nodes.push(expr.clone()),
-                        _ => all.pod.push(expr.clone()),
+                        _ if !depends(policy, expr, &mut Vec::new()).node => all.pod.push(expr.clone()),
+                        // What is the same for all nodes is computed once.
+                        _ => match parts_of_time(policy, expr) {
+                            Some(parts) => all.pod.extend(parts.into_iter().cloned()),
+                            None => all.nodes.push(expr.clone()),
+                        },
                     }
                 }
             }

@@ -8,6 +8,9 @@ use crate::lang::language::limits::{FORMATTED, NUMBER_TEXT};
 use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
 
+/// Steps of finding a day and hour in a time zone.
+const CALENDAR: u128 = 4;
+
 /// Steps per element of putting so many elements in order.
 pub(super) fn sorting(count: u128) -> Steps {
     Steps::new(u128::from(count.checked_ilog2().unwrap_or(0)) + 2)
@@ -29,6 +32,7 @@ pub(super) fn call(
     match def.work {
         Work::Walks => {}
         Work::Series(number) => steps.add(&Steps::new(u128::from(number))),
+        Work::Calendar => steps.add(&Steps::new(CALENDAR)),
         Work::Sorts => {
             for extent in extents {
                 steps.add(&extent.walk().times(&sorting(number(&extent.count()))));

@@ -101,8 +101,10 @@ pub enum ChangedBy {
     Placement,
     /// Something else of the object (spec, status, deletion).
     Object,
-    /// The queue's own account of the pod (attempts, time of entry).
+    /// The queue's own account of the pod (time of entry).
     Queue,
+    /// Each attempt to schedule the pod.
+    Attempts,
 }
 
 /// What evicting a pod from a node does to a field of the node, or of the pods.

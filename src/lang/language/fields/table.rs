@@ -46,8 +46,9 @@ fields! {
         "the phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`" from "status.phase";
     Pod "queued_at" Ty::Time, None, 0, Queue, None,
         "when the pod first entered the scheduling queue" from "the scheduler's queue";
-    Pod "attempts" Ty::Int, Some((0, MAX)), 0, Queue, None,
-        "the number of attempts to schedule the pod so far" from "the scheduler's queue";
+    Pod "attempts" Ty::Int, Some((0, MAX)), 0, Attempts, None,
+        "the number of attempts to schedule the pod so far; a pod that a rule refuses which reads it is tried again \
+         every minute" from "the scheduler's queue";
     Pod "terminating" Ty::Bool, None, 0, Object, Changes,
         "true if the pod is being deleted" from "metadata.deletionTimestamp";
     Pod "gated" Ty::Bool, None, 0, Object, None,

@@ -17,6 +17,7 @@ mod quantities;
 mod resources;
 mod strings;
 mod times;
+mod windows;
 
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
@@ -155,6 +156,8 @@ pub enum Work {
     Matches,
     /// It sums up so many steps' worth of terms of a series.
     Series(u8),
+    /// It finds a day and hour of the calendar in a time zone.
+    Calendar,
 }
 
 /// How large the text or list is that a function makes.
@@ -222,15 +225,6 @@ pub enum Prepared {
     Zero(Constant),
     /// A format string, and the types of the values for its verbs.
     Format(Arc<[format::Piece]>, Arc<[Type]>),
-}
-
-/// The weekly windows of a `within`.
-#[derive(Clone, Debug)]
-pub struct Windows {
-    /// Day (0 is Monday), first minute of the day, minutes that it lasts.
-    pub windows: Vec<(u8, u16, u16)>,
-    /// The time zone.
-    pub zone: jiff::tz::TimeZone,
 }
 
 impl FunctionDef {
@@ -324,3 +318,4 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
 
 pub use notation::{parse_cpu, parse_duration, parse_whole, set_amount};
 pub use optionals::WRAP;
+pub use windows::Windows;

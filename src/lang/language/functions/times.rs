@@ -1,7 +1,8 @@
 //! Instants, durations, and weekly windows. Time zones and windows are constants.
 
 use super::notation::text;
-use super::{FunctionDef, Prepare, Prepared, Windows};
+use super::windows::Windows;
+use super::{FunctionDef, Prepare, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
@@ -29,6 +30,7 @@ macro_rules! rows {
                     result: Ty::Int,
                     range: Some(|_| Range::whole($lo, $hi)),
                     prepare: ZONE,
+                    work: Work::Calendar,
                     body: |args, prepared| part_of(args, prepared, $part),
                     doc: concat!($doc, " in the time zone"),
                     examples: &[(
@@ -43,6 +45,7 @@ macro_rules! rows {
                     names: &["at"],
                     result: Ty::Int,
                     range: Some(|_| Range::whole($lo, $hi)),
+                    work: Work::Calendar,
                     body: |args, prepared| part_of(args, prepared, $part),
                     doc: concat!($doc, " in UTC"),
                     examples: &[(concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "()"), $utc)],
@@ -94,6 +97,7 @@ rows! {
         result: Ty::Int,
         range: Some(|_| Range::whole(0, 23)),
         prepare: ZONE,
+        work: Work::Calendar,
         body: |args, prepared| part_of(args, prepared, |at| i64::from(at.hour())),
         doc: "the hour of the day in the time zone; the same as `getHours`",
         examples: &[("time(\"2026-07-02T03:04:05Z\").hour(\"Europe/Berlin\")", "5")],
@@ -146,6 +150,7 @@ rows! {
         names: &["at", "windows", "time zone"],
         result: Ty::Bool,
         prepare: Some(Prepare { constants: &[1, 2], make: windows }),
+        work: Work::Calendar,
         body: |args, prepared| match (args, prepared) {
             ([Value::Time(at), ..], Prepared::Windows(windows)) => Value::Bool(windows.contains(*at)),
             _ => Value::Absent,
@@ -260,7 +265,7 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
             at = (at + 1) % 7;
         }
     }
-    Ok(Prepared::Windows(Arc::new(Windows { windows, zone })))
+    Ok(Prepared::Windows(Arc::new(Windows::new(windows, zone))))
 }
 
 /// `08:30` as a minute of the day; `24:00` is 1440.
@@ -269,28 +274,4 @@ fn minute(text: &str) -> Option<u16> {
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
     let minute = hours.checked_mul(60)?.checked_add(minutes)?;
     (minutes < 60 && minute <= 1440).then_some(minute)
-}
-
-impl Windows {
-    /// Whether an instant lies in one of the windows.
-    pub fn contains(&self, at: Time) -> bool {
-        let Some(at) = zoned(at, self.zone.clone()) else { return false };
-        let today = at.weekday().to_monday_zero_offset() as u16;
-        let now = today * 1440 + at.hour() as u16 * 60 + at.minute() as u16;
-        self.windows.iter().any(|(day, from, length)| {
-            let begin = u16::from(*day) * 1440 + from;
-            // Minutes since the window's last beginning, over the end of the week.
-            (now + 10_080 - begin) % 10_080 < *length
-        })
-    }
-
-    /// The next instant after `at` at which [`Windows::contains`] changes; none when it never does.
-    pub fn next_change(&self, at: Time) -> Option<Time> {
-        let inside = self.contains(at);
-        let minute = 60_000_000;
-        let first = at.0.div_euclid(minute) + 1;
-        // Windows start and end on whole minutes. Eight days hold every start and end, also when
-        // the clock changes to or from summer time.
-        (first..first + 8 * 1440).map(|m| Time(m * minute)).find(|at| self.contains(*at) != inside)
-    }
 }
