@@ -145,7 +145,8 @@ impl Policies {
                 let with = load.plus(Load::of(&policy, self.size));
                 match with.beyond(Load::MOST) {
                     None => load = with,
-                    Some(beyond) => self.diagnostics.push(
+                    Some(beyond) => {
+                        self.diagnostics.push(
                         Diagnostic::new(
                             &codes::TOO_COSTLY,
                             policy.name_span,
@@ -154,7 +155,9 @@ impl Policies {
                         .with_help(
                             "remove or simplify policies; `run` refuses the newest object beyond the limit",
                         ),
-                    ),
+                    );
+                        continue;
+                    }
                 }
                 in_service.retain(|known| *known.name() != *policy.name);
                 compiled.push(Arc::new(CompiledPolicy::new(policy, &self.sources)));

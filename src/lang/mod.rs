@@ -21,6 +21,7 @@ pub mod policy_set;
 use crate::diag::{Diagnostic, Source};
 use analysis::cost::Size;
 use check::Argument;
+use eval::budget::Budget;
 use typed::Policy;
 
 /// The stack in bytes that is enough to compile and to evaluate the deepest expression that
@@ -50,8 +51,13 @@ pub fn compile_for(
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (file, mut said) = syntax::parse(source);
-    let mut policies = check::check(&file, source.text(), arguments, &mut said);
-    policies.iter_mut().for_each(|policy| analysis::analyse(policy, &mut said));
+    let budget = Budget::default();
+    let mut policies = check::check(&file, source.text(), arguments, &budget, &mut said);
+    policies.iter_mut().for_each(|policy| analysis::analyse(policy, &budget, &mut said));
+    if budget.is_exceeded() {
+        budget.report(&mut said);
+        policies.clear();
+    }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
     lint::lint(source, &file, &policies, &mut said);
     policies.retain(|policy| !analysis::cost::is_refused(policy, &said));

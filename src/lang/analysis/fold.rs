@@ -3,15 +3,21 @@
 //! It runs after the checker, so that all later stages see values. An expression whose value would
 //! exceed the limit of a computed text or list is not folded; `cost` refuses it.
 
+use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy};
 
-/// Replaces the expressions of a policy that consist of constants by their values.
-pub fn fold(policy: &mut Policy) {
+/// Replaces the expressions of a policy that consist of constants by their values, as far as the effort
+/// reaches.
+pub fn fold(policy: &mut Policy, effort: &Counter) {
     let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
-    let tables = Tables { params: &params, lets: &lets, defs: &defs };
-    policy.for_each_expr_mut(&mut |expr| fold_expr(expr, tables));
+    let tables = Tables { params: &params, lets: &lets, defs: &defs, effort };
+    policy.for_each_expr_mut(&mut |expr| {
+        let before = effort.spent();
+        fold_expr(expr, tables);
+        effort.note(before, expr.span);
+    });
 }
 
 fn fold_expr(expr: &mut Expr, tables: Tables<'_>) {

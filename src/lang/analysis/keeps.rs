@@ -4,6 +4,7 @@
 
 use super::memory;
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::ObjectType;
 use crate::lang::language::macros::MacroKind;
@@ -16,9 +17,18 @@ use crate::model::gpus;
 use crate::model::objects::projection::{AnnotationKeys, Fields};
 use rustc_hash::FxHashMap;
 
+/// What computing the keys of a policy may take.
+const KEY_EFFORT: u64 = 1 << 20;
+
 /// Fills in what a policy keeps, and reports keys of annotations that keep all of them.
 pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let mut walk = Walk { policy, keeps: Keeps::default(), slots: FxHashMap::default(), dynamic: Vec::new() };
+    let mut walk = Walk {
+        policy,
+        keeps: Keeps::default(),
+        slots: FxHashMap::default(),
+        dynamic: Vec::new(),
+        effort: Counter::new(KEY_EFFORT),
+    };
     for of in &policy.lets {
         match walk.place(&of.value) {
             // References to the let tell what of the value is used.
@@ -64,6 +74,8 @@ struct Walk<'p> {
     slots: FxHashMap<SlotId, Place>,
     /// Where annotations are read under a key that is not constant, and of which object.
     dynamic: Vec<(Span, ObjectType)>,
+    /// What computing keys may take; later ones then keep all annotations.
+    effort: Counter,
 }
 
 impl<'p> Walk<'p> {
@@ -170,7 +182,7 @@ impl<'p> Walk<'p> {
     fn annotation(&mut self, of: ObjectType, key: &Expr, span: Span) {
         let Policy { params, lets, defs, .. } = self.policy;
         let of_param = walk::any(self.policy, key, &mut |part| matches!(part.kind, ExprKind::Param(_)));
-        match constant(key, Tables { params, lets, defs }) {
+        match constant(key, Tables { params, lets, defs, effort: &self.effort }) {
             Some(Value::String(text)) if !of_param => {
                 if let Some(projection) = self.keeps.of_mut(of) {
                     projection.annotations.add(text.as_str());

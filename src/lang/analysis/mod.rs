@@ -17,13 +17,14 @@ pub mod shape;
 pub mod stage;
 
 use crate::diag::Diagnostic;
+use crate::lang::eval::budget::Budget;
 use crate::lang::typed::Policy;
 
 /// Fills in the reads of a policy, folds its constants, and reports what follows from them.
-pub fn analyse(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
+pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagnostic>) {
     reads::derive(policy, diagnostics);
     // Before params become constants: a profile may give other arguments.
     keeps::derive(policy, diagnostics);
-    fold::fold(policy);
+    fold::fold(policy, &budget.constants);
     preconditions::check(policy, diagnostics);
 }

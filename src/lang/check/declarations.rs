@@ -11,6 +11,11 @@ use crate::lang::types::Type;
 impl<'a> Checker<'a> {
     /// Declares everything that the policy and its file name.
     pub(super) fn declare(&mut self, policy: &'a ast::Policy, file: &FileItems<'a>) {
+        let visible = file.items.len() + policy.statements.len();
+        if !self.budget.checks.spend(visible as u64) {
+            self.incomplete = true;
+            return;
+        }
         for (name, kind, doc) in &file.items {
             self.declare_one(name, *kind, doc.clone(), true);
         }

@@ -71,6 +71,10 @@ pub(super) fn resource_type(name: &str) -> Type {
 impl Checker<'_> {
     /// An expression. `wanted` helps literals to their type; it is not a requirement.
     pub(super) fn expr(&mut self, of: &ast::Expr, wanted: Option<&Type>) -> Expr {
+        if !self.budget.checks.spend(1) {
+            self.incomplete = true;
+            return self.unknown(of.span);
+        }
         match &of.kind {
             ast::ExprKind::Literal(literal) => self.literal(literal, of.span),
             ast::ExprKind::Name(name) => self.name(name, of.span),

@@ -39,6 +39,7 @@ use super::typed::reads::Keeps;
 use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
 use crate::diag::{Code, Diagnostic, Span};
+use crate::lang::eval::budget::Budget;
 use crate::lang::eval::constant::{self, Tables};
 use crate::lang::language::statements::Names;
 use crate::lang::language::statements::StatementId;
@@ -51,6 +52,11 @@ use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, FactScope, Frame, Place};
 use std::cell::RefCell;
 
+/// Steps of checking that an error counts for, with its search for a similar name.
+const STEPS_OF_ERROR: u64 = 1_000;
+/// Steps that a warning counts for.
+const STEPS_OF_WARNING: u64 = 20;
+
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
 /// name of the policy.
 ///
@@ -61,6 +67,7 @@ pub fn check(
     file: &ast::File,
     text: &str,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
+    budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
     let mut diagnostics = Vec::new();
@@ -69,8 +76,13 @@ pub fn check(
     let file_items = scope::FileItems::new(file, &mut diagnostics);
     let declares = |item: &&ast::Item| matches!(item.kind, ast::ItemKind::Def(_) | ast::ItemKind::Type(_));
     let item_spans: Vec<Span> = file.items.iter().filter(declares).map(|item| item.span).collect();
+    let mut size = unfold::TextSize::default();
     for item in &file.items {
         let ast::ItemKind::Policy(policy) = &item.kind else { continue };
+        if budget.is_exceeded() || !size.has_room_for(policy, &mut diagnostics) {
+            break;
+        }
+        let before = budget.checks.spent();
         if let Some(first) = named.insert(&policy.name.text, policy.name.span) {
             let message = format!("a second policy is called `{}`", policy.name.text);
             diagnostics.push(
@@ -79,30 +91,31 @@ pub fn check(
                     .with_help("a policy is a plugin of its own name: rename one of them"),
             );
         }
-        let too_large = unfold::check(policy, &file_items);
+        let too_large = size.check(policy, &file_items);
         if !too_large.is_empty() {
             diagnostics.extend(too_large);
             continue;
         }
-        let mut checker = Checker::new(text, Vec::new());
+        let mut checker = Checker::new(text, Vec::new(), budget);
         let mut checked = checker.policy(item, policy, &file_items);
         let mut broken = checker.is_broken();
         let given = arguments(&policy.name.text);
         if !broken && !given.is_empty() {
             // Again with the arguments: they cause the further errors, which are reported at their places.
-            let mut again = Checker::new(text, given.clone());
+            let mut again = Checker::new(text, given.clone(), budget);
             checked = again.policy(item, policy, &file_items);
             broken = again.is_broken();
             let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
             diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text)));
         }
         diagnostics.append(&mut checker.diagnostics);
+        budget.checks.note(before, policy.name.span);
         if !broken {
             checked.file_items.clone_from(&item_spans);
             result.push(checked);
         }
     }
-    scope::check_unused_items(file, text, &file_items, &mut diagnostics);
+    scope::check_unused_items(file, text, &file_items, budget, &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
     said.append(&mut diagnostics);
@@ -112,10 +125,12 @@ pub fn check(
 /// Checks one expression as part of a filter, for `bayplan eval` and for tests. The policy holds the
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
-    let mut checker = Checker::new(text, Vec::new());
+    let budget = &Budget::default();
+    let mut checker = Checker::new(text, Vec::new(), budget);
     checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
     let checked = checker.expr(expr, None);
     let mut diagnostics = std::mem::take(&mut checker.diagnostics);
+    budget.report(&mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
     if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
         return (None, diagnostics);
@@ -155,6 +170,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
 /// The state of checking one policy.
 struct Checker<'a> {
     text: &'a str,
+    budget: &'a Budget,
     diagnostics: Vec<Diagnostic>,
     /// A part could not be read: there is no further diagnostic, but the policy is incomplete.
     incomplete: bool,
@@ -177,9 +193,10 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(text: &'a str, arguments: Vec<Argument>) -> Self {
+    fn new(text: &'a str, arguments: Vec<Argument>, budget: &'a Budget) -> Self {
         Checker {
             text,
+            budget,
             diagnostics: Vec::new(),
             incomplete: false,
             arguments,
@@ -227,6 +244,7 @@ impl<'a> Checker<'a> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
+        self.budget.checks.spend(if diagnostic.is_error() { STEPS_OF_ERROR } else { STEPS_OF_WARNING });
         self.diagnostics.push(diagnostic);
     }
 
@@ -275,7 +293,12 @@ impl<'a> Checker<'a> {
 
     /// The value of an expression that is made of constants.
     fn constant(&self, expr: &Expr) -> Option<Constant> {
-        constant::constant(expr, Tables { params: &self.params, lets: &self.lets, defs: &self.defs })
+        let effort = &self.budget.constants;
+        let before = effort.spent();
+        let (params, lets, defs) = (&self.params, &self.lets, &self.defs);
+        let value = constant::constant(expr, Tables { params, lets, defs, effort });
+        effort.note(before, expr.span);
+        value
     }
 
     fn constant_str(&self, expr: &Expr) -> Option<Text> {

@@ -4,7 +4,8 @@ use super::Checker;
 use super::expr::type_range;
 use super::types::is_zero;
 use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepared, Work};
+use crate::lang::language::limits::MOST_PATTERN_BYTES;
 use crate::lang::syntax::ast::{self};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::range::Range;
@@ -269,9 +270,26 @@ impl Checker<'_> {
                 return None;
             }
         }
-        match (prepare.make)(&constants) {
-            Ok(prepared) => Some(prepared),
-            Err((at, why)) => {
+        let patterns = &self.budget.patterns;
+        let before = patterns.spent();
+        let prepared = if patterns.is_exceeded() { None } else { Some((prepare.make)(&constants)) };
+        let bytes = match &prepared {
+            Some(Ok(prepared)) => prepared.bytes(),
+            // How far it came is not known.
+            Some(Err(_)) if matches!(def.work, Work::Matches | Work::MatchesAll) => {
+                MOST_PATTERN_BYTES as u64 / 4
+            }
+            _ => 0,
+        };
+        let affordable = patterns.spend(bytes);
+        patterns.note(before, span);
+        match prepared {
+            Some(Ok(prepared)) if affordable => Some(prepared),
+            Some(Ok(_)) | None => {
+                self.incomplete = true;
+                None
+            }
+            Some(Err((at, why))) => {
                 let at = args.get(at).map_or(span, |arg| arg.span);
                 self.mistake(&codes::BAD_CONSTANT, at, why, "");
                 None

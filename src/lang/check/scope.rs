@@ -4,6 +4,7 @@
 use super::Checker;
 use super::facts::Facts;
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::eval::budget::Budget;
 use crate::lang::language::functions;
 use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::syntax::ast::{self, Text};
@@ -186,6 +187,7 @@ pub(super) fn check_unused_items(
     file: &ast::File,
     text: &str,
     items: &FileItems<'_>,
+    budget: &Budget,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if items.items.is_empty() || file.policies().next().is_some() {
@@ -196,7 +198,7 @@ pub(super) fn check_unused_items(
         version: None,
         statements: Vec::new(),
     };
-    let mut checker = Checker::new(text, Vec::new());
+    let mut checker = Checker::new(text, Vec::new(), budget);
     checker.declare(&empty, items);
     checker.check_declarations();
     diagnostics.append(&mut checker.diagnostics);

@@ -17,6 +17,10 @@ impl<'a> Checker<'a> {
         let mut names: FxHashMap<Text, Span> = FxHashMap::default();
         let mut prefers = 0;
         for statement in &policy.statements {
+            if self.budget.is_exceeded() {
+                self.incomplete = true;
+                return;
+            }
             let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
             match &statement.kind {
                 StatementKind::Applies(_)

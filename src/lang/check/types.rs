@@ -368,6 +368,11 @@ impl Checker<'_> {
         span: Span,
         record: &Arc<RecordType>,
     ) -> Result<Expr, Expr> {
+        // Each entry is looked for among the fields, and each field becomes an expression.
+        let fields = record.fields.len();
+        if !self.budget.checks.spend((fields + entries.len() * fields / 16) as u64) {
+            return Err(Expr { kind: ExprKind::Map(entries), ty, range: Range::None, span });
+        }
         let mut values: Vec<Option<Expr>> = record.fields.iter().map(|_| None).collect();
         let mut fits = true;
         for (key, value, _) in &entries {

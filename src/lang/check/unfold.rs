@@ -6,6 +6,7 @@
 
 use crate::diag::with_commas;
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_POLICIES};
 use crate::lang::syntax::ast::{
     self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, TemplatePart, Text, TypeExpr, TypeExprKind,
 };
@@ -15,8 +16,6 @@ use rustc_hash::FxHashMap;
 const MOST_PARTS: u64 = 20_000;
 /// Most levels of one expression with everything written out that it names.
 const MOST_LEVELS: u64 = 1_000;
-/// Most parts of all expressions of a policy.
-const MOST_OF_POLICY: u64 = 1_000_000;
 
 /// Most groups of a policy: each is an index over all pods.
 const MOST_GROUPS: usize = 100;
@@ -54,8 +53,65 @@ enum Named<'a> {
     Measured(Measure),
 }
 
-/// Says what of a policy is too large with everything written out.
-pub(super) fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> Vec<Diagnostic> {
+/// How large the policies of a text are together.
+#[derive(Default)]
+pub(super) struct TextSize {
+    policies: usize,
+    parts: u64,
+    /// The largest policy, and its parts.
+    largest: (u64, Span),
+}
+
+impl TextSize {
+    /// Counts a policy; a diagnostic and `false` if it is one too many.
+    pub(super) fn has_room_for(&mut self, policy: &ast::Policy, said: &mut Vec<Diagnostic>) -> bool {
+        self.policies += 1;
+        if self.policies > MOST_POLICIES {
+            let limit = with_commas(MOST_POLICIES as u128);
+            let message = format!("the text has more than {limit} policies");
+            let diagnostic = Diagnostic::new(&codes::TOO_LARGE, policy.name.span, message);
+            said.push(diagnostic.with_help("make several files of it"));
+        }
+        self.policies <= MOST_POLICIES && !self.is_exceeded()
+    }
+
+    /// Says what of a policy is too large with everything written out.
+    pub(super) fn check(
+        &mut self,
+        policy: &ast::Policy,
+        file: &super::scope::FileItems<'_>,
+    ) -> Vec<Diagnostic> {
+        let (parts, said) = check(policy, file);
+        self.parts = self.parts.saturating_add(parts);
+        if parts > self.largest.0 {
+            self.largest = (parts, policy.name.span);
+        }
+        if self.is_exceeded() && said.is_empty() {
+            // Said once, at the largest policy.
+            return self.said();
+        }
+        said
+    }
+
+    fn is_exceeded(&self) -> bool {
+        u128::from(self.parts) > MOST_EXPRESSIONS_OF_ALL
+    }
+
+    fn said(&self) -> Vec<Diagnostic> {
+        let limit = with_commas(MOST_EXPRESSIONS_OF_ALL);
+        let message =
+            format!("the policies have more than {limit} parts with their lets and defs written out");
+        let parts = with_commas(self.largest.0.into());
+        let said = Diagnostic::new(&codes::TOO_LARGE, self.largest.1, message);
+        vec![
+            said.with_label(format!("{parts} of them are here, which is most"))
+                .with_help("a let or def counts wherever it is named: name the large ones less often"),
+        ]
+    }
+}
+
+/// The parts of a policy with everything written out, and what of it is too large.
+fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> (u64, Vec<Diagnostic>) {
     let mut unfold = Unfold { names: FxHashMap::default(), level: 0, said: Vec::new() };
     for (name, kind, _) in &file.items {
         match kind {
@@ -91,13 +147,7 @@ pub(super) fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) ->
     for statement in &policy.statements {
         all = all.saturating_add(unfold.statement(&statement.kind));
     }
-    if all > MOST_OF_POLICY && unfold.said.is_empty() {
-        let limit = with_commas(MOST_OF_POLICY.into());
-        let message = format!("the policy has more than {limit} parts with its lets and defs written out");
-        let help = "make several policies of it";
-        unfold.said.push(Diagnostic::new(&codes::TOO_LARGE, policy.name.span, message).with_help(help));
-    }
-    unfold.said
+    (all, unfold.said)
 }
 
 struct Unfold<'a> {

@@ -4,7 +4,9 @@
 //! params), and `analysis::fold` for every expression. Operations are those of `interpret`, so that a folded
 //! expression has the value that it would have had.
 
+use super::budget::Counter;
 use super::{interpret, limits};
+use crate::lang::language::functions::{FunctionId, Grows, Prepared, Work};
 use crate::lang::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, Param};
 use crate::lang::types::value::{Constant, Value};
 
@@ -17,10 +19,16 @@ pub struct Tables<'t> {
     pub lets: &'t [Let],
     /// Its defs.
     pub defs: &'t [Def],
+    /// What computing may take.
+    pub effort: &'t Counter,
 }
 
-/// The value of an expression that is made of constants only.
+/// The value of an expression that is made of constants only. `None` also where computing it would take
+/// too much.
 pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
+    if !tables.effort.spend(1) {
+        return None;
+    }
     let value = |expr: &Expr| constant(expr, tables);
     Some(match &expr.kind {
         ExprKind::Constant(constant) => constant.clone(),
@@ -36,13 +44,20 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         ExprKind::Negate(inner) => interpret::negate(value(inner)?),
         ExprKind::And(left, right) => and(left, right, tables)?,
         ExprKind::Or(left, right) => or(left, right, tables)?,
-        ExprKind::Equal(left, right) => Value::Bool(value(left)?.equals(&value(right)?)),
-        ExprKind::Compare(op, left, right) => {
-            Value::Bool(interpret::compare(*op, &value(left)?, &value(right)?))
+        ExprKind::Equal(left, right) => {
+            let (a, b) = both(left, right, tables)?;
+            Value::Bool(a.equals(&b))
         }
-        ExprKind::In(left, right) => Value::Bool(value(left)?.is_in(&value(right)?)),
+        ExprKind::Compare(op, left, right) => {
+            let (a, b) = both(left, right, tables)?;
+            Value::Bool(interpret::compare(*op, &a, &b))
+        }
+        ExprKind::In(left, right) => {
+            let (a, b) = both(left, right, tables)?;
+            Value::Bool(a.is_in(&b))
+        }
         ExprKind::Arithmetic(op, left, right) => {
-            let (a, b) = (value(left)?, value(right)?);
+            let (a, b) = both(left, right, tables)?;
             if *op == ArithmeticOp::Add && !limits::fits_together(&a, &b) {
                 return None;
             }
@@ -76,7 +91,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         },
         ExprKind::Call(function, args, prepared) => {
             let args = args.iter().map(value).collect::<Option<Vec<_>>>()?;
-            if !limits::fits(function.def(), &args) {
+            if !limits::fits(function.def(), &args) || !affordable(*function, &args, prepared, tables) {
                 return None;
             }
             (function.def().body)(&args, prepared)
@@ -93,6 +108,30 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         | ExprKind::Field(..)
         | ExprKind::ApiField(..) => return None,
     })
+}
+
+/// Two operands that are read whole.
+fn both(left: &Expr, right: &Expr, tables: Tables<'_>) -> Option<(Constant, Constant)> {
+    let both = (constant(left, tables)?, constant(right, tables)?);
+    tables.effort.values([&both.0, &both.1]).then_some(both)
+}
+
+/// Whether there is room to compute a call.
+fn affordable(function: FunctionId, args: &[Constant], prepared: &Prepared, tables: Tables<'_>) -> bool {
+    let def = function.def();
+    let made = match def.grows {
+        Grows::Counts => args.first().and_then(Value::as_int).map_or(0, |count| count.max(0) as u64) * 8,
+        _ => 0,
+    };
+    let visits = match prepared {
+        Prepared::Pattern(pattern) => {
+            let bytes = args.first().and_then(Value::as_str).map_or(0, |text| text.len() as u64);
+            pattern.visits(bytes, def.work == Work::MatchesAll, None)
+        }
+        _ => 0,
+    };
+    let visits = u64::try_from(visits).unwrap_or(u64::MAX);
+    tables.effort.spend(made.saturating_add(visits)) && tables.effort.values(args)
 }
 
 /// `left && right`; a false side decides, even when the left side is not a constant.

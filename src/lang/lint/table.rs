@@ -28,7 +28,7 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::HIDES_NAME, found_in: "check/scope.rs" },
     Lint { code: &codes::WAIT_WITHOUT_FOR, found_in: "check/waits.rs" },
     Lint { code: &codes::CANNOT_BE_FILED, found_in: "analysis/preconditions.rs" },
-    Lint { code: &codes::WRONG_RESOLVABILITY, found_in: "analysis/reads.rs" },
+    Lint { code: &codes::WRONG_RESOLVABILITY, found_in: "analysis/reads/mod.rs" },
     Lint { code: &codes::MISSING_DOC, found_in: "lint/missing_doc.rs" },
     Lint { code: &codes::UNUSED_ALLOW, found_in: "lint/allow.rs" },
     Lint { code: &codes::SHARE_ABOVE_TWO, found_in: "check/comparisons.rs" },

@@ -15,6 +15,7 @@ mod recovery;
 mod tokens;
 
 use crate::diag::{Diagnostic, Source, Span, codes};
+use crate::lang::language::limits::MOST_TOKENS;
 use crate::lang::syntax::ast::{Expr, File};
 use build::Builder;
 use grammar::{Grammar, Rule};
@@ -40,8 +41,8 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     }
     let found = tokens::scan(text);
     let mut diagnostics = Vec::new();
-    if let Some(at) = found.too_deep {
-        return (file, vec![too_deep(Span::new(source.id(), at, at + 1))]);
+    if let Some(diagnostic) = found.too_large(source) {
+        return (file, vec![diagnostic]);
     }
     let mut builder = Builder::new(source, &found, &mut diagnostics);
     let read = || Grammar::parse(Rule::file, text).map(|pairs| Nodes::of(text, pairs));
@@ -73,8 +74,8 @@ pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
         return (None, vec![diagnostic]);
     }
     let found = tokens::scan(text);
-    if let Some(at) = found.too_deep {
-        return (None, vec![too_deep(Span::new(source.id(), at, at + 1))]);
+    if let Some(diagnostic) = found.too_large(source) {
+        return (None, vec![diagnostic]);
     }
     let mut diagnostics = Vec::new();
     let mut builder = Builder::new(source, &found, &mut diagnostics);
@@ -105,10 +106,24 @@ fn too_long(source: &Source) -> Option<Diagnostic> {
     })
 }
 
-fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::new(&codes::TOO_LARGE, span, format!("more than {} levels of brackets", tokens::MAX_DEPTH))
-        .with_label("this one is too deep")
-        .with_help("name parts of the expression with `let`")
+impl tokens::Scan {
+    /// What of it is too much for the parser.
+    fn too_large(&self, source: &Source) -> Option<Diagnostic> {
+        if let Some(at) = self.too_deep {
+            let message = format!("more than {} levels of brackets", tokens::MAX_DEPTH);
+            let said = Diagnostic::new(&codes::TOO_LARGE, Span::new(source.id(), at, at + 1), message);
+            return Some(
+                said.with_label("this one is too deep").with_help("name parts of the expression with `let`"),
+            );
+        }
+        let first = self.tokens.get(MOST_TOKENS)?;
+        let message = format!("more than {} words and marks", crate::diag::with_commas(MOST_TOKENS as u128));
+        let said =
+            Diagnostic::new(&codes::TOO_LARGE, Span::new(source.id(), first.start, first.end), message);
+        Some(
+            said.with_label("these are the first that are too many").with_help("split it into several files"),
+        )
+    }
 }
 
 fn limit(diagnostics: &mut Vec<Diagnostic>) {

@@ -1,10 +1,10 @@
 //! The steps of calls, and how large their results are, from the table of functions.
 
-use super::extent::{BYTES_PER_STEP, Extent};
+use super::extent::Extent;
 use super::steps::Steps;
 use crate::lang::analysis::shape::constant_text;
-use crate::lang::language::functions::{FunctionDef, Grows, Work};
-use crate::lang::language::limits::{FORMATTED, NUMBER_TEXT};
+use crate::lang::language::functions::{FunctionDef, Grows, Prepared, Work};
+use crate::lang::language::limits::{FORMATTED, NUMBER_TEXT, STATES_PER_STEP};
 use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::Type;
 
@@ -18,9 +18,9 @@ pub(super) fn sorting(count: u128) -> Steps {
 
 /// The steps of a call beside those of its arguments, and how large its result is.
 pub(super) fn call(
-    policy: &Policy,
     def: &FunctionDef,
     args: &[Expr],
+    prepared: &Prepared,
     extents: &[Extent],
     ty: &Type,
     number: &dyn Fn(&Steps) -> u128,
@@ -38,16 +38,18 @@ pub(super) fn call(
                 steps.add(&extent.walk().times(&sorting(number(&extent.count()))));
             }
         }
-        Work::Matches => {
-            let pattern = args
-                .get(1)
-                .and_then(|arg| constant_text(policy, arg))
-                .map_or(0, |text| text.as_str().len() as u64);
+        Work::Matches | Work::MatchesAll => {
             let text = match extents.first() {
                 Some(Extent::Text { share, .. }) => *share,
                 _ => NUMBER_TEXT,
             };
-            steps.add(&Steps::new(u128::from(text) * u128::from(pattern) / u128::from(BYTES_PER_STEP)));
+            // A pattern is a constant.
+            if let Prepared::Pattern(pattern) = prepared {
+                let searches = args.get(2).and_then(|arg| arg.range.ends()).map(|(_, most)| most);
+                let searches = searches.filter(|most| *most >= 0.0).map(|most| most as u64);
+                let visits = pattern.visits(text, def.work == Work::MatchesAll, searches);
+                steps.add(&Steps::new(visits / STATES_PER_STEP));
+            }
         }
     }
     let first = extents.first().cloned().unwrap_or(Extent::Plain);
@@ -157,7 +159,7 @@ mod tests {
     use super::super::walk::{EvaluationMode, Walk};
     use super::*;
     use crate::diag::{SourceMap, Span};
-    use crate::lang::language::functions::{FUNCTIONS, FunctionId, Prepared};
+    use crate::lang::language::functions::{FUNCTIONS, FunctionId};
     use crate::lang::typed::ExprKind;
     use crate::lang::types::Ty;
     use crate::lang::types::range::Range;

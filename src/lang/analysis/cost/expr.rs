@@ -11,7 +11,7 @@ use crate::lang::analysis::index::answer_keys;
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::{is_path, is_register};
 use crate::lang::language::fields::{FieldId, ObjectType};
-use crate::lang::language::functions::FunctionId;
+use crate::lang::language::functions::{FunctionId, Prepared};
 use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Root, SlotId};
 use crate::lang::types::Type;
 
@@ -145,7 +145,7 @@ impl<'p> Walk<'p> {
                 let (cost, extents) = self.parts(values);
                 (cost, extents.iter().fold(Extent::Plain, |all, one| all.or(one)))
             }
-            ExprKind::Call(function, args, _) => self.call(expr, *function, args),
+            ExprKind::Call(function, args, prepared) => self.call(expr, *function, args, prepared),
             ExprKind::CallDef(id, args) => self.def(*id, args),
             ExprKind::Macro(of) => self.macro_value(expr, of),
         }
@@ -247,9 +247,15 @@ impl<'p> Walk<'p> {
         (cost, then.or(&otherwise))
     }
 
-    fn call(&mut self, expr: &Expr, function: FunctionId, args: &'p [Expr]) -> (Cost, Extent) {
+    fn call(
+        &mut self,
+        expr: &Expr,
+        function: FunctionId,
+        args: &'p [Expr],
+        prepared: &Prepared,
+    ) -> (Cost, Extent) {
         let (mut cost, extents) = self.parts(args);
-        let (steps, extent) = calls::call(self.policy, function.def(), args, &extents, &expr.ty, &|steps| {
+        let (steps, extent) = calls::call(function.def(), args, prepared, &extents, &expr.ty, &|steps| {
             steps.at(self.size, &self.shares)
         });
         cost.steps.add(&steps);

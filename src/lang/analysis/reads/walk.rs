@@ -2,6 +2,7 @@
 
 use super::direction::{of_argument, of_operands};
 use super::owners::{Followed, Owners};
+use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::{ChangedBy, FieldId};
 use crate::lang::language::functions::FunctionId;
@@ -14,6 +15,9 @@ use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What computing the keys of a statement may take.
+const KEY_EFFORT: u64 = 1 << 16;
+
 /// One walk over the expressions of a statement.
 pub(super) struct Walk<'p> {
     pub(super) policy: &'p Policy,
@@ -21,6 +25,8 @@ pub(super) struct Walk<'p> {
     reads: Reads,
     /// The directions in which the parameters of defs were read.
     uses: FxHashMap<SlotId, Polarity>,
+    /// What computing keys may take; later ones are then read as all keys.
+    effort: Counter,
     /// Lets that were walked over, and in which direction.
     lets: FxHashSet<(LetId, Polarity)>,
     /// The same of groups.
@@ -37,6 +43,7 @@ impl<'p> Walk<'p> {
             followed: Followed::default(),
             reads: Reads::default(),
             uses: FxHashMap::default(),
+            effort: Counter::new(KEY_EFFORT),
             lets: FxHashSet::default(),
             groups: FxHashSet::default(),
             defs: FxHashMap::default(),
@@ -94,7 +101,7 @@ impl<'p> Walk<'p> {
 
     fn key_text(&self, key: &Expr) -> Option<Text> {
         let Policy { params, lets, defs, .. } = self.policy;
-        match constant(key, Tables { params, lets, defs })? {
+        match constant(key, Tables { params, lets, defs, effort: &self.effort })? {
             Value::String(text) => Some(Text::from(text.as_str())),
             _ => None,
         }

@@ -124,7 +124,7 @@ fields! {
     Node "images" Ty::List(&Ty::String), None, 250 of 1000, Images, None,
         "all names of the images on the node; a kubelet reports at most fifty images with five \
          names each" from "status.images[].names";
-    Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 16, Allocatable, None,
+    Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 1024, Allocatable, None,
         "the GPUs of the node, with the free share of each" from "status.allocatable, metadata.labels, annotations of the pods on the node";
 
     // ---- namespaces

@@ -7,6 +7,7 @@
 
 mod beta;
 mod collections;
+mod compiled_pattern;
 mod conversions;
 pub mod format;
 mod math;
@@ -152,8 +153,10 @@ pub enum Work {
     Walks,
     /// It puts elements in order, or into a set.
     Sorts,
-    /// It matches a pattern: text times pattern.
+    /// It matches a pattern: each byte of the text visits each state of the compiled pattern.
     Matches,
+    /// It matches a pattern again and again, behind each match.
+    MatchesAll,
     /// It sums up so many steps' worth of terms of a series.
     Series(u8),
     /// It finds a day and hour of the calendar in a time zone.
@@ -210,13 +213,23 @@ pub struct Prepare {
 /// Prepares constant arguments; the error is the position of an argument and a message.
 pub type Make = fn(&[Option<Constant>]) -> Result<Prepared, (usize, String)>;
 
+impl Prepared {
+    /// Bytes that it takes in memory beside a constant size.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Prepared::Pattern(pattern) => pattern.bytes,
+            Prepared::Nothing | Prepared::Windows(_) | Prepared::Zone(_) | Prepared::Format(..) => 0,
+        }
+    }
+}
+
 /// Prepared constant arguments.
 #[derive(Clone, Debug)]
 pub enum Prepared {
     /// Nothing.
     Nothing,
     /// A pattern.
-    Pattern(regex::Regex),
+    Pattern(Arc<Pattern>),
     /// Weekly windows with their time zone.
     Windows(Arc<Windows>),
     /// A time zone.
@@ -316,6 +329,7 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
         .map(|row| row.name)
 }
 
+pub use compiled_pattern::{Pattern, PatternError};
 pub use notation::{parse_cpu, parse_duration, parse_whole, set_amount};
 pub use optionals::WRAP;
 pub use windows::Windows;

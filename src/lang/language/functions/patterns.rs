@@ -1,9 +1,10 @@
 //! Regular expressions. A pattern is a constant, compiled once when the policy is loaded.
 
 use super::notation::text;
-use super::{FunctionDef, Grows, Prepare, Prepared, Work};
+use super::{FunctionDef, Grows, Pattern, PatternError, Prepare, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{Constant, Value};
+use std::sync::Arc;
 
 const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
@@ -60,7 +61,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "findAll",
-        work: Work::Matches,
+        work: Work::MatchesAll,
         grows: Grows::Parts,
         params: &[S, S],
         names: &["text", "pattern"],
@@ -78,7 +79,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "findAll",
-        work: Work::Matches,
+        work: Work::MatchesAll,
         grows: Grows::Parts,
         params: &[S, S, Ty::Int],
         names: &["text", "pattern", "most"],
@@ -110,14 +111,7 @@ fn pattern(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
         return Err((1, "the pattern must be a constant".to_owned()));
     };
     let source = text(source).unwrap_or("");
-    regex::RegexBuilder::new(source).size_limit(1 << 20).build().map(Prepared::Pattern).map_err(|error| {
-        let why = match error {
-            regex::Error::CompiledTooBig(_) => "it needs more than 1 MiB when compiled".to_owned(),
-            other => {
-                let text = other.to_string();
-                text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned()
-            }
-        };
-        (1, format!("the pattern does not compile: {why}"))
-    })
+    let compiled = Pattern::compile(source);
+    let refused = |error: PatternError| (1, format!("the pattern does not compile: {}", error.why));
+    compiled.map(|pattern| Prepared::Pattern(Arc::new(pattern))).map_err(refused)
 }
