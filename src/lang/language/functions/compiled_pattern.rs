@@ -36,7 +36,7 @@ pub struct PatternError {
 }
 
 impl Pattern {
-    /// Compiles a pattern.
+    /// Compiles a pattern of RE2.
     ///
     /// # Errors
     /// It is no regular expression, it is too long, or it needs too much memory when compiled.
@@ -47,8 +47,9 @@ impl Pattern {
             return Err(refused(format!("it is longer than {limit} bytes"), 0));
         }
         let too_big = || refused("it needs more than 1 MiB when compiled".to_owned(), MOST_PATTERN_BYTES);
+        let translated = super::re2::translate(source).map_err(|why| refused(why, source.len()))?;
         let rules = syntax::Config::new().nest_limit(NEST_LIMIT);
-        let tree = syntax::parse_with(source, &rules).map_err(|error| {
+        let tree = syntax::parse_with(&translated, &rules).map_err(|error| {
             let text = error.to_string();
             let why = text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
             refused(why, source.len())
@@ -56,7 +57,7 @@ impl Pattern {
         let limits =
             Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES)).which_captures(WhichCaptures::None);
         let automaton = Compiler::new().configure(limits).build_from_hir(&tree).map_err(|_| too_big())?;
-        let regex = regex::RegexBuilder::new(source)
+        let regex = regex::RegexBuilder::new(&translated)
             .size_limit(MOST_PATTERN_BYTES)
             .dfa_size_limit(CACHES)
             .nest_limit(NEST_LIMIT)
@@ -111,6 +112,6 @@ mod tests {
         let refused = |source: &str| Pattern::compile(source).unwrap_err().why;
         assert!(refused("a{1000}{1000}").contains("1 MiB"));
         assert!(refused(&"(a|b)".repeat(10_000)).contains("longer"));
-        assert!(refused("(").contains("unclosed"), "{}", refused("("));
+        assert!(refused("(").contains("`)` is missing"), "{}", refused("("));
     }
 }

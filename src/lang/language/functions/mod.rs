@@ -15,6 +15,7 @@ mod notation;
 mod optionals;
 mod patterns;
 mod quantities;
+mod re2;
 mod resources;
 mod strings;
 mod times;
@@ -218,7 +219,11 @@ impl Prepared {
     pub fn bytes(&self) -> u64 {
         match self {
             Prepared::Pattern(pattern) => pattern.bytes,
-            Prepared::Nothing | Prepared::Windows(_) | Prepared::Zone(_) | Prepared::Format(..) => 0,
+            Prepared::Nothing
+            | Prepared::Windows(_)
+            | Prepared::Zone(_)
+            | Prepared::Zero(_)
+            | Prepared::Format(..) => 0,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Regular expressions. A pattern is a constant, compiled once when the policy is loaded.
+//! Regular expressions of RE2. A pattern is a constant, compiled once when the policy is loaded.
 
 use super::notation::text;
 use super::{FunctionDef, Grows, Pattern, PatternError, Prepare, Prepared, Work};
