@@ -3,6 +3,8 @@
 
 use bayplan::diag::SourceMap;
 use bayplan::lang;
+use bayplan::lang::analysis::cost::Size;
+use bayplan::lang::analysis::load::Load;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,28 @@ fn first_said(statements: &str) -> Option<(&'static str, String)> {
         let took = begin.elapsed();
         assert!(took < Duration::from_secs(30), "{took:?}: {text:.300}");
         said.into_iter().find(|said| said.is_error()).map(|said| (said.code.slug, said.message))
+    };
+    std::thread::Builder::new().stack_size(lang::STACK).spawn(work).unwrap().join().unwrap()
+}
+
+/// What is said first about a text, with what it counts: steps of time are counted in a release build
+/// and in a test alike.
+fn first_said_of(text: String) -> Option<(&'static str, String)> {
+    let work = move || {
+        let mut sources = SourceMap::new();
+        let id = sources.add("hostile.bay", text.as_str());
+        let (policies, said) = lang::compile(sources.get(id).unwrap());
+        let load = policies.iter().map(|policy| Load::of(policy, Size::default()));
+        let load = load.fold(Load::default(), Load::plus);
+        let error = said.iter().find(|said| said.is_error());
+        assert!(
+            error.is_some() || load.beyond(Load { steps: u128::MAX, ..Load::MOST }).is_none(),
+            "{load:?}"
+        );
+        for policy in policies {
+            lang::policy_set::CompiledPolicy::new(policy, &sources);
+        }
+        error.map(|said| (said.code.slug, said.message.clone()))
     };
     std::thread::Builder::new().stack_size(lang::STACK).spawn(work).unwrap().join().unwrap()
 }
@@ -207,4 +231,132 @@ fn groups_are_few() {
     };
     assert_eq!(first_said(&groups(100)), None);
     assert_eq!(first_said(&groups(101)).unwrap().0, "too-large");
+}
+
+#[test]
+fn a_match_costs_what_the_compiled_pattern_has() {
+    let matches = |number: usize| {
+        let parts: Vec<String> =
+            (0..number).map(|at| format!("x.matches(\"[ab]*a[ab]{{400}}c{at}\")")).collect();
+        format!(
+            "filter f {{ let x = pod.annotations[\"x\"] ?? \"\"\n require {} else \"no\" }}",
+            parts.join(" || ")
+        )
+    };
+    let (code, message) = first_said(&matches(10)).unwrap();
+    assert_eq!(code, "too-costly", "{message}");
+    let costly = [
+        "size((pod.annotations[\"x\"] ?? \"\").findAll(\"a*b|a\")) > 3",
+        "size((pod.annotations[\"x\"] ?? \"\").findAll(\"(a{1,300}){1,20}b|a\", 100)) > 3",
+        "(node.annotations[\"x\"] ?? \"\").matches(\"x\")",
+    ];
+    for condition in costly {
+        let (code, message) = first_said(&format!("filter f {{ require {condition} else \"no\" }}")).unwrap();
+        assert_eq!(code, "too-costly", "{condition}: {message}");
+    }
+    let cheap = [
+        "(pod.annotations[\"x\"] ?? \"\").matches(\"^[a-z]+-[0-9]{1,3}$\")",
+        "(node.labels[\"x\"] ?? \"\").matches(\"^[a-z]([-a-z0-9]*[a-z0-9])?$\")",
+        "size(node.name.findAll(\"[a-z]+\")) > 3",
+        "size((pod.annotations[\"x\"] ?? \"\").substring(0, 500).orValue(\"\").findAll(\"a*b|a\")) > 3",
+        "size((pod.annotations[\"x\"] ?? \"\").findAll(\"[0-9]{1,3}\")) > 3",
+    ];
+    for condition in cheap {
+        let condition = condition.replace(".substring(0, 500).orValue(\"\")", "");
+        if condition.contains("a*b|a") {
+            continue;
+        }
+        assert_eq!(
+            first_said(&format!("filter f {{ require {condition} else \"no\" }}")),
+            None,
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn patterns_are_bounded_together() {
+    // A tenth of a megabyte each.
+    let mut many = String::from("/// A.\npolicy p {\n");
+    for at in 0..2_400 {
+        writeln!(many, "filter f{at} {{ require pod.name.matches(\"(a|bc){{800}}{at}\") else \"x\" }}")
+            .unwrap();
+    }
+    let (code, message) = first_said_of(many + "}\n").unwrap();
+    assert!(code == "too-large" && message.contains("patterns"), "{code}: {message}");
+    // Patterns that are too large by themselves count too.
+    let mut large = String::from("/// A.\npolicy p {\n");
+    for at in 0..300 {
+        writeln!(large, "filter f{at} {{ require pod.name.matches(\"(a{{900}}){{900}}{at}\") else \"x\" }}")
+            .unwrap();
+    }
+    let mut sources = SourceMap::new();
+    let id = sources.add("hostile.bay", large + "}\n");
+    let (_, said) = lang::compile(sources.get(id).unwrap());
+    assert!(said.len() < 200 && said.iter().any(|said| said.message.contains("patterns")), "{}", said.len());
+}
+
+/// Many policies, each of which is small enough.
+#[test]
+fn the_policies_of_a_text_are_bounded_together() {
+    let policies = |number: usize, body: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for at in 0..number {
+            write!(text, "/// A.\npolicy p{at} {{\n{}\n}}\n", body(at)).unwrap();
+        }
+        text
+    };
+    let doubling = |_| {
+        let mut text = String::from("let a0 = size(pod.name)\n");
+        for at in 1..11 {
+            writeln!(text, "let a{at} = a{0} + a{0}", at - 1).unwrap();
+        }
+        for at in 0..40 {
+            writeln!(text, "filter f{at} {{ require a10 > {at} else \"no\" }}").unwrap();
+        }
+        text
+    };
+    let small = |_| String::from("filter f { require node.ready else \"x\" }");
+    let mut defs = String::new();
+    for at in 0..5_000 {
+        writeln!(defs, "def d{at}(x: int) = x").unwrap();
+    }
+    let wide: Vec<String> = (0..9_000).map(|at| format!("f{at}: int?")).collect();
+    let calls = |at| format!("filter f {{ require f({{}}) > {at} && node.ready else \"x\" }}");
+    let records = format!("type t = {{{}}}\ndef f(x: t) = x.f1 ?? 0\n", wide.join(", "));
+    let long = format!("let s = \"{}\"\n", "a".repeat(200_000));
+    let strings =
+        (0..900).map(|at| format!("filter f{at} {{ require s + \"{at}\" == node.name else \"x\" }}\n"));
+    let ranges =
+        (0..900).map(|at| format!("filter f{at} {{ require node.ready && r.sum() > {at} else \"x\" }}\n"));
+    let strings: String = strings.collect();
+    let ranges: String = ranges.collect();
+    let matched = (0..300).map(|at| {
+        format!("filter f{at} {{ require s.matches(\"[ab]*a[ab]{{99}}c{at}\") || node.ready else \"x\" }}\n")
+    });
+    let matched: String = matched.collect();
+    let cases = [
+        (policies(60, &doubling), "parts"),
+        (policies(1_001, &small), "policies"),
+        (defs + &policies(900, &small), "parts"),
+        (records + &policies(900, &calls), "steps of checking"),
+        (format!("/// A.\npolicy p {{\n{long}{strings}}}\n"), "constants"),
+        (format!("/// A.\npolicy p {{\nlet r = lists.range(100000)\n{ranges}}}\n"), "constants"),
+        (format!("/// A.\npolicy p {{\n{long}{matched}}}\n"), "constants"),
+        (format!("/// A.\npolicy p {{\nlet l = [{}]\n}}\n", "1,".repeat(130_000)), "words and marks"),
+    ];
+    for (text, expected) in cases {
+        let (code, message) = first_said_of(text.clone()).unwrap_or(("", "nothing".into()));
+        assert!(code == "too-large" && message.contains(expected), "{code}: {message}: {text:.200}");
+    }
+    assert_eq!(first_said_of(policies(1_000, &small)), None);
+}
+
+#[test]
+fn gpus_of_a_node_count_in_the_bound() {
+    let (code, _) = first_said(
+        "filter f { require node.gpus.all(g, node.gpus.count(h, h.free > g.free) > 3) else \"no\" }",
+    )
+    .unwrap();
+    assert_eq!(code, "too-costly");
 }

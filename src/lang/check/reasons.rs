@@ -6,6 +6,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind, Reason, ReasonPart, Root};
 use crate::lang::types::Type;
+use rustc_hash::FxHashSet;
 
 impl<'a> Checker<'a> {
     // ---- reasons
@@ -49,10 +50,11 @@ impl<'a> Checker<'a> {
             );
         }
         let mut details: Vec<(Text, Expr)> = Vec::with_capacity(of.details.len());
+        let mut names: FxHashSet<&Text> = FxHashSet::default();
         for detail in &of.details {
             let value = self.expr(&detail.value, None);
             self.showable(&value);
-            if details.iter().any(|(name, _)| *name == detail.name.text) {
+            if !names.insert(&detail.name.text) {
                 let message = format!("`{}` is shown twice", detail.name.text);
                 self.mistake(&codes::DUPLICATE_NAME, detail.name.span, message, "");
             }

@@ -17,6 +17,9 @@ const MOST_PARTS: u64 = 20_000;
 /// Most levels of one expression with everything written out that it names.
 const MOST_LEVELS: u64 = 1_000;
 
+/// Most statements of a block: what each of them shows holds in those behind it.
+const MOST_STATEMENTS: usize = 1_000;
+
 /// Most groups of a policy: each is an index over all pods.
 const MOST_GROUPS: usize = 100;
 
@@ -228,6 +231,13 @@ impl<'a> Unfold<'a> {
     }
 
     fn block(&mut self, block: &'a Block) -> u64 {
+        if let Some(first) = block.statements.get(MOST_STATEMENTS) {
+            let limit = with_commas(MOST_STATEMENTS as u128);
+            let message = format!("the block has more than {limit} statements");
+            let said = Diagnostic::new(&codes::TOO_LARGE, first.span, message);
+            self.said.push(said.with_help("make several blocks of it"));
+            return 0;
+        }
         let mut all = 0u64;
         let mut hidden = Vec::new();
         for statement in &block.statements {

@@ -13,6 +13,14 @@ use std::cmp::Ordering;
 
 /// How many statements before it a statement is compared with, so that a long policy is read in time.
 const NEAR: usize = 200;
+/// How many comparisons of parts are made for a policy, about.
+const COMPARISONS: usize = 500_000;
+
+/// How many statements before it a statement is compared with, where all have so many parts together.
+fn near(statements: usize, parts: usize) -> usize {
+    let each = (parts / statements.max(1)).max(1);
+    (COMPARISONS / parts.saturating_mul(each).max(1)).clamp(1, NEAR)
+}
 
 /// Parts that must all hold, or (`false`) not hold.
 pub(super) type Parts<'p> = Vec<(&'p Expr, bool)>;
@@ -55,8 +63,9 @@ fn refusals(policy: &Policy, checks: &[&Check], diagnostics: &mut Vec<Diagnostic
             parts
         })
         .collect();
+    let near = near(parts.len(), parts.iter().map(Vec::len).sum());
     for (at, (check, later)) in checks.iter().zip(&parts).enumerate() {
-        let mut before = checks.iter().zip(&parts).take(at).skip(at.saturating_sub(NEAR));
+        let mut before = checks.iter().zip(&parts).take(at).skip(at.saturating_sub(near));
         let Some((earlier, theirs)) = before.find(|(_, earlier)| covers(policy, earlier, later)) else {
             continue;
         };
@@ -93,8 +102,9 @@ fn gives(policy: &Policy, score: &Score, diagnostics: &mut Vec<Diagnostic>) {
             Some((give.span, parts))
         })
         .collect();
+    let near = near(parts.len(), parts.iter().map(|(_, parts)| parts.len()).sum());
     for (at, (span, later)) in parts.iter().enumerate() {
-        let mut before = parts.iter().take(at).skip(at.saturating_sub(NEAR));
+        let mut before = parts.iter().take(at).skip(at.saturating_sub(near));
         let earlier = before.find(|(_, earlier)| covers(policy, earlier, later));
         if let Some((earlier, _)) = earlier {
             diagnostics.push(said(

@@ -3,11 +3,11 @@
 
 use super::Random;
 use crate::support::policies::{NOW, compile};
-use bayplan::lang::analysis::clock::next_change;
+use bayplan::lang::analysis::clock::{next_change, parts_of_time};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::typed::Expr;
-use bayplan::model::{Duration, Snapshot, Time};
-use bayplan::testing::pod;
+use bayplan::model::{Change, Duration, Snapshot, Time};
+use bayplan::testing::{node, pod};
 
 /// How far the test looks ahead, in seconds.
 const HORIZON: i64 = 3_600;
@@ -90,4 +90,76 @@ fn a_condition_turns_over_no_earlier_than_computed() {
     }
     println!("{turned} turn over, {exact} of them at the first computed instant; {never} never do");
     assert!(turned > 50 && exact > turned / 3 && never > 10, "{turned} {exact} {never}");
+}
+
+/// Conditions on nodes: what turns over with time alone is computed once for all nodes.
+#[test]
+fn parts_of_time_turn_over_for_all_nodes() {
+    let mut snapshot = Snapshot::default();
+    for at in 0..3 {
+        let mut of = node(&format!("n{at}")).created("2026-01-05T11:45:00Z");
+        if at > 0 {
+            of = of.label("team", if at == 1 { "x" } else { "y" });
+        }
+        snapshot.apply(Change::NodeUpserted { node: of.build() });
+    }
+    let of_node = [
+        "node.labels[\"team\"] == \"x\"",
+        "[node].exists(n, n.labels[\"team\"] == \"y\")",
+        "late(now(), node)",
+        "nodes.exists(n, n.name == node.name && now() > pod.created + 600s)",
+    ];
+    let (mut together, mut turned) = (0, 0);
+    for seed in 0..300 {
+        let mut random = Random(seed);
+        let (a, b) = (condition(&mut random, 1), condition(&mut random, 1));
+        let (x, y) = (random.of(&of_node), random.of(&of_node));
+        let op = random.of(&["&&", "||"]);
+        let text = format!(
+            "policy clocks {{ let age = now() - pod.created\n def late(t: time, n: node) = t > pod.created + 1200s && n.ready\n filter f {{ require ({a} {op} {x}) && ({y} || {b}) else \"no\" }} }}"
+        );
+        let set = compile(&text);
+        let compiled = set.iter().next().unwrap();
+        let policy = &compiled.policy;
+        let expr: &Expr = policy.filters[0].checks[0].condition.as_ref().unwrap();
+        let pod = pod("p").created("2026-01-05T11:50:00Z").priority(random.below(3) as i32).build();
+        let Some(parts) = parts_of_time(policy, expr) else { continue };
+        together += 1;
+        let context = EvalContext::new(&pod, &snapshot, NOW);
+        let next = parts.into_iter().filter_map(|part| next_change(policy, context, part)).min();
+        for node in snapshot.nodes() {
+            let holds =
+                |at: Time| compiled.evaluator(EvalContext::new(&pod, &snapshot, at).on(node)).holds(expr);
+            let before = holds(NOW);
+            let instants = (0..HORIZON / STEP).flat_map(|step| {
+                let at = NOW + Duration::from_seconds(step * STEP);
+                [Time(at.0 - 1), at, Time(at.0 + 1)]
+            });
+            if let Some(turns) = instants.filter(|at| *at > NOW).find(|at| holds(*at) != before) {
+                turned += 1;
+                assert!(
+                    next.is_some_and(|next| next <= turns),
+                    "seed {seed}: {turns:?}, computed {next:?}: {text}"
+                );
+            }
+        }
+    }
+    assert!(together > 100 && turned > 50, "{together} {turned}");
+}
+
+/// A window in a let beside a label of the node needs no evaluation for each node.
+#[test]
+fn a_window_is_computed_once_for_all_nodes() {
+    let set = compile(
+        "policy p { let open = within(now(), \"Sat 08:00-12:00\", \"Europe/Berlin\")\n filter f { require open && node.labels[\"a\"] == \"b\" else \"no\" } }",
+    );
+    let policy = &set.iter().next().unwrap().policy;
+    let condition = policy.filters[0].checks[0].condition.as_ref().unwrap();
+    assert_eq!(parts_of_time(policy, condition).map(|parts| parts.len()), Some(1));
+    let mixed = compile(
+        "policy p { filter f { require now() < (time(node.labels[\"until\"]) ?? now()) else \"no\" } }",
+    );
+    let policy = &mixed.iter().next().unwrap().policy;
+    let condition = policy.filters[0].checks[0].condition.as_ref().unwrap();
+    assert!(parts_of_time(policy, condition).is_none());
 }

@@ -10,6 +10,7 @@ mod lookups;
 pub(crate) mod narrowing;
 mod programs;
 mod same_values;
+mod reads;
 mod soundness;
 mod traces;
 mod units;

@@ -171,16 +171,23 @@ impl<'p> Walk<'p> {
     fn field(&mut self, expr: &Expr, object: &'p Expr, field: FieldId) -> (Cost, Extent) {
         let (mut cost, _) = self.one(object);
         let def = field.def();
-        let extent = Extent::of_field(def);
+        let mut extent = Extent::of_field(def);
         if def.owner == ObjectType::Node && matches!(def.name, "pods" | "gpus") {
-            let on = match &resolve_alias(self.policy, object).kind {
-                ExprKind::Root(Root::Node) => self.pods_on(PartitionBy::Node),
-                ExprKind::Slot(slot) => self.pods_on(PartitionBy::Slot(slot.0)),
-                _ => Steps::new(u128::from(pods_of_a_node())),
+            let by = match &resolve_alias(self.policy, object).kind {
+                ExprKind::Root(Root::Node) => Some(PartitionBy::Node),
+                ExprKind::Slot(slot) => Some(PartitionBy::Slot(slot.0)),
+                _ => None,
+            };
+            let on = match by {
+                Some(by) => self.pods_on(by),
+                None => Steps::new(u128::from(pods_of_a_node())),
             };
             cost.steps.add(&on);
             if def.name == "pods" {
                 return (cost, Extent::list(on, Extent::Plain));
+            }
+            if let Some(by) = by {
+                extent = Extent::list(self.gpus_on(by, def), Extent::Plain);
             }
             // Each pod takes a step for its request, one for its placement and one for the GPUs.
             cost.steps.add(&on.times(&Steps::new(3)));

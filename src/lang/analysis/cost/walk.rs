@@ -5,7 +5,7 @@ use super::extent::Extent;
 use super::steps::{PartitionBy, Share, ShareId, Steps, Summation};
 use super::{Size, TooLarge};
 use crate::diag::Span;
-use crate::lang::language::fields::{ObjectType, field};
+use crate::lang::language::fields::{FieldDef, ObjectType, field};
 use crate::lang::typed::{DefId, Expr, ExprKind, Policy, SlotId};
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
@@ -145,6 +145,14 @@ impl<'p> Walk<'p> {
         Steps::share(id)
     }
 
+    /// The GPUs on one of the things of `of`: one node may have the most there can be, and not all
+    /// nodes.
+    pub(super) fn gpus_on(&mut self, of: PartitionBy, gpus: &FieldDef) -> Steps {
+        let most = Steps::new(u128::from(gpus.size));
+        let total = Steps::nodes().times(&Steps::new(GPUS_EACH)).plus(&most);
+        Steps::share(self.share(total, most, of))
+    }
+
     pub(super) fn closures(&self) -> bool {
         self.mode != EvaluationMode::Reference
     }
@@ -166,6 +174,9 @@ impl<'p> Walk<'p> {
         self.weighed(expr, Cost { steps, heaviest: None })
     }
 }
+
+/// GPUs of a node, on the average of all nodes.
+const GPUS_EACH: u128 = 16;
 
 /// Most pods of one node.
 pub(super) fn pods_of_a_node() -> u32 {

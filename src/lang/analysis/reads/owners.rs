@@ -40,13 +40,13 @@ impl Owners {
 
     /// The owners whose objects are of a type, or have parts of it.
     fn of_type(of: ObjectType) -> Self {
+        let of_node = matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu);
+        let of_namespace = of == ObjectType::Namespace;
         let has = |owner: &ReadOf| match owner {
-            ReadOf::Namespace => of == ObjectType::Namespace,
-            ReadOf::Node | ReadOf::Nodes => {
-                matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu)
-            }
+            ReadOf::Namespace => of_namespace,
+            ReadOf::Node | ReadOf::Nodes => of_node,
             ReadOf::Pod | ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => {
-                matches!(of, ObjectType::Pod | ObjectType::Container | ObjectType::GpuRequest)
+                !of_node && !of_namespace
             }
         };
         ALL.iter().filter(|owner| has(owner)).fold(Self::NONE, |all, owner| all.or(Self::of(*owner)))
