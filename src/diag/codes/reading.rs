@@ -73,10 +73,14 @@ policy healthy {
 
     TOO_LARGE "BP0005" "too-large" Error
         "the text exceeds a limit of the language"
-        "A policy file has at most 1 MiB, 100 levels of brackets, and 1,000 operators in one expression; \
-         these limits are checked before the text is parsed. An expression has at most 20,000 parts and \
-         1,000 levels, a policy at most 1,000,000 parts, where each let, def, group and type counts \
-         wherever it is used. A policy has at most 100 groups."
+        "A policy file has at most 1 MiB, 250,000 words and marks, 100 levels of brackets, and 1,000 operators \
+         in one expression; these limits are checked before the text is parsed. An expression has at most \
+         20,000 parts and 1,000 levels, all policies of a file together at most 500,000 parts, where each \
+         let, def, group and type counts wherever it is used. A file has at most 1,000 policies, a policy \
+         100 groups, a block 1,000 statements. A pattern has at most 16 KiB, and 1 MiB when compiled; all \
+         patterns of a file together have at most 16 MiB. Checking a file and computing its constants have \
+         limits too. Everything is counted and nothing is timed, so that a file is refused on every machine \
+         or on none; the message names the place that takes most."
         bad r#"
 /// More than a hundred levels of brackets.
 policy deep {

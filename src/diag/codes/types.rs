@@ -326,7 +326,9 @@ policy healthy {
         "the rule may take too many steps"
         "Every rule has a bound: the most steps that it takes for one pod on a cluster of 5,000 nodes and \
          100,000 pods, or of the size that `--size` declares. A rule may take 10,000,000 steps, all rules of \
-         a policy 100,000,000, and all policies together 1,000,000,000 with 2,000,000 expressions. A condition that compares an element of a collection with a value of the node \
+         a policy 100,000,000, and all policies together 1,000,000,000 with 500,000 expressions and 16 MiB of compiled patterns. A match \
+         costs the bytes of the text times the states of the compiled pattern; `findAll` costs that again for \
+         each byte of its longest match. A condition that compares an element of a collection with a value of the node \
          for equality is a lookup: it costs one pass over the collection. A `group` keeps its pods by a \
          value. `// bayplan: allow(too-costly) because …` above a rule lifts the limit."
         bad r#"
