@@ -76,6 +76,11 @@ macro_rules! metadata_makers {
             self
         }
 
+        /// Sets `creationTimestamp` (RFC 3339).
+        pub fn created(self, instant: &str) -> Self {
+            self.set("metadata.creationTimestamp", json!(instant))
+        }
+
         /// Keeps the whole object beside the parsed one.
         pub fn raw(mut self) -> Self {
             self.raw = true;
@@ -120,11 +125,6 @@ impl PodMaker {
     /// Sets the UID.
     pub fn uid(self, uid: &str) -> Self {
         self.set("metadata.uid", json!(uid))
-    }
-
-    /// Sets `creationTimestamp` (RFC 3339).
-    pub fn created(self, instant: &str) -> Self {
-        self.set("metadata.creationTimestamp", json!(instant))
     }
 
     /// The pod is being deleted.

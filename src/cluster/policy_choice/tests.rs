@@ -67,8 +67,12 @@ fn choose(store: &Store<String>, world: &World) -> Service<String> {
             let older = store.earlier(object, &compiled.name, &texts(older))?;
             Some((Override::Pinned(Box::new(older)), format!("`{}` is pinned", compiled.name)))
         },
-        load: &|policy| Load { steps: if policy.contains("heavy") { 60 } else { 1 }, expressions: 1 },
-        limit: Load { steps: 100, expressions: 1000 },
+        load: &|policy| Load {
+            steps: if policy.contains("heavy") { 60 } else { 1 },
+            expressions: 1,
+            patterns: 0,
+        },
+        limit: Load { steps: 100, expressions: 1000, patterns: 1000 },
         blocked: &world.blocked,
     })
 }
