@@ -7,6 +7,8 @@
 use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::{cases, load};
+use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::load::Load;
 use crate::lang::compile;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::model::objects::{node, pod, selectors};
@@ -22,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     ("selector", selector),
     ("object", object),
     ("policy", policy),
+    ("load", load_text),
     ("cluster", cluster),
     ("configuration", configuration),
 ];
@@ -119,6 +122,42 @@ fn policy(data: &[u8]) {
     for policy in policies {
         let compiled = CompiledPolicy::new(policy, &sources);
         assert!(!compiled.name().is_empty());
+    }
+}
+
+/// A policy text whose middle is repeated until the text has a megabyte, or as often as its first byte says: what
+/// compiles stays within the limits of a load, and what is refused names a place.
+///
+/// Three parts, separated by lines `---`: a beginning, a middle in which `@` is the number of the repetition, an end.
+fn load_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut parts = text.split("\n---\n");
+    let (Some(begin), Some(middle), end) = (parts.next(), parts.next(), parts.next().unwrap_or("")) else {
+        return;
+    };
+    let doublings = begin.bytes().next().map_or(0, |first| u32::from(first) % 20);
+    let begin = begin.get(1..).unwrap_or("");
+    let mut text = begin.to_owned();
+    for at in 0..1usize << doublings {
+        if text.len() + middle.len() + end.len() > 1 << 20 {
+            break;
+        }
+        text.push_str(&middle.replace('@', &at.to_string()));
+    }
+    text.push_str(end);
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.bay", text);
+    let Some(source) = sources.get(id) else { return };
+    let (policies, diagnostics) = compile(source);
+    said_well(&sources, &diagnostics);
+    let refused = diagnostics.iter().any(Diagnostic::is_error);
+    let loads = policies.iter().map(|policy| Load::of(policy, Size::default()));
+    let load = loads.fold(Load::default(), Load::plus);
+    // The checker adds conversions to what was written.
+    let limit = Load { steps: u128::MAX, expressions: 3 * Load::MOST.expressions, ..Load::MOST };
+    assert!(refused || load.beyond(limit).is_none(), "{load:?}");
+    if load.beyond(Load::MOST).is_none() {
+        policies.into_iter().for_each(|policy| drop(CompiledPolicy::new(policy, &sources)));
     }
 }
 

@@ -149,6 +149,24 @@ fn closures_and_columns_agree_with_the_reference_evaluator() {
     );
 }
 
+/// Both evaluators on a random cluster and policy.
+pub(crate) fn agree_on_seed(seed: u64) {
+    let mut random = Random(seed);
+    let (nodes, pods) = cluster(&mut random);
+    let text = Programs::new(&mut random).policy();
+    let Ok(set) = try_compile(&text) else { return };
+    let framework = framework_of(&set);
+    if let Some(policy) = set.iter().next() {
+        agree(policy, &framework, &nodes, &pods, &text, seed, &mut random);
+    }
+}
+
+/// Seeds far from those above, as the fuzz target has them.
+#[test]
+fn any_seed_agrees() {
+    (1..100u64).for_each(|seed| agree_on_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+}
+
 fn agree(
     policy: &CompiledPolicy,
     framework: &Framework,
