@@ -37,7 +37,10 @@ impl Decider for Plain {
         let enough = sampling::enough(&c.framework, nodes.len());
         let order: Vec<NodeId> = match enough {
             Some(_) => sampling::tree_order(s, &nodes),
-            None => nodes.iter().collect(),
+            None => {
+                let all = sampling::tree_order(s, s.columns().alive());
+                all.into_iter().filter(|id| nodes.contains(*id)).collect()
+            }
         };
         let start = match enough {
             Some(_) if !order.is_empty() => self.0.next_start % order.len(),

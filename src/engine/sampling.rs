@@ -1,9 +1,9 @@
-//! How many nodes are filtered, and in which order, when `percentageOfNodesToScore` is set, or when nothing scores them.
-//! Unset means all nodes.
+//! How many nodes are filtered, and in which order, when `percentageOfNodesToScore` is set. Unset means all nodes,
+//! also for a profile without scorers, where upstream stops at the first node that fits.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `numFeasibleNodesToFind`; `pkg/scheduler/backend/cache/node_tree.go`.
 
-use crate::framework::Framework;
+use crate::framework::{Framework, Status};
 use crate::model::{NodeId, NodeSet, Snapshot, Symbol};
 use rustc_hash::FxHashMap;
 
@@ -12,12 +12,6 @@ const MIN_FEASIBLE_NODES: usize = 100;
 
 /// How many feasible nodes to find among `nodes`; `None`: all nodes are filtered.
 pub(super) fn enough(framework: &Framework, nodes: usize) -> Option<usize> {
-    let extenders = framework.extenders().all();
-    if framework.points().score.is_empty()
-        && !extenders.iter().any(|extender| extender.filters() || extender.prioritizes())
-    {
-        return Some(1);
-    }
     let percentage = framework.percentage_of_nodes_to_score?;
     if nodes < MIN_FEASIBLE_NODES || percentage >= 100 {
         return None;
@@ -46,4 +40,14 @@ pub(super) fn tree_order(snapshot: &Snapshot, nodes: &NodeSet) -> Vec<NodeId> {
     let longest = zones.iter().map(Vec::len).max().unwrap_or(0);
     let turns = (0..longest).flat_map(|turn| zones.iter().filter_map(move |zone| zone.get(turn)));
     turns.copied().collect()
+}
+
+/// The error that ends the attempt: that of the first node in tree order, as when filters run node by node.
+pub(super) fn first_error(snapshot: &Snapshot, mut errors: Vec<(NodeId, Status)>) -> Option<Status> {
+    if errors.len() < 2 {
+        return errors.pop().map(|(_, status)| status);
+    }
+    let order = tree_order(snapshot, snapshot.columns().alive());
+    let places: FxHashMap<NodeId, usize> = order.into_iter().zip(0..).collect();
+    errors.into_iter().min_by_key(|(node, _)| places.get(node).copied()).map(|(_, status)| status)
 }

@@ -25,9 +25,8 @@ impl Scan {
     fn ask_ranges(&mut self, c: &mut Cycle, s: &Snapshot, nodes: &mut NodeSet) -> Result<(), Status> {
         let framework = c.framework.clone();
         c.diagnosis.evaluated = nodes.len();
-        // The error of the lowest row ends the attempt, as when filters run node by node.
-        let mut error: Option<(NodeId, Status)> = None;
-        self.take_nominated(c, s, nodes, &mut error);
+        let mut errors: Vec<(NodeId, Status)> = Vec::new();
+        self.take_nominated(c, s, nodes, &mut errors);
         for id in framework.filters(&c.state).collect::<Vec<_>>() {
             let Some(point) = framework.plugin(id).and_then(|plugin| plugin.filter()) else { continue };
             self.verdicts.clear();
@@ -55,12 +54,10 @@ impl Scan {
                         c.diagnosis.nodes.set_rows(word, refused.rows, *number);
                     }
                     _ => {
-                        let node = NodeId::from_row(word * 64 + refused.rows.trailing_zeros() as usize);
-                        if let Some(status) = self.verdicts.statuses().get(status)
-                            && error.as_ref().is_none_or(|(first, _)| node < *first)
-                        {
-                            error = Some((node, framework.filter_error(status.clone().by(id))));
-                        }
+                        let Some(status) = self.verdicts.statuses().get(status) else { continue };
+                        let status = framework.filter_error(status.clone().by(id));
+                        let rows = (0..64).filter(|row| refused.rows >> row & 1 == 1);
+                        errors.extend(rows.map(|row| (NodeId::from_row(word * 64 + row), status.clone())));
                     }
                 }
             }
@@ -68,11 +65,8 @@ impl Scan {
                 break;
             }
         }
-        if let Some((_, status)) = error {
-            return Err(status);
-        }
         nodes.union(&self.singly);
-        Ok(())
+        sampling::first_error(s, errors).map_or(Ok(()), Err)
     }
 
     /// Filters single nodes in the order of sampling, from where the last pod stopped, until `enough` fit.
@@ -114,7 +108,7 @@ impl Scan {
         c: &mut Cycle,
         s: &Snapshot,
         nodes: &mut NodeSet,
-        error: &mut Option<(NodeId, Status)>,
+        errors: &mut Vec<(NodeId, Status)>,
     ) {
         self.singly.clear();
         if !s.has_nominations() {
@@ -130,11 +124,7 @@ impl Scan {
             nodes.remove(node.id());
             match c.framework.filter_with_nominated(c.handle(s), node) {
                 Ok(()) => self.singly.insert(node.id()),
-                Err(status) if status.code == Code::Error => {
-                    if error.as_ref().is_none_or(|(first, _)| node.id() < *first) {
-                        *error = Some((node.id(), status));
-                    }
-                }
+                Err(status) if status.code == Code::Error => errors.push((node.id(), status)),
                 Err(status) => c.diagnosis.nodes.set(node.id(), &status),
             }
         }

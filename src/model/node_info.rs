@@ -25,6 +25,9 @@ pub struct Overlay {
     removed: Vec<PodKey>,
     requested: Resource,
     nonzero: (i64, i64),
+    /// The host ports of pods added and removed, and whether each is in use after the last of these changes. As in
+    /// upstream's `HostPortInfo`, which counts nothing, a removed pod frees its ports even if another pod has them too.
+    ports: Vec<(HostPort, bool)>,
 }
 
 impl Overlay {
@@ -35,6 +38,16 @@ impl Overlay {
             removed: of.overlay.map(|overlay| overlay.removed.clone()).unwrap_or_default(),
             requested: of.requested().clone(),
             nonzero: of.nonzero_requested(),
+            ports: of.overlay.map(|overlay| overlay.ports.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn set_ports(&mut self, of: &PodInfo, used: bool) {
+        for port in &of.host_ports {
+            match self.ports.iter_mut().find(|(other, _)| other == port) {
+                Some((_, now)) => *now = used,
+                None => self.ports.push((port.clone(), used)),
+            }
         }
     }
 
@@ -43,6 +56,7 @@ impl Overlay {
         self.requested.add(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);
         self.nonzero.1 = self.nonzero.1.saturating_add(pod.nonzero_memory);
+        self.set_ports(pod, true);
         if let Some(at) = self.removed.iter().position(|key| *key == pod.key) {
             self.removed.swap_remove(at);
         } else {
@@ -60,6 +74,7 @@ impl Overlay {
         self.requested.sub(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
         self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
+        self.set_ports(pod, false);
         if let Some(at) = self.added.iter().position(|added| added.key == pod.key) {
             self.added.swap_remove(at);
         } else {
@@ -146,7 +161,10 @@ impl<'a> NodeInfo<'a> {
 
     /// Host ports in use on the node.
     pub fn used_ports(&self) -> impl Iterator<Item = &'a HostPort> + use<'a> {
-        let any = self.overlay.is_some() || self.row.port_pods > 0;
-        any.then(|| self.pods()).into_iter().flatten().flat_map(|pod| pod.host_ports.iter())
+        let changed = self.overlay.map_or(&[][..], |overlay| &overlay.ports);
+        let there = (self.row.port_pods > 0).then(|| self.row.pods.iter()).into_iter().flatten();
+        let unchanged = move |port: &&HostPort| changed.iter().all(|(other, _)| other != *port);
+        let there = there.flat_map(|pod| pod.host_ports.iter()).filter(unchanged);
+        there.chain(changed.iter().filter(|(_, used)| *used).map(|(port, _)| port))
     }
 }

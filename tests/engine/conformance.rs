@@ -184,7 +184,9 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
         }
         compare_decision(case, pod, decision, &frameworks, &snapshot, decider, count);
         if let Some(chosen) = decision["chosen"].as_str() {
-            reserve(&frameworks, &mut snapshot, pod, chosen);
+            let reserved = reserve(&frameworks, &mut snapshot, pod, chosen);
+            let place = format!("{} {}", case["name"], decision["pod"]);
+            count.same(|| format!("{place} reserve"), &reserved.map_err(|status| status.message()), &Ok(()));
             let mut pod = pod.clone();
             pod["spec"]["nodeName"] = chosen.into();
             upsert(&mut snapshot, &pod);
@@ -193,15 +195,20 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
 }
 
 /// Reserves what a pod needs on its node: the following pods see what is assumed for it.
-fn reserve(frameworks: &[Arc<Framework>], snapshot: &mut Snapshot, pod: &Value, node: &str) {
+fn reserve(
+    frameworks: &[Arc<Framework>],
+    snapshot: &mut Snapshot,
+    pod: &Value,
+    node: &str,
+) -> Result<(), Status> {
     let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
     let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap();
     let node = snapshot.node_by_name(&Symbol::new(node)).unwrap();
     let mut cycle = Cycle::new(pod, framework.clone(), NOW);
-    framework.run_pre_filter(&mut cycle, snapshot, &mut Silent).unwrap();
+    framework.run_pre_filter(&mut cycle, snapshot, &mut Silent)?;
     let (mut acts, mut next_ticket) = (Vec::new(), 0);
     let mut acting = Acting { snapshot, now: NOW, acts: &mut acts, next_ticket: &mut next_ticket };
-    framework.run_reserve(&mut cycle, node, &mut acting).unwrap();
+    framework.run_reserve(&mut cycle, node, &mut acting)
 }
 
 fn compare_decision(
@@ -410,11 +417,12 @@ fn families(mut decider: impl Decider) {
 fn further_decisions_and_hints_agree() {
     let folder = std::env::var("BAYPLAN_VECTORS").expect("a folder with *.jsonl.gz");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // `extenders.rs` compares attempts that ask extenders.
-    let of_extenders = |path: &std::path::Path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("extenders"))
+    // `extenders.rs` compares attempts that ask extenders, `scheduler/outcomes.rs` what becomes of a pod.
+    let is_other = |path: &std::path::Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("extenders") || name.starts_with("outcomes")
     };
-    paths.retain(|path| path.to_string_lossy().ends_with(".jsonl.gz") && !of_extenders(path));
+    paths.retain(|path| path.to_string_lossy().ends_with(".jsonl.gz") && !is_other(path));
     paths.sort();
     let mut all = Count::default();
     for path in paths {

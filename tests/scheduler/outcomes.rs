@@ -4,7 +4,7 @@
 //! What our types rule out is left out: codes that upstream turns into `Error` because no plugin may return them there.
 
 use super::steps::Steps;
-use crate::support::vectors;
+use crate::support::{vectors, vectors_of};
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::framework::*;
@@ -239,8 +239,27 @@ fn ours(case: &Value) -> Steps {
 #[test]
 fn pods_end_where_kube_scheduler_leaves_them() {
     let cases = vectors("outcomes");
+    let compared = compare(&cases);
+    assert!(compared >= 150 && cases.len() >= 200, "{compared} of {}", cases.len());
+}
+
+#[test]
+#[ignore = "needs further vectors in BAYPLAN_VECTORS"]
+fn further_pods_end_where_kube_scheduler_leaves_them() {
+    let folder = std::env::var("BAYPLAN_VECTORS").expect("a folder with *.jsonl.gz");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("outcomes") && name.ends_with(".jsonl.gz") {
+            println!("{name}: {} cases", compare(&vectors_of(&path)));
+        }
+    }
+}
+
+/// Compares what became of the pods of these cases; how many were compared.
+fn compare(cases: &[Value]) -> usize {
     let mut compared = 0;
-    for case in &cases {
+    for case in cases {
         let [name, point, code, answer] = ["name", "point", "code", "answer"].map(|key| text(&case[key]));
         if is_ruled_out(&point, &code, &answer) {
             continue;
@@ -261,7 +280,14 @@ fn pods_end_where_kube_scheduler_leaves_them() {
             .iter()
             .map(|event| event.split_once(" Binding ").or(event.split_once(" Scheduling ")).unwrap().1)
             .collect();
-        let written: Vec<&str> = steps.events.iter().map(|event| event.split_once(' ').unwrap().1).collect();
+        let written = steps.events.iter().map(|event| event.split_once(' ').unwrap().1);
+        // Upstream draws among nodes that are equally good.
+        let any_node = |event: &str| match event.split_once(" to node-") {
+            Some((pod, _)) => format!("{pod} to a node"),
+            None => event.to_owned(),
+        };
+        let written: Vec<String> = written.map(any_node).collect();
+        let events: Vec<String> = events.into_iter().map(any_node).collect();
         assert_eq!(written, events, "{place}: events");
         // Only nodes that exist were looked at.
         let exists = |node: &String| {
@@ -271,7 +297,7 @@ fn pods_end_where_kube_scheduler_leaves_them() {
         assert_eq!(nominated.unwrap_or_default(), text(&case["nominated"]), "{place}: nomination in memory");
         compare_status(&place, case, &steps);
     }
-    assert!(compared >= 150 && cases.len() >= 200, "{compared} of {}", cases.len());
+    compared
 }
 
 /// The status after upstream's patches, against ours.

@@ -48,7 +48,7 @@ func (s *schedulingCase) isStable(family string) bool {
 		return true
 	}
 	first := canonical(raw(s))
-	for range 4 {
+	for range 9 {
 		if s.run() != nil || string(canonical(raw(s))) != string(first) {
 			return false
 		}
