@@ -7,12 +7,15 @@
 //!   else ─► PATCH condition DisruptionTarget ─► DELETE with UID ─► event Preempted
 //! all but the last done ─► the last ─► end
 //!   a failure, or the last victim was only in memory ─► the preemptor is activated
+//!   else the deletion of the last victim wakes it, as any event that its plugins wait for
 //! ```
 //!
 //! An instance that stops leading abandons its evictions: what was not sent is not sent later.
 //!
 //! Source: `pkg/scheduler/framework/preemption/executor.go`. Upstream does not activate the preemptor when the last victim
-//! was only in memory, so that it may wait for the next deletion of any pod.
+//! was only in memory, so that it may wait for the next deletion of any pod. It activates it after every failure, also
+//! when the API server refuses each eviction at once; here the preemptor completes its back-off after the second failure
+//! in a row.
 
 use super::Scheduler;
 use super::binding::BindingStage;
@@ -36,6 +39,8 @@ pub(super) struct Evictions {
     by_preemptor: BTreeMap<PodKey, Eviction>,
     /// The preemptors whose last victim is this pod. They need not wait once it is being deleted.
     last: BTreeMap<PodKey, BTreeSet<PodKey>>,
+    /// The preemptors whose last eviction failed.
+    failed: BTreeSet<PodKey>,
 }
 
 /// The eviction of the victims of one preemptor.
@@ -80,6 +85,11 @@ impl Evictions {
             eviction.open.values().map(|step| &step.victim.key).collect()
         }
         self.by_preemptor.iter().map(|(preemptor, eviction)| (preemptor, open(eviction)))
+    }
+
+    /// The last victim of a preemptor, once it is its turn.
+    fn last_of(&self, preemptor: &PodKey) -> Option<&PodKey> {
+        self.last.iter().find(|(_, preemptors)| preemptors.contains(preemptor)).map(|(victim, _)| victim)
     }
 
     fn await_last(&mut self, victim: &PodKey, preemptor: &PodKey) {
@@ -256,24 +266,28 @@ impl Scheduler {
                 return;
             }
         }
-        let ended = self.evictions.by_preemptor.get(preemptor);
-        let activate = ended.is_some_and(|eviction| eviction.failed || eviction.freed_in_memory);
-        if let Some(Eviction { preemptor, failed, since, .. }) = ended
-            && let Some(framework) = self.profiles.get(&preemptor.scheduler_name)
-        {
-            framework.eviction_ended(if *failed { "error" } else { "success" }, *since);
+        let Some(ended) = self.evictions.by_preemptor.get(preemptor) else { return };
+        let (failed, activate) = (ended.failed, ended.failed || ended.freed_in_memory);
+        if let Some(framework) = self.profiles.get(&ended.preemptor.scheduler_name) {
+            framework.eviction_ended(if failed { "error" } else { "success" }, ended.since);
         }
+        let ends_later = self.evictions.last_of(preemptor).is_some_and(|last| self.cache.pod(last).is_some());
         self.forget_eviction(preemptor);
-        self.let_in(preemptor, now);
-        if activate {
-            self.queue.activate(preemptor, &self.cache.snapshot, now);
-        }
-    }
-
-    /// The preemptor need not wait for its victims. An event that woke it meanwhile still counts.
-    fn let_in(&mut self, preemptor: &PodKey, now: Time) {
         self.cache.snapshot.set_preempting(preemptor, false);
-        self.queue.gate_opened(preemptor, &self.cache.snapshot, now);
+        let failed_before = match failed {
+            true => !self.evictions.failed.insert(preemptor.clone()),
+            false => {
+                self.evictions.failed.remove(preemptor);
+                false
+            }
+        };
+        if failed_before {
+            self.queue.activate_after_backoff(preemptor, &self.cache.snapshot, now);
+        } else if activate {
+            self.queue.activate(preemptor, &self.cache.snapshot, now);
+        } else if !ends_later {
+            self.queue.gate_opened(preemptor, &self.cache.snapshot, now);
+        }
     }
 
     /// Forgets the eviction of a preemptor; calls that were not sent are withdrawn.
@@ -295,15 +309,17 @@ impl Scheduler {
         }
     }
 
-    /// A pod is gone or being deleted: preemptors that wait for it alone need not wait, and its own victims stay.
-    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool, now: Time) {
+    /// A pod is gone or being deleted: the gates of preemptors that wait for it alone open, and its own victims stay.
+    /// The event of its end wakes the preemptors.
+    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool) {
         if gone {
             self.forget_eviction(pod);
+            self.evictions.failed.remove(pod);
             self.cache.snapshot.set_preempting(pod, false);
         }
         let waiting: Vec<PodKey> = self.evictions.last.get(pod).into_iter().flatten().cloned().collect();
         for preemptor in waiting {
-            self.let_in(&preemptor, now);
+            self.cache.snapshot.set_preempting(&preemptor, false);
         }
     }
 

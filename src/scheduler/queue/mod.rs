@@ -453,16 +453,25 @@ impl SchedulingQueue {
 
     /// Activates a pod regardless of the events it waits for; its gates still hold.
     pub(super) fn activate(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
+        self.activate_as(RequeueStrategy::Immediately, key, snapshot, now);
+    }
+
+    /// Like [`SchedulingQueue::activate`], for a pod that completes its back-off before.
+    pub(super) fn activate_after_backoff(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
+        self.activate_as(RequeueStrategy::AfterBackoff, key, snapshot, now);
+    }
+
+    fn activate_as(&mut self, strategy: RequeueStrategy, key: &PodKey, snapshot: &Snapshot, now: Time) {
         match self.entries.get(key).map(|entry| &entry.place) {
             Some(Place::Active(_)) => {}
             Some(_) => {
                 if let Some(queued) = self.remove(key) {
-                    let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
+                    let queue = self.put(queued, strategy, snapshot, now);
                     self.incoming.moved(queue, "ForceActivate");
                 }
             }
             None if self.in_flight.contains(key) => {
-                if let Some(entry) = snapshot.pod(key) {
+                if let Some(entry) = snapshot.pod(key).filter(|_| strategy == RequeueStrategy::Immediately) {
                     let pod = Some(entry.pod.clone());
                     let event =
                         ClusterEvent::wildcard("ForceActivate", EventObjects::Pod { old: None, new: pod });
