@@ -9,7 +9,7 @@ use crate::cluster::client::Target;
 use crate::cluster::pages::Started;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::zpages::ZPages;
-use crate::cluster::{access, extender_server, leader, logs, policy_source};
+use crate::cluster::{access, connections, extender_server, leader, logs, policy_source, serve, tls};
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
 use crate::framework::features::FeatureGates;
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 /// What every framework needs; kube-scheduler does the work of these.
 const KEPT: [&str; 2] = ["PrioritySort", "DefaultBinder"];
+
+/// How long the user of a token, and what a user may read, are remembered.
+const REVIEWED: Duration = Duration::from_secs(10);
 
 /// Where policies come from, and how kube-scheduler reaches them.
 #[derive(clap::Args, Debug)]
@@ -45,6 +48,9 @@ pub(super) struct Args {
     /// CA file for client certificates; every question must show one.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     client_ca_file: Option<PathBuf>,
+    /// HTTPS port for health checks and metrics, at the address of `--listen`; 0: no port.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    secure_port: u16,
     /// Bind pods too, for the verb `bind`: policies are evaluated once more before.
     #[arg(long)]
     bind: bool,
@@ -99,10 +105,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         qps: args.api_server.kube_api_qps.filter(|qps| *qps != 0.0).unwrap_or(-1.0),
         burst: args.api_server.kube_api_burst.unwrap_or(100),
         election: None,
-        serve: None,
+        serve: secure_port(args),
         authentication: None,
         authorization: None,
-        review_ttl: access::CacheTtl { allowed: Duration::ZERO, refused: Duration::ZERO },
+        review_ttl: access::CacheTtl { allowed: REVIEWED, refused: REVIEWED },
         delay_cache_until_active: false,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
@@ -133,6 +139,22 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             },
         },
         gates: Vec::new(),
+    })
+}
+
+/// The settings of the port for health checks and metrics, if there is one.
+fn secure_port(args: &Args) -> Option<serve::Settings> {
+    (args.secure_port != 0).then(|| serve::Settings {
+        bind: args.listen.ip(),
+        port: args.secure_port,
+        always_allow: ["/healthz", "/readyz", "/livez"].map(String::from).into(),
+        limits: connections::Limits::default(),
+        tls: tls::Settings {
+            certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
+            client_authority: args.client_ca_file.clone(),
+            ..tls::Settings::default()
+        },
+        share_port: false,
     })
 }
 
@@ -170,6 +192,8 @@ mod tests {
     fn only_this_host_is_answered_without_tls_and_only_certificates_may_bind_from_others() {
         assert!(given(&[]).unwrap().answering.unwrap().address.ip().is_loopback());
         assert!(given(&["--bind"]).unwrap().answering.unwrap().binds);
+        assert!(given(&[]).unwrap().serve.is_none());
+        assert_eq!(given(&["--secure-port=10261"]).unwrap().serve.unwrap().port, 10_261);
         let open = given(&["--listen=0.0.0.0:1"]).err().unwrap().to_string();
         assert!(open.contains("`--tls-cert-file`"), "{open}");
         let tls = ["--listen=0.0.0.0:1", "--tls-cert-file=c", "--tls-private-key-file=k"];

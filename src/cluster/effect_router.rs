@@ -53,33 +53,45 @@ pub struct EffectRouter {
     effects: Effects,
     events: EventSink,
     metrics: Arc<Metrics>,
-    binding: Arc<InFlightBindings>,
+    in_flight: Arc<InFlightCalls>,
     extenders: Option<Asker>,
     started: StartedAttempts,
     took: Duration,
+    /// When the attempt that waits for extenders began.
+    suspended: Option<Instant>,
 }
 
-/// The UIDs of pods with a binding in flight.
+/// Work outside of the scheduling thread that was begun and is not done.
 #[derive(Default)]
-pub struct InFlightBindings(Mutex<FxHashSet<Symbol>>);
+pub struct InFlightCalls {
+    /// The UIDs of pods that are being bound.
+    bindings: Mutex<FxHashSet<Symbol>>,
+    /// Questions to extenders about scores; `None` before the first.
+    prioritizing: Mutex<Option<FxHashSet<Ticket>>>,
+}
 
-impl InFlightBindings {
-    fn all(&self) -> std::sync::MutexGuard<'_, FxHashSet<Symbol>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl InFlightCalls {
+    /// Number of bindings in flight.
+    pub fn bindings(&self) -> usize {
+        lock(&self.bindings).len()
     }
 
-    /// Number of bindings in flight.
-    pub fn count(&self) -> usize {
-        self.all().len()
+    /// Number of extenders that are scoring nodes; `None` when none was ever asked to.
+    pub fn prioritizing(&self) -> Option<usize> {
+        lock(&self.prioritizing).as_ref().map(FxHashSet::len)
     }
 }
 
 impl EffectRouter {
     /// A router to these receivers.
-    pub fn new(effects: Effects, metrics: Arc<Metrics>, binding: Arc<InFlightBindings>) -> Self {
+    pub fn new(effects: Effects, metrics: Arc<Metrics>, in_flight: Arc<InFlightCalls>) -> Self {
         let events = effects.events();
         let (started, took) = (StartedAttempts::default(), Duration::ZERO);
-        Self { effects, events, metrics, binding, extenders: None, started, took }
+        Self { effects, events, metrics, in_flight, extenders: None, started, took, suspended: None }
     }
 
     /// The same router, which hands questions to extenders to `asker`.
@@ -91,9 +103,15 @@ impl EffectRouter {
         if let ApiCall::Bind { pod, .. } | ApiCall::Extender { ask: ExtenderAsk::Bind { pod, .. }, .. } =
             &call
         {
-            self.binding.all().insert(pod.uid.clone());
+            lock(&self.in_flight.bindings).insert(pod.uid.clone());
         }
         if let (ApiCall::Extender { at, ask }, Some(extenders)) = (&call, &self.extenders) {
+            if !matches!(ask, ExtenderAsk::Bind { .. }) {
+                self.suspended.get_or_insert_with(|| Instant::now() - self.took);
+            }
+            if matches!(ask, ExtenderAsk::Prioritize { .. }) {
+                lock(&self.in_flight.prioritizing).get_or_insert_default().insert(ticket);
+            }
             return extenders.ask(ticket, *at, ask.clone());
         }
         let transition = turns(&call, machine);
@@ -102,6 +120,11 @@ impl EffectRouter {
 
     fn decided(&mut self, record: DecisionRecord, machine: &Scheduler) {
         let now = Instant::now();
+        // The wait for extenders is part of the attempt.
+        if let Some(began) = self.suspended.take() {
+            self.took = now - began;
+        }
+        self.metrics.algorithm_duration.observe(self.took.as_secs_f64());
         let pod = format!("{}/{}", record.pod.namespace, record.pod.name);
         if let Some(preemption) = &record.preemption {
             self.metrics.preemption_attempts.inc();
@@ -176,7 +199,8 @@ impl Outlet<Scheduler> for EffectRouter {
 
     fn attempted(&mut self, took: Duration) {
         self.took = took;
-        self.metrics.algorithm_duration.observe(took.as_secs_f64());
+        // Whatever was suspended before has ended.
+        self.suspended = None;
     }
 }
 
@@ -197,12 +221,15 @@ pub struct Answers {
     pub mailbox: Mailbox,
     /// Where calls are counted.
     pub metrics: Arc<Metrics>,
-    /// The bindings in flight.
-    pub binding: Arc<InFlightBindings>,
+    /// What is not answered yet.
+    pub in_flight: Arc<InFlightCalls>,
 }
 
 impl Replies for Answers {
     fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>) {
+        if let Some(open) = lock(&self.in_flight.prioritizing).as_mut() {
+            open.remove(&ticket);
+        }
         self.mailbox.input(Input::Reply(ticket, result));
     }
 
@@ -212,7 +239,7 @@ impl Replies for Answers {
             return;
         }
         self.metrics.bind_results.with([call.result]).inc();
-        self.binding.all().remove(&call.pod.uid);
+        lock(&self.in_flight.bindings).remove(&call.pod.uid);
     }
 }
 

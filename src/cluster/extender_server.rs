@@ -10,6 +10,7 @@ use super::connections::{Connection, Connections, Limits};
 use super::driver::Driver;
 use super::extender_wire::{self as wire, Writer};
 use super::informers::Informers;
+use super::metrics::Metrics;
 use super::tls::{self, CertificateError, CurrentTls};
 use crate::engine::{Decider, Scan};
 use crate::framework::{
@@ -20,6 +21,7 @@ use crate::scheduler::Scheduler;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use futures::FutureExt;
@@ -31,7 +33,7 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
@@ -90,7 +92,12 @@ pub struct Policies {
     pub informers: Informers,
     /// For binds.
     pub api: Api,
+    /// Where questions are counted.
+    pub metrics: Arc<Metrics>,
 }
+
+/// The verbs, each a path.
+const VERBS: [&str; 4] = ["filter", "prioritize", "preempt", "bind"];
 
 struct Shared {
     policies: Policies,
@@ -120,6 +127,7 @@ impl Server {
 
     /// Answers questions until the process ends.
     pub async fn serve(self, policies: Policies) {
+        let metrics = Arc::clone(&policies.metrics);
         let shared = Arc::new(Shared { policies, binds: self.settings.binds });
         let app = Router::new()
             .route("/filter", post(filter))
@@ -127,7 +135,8 @@ impl Server {
             .route("/preempt", post(preempt))
             .route("/bind", post(bind))
             .route("/readyz", get(ready))
-            .with_state(shared);
+            .with_state(shared)
+            .layer(middleware::from_fn_with_state(metrics, count));
         let certified = self.settings.client_authority.is_some();
         let tls = self.tls.clone();
         let reload = async {
@@ -141,6 +150,19 @@ impl Server {
             () = reload => {}
         }
     }
+}
+
+/// Counts a question and measures its answer.
+async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().trim_start_matches('/');
+    let verb = VERBS.into_iter().find(|verb| *verb == path);
+    let since = Instant::now();
+    let response = next.run(request).await;
+    if let Some(verb) = verb {
+        metrics.questions.with([verb, response.status().as_str()]).inc();
+        metrics.question_duration.with([verb]).observe(since.elapsed().as_secs_f64());
+    }
+    response
 }
 
 async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {

@@ -301,7 +301,7 @@ metrics! {
     cache_size: Gauges<1> = "scheduler_cache_size" ["type"] Alpha
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache";
     goroutines: Gauges<1> = "scheduler_goroutines" ["operation"] Beta
-        "Number of running bindings";
+        "Number of running bindings, and of extenders that are scoring nodes";
     master_status: Gauges<1> = "leader_election_master_status" ["name"] Alpha
         "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master";
     client_requests: Counters<3> = "rest_client_requests_total" ["code", "host", "method"] Alpha
@@ -310,6 +310,10 @@ metrics! {
         "Request latency in seconds. Broken down by verb, and host" of_requests;
     calls: Counters<2> = "bayplan_calls_total" ["kind", "result"] Alpha
         "API calls about pods and questions to extenders, by kind (bind, patch, read, delete, extender) and result (done, refused, unknown, retry)";
+    questions: Counters<2> = "bayplan_extender_questions_total" ["verb", "code"] Alpha
+        "Questions of kube-scheduler that `bayplan extender` answered, by HTTP status";
+    question_duration: Histograms<1> = "bayplan_extender_question_duration_seconds" ["verb"] Alpha
+        "Time from a question's head to its answer" from_1_ms;
     leader: Gauge = "bayplan_leader" [] Alpha
         "1 on the replica that schedules";
     policy_info: Gauges<4> = "bayplan_policy_info" ["policy", "revision", "mode", "source"] Alpha

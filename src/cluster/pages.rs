@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::driver::Driver;
-use super::effect_router::InFlightBindings;
+use super::effect_router::InFlightCalls;
 use super::effects::EventSink;
 use super::health::{Check, Health};
 use super::informers::Informers;
@@ -65,8 +65,8 @@ pub struct Sources {
     pub policies: PolicyState,
     /// The queue of events.
     pub events: EventSink,
-    /// The bindings in flight.
-    pub bindings: Arc<InFlightBindings>,
+    /// What is not answered yet.
+    pub in_flight: Arc<InFlightCalls>,
     /// Whether this instance leads or stops.
     pub status: Arc<LeaderStatus>,
     /// The term of the leader.
@@ -147,7 +147,10 @@ impl Sources {
     async fn metrics(self) -> String {
         self.stopwatch.settle();
         self.show_scheduler().await;
-        self.metrics.goroutines.set(["binding"], self.bindings.count());
+        self.metrics.goroutines.set(["binding"], self.in_flight.bindings());
+        if let Some(asked) = self.in_flight.prioritizing() {
+            self.metrics.goroutines.set(["prioritizing_extender"], asked);
+        }
         for state in self.informers.states() {
             self.metrics.watch_age.with([state.resource]).set(state.seen.elapsed().as_secs_f64());
         }

@@ -8,7 +8,7 @@ use super::access::{Access, CacheTtl};
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::debugger;
 use super::driver::{Clock, Driver, Inbox, Machine};
-use super::effect_router::{Answers, EffectRouter, InFlightBindings};
+use super::effect_router::{Answers, EffectRouter, InFlightCalls};
 use super::effects::{self, Effects, EventSink};
 use super::extender::{self, Asker, ExtenderError};
 use super::extender_server::{self, ServerError};
@@ -358,7 +358,7 @@ struct Parts {
     metrics: Arc<Metrics>,
     stopwatch: Arc<Stopwatch>,
     term: Term,
-    bindings: Arc<InFlightBindings>,
+    in_flight: Arc<InFlightCalls>,
     driver: Driver<Scheduler>,
     calls: effects::Settings,
     effects: Effects,
@@ -387,12 +387,12 @@ impl Parts {
         // An extender writes only the bindings that kube-scheduler requests.
         let waits = options.election.is_some() || options.answering.is_some();
         let term = if waits { Term::none() } else { Term::endless() };
-        let bindings = Arc::new(InFlightBindings::default());
+        let in_flight = Arc::new(InFlightCalls::default());
         let (driver, inbox) = Driver::<Scheduler>::new();
         let answers: Arc<dyn effects::Replies> = Arc::new(Answers {
             mailbox: driver.mailbox(),
             metrics: Arc::clone(&metrics),
-            binding: Arc::clone(&bindings),
+            in_flight: Arc::clone(&in_flight),
         });
         let extenders = extender::Connections::new(&options.extenders)?;
         let raw = extenders.raw_objects();
@@ -411,7 +411,7 @@ impl Parts {
             metrics,
             stopwatch,
             term,
-            bindings,
+            in_flight,
             driver,
             calls,
             events: effects.events(),
@@ -426,7 +426,8 @@ impl Parts {
     /// What answers questions of kube-scheduler.
     fn answering(&self) -> extender_server::Policies {
         let (driver, informers) = (self.driver.clone(), self.informers.clone());
-        extender_server::Policies { driver, informers, api: self.api.for_class(Class::Bind) }
+        let metrics = Arc::clone(&self.metrics);
+        extender_server::Policies { driver, informers, api: self.api.for_class(Class::Bind), metrics }
     }
 
     /// What the pages of the secure port show.
@@ -438,7 +439,7 @@ impl Parts {
             informers: self.informers.clone(),
             policies,
             events: self.events.clone(),
-            bindings: Arc::clone(&self.bindings),
+            in_flight: Arc::clone(&self.in_flight),
             status: Arc::clone(&self.status),
             term: self.term.clone(),
             lease,
@@ -489,7 +490,7 @@ impl Parts {
             ..options
         });
         let router =
-            EffectRouter::new(self.effects.clone(), Arc::clone(&self.metrics), Arc::clone(&self.bindings));
+            EffectRouter::new(self.effects.clone(), Arc::clone(&self.metrics), Arc::clone(&self.in_flight));
         let router = router.asking(self.asker.clone());
         let work = move || inbox.run(machine, router, Clock::start());
         supervisor.spawn_thread(Task::Scheduler, work).map_err(RunError::System)

@@ -22,8 +22,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use crate::framework::{ArgsError, Edit, Features, Handle, Plugin, Reads, Tree};
-use crate::model::{Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
+use crate::framework::{ArgsError, Edit, Features, Handle, Need, Plugin, Reads, Tree};
+use crate::model::{Kind, Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
 use args::Args;
 use std::sync::Arc;
 
@@ -44,6 +44,9 @@ impl Plugin for InterPodAffinity {
     fn reads(&self) -> Reads {
         let kinds = Kinds::PODS_OTHER.with(Kinds::NAMESPACES).with(Kinds::LABELS).with(Kinds::LIFE);
         Reads { other_pods: true, any_label: true, ..Reads::of(kinds) }
+    }
+    fn kinds(&self) -> &'static [Need] {
+        &[Need { kind: Kind::Namespace, optional: false }]
     }
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         let Some(affinity) = terms::affinity(pod) else { return };
