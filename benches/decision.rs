@@ -4,10 +4,9 @@
 
 mod support;
 
-use bayplan::engine::{Decider, Scan};
-use bayplan::framework::{Candidate, Cycle, Silent};
-use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time, Want};
-use bayplan::testing::{node, pod};
+use bayplan::engine::Scan;
+use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Symbol, Want};
+use bayplan::testing::pod;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use std::sync::Arc;
@@ -80,42 +79,9 @@ fn forks(c: &mut Criterion) {
     });
 }
 
-/// A preemption attempt: no node fits, and each has ten pods of lower priority.
-fn preemption(c: &mut Criterion) {
-    let framework = framework();
-    let small = |name: &str| {
-        let pod =
-            pod(name).cpu("390m").memory("100Mi").set("status.startTime", json!("2026-01-01T00:00:00Z"));
-        pod.phase("Running")
-    };
-    for size in sizes("5000") {
-        let mut snapshot = Snapshot::default();
-        for at in 0..size {
-            let name = format!("n{at}");
-            snapshot.apply(Change::NodeUpserted { node: node(&name).cpu("4").memory("8Gi").build() });
-            let row = snapshot.node_by_name(&Symbol::new(&name)).unwrap();
-            for pod in 0..10 {
-                let pod = small(&format!("{name}-{pod}")).on(&name).build();
-                snapshot.apply(Change::PodPlaced { pod, node: row, how: Placement::Bound });
-            }
-        }
-        let preemptor = pod("high").cpu("1").priority(1_000).build();
-        let mut scan = Scan::new();
-        c.bench_with_input(BenchmarkId::new("preemption", size), &snapshot, |b, snapshot| {
-            b.iter(|| {
-                let mut cycle = Cycle::new(preemptor.clone(), framework.clone(), Time(0));
-                let found = scan.filter(&mut cycle, snapshot, &mut Silent).unwrap();
-                assert!(found.nodes.is_empty());
-                let answer = framework.run_post_filter(&cycle, snapshot);
-                assert!(Candidate::best(&answer.candidates, Time(0)).is_some());
-            });
-        });
-    }
-}
-
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).warm_up_time(std::time::Duration::from_millis(300)).measurement_time(std::time::Duration::from_secs(2));
-    targets = decisions, forks, preemption
+    targets = decisions, forks
 }
 criterion_main!(benches);

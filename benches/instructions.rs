@@ -11,7 +11,8 @@ use bayplan::framework::{Cycle, Silent};
 use bayplan::model::{Change, Placement, Snapshot, Time, Want};
 use std::hint::black_box;
 use std::process::Command;
-use support::crowd::{Crowd, KINDS, selectors};
+use support::crowd::{Crowd, KINDS, selectors, versions};
+use support::preemption::{self, Full};
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
 
 const CASES: [&str; 5] = ["decision", "rule", "compile", "folder", "filed"];
@@ -46,7 +47,7 @@ fn main() {
             println!("{case:<40} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
         }
     }
-    for kind in KINDS.into_iter().chain(UPDATES) {
+    for kind in KINDS.into_iter().chain(preemption::KINDS).chain(UPDATES) {
         let size = sizes("5000").into_iter().max().unwrap_or_default();
         let (few, many) = (count(kind, size, FEW), count(kind, size, MANY));
         println!("{kind:<40} {size:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
@@ -78,13 +79,18 @@ fn run(case: &str, size: usize, times: usize) {
                 decide(&mut scan, pod, &framework, &crowd.snapshot);
             }
         }
+        kind if preemption::KINDS.contains(&kind) => {
+            let framework = framework();
+            let full = Full::new(kind, size, &framework);
+            (0..times).for_each(|_| full.attempt(&mut scan, &framework));
+        }
         update if UPDATES.contains(&update) => {
             let framework = framework();
             let mut crowd = Crowd::new("looks at no pod", size, &framework);
             if update.ends_with("selectors") {
                 crowd.snapshot.want(&selectors(1_000));
             }
-            let later = crowd.later_versions(MANY, update.contains("labels"));
+            let later = versions(&crowd.snapshot, MANY, "later", update.contains("labels"));
             for (pod, node) in later.into_iter().take(times) {
                 crowd.snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
             }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What the pods of a crowd ask for.
-pub(crate) const KINDS: [&str; 10] = [
+pub(crate) const KINDS: [&str; 11] = [
     "looks at no pod",
     "default spreading",
     "hard zone spread",
@@ -21,6 +21,7 @@ pub(crate) const KINDS: [&str; 10] = [
     volumes::BOUND,
     volumes::DELAYED,
     volumes::CAPACITY,
+    volumes::CAPACITY_OF_NODES,
 ];
 
 /// Running pods of each node.
@@ -96,22 +97,24 @@ impl Crowd {
     }
 }
 
-impl Crowd {
-    /// Later versions of some placed pods with their nodes: with another label, or with nothing that plugins read.
-    pub(crate) fn later_versions(&self, count: usize, relabelled: bool) -> Vec<(Arc<PodInfo>, NodeId)> {
-        let placed =
-            self.snapshot.nodes().take(count).filter_map(|node| Some((node.pods().next()?, node.id())));
-        let later = |(pod, node): (&Arc<PodInfo>, NodeId)| {
-            let mut pod = PodInfo::clone(pod);
-            pod.resource_version = Box::from("later");
-            if relabelled {
-                let labels = pod.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
-                pod.labels = labels.chain([(Symbol::new("canary"), Symbol::new("yes"))]).collect();
-            }
-            (Arc::new(pod), node)
-        };
-        placed.map(later).collect()
-    }
+/// Other versions of a placed pod of each of these nodes: with another label, or with nothing that plugins read.
+pub(crate) fn versions(
+    snapshot: &Snapshot,
+    count: usize,
+    version: &str,
+    relabelled: bool,
+) -> Vec<(Arc<PodInfo>, NodeId)> {
+    let placed = snapshot.nodes().take(count).filter_map(|node| Some((node.pods().next()?, node.id())));
+    let other = |(pod, node): (&Arc<PodInfo>, NodeId)| {
+        let mut pod = PodInfo::clone(pod);
+        pod.resource_version = Box::from(version);
+        if relabelled {
+            let labels = pod.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
+            pod.labels = labels.chain([(Symbol::new("canary"), Symbol::new(version))]).collect();
+        }
+        (Arc::new(pod), node)
+    };
+    placed.map(other).collect()
 }
 
 /// Up to 1,000 different matches, two for each app of running pods.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each bench uses a part
 
 pub(crate) mod crowd;
+pub(crate) mod preemption;
 pub(crate) mod volumes;
 
 use bayplan::diag::SourceMap;

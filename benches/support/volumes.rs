@@ -10,7 +10,9 @@ pub(crate) const BOUND: &str = "bound volume";
 pub(crate) const DELAYED: &str = "delayed claim, 1,000 volumes";
 /// A claim that is provisioned where a driver has the capacity.
 pub(crate) const CAPACITY: &str = "delayed claim, storage capacity";
-pub(crate) const KINDS: [&str; 3] = [BOUND, DELAYED, CAPACITY];
+/// The same with a capacity for each node, as drivers of local disks report it.
+pub(crate) const CAPACITY_OF_NODES: &str = "delayed claim, a capacity a node";
+pub(crate) const KINDS: [&str; 4] = [BOUND, DELAYED, CAPACITY, CAPACITY_OF_NODES];
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -73,10 +75,16 @@ pub(crate) fn put(kind: &str, snapshot: &mut Snapshot) {
         _ => {
             let driver = json!({ "metadata": { "name": DRIVER }, "spec": { "storageCapacity": true } });
             snapshot.apply(seen(Kind::CsiDriver, &driver));
-            for (zone, size) in [("a", 5), ("b", 50), ("c", 500)] {
+            let zones = [("a", 5), ("b", 50), ("c", 500)].map(|(zone, size)| (ZONE, zone.to_owned(), size));
+            let of_nodes = nodes.into_iter().enumerate().map(|(at, node)| (HOSTNAME, node, 5 + at % 20));
+            let segments = match kind {
+                CAPACITY => Vec::from(zones),
+                _ => of_nodes.collect(),
+            };
+            for (key, value, size) in segments {
                 let capacity = json!({
-                    "metadata": { "name": zone, "namespace": "kube-system" }, "storageClassName": "disks",
-                    "capacity": format!("{size}Gi"), "nodeTopology": { "matchLabels": { ZONE: zone } },
+                    "metadata": { "name": value, "namespace": "kube-system" }, "storageClassName": "disks",
+                    "capacity": format!("{size}Gi"), "nodeTopology": { "matchLabels": { key: value } },
                 });
                 snapshot.apply(seen(Kind::CsiStorageCapacity, &capacity));
             }

@@ -31,7 +31,7 @@ impl<'s> Simulation<'s> {
 
     /// Puts a pod onto the node.
     pub fn add_pod(&mut self, pod: &Arc<PodInfo>) -> Result<(), Status> {
-        self.overlay.add(pod);
+        self.overlay.add(self.node, pod);
         let node = self.node.with_overlay(&self.overlay);
         self.framework.run_pre_filter_extensions(&mut self.state, self.handle, pod, node, true)
     }

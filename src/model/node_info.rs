@@ -1,9 +1,10 @@
 //! [`NodeInfo`]: one node with the pods on it, as filters and scorers see it, and [`Overlay`]: pods added and
 //! removed on top for one simulation.
 
+use super::bit_set::{BitSet, Row};
 use super::node::Node;
 use super::node_set::NodeId;
-use super::pod::{HostPort, PodInfo, PodKey};
+use super::pod::{HostPort, PodInfo};
 use super::resource::Resource;
 use super::snapshot::{NodeRow, Snapshot};
 use super::symbol::Symbol;
@@ -18,16 +19,39 @@ pub struct NodeInfo<'a> {
     overlay: Option<&'a Overlay>,
 }
 
+/// The place of a pod in the row of its node.
+#[derive(Clone, Copy, Debug)]
+struct Place(u32);
+
+impl Row for Place {
+    fn row(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_row(row: usize) -> Self {
+        Self(row as u32)
+    }
+}
+
 /// Pods added to and removed from one node for a simulation, with their sums.
 #[derive(Clone, Debug)]
 pub struct Overlay {
     added: Vec<Arc<PodInfo>>,
-    removed: Vec<PodKey>,
+    /// Pods of the row that are taken off.
+    removed: BitSet<Place>,
     requested: Resource,
     nonzero: (i64, i64),
     /// The host ports of pods added and removed, and whether each is in use after the last of these changes. As in
     /// upstream's `HostPortInfo`, which counts nothing, a removed pod frees its ports even if another pod has them too.
     ports: Vec<(HostPort, bool)>,
+}
+
+/// The place of a pod in a row.
+fn place(row: &NodeRow, pod: &PodInfo) -> Option<Place> {
+    // Most simulations remove and add the very pods of the row: then no other pod is read.
+    let same = row.pods.iter().position(|other| std::ptr::eq(&**other, pod));
+    let at = same.or_else(|| row.pods.iter().position(|other| other.key == pod.key));
+    at.map(Place::from_row)
 }
 
 impl Overlay {
@@ -51,35 +75,35 @@ impl Overlay {
         }
     }
 
-    /// Puts a pod onto the node.
-    pub fn add(&mut self, pod: &Arc<PodInfo>) {
+    /// Puts a pod onto `node`, the node that the overlay was made for.
+    pub fn add(&mut self, node: NodeInfo<'_>, pod: &Arc<PodInfo>) {
         self.requested.add(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);
         self.nonzero.1 = self.nonzero.1.saturating_add(pod.nonzero_memory);
         self.set_ports(pod, true);
-        if let Some(at) = self.removed.iter().position(|key| *key == pod.key) {
-            self.removed.swap_remove(at);
-        } else {
-            self.added.push(pod.clone());
+        match place(node.row, pod).filter(|place| self.removed.contains(*place)) {
+            Some(place) => self.removed.remove(place),
+            None => self.added.push(pod.clone()),
         }
     }
 
-    /// Takes a pod off `node`, the node that it was made for. A pod that is not there changes nothing.
+    /// Takes a pod off `node`, the node that the overlay was made for. A pod that is not there changes nothing.
     pub fn remove(&mut self, node: NodeInfo<'_>, pod: &PodInfo) {
-        let there =
-            node.row.pods.iter().any(|other| other.key == pod.key) && !self.removed.contains(&pod.key);
-        if !there && !self.added.iter().any(|added| added.key == pod.key) {
-            return;
+        let added = self.added.iter().position(|added| added.key == pod.key);
+        let there = || place(node.row, pod).filter(|place| !self.removed.contains(*place));
+        match added {
+            Some(at) => {
+                self.added.swap_remove(at);
+            }
+            None => match there() {
+                Some(place) => self.removed.insert(place),
+                None => return,
+            },
         }
         self.requested.sub(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
         self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
         self.set_ports(pod, false);
-        if let Some(at) = self.added.iter().position(|added| added.key == pod.key) {
-            self.added.swap_remove(at);
-        } else {
-            self.removed.push(pod.key.clone());
-        }
     }
 }
 
@@ -148,8 +172,9 @@ impl<'a> NodeInfo<'a> {
     pub fn pods(&self) -> impl Iterator<Item = &'a Arc<PodInfo>> + use<'a> {
         let overlay = self.overlay;
         let added = overlay.map(|overlay| overlay.added.iter()).into_iter().flatten();
-        let is_there = move |pod: &&Arc<PodInfo>| overlay.is_none_or(|o| !o.removed.contains(&pod.key));
-        self.row.pods.iter().filter(is_there).chain(added)
+        let is_there = move |at: usize| overlay.is_none_or(|o| !o.removed.contains(Place::from_row(at)));
+        let pods = self.row.pods.iter().enumerate().filter(move |(at, _)| is_there(*at));
+        pods.map(|(_, pod)| pod).chain(added)
     }
 
     /// How many pods are on the node.

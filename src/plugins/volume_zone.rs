@@ -4,6 +4,7 @@
 //! Source: `pkg/scheduler/framework/plugins/volumezone/volume_zone.go`.
 
 use super::volumes::migration::{BETA_REGION, BETA_ZONE, REGION, ZONE};
+use super::volumes::rows::LabelRows;
 use super::volumes::{claim_not_found, volume_not_found};
 use crate::framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Features,
@@ -12,9 +13,11 @@ use crate::framework::{
 };
 use crate::model::objects::storage_class::WAIT_FOR_FIRST_CONSUMER;
 use crate::model::{
-    ConstraintKinds, Kind, Kinds, Labels, NodeInfo, NodeSet, PersistentVolume, PersistentVolumeClaim,
-    PodInfo, PodPrecondition, Snapshot, StorageClass, Symbol, VolumeSource, Want, rows_where,
+    ConstraintKinds, DomainColumn, Kind, Kinds, Labels, NodeInfo, NodeSet, PersistentVolume,
+    PersistentVolumeClaim, PodInfo, PodPrecondition, Snapshot, StorageClass, Symbol, VolumeSource, Want,
+    rows_where,
 };
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 const REASON: &str = "node(s) had no available volume zone";
@@ -140,7 +143,7 @@ impl Plugin for VolumeZone {
     }
     fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         if claims(pod).next().is_some() {
-            out.extend(self.keys.iter().cloned().map(Want::Label));
+            out.extend(self.keys.iter().cloned().map(Want::Domain));
         }
     }
     fn kinds(&self) -> &'static [Need] {
@@ -181,26 +184,29 @@ impl Filter for VolumeZone {
             return;
         };
         let columns = h.snapshot.columns();
-        let labels = self.keys.each_ref().map(|key| columns.label(key));
+        let labels = self.keys.each_ref().map(|key| columns.domain(key));
         let [Some(beta_zone), Some(beta_region), Some(zone), Some(region)] = labels else {
             super::filter_each(self, h, nodes, out);
             return;
         };
         let labels = [beta_zone, beta_region, zone, region];
+        let within =
+            |key: usize, topology: &Topology| LabelRows::one_of(labels[key].clone(), &topology.values);
+        let fitting = |topology: &Topology| {
+            let (key, other) = (topology.key, FALLBACK[topology.key]);
+            (key, within(key, topology), (other != key).then(|| within(other, topology)))
+        };
+        let topologies: SmallVec<[_; 4]> = all.iter().map(fitting).collect();
         let status = out.status(Status::unresolvable(REASON));
         for (word, rows) in nodes.words().iter().enumerate().filter(|(_, rows)| **rows != 0) {
-            let has = labels.map(|column| rows_where(column, word, Option::is_some));
+            let has = labels.map(|column| match column.is_empty() {
+                true => 0,
+                false => rows_where(column.of_row(), word, |domain| *domain != DomainColumn::NONE),
+            });
             let mut fits = !0;
-            for topology in all {
-                let (key, other) = (topology.key, FALLBACK[topology.key]);
-                let within = |value: &Option<Symbol>| {
-                    value.as_ref().is_some_and(|value| topology.values.contains(value))
-                };
-                let mut fitting = rows_where(labels[key], word, within);
-                if other != key {
-                    fitting |= !has[key] & rows_where(labels[other], word, within);
-                }
-                fits &= fitting;
+            for (key, own, other) in &topologies {
+                let other = other.as_ref().map_or(0, |other| !has[*key] & other.word(word));
+                fits &= own.word(word) | other;
             }
             let compared = has.iter().fold(0, |all, rows| all | rows);
             out.refuse_rows(word, rows & compared & !fits, status);

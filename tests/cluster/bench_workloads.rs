@@ -4,8 +4,6 @@
 use crate::api_load::{ApiClient, delete, post};
 use crate::support::{ControlPlane, objects};
 use bayplan::cluster::client::Request;
-use bayplan::framework::Make;
-use bayplan::plugins::IN_TREE;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,8 +21,6 @@ pub(crate) struct Row {
     pub pods: usize,
     /// Whether there are at most 4 pods for 5 nodes.
     few: bool,
-    /// The plugin without which the pods are not placed.
-    needs: &'static str,
     /// What exists before the pods.
     before: fn(&Bench) -> Vec<Request>,
     /// What the pod of this number asks for.
@@ -33,15 +29,8 @@ pub(crate) struct Row {
     pub churn: bool,
 }
 
-const PLAIN: Row = Row {
-    name: "basic",
-    pods: 5_000,
-    few: false,
-    needs: "NodeResourcesFit",
-    before: |_| Vec::new(),
-    asks: |_, _| {},
-    churn: false,
-};
+const PLAIN: Row =
+    Row { name: "basic", pods: 5_000, few: false, before: |_| Vec::new(), asks: |_, _| {}, churn: false };
 
 /// All workloads.
 pub(crate) const ROWS: [Row; 12] = [
@@ -58,7 +47,7 @@ pub(crate) const ROWS: [Row; 12] = [
         ..PLAIN
     },
     Row { name: "node affinity", asks: |pod, _| node_affinity(pod), ..PLAIN },
-    Row { name: "bound volumes", needs: "VolumeBinding", before: bound_volumes, asks: volume, ..PLAIN },
+    Row { name: "bound volumes", before: bound_volumes, asks: volume, ..PLAIN },
     Row {
         name: "preemption",
         pods: 2_000,
@@ -71,11 +60,6 @@ pub(crate) const ROWS: [Row; 12] = [
 ];
 
 impl Row {
-    /// Whether the plugin that the pods need is built.
-    pub(crate) fn is_built(&self) -> bool {
-        IN_TREE.iter().any(|plugin| plugin.name == self.needs && matches!(plugin.make, Make::Built(_)))
-    }
-
     /// How many pods are measured on this number of nodes.
     pub(crate) fn count(&self, nodes: usize, asked: usize) -> usize {
         if self.few { asked.min(nodes * 4 / 5) } else { asked }

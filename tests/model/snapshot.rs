@@ -311,8 +311,8 @@ fn a_pod_that_is_not_there_is_taken_off_a_node_without_effect() {
     overlay.remove(node, &there);
     let seen = node.with_overlay(&overlay);
     assert_eq!((seen.pod_count(), seen.requested().milli_cpu), (0, 0));
-    overlay.add(&other);
+    overlay.add(node, &other);
     overlay.remove(node, &other);
-    overlay.add(&there);
+    overlay.add(node, &there);
     assert_eq!(node.with_overlay(&overlay).pod_count(), 1);
 }

@@ -311,10 +311,8 @@ impl World {
         let count = |of: fn(&Want) -> bool| wants.iter().filter(|want| of(want)).count();
         let (labels, matches) =
             (count(|want| matches!(want, Want::Label(_))), count(|want| matches!(want, Want::Count(_))));
-        // A pod holds the one label that volumes ask for, or not, as they were when the pod was seen.
-        let of_volumes = usize::from(self.options.volumes);
         hold!(
-            kept.columns.wanted_labels.abs_diff(labels) <= of_volumes && kept.columns.lingering_labels <= 64,
+            kept.columns.wanted_labels == labels && kept.columns.lingering_labels <= 64,
             "16: {kept:?} of {wants:?}"
         );
         hold!(kept.wanted_matches == matches && kept.lingering_matches <= 64, "16: {kept:?} of {wants:?}");
@@ -329,8 +327,11 @@ impl World {
             Want::Domain(key) => Some(key.clone()),
             _ => None,
         }));
+        // A pod holds the one label that volumes ask for, or not, as they were when the pod was seen.
+        let of_volumes = usize::from(self.options.volumes);
         hold!(
-            kept.columns.wanted_domains == domains.len() && kept.columns.lingering_domains <= 64,
+            kept.columns.wanted_domains.abs_diff(domains.len()) <= of_volumes
+                && kept.columns.lingering_domains <= 64,
             "16: {kept:?} of {domains:?}"
         );
         let bound: BTreeSet<_> =

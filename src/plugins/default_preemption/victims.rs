@@ -5,7 +5,8 @@
 
 use super::budgets::Budgets;
 use crate::framework::{Candidate, Code, Simulation, Status};
-use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol};
+use crate::model::{NodeInfo, PodInfo, Symbol};
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub(super) fn on_node(
     budgets: &Budgets,
 ) -> Result<Candidate, Status> {
     let lower = node.pods().filter(|pod| pod.priority < preemptor.priority);
-    let mut potential: Vec<Arc<PodInfo>> = lower.cloned().collect();
+    let mut potential: Pods = lower.collect();
     if potential.is_empty() {
         return Err(no_victims());
     }
@@ -42,26 +43,26 @@ pub(super) fn on_node(
     sort_by_importance(&mut potential);
     let protected = budgets.violated_by(&potential);
     let split = |wanted: bool| {
-        let both = potential.iter().zip(&protected);
+        let both = potential.iter().copied().zip(&protected);
         both.filter(move |(_, protected)| protected.is_some() == wanted)
     };
-    let mut victims: Vec<Arc<PodInfo>> = Vec::new();
+    let mut victims = Pods::new();
     let mut violations = 0;
     let mut names: Vec<Symbol> = Vec::new();
     for (pod, protected) in split(true).chain(split(false)) {
         trial.add_pod(pod)?;
         if trial.fits().is_err() {
             trial.remove_pod(pod)?;
-            victims.push(pod.clone());
+            victims.push(pod);
             if let Some(budget) = protected {
                 violations += 1;
-                let ObjectMeta { namespace, name, .. } = &budget.metadata;
-                names.push(Symbol::from(format!("{namespace}/{name}")));
+                if !names.contains(&budget.name) {
+                    names.push(budget.name.clone());
+                }
             }
         }
     }
     names.sort();
-    names.dedup();
     if victims.is_empty() {
         let text = format!("expected at least one victim pod on node {:?}", node.name().as_str());
         return Err(Status::new(Code::Error, text));
@@ -69,13 +70,17 @@ pub(super) fn on_node(
     if protected.iter().any(Option::is_some) && protected.iter().any(Option::is_none) {
         sort_by_importance(&mut victims);
     }
+    let victims = victims.into_iter().cloned().collect();
     Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations, budgets: names })
 }
+
+/// Pods of a node.
+type Pods<'n> = SmallVec<[&'n Arc<PodInfo>; 16]>;
 
 /// The more important pod first: higher priority, then earlier start. Pods that have not started follow those that have,
 /// and their order is reversed: upstream compares two of them by the clock, which it reads for one after the other, so
 /// that each seems to have started before the one that it is compared with.
-fn sort_by_importance(pods: &mut [Arc<PodInfo>]) {
+fn sort_by_importance(pods: &mut [&Arc<PodInfo>]) {
     pods.reverse();
     pods.sort_by_key(|pod| (Reverse(pod.priority), pod.started.is_none(), pod.started));
     // Pods that started at one instant keep their order.

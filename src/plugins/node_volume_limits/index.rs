@@ -26,23 +26,15 @@ pub(super) enum RowState {
     Counted,
 }
 
-/// The limit of a driver on a node, and how many volumes count against it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cell {
-    pub(super) limit: i64,
-    pub(super) used: i64,
-}
-
-impl Cell {
-    /// A node without limit.
-    const NONE: Self = Self { limit: i64::MAX, used: 0 };
-}
+/// The room of a node without a limit.
+const UNLIMITED: i64 = i64::MAX;
 
 /// A driver that has a limit on some node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Column {
-    /// By row; rows beyond have no limit.
-    cells: Vec<Cell>,
+    /// How many more volumes a row may have; negative where there are too many. Whole words of 64 rows; rows beyond
+    /// have no limit.
+    room: Vec<i64>,
     /// How many rows have a limit.
     limits: usize,
 }
@@ -85,9 +77,15 @@ impl AttachedVolumes {
         self.states.get(row.row()).copied().unwrap_or_default()
     }
 
-    /// The cells of a driver by row; rows beyond have no limit. `None` if no node has a limit for it.
-    pub(super) fn cells(&self, driver: &Symbol) -> Option<&[Cell]> {
-        self.drivers.get(driver).map(|column| &*column.cells)
+    /// The states by row, in whole words of 64; nothing is known of rows beyond.
+    pub(super) fn states(&self) -> &[RowState] {
+        &self.states
+    }
+
+    /// How many more volumes of a driver a row may have, in whole words of 64; rows beyond have no limit. `None` if no
+    /// node has a limit for it.
+    pub(super) fn room(&self, driver: &Symbol) -> Option<&[i64]> {
+        self.drivers.get(driver).map(|column| &*column.room)
     }
 
     /// Whether a pod on the node uses the volume already.
@@ -113,7 +111,7 @@ impl AttachedVolumes {
         if state != self.state(row) {
             let states = Arc::make_mut(&mut self.states);
             if states.len() <= row.row() {
-                states.resize(row.row() + 1, RowState::Unknown);
+                states.resize((row.row() + 1).next_multiple_of(64), RowState::Unknown);
             }
             states[row.row()] = state;
         }
@@ -130,10 +128,10 @@ impl AttachedVolumes {
         for (driver, limit) in limits {
             let used = counted.volumes.iter().filter(|(volume, _)| volume.driver == driver).count() as i64;
             let column = Arc::make_mut(Arc::make_mut(&mut self.drivers).entry(driver).or_default());
-            if column.cells.len() <= row.row() {
-                column.cells.resize(row.row() + 1, Cell::NONE);
+            if column.room.len() <= row.row() {
+                column.room.resize((row.row() + 1).next_multiple_of(64), UNLIMITED);
             }
-            column.cells[row.row()] = Cell { limit, used };
+            column.room[row.row()] = limit.saturating_sub(used);
             column.limits += 1;
         }
         Arc::make_mut(&mut self.rows).insert(row, Arc::new(counted));
@@ -149,8 +147,8 @@ impl AttachedVolumes {
         for driver in &known.limits {
             let Some(column) = drivers.get_mut(driver) else { continue };
             let column = Arc::make_mut(column);
-            if let Some(cell) = column.cells.get_mut(row.row()) {
-                *cell = Cell::NONE;
+            if let Some(room) = column.room.get_mut(row.row()) {
+                *room = UNLIMITED;
             }
             column.limits -= 1;
             if column.limits == 0 {
@@ -325,16 +323,15 @@ impl AttachedVolumes {
             let known = of.states.iter().rposition(|state| *state != RowState::Unknown);
             of.states[..known.map_or(0, |at| at + 1)].to_vec()
         };
-        type Cells = Vec<(usize, Cell)>;
-        let cells = |of: &Self| -> Vec<(Symbol, usize, Cells)> {
+        let rooms = |of: &Self| -> Vec<(Symbol, usize, Vec<(usize, i64)>)> {
             let column = |column: &Column| {
-                let cells = column.cells.iter().copied().enumerate();
-                cells.filter(|(_, cell)| *cell != Cell::NONE).collect()
+                let rooms = column.room.iter().copied().enumerate();
+                rooms.filter(|(_, room)| *room != UNLIMITED).collect()
             };
             of.drivers.iter().map(|(name, of)| (name.clone(), of.limits, column(of))).collect()
         };
         states(self) == states(other)
-            && cells(self) == cells(other)
+            && rooms(self) == rooms(other)
             && (&self.rows, &self.dependents) == (&other.rows, &other.dependents)
             && self.attachments == other.attachments
     }

@@ -2,10 +2,10 @@
 //! the pod's volumes would exceed them.
 
 use super::count::{missing_driver, new_volumes, not_installed};
-use super::index::{AttachedVolumes, Cell, RowState};
+use super::index::{AttachedVolumes, RowState};
 use super::{NodeVolumeLimits, REASON};
 use crate::framework::{Handle, Status, Verdicts};
-use crate::model::{NodeSet, Symbol};
+use crate::model::{NodeId, NodeSet, Symbol, bits, rows_where};
 use crate::plugins::filter_each;
 use crate::plugins::volumes::migration::CsiVolume;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The pod's volumes of one driver that has limits.
 struct OfDriver<'a> {
     volumes: Vec<&'a CsiVolume>,
-    cells: &'a [Cell],
+    /// How many more volumes rows may have.
+    room: &'a [i64],
 }
 
 impl OfDriver<'_> {
-    /// Whether the limit of a row is exceeded, if this many volumes come.
-    fn exceeds(&self, row: usize, new: usize) -> bool {
-        self.cells.get(row).is_some_and(|cell| cell.used.saturating_add(new as i64) > cell.limit)
+    /// The rows of a word on which the limit is exceeded.
+    fn exceeding(&self, index: &AttachedVolumes, word: usize, rows: u64) -> u64 {
+        let new = self.volumes.len() as i64;
+        let mut exceeding = rows & rows_where(self.room, word, |room| *room < new);
+        for bit in bits(exceeding) {
+            // Volumes that a pod on the node uses are not new.
+            let row = NodeId::from_row(word * 64 + bit);
+            let new = self.volumes.iter().filter(|volume| !index.is_used(row, volume)).count() as i64;
+            if new == 0 || self.room.get(row.row()).is_none_or(|room| *room >= new) {
+                exceeding &= !(1 << bit);
+            }
+        }
+        exceeding
     }
 }
 
@@ -28,11 +39,11 @@ fn by_driver<'a>(index: &'a AttachedVolumes, new: &'a BTreeSet<CsiVolume>) -> Ve
     for volume in new {
         drivers.entry(&volume.driver).or_default().push(volume);
     }
-    let with_cells = drivers.into_iter().filter_map(|(driver, volumes)| {
-        let cells = index.cells(driver)?;
-        Some(OfDriver { volumes, cells })
+    let limited = drivers.into_iter().filter_map(|(driver, volumes)| {
+        let room = index.room(driver)?;
+        Some(OfDriver { volumes, room })
     });
-    with_cells.collect()
+    limited.collect()
 }
 
 /// Writes the refusals of all nodes.
@@ -56,45 +67,28 @@ pub(super) fn filter(plugin: &NodeVolumeLimits, h: &Handle, nodes: &NodeSet, out
     if let Ok(new) = &with {
         demanding = plugin.scaling && missing_driver(h.snapshot, new, None).is_some();
     }
-    let groups = with.as_ref().map(|new| by_driver(index, new));
-    if groups.as_ref().is_ok_and(Vec::is_empty) && without.is_ok() && !demanding {
-        // No limit concerns the pod; nodes that the index does not know have none that it knows of.
-        let unknown = nodes.iter().filter(|row| index.state(*row) == RowState::Unknown).collect();
-        filter_each(plugin, h, &unknown, out);
-        return;
-    }
+    let drivers = with.as_ref().map(|new| by_driver(index, new));
     let exceeded = out.status(Status::unschedulable(REASON));
-    let mut each = NodeSet::default();
-    for row in nodes.iter() {
-        let verdict = match (index.state(row), &groups) {
-            (RowState::Unknown, _) => {
-                each.insert(row);
-                continue;
+    let on_counted = drivers.as_ref().err().map(|status| out.status((*status).clone()));
+    let on_others = without.err().map(|status| out.status(status));
+    let mut each = NodeSet::with_rows(nodes.words().len() * 64);
+    for (word, rows) in nodes.words().iter().copied().enumerate().filter(|(_, rows)| *rows != 0) {
+        let is = |state: RowState| rows & rows_where(index.states(), word, |of| *of == state);
+        let (counted, others) = (is(RowState::Counted), is(RowState::NoCsiNode));
+        let mut single = rows & !counted & !others;
+        match (on_counted, &drivers) {
+            (Some(status), _) => out.refuse_rows(word, counted, status),
+            (None, _) if demanding => single |= counted,
+            (None, Ok(drivers)) => {
+                let exceeding = |all, of: &OfDriver| all | of.exceeding(index, word, counted);
+                out.refuse_rows(word, drivers.iter().fold(0, exceeding), exceeded);
             }
-            (RowState::NoCsiNode, _) => without.as_ref().err().cloned(),
-            (RowState::Counted, Err(status)) => Some((*status).clone()),
-            (RowState::Counted, Ok(_)) if demanding => {
-                each.insert(row);
-                continue;
-            }
-            (RowState::Counted, Ok(groups)) => {
-                let exceeds = |of: &OfDriver<'_>| {
-                    of.exceeds(row.row(), of.volumes.len()) && {
-                        let unused = |volume: &&&CsiVolume| !index.is_used(row, volume);
-                        let new = of.volumes.iter().filter(unused).count();
-                        new > 0 && of.exceeds(row.row(), new)
-                    }
-                };
-                if groups.iter().any(exceeds) {
-                    out.refuse(row, exceeded);
-                }
-                None
-            }
-        };
-        if let Some(status) = verdict {
-            let status = out.status(status);
-            out.refuse(row, status);
+            (None, Err(_)) => {}
         }
+        if let Some(status) = on_others {
+            out.refuse_rows(word, others, status);
+        }
+        each.words_mut()[word] = single;
     }
     filter_each(plugin, h, &each, out);
 }

@@ -1,5 +1,6 @@
 //! [`Capacities`]: the CSIStorageCapacity objects of one storage class, found by a label that a node must have.
 
+use super::groups::{Keys, Making};
 use crate::model::{CsiStorageCapacity, LabelSelector, Labels, SelectorOperator, Symbol};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -103,17 +104,47 @@ impl Capacities {
         self.by_label.keys()
     }
 
+    /// Tells nodes apart for which [`Capacities::suffice`] differs for this many bytes.
+    pub(super) fn tell<'a>(&'a self, bytes: i64, keys: &mut Keys<'a>, making: &mut Making<'a>) {
+        for (key, by_value) in &self.by_label {
+            let column = keys.column(key);
+            let mut passes = vec![false; column.len()];
+            let mut note = |number: usize, list: &'a [Entry]| {
+                for entry in list.iter().filter(|entry| entry.limit >= bytes) {
+                    match usable(&entry.capacity).filter(|_| !entry.alone) {
+                        Some((selector, _)) => {
+                            selector.requirements.iter().for_each(|of| making.requirement(of));
+                        }
+                        None => passes[number] = true,
+                    }
+                }
+            };
+            if by_value.len() <= column.len() {
+                for (value, list) in by_value {
+                    column.number(value).into_iter().for_each(|number| note(number, list));
+                }
+            } else {
+                for number in 0..column.len() {
+                    let list = column.value(number).and_then(|value| by_value.get(value));
+                    list.into_iter().for_each(|list| note(number, list));
+                }
+            }
+            making.passing(column, passes);
+        }
+        for entry in self.rest.iter().filter(|entry| entry.limit >= bytes) {
+            let requirements = usable(&entry.capacity).map(|(selector, _)| &*selector.requirements);
+            requirements.into_iter().flatten().for_each(|of| making.requirement(of));
+        }
+    }
+
     /// The same as [`Capacities::suffice`], by the values of the node under [`Capacities::keys`].
     pub(super) fn suffice_by<'v>(
         &self,
         bytes: i64,
         values: impl Iterator<Item = Option<&'v Symbol>>,
-        labels: impl Fn() -> Option<&'v Labels>,
+        labels: &Labels,
     ) -> bool {
-        let enough = |entry: &Entry| {
-            let holds = || labels().is_some_and(|labels| matches(entry, labels));
-            entry.limit >= bytes && (entry.alone || holds())
-        };
+        let enough = |entry: &Entry| entry.limit >= bytes && (entry.alone || matches(entry, labels));
         let found = self.by_label.values().zip(values).any(|(by_value, value)| {
             let filed = value.and_then(|value| by_value.get(value));
             filed.is_some_and(|list| list.iter().any(enough))

@@ -5,7 +5,8 @@
 //! volume controller binds.
 //!
 //! - `claims.rs`: PreFilter: the claims of a pod
-//! - `find.rs`: Filter: the volumes of a pod on a node; `range.rs`: the same for many nodes
+//! - `find.rs`: Filter: the volumes of a pod on a node; `range.rs`: the same for many nodes, of delayed claims in
+//!   `delayed.rs` with `filed.rs` (volumes by label) and `groups.rs` (nodes that are alike)
 //! - `matching.rs`: the volumes that a claim may take
 //! - `index.rs`, `capacities.rs`: volumes and storage capacities by class
 //! - `reserve.rs`: assumptions; `bind.rs`: what is written, and the wait for the controller
@@ -16,8 +17,11 @@
 mod bind;
 mod capacities;
 mod claims;
+mod delayed;
 mod explain;
+mod filed;
 mod find;
+mod groups;
 mod hints;
 mod index;
 mod matching;
@@ -46,7 +50,7 @@ const BIND_TIMEOUT: i64 = 600;
 /// The longest time-out that differs from waiting for ever, in seconds.
 const LONGEST_TIMEOUT: i64 = 100 * 365 * 24 * 3600;
 
-/// Node labels on which the affinity of most volumes is; they get columns.
+/// Node labels on which the affinity of most volumes is, also of those that a claim gets later.
 const COMMON_KEYS: [&str; 3] = ["kubernetes.io/hostname", migration::ZONE, migration::REGION];
 
 const fn need(kind: Kind) -> Need {
@@ -95,9 +99,7 @@ impl Plugin for VolumeBinding {
         "VolumeBinding"
     }
     fn reads(&self) -> Reads {
-        let label_keys = COMMON_KEYS.into_iter().map(Symbol::new).collect();
-        let kinds = Kinds::VOLUMES.with(Kinds::LABELS).with(Kinds::LIFE);
-        Reads { any_label: true, label_keys, ..Reads::of(kinds) }
+        Reads { any_label: true, ..Reads::of(Kinds::VOLUMES.with(Kinds::LABELS).with(Kinds::LIFE)) }
     }
     fn kinds(&self) -> &'static [Need] {
         NEEDS
@@ -109,7 +111,10 @@ impl Plugin for VolumeBinding {
         vec![(VolumeIndex::key(), Box::new(VolumeIndex::default()))]
     }
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
-        range::label_keys(pod, snapshot, |key| out.push(Want::Label(key.clone())));
+        if pod.claims().next().is_some() {
+            out.extend(COMMON_KEYS.map(|key| Want::Domain(Symbol::new(key))));
+            range::label_keys(pod, snapshot, |key| out.push(Want::Domain(key.clone())));
+        }
     }
     crate::serves!(PreFilter, Filter, PreScore, Score, Reserve, PreBind, EnqueueExtensions);
 }

@@ -1,8 +1,10 @@
 //! Rules that the plugins for volumes share.
 //!
 //! - `migration.rs`: in-tree volume sources as their CSI drivers see them
+//! - `rows.rs`: where a requirement on a node label holds
 
 pub(super) mod migration;
+pub(super) mod rows;
 
 use crate::model::{ObjectMeta, PersistentVolumeClaim, PodInfo, Symbol};
 

@@ -1,0 +1,181 @@
+//! The times that Bayplan is to reach at 5,000 nodes with 50,000 running pods, each beside its target. Times are CPU
+//! times of this thread, and each round measures the plain pod right before and after the row, so that the ratio to it
+//! also holds on a busy machine. `BAYPLAN_BENCH_ROWS` chooses rows by a part of their name. Prints its figures and
+//! fails on nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod support;
+
+use bayplan::engine::Scan;
+use bayplan::framework::Framework;
+use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use bayplan::testing::pod;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::sync::Arc;
+use support::crowd::{self, Crowd, selectors};
+use support::preemption::{self, Full};
+use support::{cluster, decide, framework, small_pod};
+
+const NODES: usize = 5_000;
+/// What a plain pod takes on an idle machine, in microseconds. A ratio to it is allowed that reaches the target there.
+const PLAIN: f64 = 87.0;
+/// Rounds of a row; the median counts.
+const ROUNDS: usize = 15;
+/// CPU time of one measurement in microseconds, about.
+const ENOUGH: f64 = 20_000.0;
+
+/// Does the work so many times.
+type Work = Box<dyn FnMut(usize)>;
+
+/// A figure to reach: what is measured, and the most that it may take in microseconds.
+struct Row {
+    name: String,
+    target: f64,
+    make: Box<dyn Fn(&Arc<Framework>) -> Work>,
+}
+
+impl Row {
+    fn new(name: &str, target: f64, make: impl Fn(&Arc<Framework>) -> Work + 'static) -> Self {
+        Self { name: name.to_owned(), target, make: Box::new(make) }
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let decision = |kind: &'static str, target: f64| {
+        Row::new(kind, target, move |framework| {
+            let (crowd, framework) = (Crowd::new(kind, NODES, framework), framework.clone());
+            let (mut scan, mut next) = (Scan::new(), 0);
+            Box::new(move |times| {
+                for _ in 0..times {
+                    next += 1;
+                    decide(&mut scan, &crowd.pods[next % crowd.pods.len()], &framework, &crowd.snapshot);
+                }
+            })
+        })
+    };
+    let targets = [PLAIN, 130.0, 140.0, 140.0, 140.0, 140.0, 130.0, 120.0, 1_000.0, 300.0, 300.0];
+    let mut rows: Vec<Row> =
+        crowd::KINDS.into_iter().zip(targets).map(|(kind, target)| decision(kind, target)).collect();
+    rows.extend(preemption::KINDS.map(|kind| {
+        Row::new(kind, 20_000.0, move |framework| {
+            let (full, framework) = (Full::new(kind, NODES, framework), framework.clone());
+            let mut scan = Scan::new();
+            Box::new(move |times| (0..times).for_each(|_| full.attempt(&mut scan, &framework)))
+        })
+    }));
+    rows.push(Row::new("fork, 100,000 pods", 1_000.0, |framework| {
+        let snapshot = many_pods(framework);
+        Box::new(move |times| (0..times).for_each(|_| drop(black_box(snapshot.fork()))))
+    }));
+    rows.push(Row::new("fork and ten placed pods", 1_000.0, |framework| {
+        let (mut snapshot, mut row) = (many_pods(framework), 0);
+        Box::new(move |times| {
+            for _ in 0..times {
+                let fork = snapshot.fork();
+                for _ in 0..10 {
+                    row = (row + 7) % NODES;
+                    place(&mut snapshot, &format!("new/{}", row % 100), row);
+                }
+                drop(black_box(fork));
+            }
+        })
+    }));
+    for (what, relabelled) in [("update that nobody reads", false), ("update of the labels", true)] {
+        for (registered, target) in [(0, 1.0), (1_000, 5.0)] {
+            // The target without selectors is that of an update that nobody reads.
+            let target = if relabelled { 5.0 } else { target };
+            let name = format!("{what}, {registered} selectors");
+            rows.push(Row::new(&name, target, move |framework| updates(framework, registered, relabelled)));
+        }
+    }
+    rows
+}
+
+/// 5,000 nodes with 100,000 pods.
+fn many_pods(framework: &Framework) -> Snapshot {
+    let mut snapshot = cluster(NODES, framework);
+    for at in 0..100_000 - snapshot.pod_count() {
+        place(&mut snapshot, &format!("more/{at}"), at % NODES);
+    }
+    snapshot
+}
+
+fn place(snapshot: &mut Snapshot, name: &str, row: usize) {
+    let mut one = (*pod("more").cpu("10m").build()).clone();
+    one.key = PodKey(Symbol::new(name));
+    let (pod, node) = (Arc::new(one), NodeId::from_row(row));
+    snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+}
+
+/// Updates of placed pods, to a later version and back.
+fn updates(framework: &Framework, registered: usize, relabelled: bool) -> Work {
+    let mut snapshot = Crowd::new(crowd::KINDS[0], NODES, framework).snapshot;
+    snapshot.want(&selectors(registered));
+    let versions: Vec<Vec<(Arc<PodInfo>, NodeId)>> =
+        ["earlier", "later"].map(|version| crowd::versions(&snapshot, NODES, version, relabelled)).into();
+    let mut next = 0;
+    Box::new(move |times| {
+        for _ in 0..times {
+            let (pod, node) = versions[next / NODES % 2][next % NODES].clone();
+            snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+            next += 1;
+        }
+    })
+}
+
+/// CPU time of this thread in microseconds.
+fn cpu_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+/// CPU time of the work, of each time in microseconds.
+fn measure(work: &mut Work, times: usize) -> f64 {
+    let begin = cpu_time();
+    work(times);
+    (cpu_time() - begin) / times as f64
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+fn main() {
+    let framework = framework();
+    let snapshot = cluster(NODES, &framework);
+    let pods: Vec<_> = (0..50).map(small_pod).collect();
+    let (mut scan, mut next, profile) = (Scan::new(), 0, framework.clone());
+    let mut plain: Work = Box::new(move |times| {
+        for _ in 0..times {
+            next += 1;
+            decide(&mut scan, &pods[next % pods.len()], &profile, &snapshot);
+        }
+    });
+    measure(&mut plain, 500);
+    let chosen = std::env::var("BAYPLAN_BENCH_ROWS").unwrap_or_default();
+    println!("{NODES} nodes; the target of a ratio is the target over {PLAIN} µs, the time of a plain pod");
+    println!("{:<40} {:>11} {:>11} {:>9} {:>9}", "work", "CPU time", "target", "ratio", "target");
+    for row in rows().into_iter().filter(|row| row.name.contains(&chosen)) {
+        let mut work = (row.make)(&framework);
+        let once = measure(&mut work, 3);
+        let times = ((ENOUGH / once) as usize).clamp(1, 20_000);
+        let (mut took, mut ratios) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let before = measure(&mut plain, 100);
+            let time = measure(&mut work, times);
+            let after = measure(&mut plain, 100);
+            took.push(time);
+            ratios.push(time / ((before + after) / 2.0));
+        }
+        let (time, ratio) = (median(took), median(ratios));
+        let missed = if ratio > row.target / PLAIN { "  missed" } else { "" };
+        println!(
+            "{:<40} {time:>8.2} µs {:>8} µs {ratio:>9.3} {:>9.3}{missed}",
+            row.name,
+            row.target,
+            row.target / PLAIN
+        );
+    }
+}
