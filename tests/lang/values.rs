@@ -194,6 +194,18 @@ fn values_are_equal_ordered_and_hashed_as_the_table_says() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+#[test]
+fn what_a_rule_can_see_tells_equal_resources_apart() {
+    use bayplan::lang::types::convert::keep_seen;
+    let seen = |value: &Value<'_>| Ordered(keep_seen(value));
+    let (named, without) = (resources(1, &[("gpu", 0)]), resources(1, &[]));
+    assert!(named.equals(&without));
+    assert_ne!(seen(&named), seen(&without));
+    assert_ne!(seen(&list(&[named.clone()])), seen(&list(&[without.clone()])));
+    assert_ne!(seen(&record(&[named.clone()])), seen(&record(&[without])));
+    assert_eq!(seen(&named), seen(&named));
+}
+
 /// Random values, nested up to `depth`.
 fn random_value(random: &mut crate::lang::properties::Random, depth: usize) -> Value<'static> {
     let below = if depth == 0 { 12 } else { 18 };

@@ -453,9 +453,9 @@ impl Checker<'_> {
     }
 }
 
-/// A literal 0.
+/// A 0 without a unit, which fits every unit; `0cpu` does not.
 pub(super) fn is_zero(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Constant(Value::Int(0)))
+    matches!(expr.kind, ExprKind::Constant(Value::Int(0))) && matches!(expr.ty, Type::Int | Type::Count)
 }
 
 /// What may have been meant by a number where a unit is wanted.

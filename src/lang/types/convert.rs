@@ -112,6 +112,23 @@ pub fn keep(value: &Value<'_>) -> Constant {
     }
 }
 
+/// [`keep`] with all that a rule can see of the value. Equal values may differ in what `has` and macros see: a
+/// resource with the amount 0 is named, and an absent one is not.
+pub fn keep_seen(value: &Value<'_>) -> Constant {
+    match value {
+        Value::Resources(_) => {
+            Value::map(value.entries().unwrap_or_default().iter().map(|(k, v)| (keep(k), keep(v))))
+        }
+        Value::List(items) => Value::List(items.iter().map(keep_seen).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.iter().map(|(k, v)| (keep_seen(k), keep_seen(v))).collect())
+        }
+        Value::Record(fields) => Value::Record(fields.iter().map(keep_seen).collect()),
+        Value::Optional(inner) => Value::Optional(inner.as_ref().map(|inner| Arc::new(keep_seen(inner)))),
+        other => keep(other),
+    }
+}
+
 /// A constant whose text is interned, so that it compares with texts of the snapshot by pointer.
 pub fn interned(constant: Constant) -> Constant {
     match constant {

@@ -65,7 +65,7 @@ impl ConditionInputs {
     pub(super) fn key(&self, policy: &Policy, at: usize, context: EvalContext<'_>) -> Option<ConditionKey> {
         let mut evaluator = Evaluator::new(policy, context);
         let parts = self.parts.as_ref()?.iter();
-        Some((at, parts.map(|part| Ordered(convert::keep(&evaluator.value(part)))).collect()))
+        Some((at, parts.map(|part| Ordered(convert::keep_seen(&evaluator.value(part)))).collect()))
     }
 }
 

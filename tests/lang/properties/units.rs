@@ -95,6 +95,7 @@ impl Maker<'_> {
                 0 => Expr::Literal("500m", Unit::Cpu),
                 1 => Expr::Literal("1Gi", Unit::Bytes),
                 2 => Expr::Literal("3", Unit::Plain),
+                3 if self.random.one_in(2) => Expr::Literal("0cpu", Unit::Cpu),
                 3 => Expr::Literal("0", Unit::Zero),
                 4 if self.lets > 0 => Expr::Let(self.random.below(self.lets)),
                 5 if self.defs > 0 => Expr::Def(self.random.below(self.defs), self.name()),
@@ -205,6 +206,20 @@ impl World<'_> {
         }
     }
 
+    /// Whether the value is known when the policy is compiled. Then it may be a 0, which fits every unit.
+    fn is_constant(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Literal(..) => true,
+            Expr::Resource(..) | Expr::Def(..) | Expr::Choice(..) | Expr::Loop(..) => false,
+            Expr::Let(at) => self.is_constant(&self.lets[*at]),
+            Expr::Times(a) | Expr::Value(a) => self.is_constant(a),
+            Expr::Two(_, a, b) | Expr::Ratio(a, b) | Expr::Compare(_, a, b) => {
+                self.is_constant(a) && self.is_constant(b)
+            }
+            Expr::Elements(_, items) => items.iter().all(|item| self.is_constant(item)),
+        }
+    }
+
     /// The unit of the value; conditions are plain.
     fn unit(&mut self, expr: &Expr) -> Result<Unit, Mixed> {
         match expr {
@@ -223,11 +238,13 @@ impl World<'_> {
             Expr::Times(a) => self.unit(a),
             Expr::Ratio(a, b) | Expr::Compare(_, a, b) => {
                 joined(self.unit(a)?, self.unit(b)?)?;
-                Ok(Unit::Plain)
+                let constant = self.is_constant(a) && self.is_constant(b);
+                Ok(if constant { Unit::Zero } else { Unit::Plain })
             }
-            // A constant that is 0 is a 0, however it is written.
-            Expr::Value(a) if self.unit(a)? == Unit::Zero => Ok(Unit::Zero),
-            Expr::Value(_) => Ok(Unit::Plain),
+            Expr::Value(a) => {
+                let unit = self.unit(a)?;
+                Ok(if unit == Unit::Zero || self.is_constant(a) { Unit::Zero } else { Unit::Plain })
+            }
             Expr::Choice(a, b) => {
                 let (a, b) = (self.unit(a)?, self.unit(b)?);
                 Ok(if self.ready { a } else { b })
