@@ -146,16 +146,15 @@ impl Policies {
                 match with.beyond(Load::MOST) {
                     None => load = with,
                     Some(beyond) => {
-                        self.diagnostics.push(
-                        Diagnostic::new(
-                            &codes::TOO_COSTLY,
-                            policy.name_span,
-                            format!("with `{}` all policies together have {beyond}", policy.name),
-                        )
-                        .with_help(
+                        let message = format!("with `{}` all policies together have {beyond}", policy.name);
+                        let said = Diagnostic::new(&codes::TOO_COSTLY, policy.name_span, message);
+                        let said = match with.heaviest(&policy, self.size, Load::MOST) {
+                            Some(rule) => said.with_place(rule.span(), "of this policy this costs most"),
+                            None => said,
+                        };
+                        self.diagnostics.push(said.with_help(
                             "remove or simplify policies; `run` refuses the newest object beyond the limit",
-                        ),
-                    );
+                        ));
                         continue;
                     }
                 }

@@ -7,6 +7,7 @@ use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
 use crate::diag::{Diagnostic, SourceMap};
 use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::load::Load;
 use crate::lang::compile_for;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
@@ -25,6 +26,12 @@ pub struct Policy {
     pub sources: Arc<SourceMap>,
     /// It has no effect now.
     pub suspended: bool,
+}
+
+/// The rule of a policy that costs most of what a load has too much of, as the end of a sentence.
+pub(super) fn heaviest(policy: &Policy, load: Load, size: Size) -> String {
+    let rule = load.heaviest(&policy.compiled.policy, size, Load::MOST);
+    rule.map_or_else(String::new, |rule| format!(", and in it `{}`", rule.name()))
 }
 
 /// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of

@@ -198,6 +198,7 @@ fn judged(
         unmet: &|_| None,
         overridden: &overridden,
         load: &|policy| Load::of(&policy.compiled.policy, size),
+        heaviest: &|policy, load| policies::heaviest(policy, load, size),
         limit: Load::MOST,
         blocked: &blocked,
     });

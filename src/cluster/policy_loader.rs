@@ -229,6 +229,7 @@ impl Loader {
             unmet: &|policy| self.service.unmet(&policies::needs(policy)),
             overridden: &|object, compiled| self.overridden(object, compiled, now),
             load: &|policy| Load::of(&policy.compiled.policy, self.size),
+            heaviest: &|policy, load| policies::heaviest(policy, load, self.size),
             limit: Load::MOST,
             blocked,
         })

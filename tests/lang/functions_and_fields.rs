@@ -13,7 +13,7 @@ fn constant(text: &str) -> Result<lang::types::value::Constant, String> {
         return if no_value { Ok(lang::types::value::Value::Absent) } else { Err(lines) };
     }
     let expr = checked.ok_or("no expression")?;
-    let effort = &lang::eval::budget::Counter::new(1_000_000);
+    let effort = &lang::eval::budget::Budget::default().constants;
     let tables = lang::eval::constant::Tables { params: &[], lets: &[], defs: &[], effort };
     lang::eval::constant::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
 }

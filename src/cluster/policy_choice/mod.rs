@@ -29,6 +29,8 @@ pub struct Terms<'a, P> {
     pub overridden: &'a dyn Fn(&str, &Compiled<P>) -> Overridden<P>,
     /// What a policy costs.
     pub load: &'a dyn Fn(&P) -> Load,
+    /// The rule of a policy that costs most of what all policies have too much of, and its place.
+    pub heaviest: &'a dyn Fn(&P, Load) -> String,
     /// What all policies may cost together.
     pub limit: Load,
     /// Objects with whose present text no profiles can be made: the hash of that text, and why.
@@ -251,15 +253,23 @@ fn usable<P: Clone>(
         }
         usable.policies.push((compiled, origin));
     }
-    match before.plus(usable.load).beyond(terms.limit) {
+    let together = before.plus(usable.load);
+    match together.beyond(terms.limit) {
         None => Ok(usable),
         Some(beyond) => {
+            let serving = usable.policies.iter().filter(|(_, origin)| *origin != Origin::Suspended);
+            let cost = |of: &P| together.of_what_exceeds((terms.load)(of), terms.limit);
+            let costliest = serving.max_by_key(|(compiled, _)| cost(&compiled.policy));
+            let place = costliest.map_or_else(String::new, |(compiled, _)| {
+                let rule = (terms.heaviest)(&compiled.policy, together);
+                format!("; of this object policy `{}` costs most{rule}", compiled.name)
+            });
             let problem = Problem {
                 code: String::new(),
                 key: name.to_owned(),
                 line: 0,
                 column: 0,
-                message: format!("with the policies of `{name}` all policies together have {beyond}"),
+                message: format!("with the policies of `{name}` all policies together have {beyond}{place}"),
                 help: "remove or simplify policies; objects that are older than this one serve".into(),
             };
             Err(Unusable::TooMuch(Box::new((usable.load, problem))))

@@ -72,7 +72,8 @@ fn choose(store: &Store<String>, world: &World) -> Service<String> {
             expressions: 1,
             patterns: 0,
         },
-        limit: Load { steps: 100, expressions: 1000, patterns: 1000 },
+        heaviest: &|_, _| String::from(", and in it `f`"),
+        limit: Load { steps: 100, expressions: 1000, patterns: 0 },
         blocked: &world.blocked,
     })
 }
@@ -225,7 +226,7 @@ fn the_newest_beyond_the_limits_is_refused() {
     assert_eq!(plain(&mut store), ["old heavy", "last v1"]);
     let Verdict::Refused { problems, .. } = verdict(&store, &World::default(), "n/new") else { panic!() };
     let said = "with the policies of `n/new` all policies together have 120 steps for one pod, and at most 100 are \
-                possible";
+                possible; of this object policy `new` costs most, and in it `f`";
     assert_eq!(problems[0].message, said);
     let kept = |store: &Store<String>| store.policies().any(|it| it.policy == "new heavy");
     assert!(!kept(&store), "what is refused is not kept compiled");

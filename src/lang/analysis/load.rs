@@ -4,7 +4,7 @@
 use super::cost::{Costs, MOST_STEPS, Size};
 use crate::diag::with_commas;
 use crate::lang::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_PATTERN_BYTES_OF_ALL, MOST_STEPS_OF_ALL};
-use crate::lang::typed::{DefId, Expr, ExprKind, LetId, Policy, walk};
+use crate::lang::typed::{DefId, Expr, ExprKind, LetId, Policy, Rule, walk};
 use rustc_hash::FxHashMap;
 
 /// What policies cost.
@@ -31,13 +31,35 @@ impl Load {
     pub fn of(policy: &Policy, size: Size) -> Self {
         let costs = Costs::new(policy, size);
         let steps = policy.rules().map(|rule| costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS);
-        let mut written = WrittenOut { policy, lets: FxHashMap::default(), defs: FxHashMap::default() };
-        let (mut expressions, mut patterns) = (0u128, 0u128);
-        policy.for_each_expr(&mut |whole| {
-            expressions = expressions.saturating_add(written.parts(whole));
-            patterns = patterns.saturating_add(pattern_bytes(whole));
-        });
+        let mut sizes = Sizes::new(policy);
+        policy.for_each_expr(&mut |whole| sizes.add(whole));
+        let Sizes { expressions, patterns, .. } = sizes;
         Self { steps: steps.fold(0, u128::saturating_add), expressions, patterns }
+    }
+
+    /// The rule of a policy that costs most of what this load has too much of.
+    pub fn heaviest(self, policy: &Policy, size: Size, limit: Self) -> Option<Rule<'_>> {
+        let costs = Costs::new(policy, size);
+        let cost = |rule: &Rule<'_>| {
+            let mut sizes = Sizes::new(policy);
+            let statements = rule.statements();
+            statements
+                .flat_map(|of| of.condition().into_iter().chain(of.value()))
+                .for_each(|of| sizes.add(of));
+            let steps = Some(costs.rule(*rule).steps).filter(|steps| *steps <= MOST_STEPS).unwrap_or(0);
+            let Sizes { expressions, patterns, .. } = sizes;
+            self.of_what_exceeds(Self { steps, expressions, patterns }, limit)
+        };
+        policy.rules().max_by_key(cost)
+    }
+
+    /// How much another load has of what this one has too much of.
+    pub fn of_what_exceeds(self, other: Self, limit: Self) -> u128 {
+        match (self.steps > limit.steps, self.expressions > limit.expressions) {
+            (true, _) => other.steps,
+            (false, true) => other.expressions,
+            (false, false) => other.patterns,
+        }
     }
 
     /// Both together.
@@ -63,29 +85,48 @@ impl Load {
     }
 }
 
-/// Counts expressions with their lets and defs written out.
-struct WrittenOut<'p> {
+/// Counts expressions with their lets and defs written out, and bytes of patterns.
+struct Sizes<'p> {
     policy: &'p Policy,
+    expressions: u128,
+    /// A pattern is kept once, wherever its let or def is named.
+    patterns: u128,
     lets: FxHashMap<LetId, u128>,
     defs: FxHashMap<DefId, u128>,
 }
 
-impl WrittenOut<'_> {
+impl<'p> Sizes<'p> {
+    fn new(policy: &'p Policy) -> Self {
+        let (lets, defs) = (FxHashMap::default(), FxHashMap::default());
+        Self { policy, expressions: 0, patterns: 0, lets, defs }
+    }
+
+    /// Adds a whole expression.
+    fn add(&mut self, whole: &Expr) {
+        let parts = self.parts(whole);
+        self.expressions = self.expressions.saturating_add(parts);
+        self.patterns = self.patterns.saturating_add(pattern_bytes(whole));
+    }
+
     fn parts(&mut self, expr: &Expr) -> u128 {
         let policy = self.policy;
         let named = match &expr.kind {
-            ExprKind::Let(id) => {
-                let known = self.lets.get(id).copied();
-                let parts = known.unwrap_or_else(|| self.parts(&policy[*id].value));
-                self.lets.insert(*id, parts);
-                parts
-            }
-            ExprKind::CallDef(id, _) => {
-                let known = self.defs.get(id).copied();
-                let parts = known.unwrap_or_else(|| self.parts(&policy[*id].body));
-                self.defs.insert(*id, parts);
-                parts
-            }
+            ExprKind::Let(id) => match self.lets.get(id) {
+                Some(known) => *known,
+                None => {
+                    let parts = self.parts(&policy[*id].value);
+                    self.lets.insert(*id, parts);
+                    parts
+                }
+            },
+            ExprKind::CallDef(id, _) => match self.defs.get(id) {
+                Some(known) => *known,
+                None => {
+                    let parts = self.parts(&policy[*id].body);
+                    self.defs.insert(*id, parts);
+                    parts
+                }
+            },
             _ => 0,
         };
         let mut all = named.saturating_add(1);
@@ -94,7 +135,7 @@ impl WrittenOut<'_> {
     }
 }
 
-/// Bytes of the patterns of an expression; a pattern is kept once, wherever its let or def is named.
+/// Bytes of the patterns of an expression, lets and defs left out.
 fn pattern_bytes(expr: &Expr) -> u128 {
     let mut all = match &expr.kind {
         ExprKind::Call(_, _, prepared) => u128::from(prepared.bytes()),
