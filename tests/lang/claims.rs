@@ -115,6 +115,34 @@ fn a_lookup_remembers_whether_a_resource_is_named() {
     let pod = pod("q").build();
     assert_eq!(passes(filters, &[foo.clone(), none.clone()], &[], &pod), [true, false]);
     assert_eq!(passes(filters, &[none, foo], &[], &pod), [false, true]);
+    // It stays a lookup: a large cluster takes few steps.
+    assert_eq!(errors(filters), Vec::<&str>::new());
+}
+
+#[test]
+fn lookups_remember_by_all_that_a_condition_sees() {
+    let gpu = |part: &str| format!("node.{part}[\"example.com/foo\"]");
+    let nodes = [("n1", Some("0"), "a"), ("n2", None, "a"), ("n3", Some("0"), "b"), ("n4", Some("2"), "a")];
+    let nodes = nodes.map(|(name, foo, rack)| {
+        let of = node(name).label("rack", rack);
+        foo.iter().fold(of, |of, foo| of.resource("example.com/foo", foo)).build()
+    });
+    let same = "n.labels[\"rack\"] == node.labels[\"rack\"]";
+    for condition in [
+        format!("nodes.exists(n, {same} && has({}))", gpu("allocatable")),
+        format!("nodes.count(n, {same} && has({}) && !has({})) == 0", gpu("allocatable"), gpu("capacity")),
+        format!("nodes.count(n, {same} && \"example.com/foo\" in node.allocatable) > 0"),
+        format!("nodes.count(n, {same} && node.allocatable[?\"example.com/foo\"].hasValue()) > 0"),
+        format!("nodes.filter(n, {same} && node.allocatable.size() > 1).size() > 2"),
+        format!("nodes.filter(n, {same} && node.allocatable.exists(r, r.contains(\"foo\"))).size() > 0"),
+        format!("(nodes.first(n, {same} && has({})).name ?? \"\") == \"n1\"", gpu("allocatable")),
+    ] {
+        let filters = format!("filter f {{ require {condition} else \"no\" }}");
+        // `passes` compares closures, columns and the reference evaluator.
+        passes(&filters, &nodes, &[], &pod("q").build());
+        let reversed: Vec<_> = nodes.iter().rev().cloned().collect();
+        passes(&filters, &reversed, &[], &pod("q").build());
+    }
 }
 
 #[test]

@@ -57,7 +57,8 @@ policy no-gpu {
         "two amounts have different units"
         "Amounts can be added, subtracted and compared only with amounts of the same unit; `0` fits every \
          unit. An amount divided by one of the same unit is a float. An amount times a number keeps its \
-         unit."
+         unit. An amount of a resource with a computed name (`node.free[r]`) fits amounts of the same \
+         name only, where `r` is known."
         bad r#"
 /// Keeps pods off full nodes.
 policy room {
@@ -75,7 +76,9 @@ policy room {
         "the value may be absent, and this place needs one"
         "Labels, annotations, optional fields and quotients may be absent; their type ends with `?`. `==`, \
          `!=`, `in` and `has` accept such a value. Everything else needs a default (`x ?? 0`) or a check \
-         first: `has(x) && …`, `require has(x) else …`, `… when has(x)`."
+         first: `has(x) && …`, `require has(x) else …`, `… when has(x)`. What is written alike is narrowed: \
+         paths, lets, params, calls. Where elements may themselves be absent, a key in a map and an index \
+         below the size show no value."
         bad r#"
 /// Keeps team a on its nodes.
 policy team-a {

@@ -109,8 +109,9 @@ pub fn is_key(ty: &Type) -> bool {
 }
 
 /// The paths of `node` that an expression reads, if it reads the node through them alone and every
-/// macro in it that reads the node looks its elements up by all of them. Then equal values of the
-/// paths give equal answers, and all answers together visit each element once.
+/// macro in it that reads the node looks its elements up by all of them; and the `has` of resources of
+/// `node` in it, a few. Then equal values of all of them give equal answers, and all answers together visit
+/// each element once, or as often as these `has` can differ.
 pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
     if !matches!(
         expr.kind,
@@ -122,13 +123,13 @@ pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Exp
     if !of.node || of.free {
         return None;
     }
-    let mut found = Found { policy, keys: Vec::new(), lookups: Vec::new(), whole: false };
+    let mut found = Found { policy, keys: Vec::new(), named: Vec::new(), lookups: Vec::new(), whole: false };
     found.look(expr);
     let covered = |others: &Vec<&Expr>| {
         found.keys.iter().all(|key| others.iter().any(|other| same(policy, key, other)))
     };
     let fits = !found.whole && !found.lookups.is_empty() && found.lookups.iter().all(covered);
-    fits.then_some(found.keys)
+    fits.then(|| [found.keys, found.named].concat())
 }
 
 /// What [`answer_keys`] finds in an expression.
@@ -136,6 +137,8 @@ struct Found<'p> {
     policy: &'p Policy,
     /// Paths of `node`, each once.
     keys: Vec<&'p Expr>,
+    /// Questions whether a resource of `node` is named, each once.
+    named: Vec<&'p Expr>,
     /// What the elements are compared with, for each macro that reads the node.
     lookups: Vec<Vec<&'p Expr>>,
     /// The node is read in another way.
@@ -157,8 +160,9 @@ impl<'p> Found<'p> {
         }
         match &expr.kind {
             ExprKind::Root(Root::Node) => self.whole = true,
-            // It asks whether the resource is named, which the amount does not tell.
-            ExprKind::Has(inner) if matches!(inner.kind, ExprKind::Resource(..)) => self.whole = true,
+            ExprKind::Has(inner) if matches!(inner.kind, ExprKind::Resource(..)) => {
+                self.look_named(expr, inner)
+            }
             ExprKind::Let(id) => self.look(&policy[*id].value),
             ExprKind::CallDef(id, args) => {
                 args.iter().for_each(|arg| self.look(arg));
@@ -182,6 +186,26 @@ impl<'p> Found<'p> {
                 walk::each_part(expr, &mut |part| self.look(part));
             }
             _ => walk::each_part(expr, &mut |part| self.look(part)),
+        }
+    }
+}
+
+/// Most questions whether a resource is named that answers are remembered by: each doubles the answers.
+const MOST_NAMED: usize = 2;
+
+impl<'p> Found<'p> {
+    /// `has(r[k])` asks whether the resource is named, which the amount does not tell.
+    fn look_named(&mut self, has: &'p Expr, resource: &'p Expr) {
+        let ExprKind::Resource(object, name) = &resource.kind else { return };
+        if is_node_path(self.policy, resource) {
+            if !self.named.iter().any(|other| same(self.policy, other, has)) {
+                self.named.push(has);
+            }
+            self.whole |= self.named.len() > MOST_NAMED;
+        } else if depends(self.policy, object, &mut Vec::new()).node {
+            self.whole = true;
+        } else {
+            self.look(name);
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Value numbers: two expressions with the same number have the same value wherever both stand in one
-//! evaluation.
+//! Value numbers: two expressions with one number have the same value in one evaluation.
 //!
 //! Expressions have no side effects, so the number follows from the kind of an expression and the numbers of
-//! its parts. Variables are told apart by their declaration, not by their name. `facts` keeps what conditions
+//! its parts. A variable is identified by its declaration, not by its name. `facts` keeps what conditions
 //! show under these numbers, and the unit of `r[name]` with a computed name is the number of the name.
 
 use super::Checker;

@@ -83,8 +83,8 @@ pub enum Type {
     Optional(Arc<Type>),
 }
 
-/// The name of a resource that is not a constant. Two are the same when they have the same value wherever both
-/// stand, not when they are written alike.
+/// The name of a resource that is not a constant. Two are the same when they have the same value in one
+/// evaluation, not when they are written alike.
 #[derive(Clone, Debug)]
 pub struct ComputedName {
     /// The number of the name's value, which the checker of the policy gives.

@@ -47,11 +47,16 @@ impl<'p> Walk<'p> {
                 extent.kept().for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &self.shares);
             self.check_kept(expr, &answers);
             let mut asked = Cost::plain(2);
+            // Each `has` doubles the answers that there may be for one value.
+            let mut rounds = 1;
             for key in keys {
+                rounds *= if matches!(key.kind, ExprKind::Has(_)) { 2 } else { 1 };
                 let (key, _) = self.expr(key);
                 self.sum(&mut asked, key);
             }
-            self.pay_per_node(cost);
+            for _ in 0..rounds {
+                self.pay_per_node(cost.clone());
+            }
             return (asked, extent);
         }
         self.inner(expr)
