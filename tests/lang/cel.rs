@@ -18,7 +18,7 @@ use bayplan::testing::{node, pod};
 use std::path::Path;
 
 /// Lines of a recorded file of `tests/conformance`.
-fn recorded(name: &str) -> Vec<serde_json::Value> {
+pub(super) fn recorded(name: &str) -> Vec<serde_json::Value> {
     use std::io::Read;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(name);
     let mut text = String::new();
@@ -27,7 +27,7 @@ fn recorded(name: &str) -> Vec<serde_json::Value> {
 }
 
 /// Whether a value is the recorded one, which carries its type.
-fn is_recorded(value: &Value<'_>, recorded: &serde_json::Value) -> bool {
+pub(super) fn is_recorded(value: &Value<'_>, recorded: &serde_json::Value) -> bool {
     let (tag, wanted) = recorded.as_object().and_then(|of| of.iter().next()).unwrap();
     let text = wanted.as_str().unwrap_or("");
     match (tag.as_str(), value) {
@@ -85,7 +85,7 @@ fn json() -> serde_json::Value {
 
 /// What an expression is: its value by the reference evaluator, to which the closure must agree, or
 /// what is said.
-fn asked(expr: &str, with: &mut dyn FnMut(&Value<'_>)) -> Result<(), String> {
+pub(super) fn asked(expr: &str, with: &mut dyn FnMut(&Value<'_>)) -> Result<(), String> {
     let text = format!(
         "/// A policy.\npolicy v {{\n  {PARAMS}\n  let asked = {expr}\n  \
          filter q {{ require asked == asked else \"x\" }}\n}}"
@@ -245,6 +245,53 @@ fn the_language_differs_from_cel_as_its_table_says() {
                 .replace("L.", "pod.labels.")
                 .replace("in L ", "in pod.labels "),
         );
+        let fits = if wanted.starts_with("refused:") { got.starts_with(wanted) } else { got == *wanted };
+        if !fits {
+            wrong.push_str(&format!("{expr} is\n    {got}\nand not\n    {wanted}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Patterns, times and formats that were read otherwise than Kubernetes' CEL reads them.
+#[test]
+fn patterns_and_times_are_those_of_kubernetes() {
+    let rows: &[(&str, &str)] = &[
+        (r#""é".matches("^\\w$")"#, "false"),
+        (r#""٣".matches("^\\d$")"#, "false"),
+        (r#""\u00a0".matches("^\\s$")"#, "false"),
+        (r#""\v".matches("^\\s$")"#, "false"),
+        (r#""aé".matches("a\\b")"#, "true"),
+        (r#""&".matches("[a&&b]")"#, "true"),
+        (r#""[b]".matches("^[[a]b]$")"#, "true"),
+        (r#""a~~b".find("[~~-]+")"#, "\"~~\""),
+        (r#""aé b".findAll("\\w+")"#, "[\"a\", \"b\"]"),
+        (r#""K".matches("(?i)^k$")"#, "true"),
+        (r#""a".matches("\\<a")"#, "refused: BP0112 the pattern does not compile: `\\<` is"),
+        (r#""a".matches("a**")"#, "refused: BP0112 the pattern does not compile: `*` repeats"),
+        (r#""a".matches("a{1001}")"#, "refused: BP0112 the pattern does not compile: `{1001}`"),
+        (r#""a".matches("(a{100}){11}")"#, "refused: BP0112 the pattern does not compile: with `{11}`"),
+        (r#""a".matches("(?x)a")"#, "refused: BP0112 the pattern does not compile: `(?x` is not a group"),
+        (r#""a".matches("\\p{Alphabetic}")"#, "refused: BP0112 the pattern does not compile: `\\p{"),
+        (r#""a".matches("[b-a]")"#, "refused: BP0112 the pattern does not compile: `b-a` is not a range"),
+        (r#""a".matches("(a")"#, "refused: BP0112 the pattern does not compile: a `)` is missing"),
+        (r#""a".matches("\\1")"#, "refused: BP0112 the pattern does not compile: `\\1` is not an escape"),
+        ("timestamp('9999-12-31T23:59:59Z').getFullYear()", "9999"),
+        ("timestamp('9999-12-31T23:59:59Z').getDayOfWeek('UTC')", "5"),
+        ("timestamp('9999-12-31T23:59:59Z').getFullYear('Asia/Tokyo')", "10000"),
+        ("timestamp('9999-12-31T23:59:59Z') > timestamp('9999-12-31T23:59:58Z')", "true"),
+        ("timestamp('9999-12-31T23:59:59Z') + duration('1h')", "9999-12-31T23:59:59.999999Z"),
+        ("timestamp('2026-01-02T03:04:05.123Z')", "2026-01-02T03:04:05.123Z"),
+        ("timestamp('2026-01-02T03:04:05.0000001Z')", "refused: BP0112"),
+        ("duration('1ns')", "refused: BP0112"),
+        ("time(pod.name + '2026-01-02T03:04:05.0000001Z') == none", "true"),
+        ("'%e %f'.format([-0.0, -0.0])", "\"0.000000×10⁰⁰ 0.000000\""),
+        ("uint(2.9) == 2u && double(3u) == 3.0", "true"),
+        ("uint(pod.name + '+5') == none", "true"),
+    ];
+    let mut wrong = String::new();
+    for (expr, wanted) in rows {
+        let got = shown(expr);
         let fits = if wanted.starts_with("refused:") { got.starts_with(wanted) } else { got == *wanted };
         if !fits {
             wrong.push_str(&format!("{expr} is\n    {got}\nand not\n    {wanted}\n"));

@@ -178,7 +178,7 @@ fn scaled(op: ArithmeticOp) -> Binary {
 fn instant(op: ArithmeticOp, left: Operand, right: Operand) -> Binary {
     fn moved<'a>(at: &Value<'a>, by: &Value<'a>, to: fn(i64, i64) -> i64) -> Value<'a> {
         match (at, by) {
-            (Value::Time(at), Value::Int(by)) => Value::Time(Time(to(at.0, *by))),
+            (Value::Time(at), Value::Int(by)) => Value::Time(Time(to(at.0, *by)).in_calendar()),
             _ => Value::Absent,
         }
     }

@@ -423,12 +423,12 @@ pub fn arithmetic<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: Value<'a>,
         (Value::Float(a), Value::Int(b)) => float(op, a, b as f64),
         (Value::Time(a), Value::Time(b)) if op == ArithmeticOp::Subtract => Value::Int((a - b).0),
         (Value::Time(a), Value::Int(b)) => match op {
-            ArithmeticOp::Add => Value::Time(crate::model::Time(a.0.saturating_add(b))),
-            ArithmeticOp::Subtract => Value::Time(crate::model::Time(a.0.saturating_sub(b))),
+            ArithmeticOp::Add => Value::Time(crate::model::Time(a.0.saturating_add(b)).in_calendar()),
+            ArithmeticOp::Subtract => Value::Time(crate::model::Time(a.0.saturating_sub(b)).in_calendar()),
             _ => Value::Absent,
         },
         (Value::Int(a), Value::Time(b)) if op == ArithmeticOp::Add => {
-            Value::Time(crate::model::Time(b.0.saturating_add(a)))
+            Value::Time(crate::model::Time(b.0.saturating_add(a)).in_calendar())
         }
         (Value::Resources(a), Value::Resources(b)) => {
             let mut result = Resource::clone(&a);

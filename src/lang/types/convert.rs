@@ -20,7 +20,7 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
         | (Type::String, Value::String(_)) => true,
         (Type::Float, Value::Int(number)) => return Value::Float(*number as f64),
         (Type::Time, Value::String(text)) => {
-            return Value::optional(Time::parse(text.as_str()).map(Value::Time));
+            return Value::optional(Time::parse_exactly(text.as_str()).map(Value::Time));
         }
         (Type::List(element) | Type::Set(element), Value::Json(serde_json::Value::Array(items))) => {
             let fitting = items.iter().map(|item| fit(Value::Json(item).plain(), element));

@@ -56,7 +56,7 @@ impl std::fmt::Display for Value<'_> {
             Value::Int(number) => write!(f, "{number}"),
             Value::Uint(number) => write!(f, "{number}u"),
             Value::Float(number) => write!(f, "{number:?}"),
-            Value::Time(time) => f.write_str(&time.to_rfc3339()),
+            Value::Time(time) => f.write_str(&time.to_rfc3339_exactly()),
             Value::String(text) => write!(f, "{:?}", text.as_str()),
             Value::Blob(bytes) => write!(f, "{} bytes", bytes.len()),
             Value::List(items) => show_list(f, items),

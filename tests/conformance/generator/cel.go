@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
@@ -130,6 +131,9 @@ func tagged(value ref.Val) any {
 			items = append(items, tagged(of.Next()))
 		}
 		return one("list", items)
+	}
+	if quantity, ok := value.Value().(*resource.Quantity); ok {
+		return one("quantity", quantity.String())
 	}
 	return one(value.Type().TypeName(), fmt.Sprint(value.ConvertToType(types.StringType).Value()))
 }

@@ -80,11 +80,17 @@ func main() {
 	replay := flag.String("replay", "", "decide the cases of this .jsonl.gz again and compare")
 	again := flag.String("again", "", "decide the cases of this .jsonl.gz again and write them")
 	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
+	random := flag.Bool("cel-random", false, "write random CEL expressions with what Kubernetes' CEL says of them")
 	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
 	flag.Parse()
 	var err error
 	if *logarithms {
 		err = writeLogarithms(os.Stdout)
+	} else if *random {
+		var lines bytes.Buffer
+		if err = writeExpressions(*seed, *cases, &lines); err == nil {
+			err = evaluateCEL(&lines, os.Stdout)
+		}
 	} else if *expressions {
 		err = evaluateCEL(os.Stdin, os.Stdout)
 	} else if *replay != "" {

@@ -137,10 +137,30 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     ),
     from(
         "uint",
+        &[FLOAT],
+        Ty::Uint,
+        Absence::Maybe,
+        |args, _| match args.first().and_then(Value::as_float) {
+            // 2^64, the first number that is too large.
+            Some(x) if (0.0..18_446_744_073_709_551_616.0).contains(&x) => Value::Uint(x as u64),
+            _ => Value::Absent,
+        },
+        "the whole part of a float as a uint; absent if it is negative or above the largest uint",
+        &[("uint(2.9)", "2u")],
+    ),
+    from("uint", &[UINT], Ty::Uint, Absence::Never, same_value, "the same uint", &[("uint(2u)", "2u")]),
+    from(
+        "uint",
         &[TEXT],
         Ty::Uint,
         Absence::Maybe,
-        |args, _| parsed(args, |text| text.parse().ok().map(Value::Uint)),
+        // Go's `ParseUint` takes no sign.
+        |args, _| {
+            parsed(args, |text| {
+                let number = text.parse().ok().filter(|_| !text.starts_with('+'));
+                number.map(Value::Uint)
+            })
+        },
         "the uint that a string holds; absent if it holds no uint",
         &[("uint(\"7\")", "7u")],
     ),
@@ -156,6 +176,15 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
             &[("float(1)", "1.0")],
         )
     },
+    number(
+        "float",
+        &[UINT],
+        Ty::Float,
+        Absence::Never,
+        uint_to_float,
+        "a uint as a float",
+        &[("float(7u)", "7.0")],
+    ),
     number(
         "float",
         &[TEXT],
@@ -186,6 +215,15 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
             &[("double(1)", "1.0")],
         )
     },
+    number(
+        "double",
+        &[UINT],
+        Ty::Float,
+        Absence::Never,
+        uint_to_float,
+        "CEL's name for `float`",
+        &[("double(7u)", "7.0")],
+    ),
     number(
         "double",
         &[TEXT],
@@ -347,7 +385,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         Ty::Time,
         Absence::Maybe,
         text_to_time,
-        "the instant that a string in RFC 3339 format holds; absent if it holds no instant",
+        "the instant that a string in RFC 3339 format holds, from 0001-01-01T00:00:00Z to the end of \
+         the year 9999; absent if it holds no instant, or one finer than a microsecond",
         &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
     ),
     from(
@@ -356,7 +395,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         Ty::Time,
         Absence::Never,
         seconds_to_time,
-        "the instant that is this many seconds after 1970-01-01T00:00:00Z",
+        "the instant that is this many seconds after 1970-01-01T00:00:00Z; it stops at the ends of the \
+         years 1 and 9999",
         &[("time(60) - time(0)", "1min")],
     ),
     from(
@@ -384,7 +424,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         Absence::Maybe,
         |args, _| parsed(args, |text| parse_duration(text).map(Value::Int)),
         "the duration that a string holds, in Go's format (`1h30m`, `500ms`); absent if it holds \
-         no duration",
+         no duration, or one finer than a microsecond",
         &[("duration(\"1h30m\")", "1h30min"), ("duration(\"-1.5s\")", "0s - 1500ms")],
     ),
     from(
@@ -470,6 +510,17 @@ fn to_float<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
     args.first().and_then(Value::as_float).map_or(Value::Absent, Value::Float)
 }
 
+fn uint_to_float<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    match args {
+        [Value::Uint(x)] => Value::Float(*x as f64),
+        _ => Value::Absent,
+    }
+}
+
+fn same_value<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    args.first().cloned().unwrap_or(Value::Absent)
+}
+
 fn text_to_float<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
     parsed(args, |text| text.parse::<f64>().ok().filter(|x| x.is_finite()).map(Value::Float))
 }
@@ -485,12 +536,12 @@ fn dyn_to_float<'a>(args: &[Value<'a>], prepared: &super::Prepared) -> Value<'a>
 }
 
 fn text_to_time<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
-    parsed(args, |text| Time::parse(text).map(Value::Time))
+    parsed(args, |text| Time::parse_exactly(text).map(Value::Time))
 }
 
 fn seconds_to_time<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
     match args {
-        [Value::Int(seconds)] => Value::Time(Time(seconds.saturating_mul(1_000_000))),
+        [Value::Int(seconds)] => Value::Time(Time(seconds.saturating_mul(1_000_000)).in_calendar()),
         _ => Value::Absent,
     }
 }

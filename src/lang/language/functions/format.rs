@@ -223,6 +223,11 @@ fn write_value(clause: Clause, value: &Value<'_>, ty: &Type, text: &mut String) 
     };
 }
 
+/// The number; CEL writes the zero below 0 without its sign.
+fn unsigned_zero(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x }
+}
+
 fn hex(bytes: &[u8], upper: bool) -> String {
     bytes.iter().map(|b| if upper { format!("{b:02X}") } else { format!("{b:02x}") }).collect()
 }
@@ -230,6 +235,7 @@ fn hex(bytes: &[u8], upper: bool) -> String {
 /// Digits with a comma before every three and this many after the point; halves are rounded to
 /// even.
 fn fixed(x: f64, digits: usize) -> String {
+    let x = unsigned_zero(x);
     let plain = format!("{x:.digits$}");
     let (sign, plain) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
     let (whole, fraction) = plain.split_once('.').map_or((plain, None), |(a, b)| (a, Some(b)));
@@ -248,6 +254,7 @@ fn fixed(x: f64, digits: usize) -> String {
 }
 
 fn scientific(x: f64, width: usize) -> String {
+    let x = unsigned_zero(x);
     let plain = format!("{x:.6e}");
     let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (sign, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |rest| ("⁻", rest));
@@ -274,13 +281,13 @@ fn shown(value: &Value<'_>, ty: &Type, inside: bool) -> String {
             }
         }
         Value::Blob(bytes) if inside => {
-            format!("b{}", super::strings::quoted(&String::from_utf8_lossy(bytes)))
+            format!("b{}", super::strings::quoted_for_print(&String::from_utf8_lossy(bytes)))
         }
         Value::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::Null => "null".to_owned(),
         value if value.as_str().is_some() => {
             let text = value.as_str().unwrap_or("");
-            if inside { super::strings::quoted(text) } else { text.to_owned() }
+            if inside { super::strings::quoted_for_print(text) } else { text.to_owned() }
         }
         Value::Uint(x) => x.to_string(),
         Value::Resources(_) => plain_text(value, ty),

@@ -16,18 +16,15 @@ pub(super) fn written(value: &Value<'_>, ty: &Type) -> String {
 
 /// An instant in RFC 3339, with as many decimals as it has.
 pub(super) fn rfc3339(at: Time) -> String {
-    jiff::Timestamp::from_microsecond(at.0).map_or_else(|_| at.to_rfc3339(), |at| at.to_string())
+    at.to_rfc3339_exactly()
 }
 
-/// Microseconds as seconds with `s`.
+/// Microseconds as seconds with `s`, as CEL writes a duration: by way of a float, so that the last digits
+/// of centuries are rounded.
 pub(super) fn seconds(us: i64) -> String {
-    let sign = if us < 0 { "-" } else { "" };
-    let (whole, part) = (us.unsigned_abs() / 1_000_000, us.unsigned_abs() % 1_000_000);
-    if part == 0 {
-        format!("{sign}{whole}s")
-    } else {
-        format!("{sign}{whole}.{}s", format!("{part:06}").trim_end_matches('0'))
-    }
+    let (whole, part) = (us / 1_000_000, us % 1_000_000);
+    let seconds = whole as f64 + (part * 1000) as f64 / 1e9;
+    format!("{seconds}s")
 }
 
 /// A float as Go's `%g` writes it: the shortest digits, an exponent below -4 and from 6 up.

@@ -5,6 +5,8 @@ use super::{Absence, FunctionDef, Grows, Influence, Prepared};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
+use std::fmt::Write;
+use std::sync::LazyLock;
 
 const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
@@ -390,20 +392,20 @@ fn place<'a>(at: Option<usize>) -> Value<'a> {
 const FROM: Absence = Absence::Unless(|ranges| ranges.last().is_some_and(|from| from.is_positive_or_zero()));
 
 fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
-    let Ok(at) = usize::try_from(from) else { return Value::Absent };
     if b.is_empty() {
         return Value::Int(from);
     }
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let found = a.windows(b.len()).enumerate().skip(at).find(|(_, window)| *window == b);
     Value::Int(found.map_or(-1, |(at, _)| at as i64))
 }
 
 fn last_index_of(a: &str, b: &str, from: i64) -> Value<'static> {
-    let Ok(at) = usize::try_from(from) else { return Value::Absent };
     if b.is_empty() {
         return Value::Int(from);
     }
+    let Ok(at) = usize::try_from(from) else { return Value::Absent };
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if at >= a.len() {
         return Value::Int(-1);
@@ -431,6 +433,33 @@ pub(super) fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// In double quotes, as Go's `strconv.Quote` writes it: what cannot be printed is a number.
+pub(super) fn quoted_for_print(text: &str) -> String {
+    // What Go counts as printable: letters, marks, numbers, punctuation, symbols and the space.
+    static PRINTED: LazyLock<Option<regex::Regex>> =
+        LazyLock::new(|| regex::Regex::new("^[\\pL\\pM\\pN\\pP\\pS ]$").ok());
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let letter: &str = c.encode_utf8(&mut buffer);
+        let written = quoted(letter);
+        if written.len() > letter.len() + 2 {
+            out.push_str(written.get(1..written.len() - 1).unwrap_or(""));
+        } else if PRINTED.as_ref().is_none_or(|printed| printed.is_match(letter)) {
+            out.push(c);
+        } else {
+            let number = u32::from(c);
+            let _ = match number {
+                0..=0x7F => write!(out, "\\x{number:02x}"),
+                0x80..=0xFFFF => write!(out, "\\u{number:04x}"),
+                _ => write!(out, "\\U{number:08x}"),
+            };
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn pieces(a: &str, separator: &str) -> Vec<String> {

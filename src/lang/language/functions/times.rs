@@ -14,7 +14,7 @@ const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const ZONE: Option<Prepare> = Some(Prepare { constants: &[1], make: zone });
 
 /// A part of an instant, in a zone or in UTC.
-type Part = fn(&jiff::Zoned) -> i64;
+type Part = fn(&Local) -> i64;
 
 /// Two rows for each part of an instant, with a time zone and without, and the other rows.
 macro_rules! rows {
@@ -59,34 +59,34 @@ macro_rules! rows {
 
 rows! {
     {
-    "getFullYear" -9999 9999 (|at| i64::from(at.year()))
+    "getFullYear" 0 10000 (|at| i64::from(at.clock.year()) + at.years)
         "the year"
         "2026" "2026";
-    "getMonth" 0 11 (|at| i64::from(at.month()) - 1)
+    "getMonth" 0 11 (|at| i64::from(at.clock.month()) - 1)
         "the month (0 to 11)"
         "0" "0";
-    "getDayOfMonth" 0 30 (|at| i64::from(at.day()) - 1)
+    "getDayOfMonth" 0 30 (|at| i64::from(at.clock.day()) - 1)
         "the day of the month (0 to 30)"
         "1" "1";
-    "getDate" 1 31 (|at| i64::from(at.day()))
+    "getDate" 1 31 (|at| i64::from(at.clock.day()))
         "the day of the month (1 to 31)"
         "2" "2";
-    "getDayOfWeek" 0 6 (|at| i64::from(at.weekday().to_sunday_zero_offset()))
+    "getDayOfWeek" 0 6 (|at| i64::from(at.clock.weekday().to_sunday_zero_offset()))
         "the day of the week (Sunday is 0)"
         "5" "5";
-    "getDayOfYear" 0 365 (|at| i64::from(at.day_of_year()) - 1)
+    "getDayOfYear" 0 365 (|at| i64::from(at.clock.day_of_year()) - 1)
         "the day of the year (0 to 365)"
         "1" "1";
-    "getHours" 0 23 (|at| i64::from(at.hour()))
+    "getHours" 0 23 (|at| i64::from(at.clock.hour()))
         "the hour of the day"
         "4" "3";
-    "getMinutes" 0 59 (|at| i64::from(at.minute()))
+    "getMinutes" 0 59 (|at| i64::from(at.clock.minute()))
         "the minute of the hour"
         "4" "4";
-    "getSeconds" 0 60 (|at| i64::from(at.second()))
+    "getSeconds" 0 60 (|at| i64::from(at.clock.second()))
         "the second of the minute"
         "5" "5";
-    "getMilliseconds" 0 999 (|at| i64::from(at.millisecond()))
+    "getMilliseconds" 0 999 (|at| i64::from(at.clock.millisecond()))
         "the millisecond of the second"
         "250" "250";
     }
@@ -98,7 +98,7 @@ rows! {
         range: Some(|_| Range::whole(0, 23)),
         prepare: ZONE,
         work: Work::Calendar,
-        body: |args, prepared| part_of(args, prepared, |at| i64::from(at.hour())),
+        body: |args, prepared| part_of(args, prepared, |at| i64::from(at.clock.hour())),
         doc: "the hour of the day in the time zone; the same as `getHours`",
         examples: &[("time(\"2026-07-02T03:04:05Z\").hour(\"Europe/Berlin\")", "5")],
         ..BASE
@@ -180,17 +180,33 @@ fn part_of<'a>(args: &[Value<'a>], prepared: &Prepared, part: Part) -> Value<'a>
         Prepared::Zone(zone) => zone.clone(),
         _ => TimeZone::UTC,
     };
-    zoned(*at, zone).map_or(Value::Absent, |at| Value::Int(part(&at)))
+    Value::Int(part(&Local::of(*at, &zone)))
 }
 
-/// An instant in a zone; instants outside of the calendar stop at its ends.
-fn zoned(at: Time, zone: TimeZone) -> Option<jiff::Zoned> {
-    let at = jiff::Timestamp::from_microsecond(at.0).unwrap_or(if at.0 < 0 {
-        jiff::Timestamp::MIN
-    } else {
-        jiff::Timestamp::MAX
-    });
-    Some(at.to_zoned(zone))
+/// What calendar and clock show at an instant in a zone.
+struct Local {
+    clock: jiff::civil::DateTime,
+    /// Years that the calendar is ahead of `clock`.
+    years: i64,
+}
+
+/// The Gregorian calendar repeats after 400 years, with its days of the week.
+const CYCLE: (i64, i64) = (400, 146_097 * 86_400_000_000);
+
+impl Local {
+    /// Instants outside of the years 1 to 9999 stop at their ends. The crate jiff ends a day before the
+    /// year 9999 does; there the zone has its last offset.
+    fn of(at: Time, zone: &TimeZone) -> Self {
+        let at = at.in_calendar().0;
+        match jiff::Timestamp::from_microsecond(at) {
+            Ok(known) => Local { clock: zone.to_datetime(known), years: 0 },
+            Err(_) => {
+                let offset = zone.to_offset(jiff::Timestamp::MAX);
+                let earlier = jiff::Timestamp::from_microsecond(at - CYCLE.1).unwrap_or(jiff::Timestamp::MAX);
+                Local { clock: offset.to_datetime(earlier), years: CYCLE.0 }
+            }
+        }
+    }
 }
 
 fn zone(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {

@@ -47,7 +47,7 @@ pub(super) fn bracketed(text: &str) -> Result<(String, &str), String> {
         }
         if high < low {
             let written = begin.get(..begin.len() - rest.len()).unwrap_or(begin);
-            return Err(format!("`{written}` is no range: its end lies before its start"));
+            return Err(format!("`{written}` is not a range: its end lies before its start"));
         }
         range(&mut set, low, high);
     }
@@ -89,7 +89,7 @@ fn posix(text: &str) -> Result<Option<(String, &str)>, String> {
     };
     match names::POSIX.iter().find(|(known, _)| *known == plain) {
         Some((_, ranges)) => Ok(Some((set(ranges, negated), rest))),
-        None => Err(format!("`[:{name}:]` is no set of characters")),
+        None => Err(format!("`[:{name}:]` is not a set of characters")),
     }
 }
 
@@ -119,7 +119,7 @@ fn unicode(text: &str, negated: bool) -> Result<(String, &str), String> {
         None => (negated, name),
     };
     let property = names::unicode(plain).ok_or_else(|| {
-        format!("`\\p{{{name}}}` is no set of characters; RE2 has general categories and scripts, as in `\\p{{Lu}}` and `\\p{{Greek}}`")
+        format!("`\\p{{{name}}}` is not a set of characters; RE2 has general categories and scripts, as in `\\p{{Lu}}` and `\\p{{Greek}}`")
     })?;
     let mut out = String::new();
     let _ = match property {

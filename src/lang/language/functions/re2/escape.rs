@@ -13,7 +13,7 @@ pub(super) fn character(text: &str) -> Result<(u32, &str), String> {
             'Z' => "; `\\z` is the end of the text",
             _ => "",
         };
-        format!("`\\{first}` is no escape of RE2{help}")
+        format!("`\\{first}` is not an escape of RE2{help}")
     };
     let octal = |text: &str| text.bytes().take(2).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
     match first {

@@ -199,7 +199,7 @@ impl<'s> Parser<'s> {
         if let Some(name) = name {
             let (name, rest) = name.split_once('>').ok_or("the name of a group has no `>`")?;
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-                return Err(format!("`{name}` is no name of a group: letters, digits and `_`"));
+                return Err(format!("`{name}` is not a name of a group, which has letters, digits and `_`"));
             }
             self.rest = rest;
             return self.open();
@@ -225,7 +225,7 @@ impl<'s> Parser<'s> {
                 }
                 _ => {
                     let written = before.get(..at + character.len_utf8()).unwrap_or(before);
-                    return Err(format!("`{written}` is no group of RE2; its flags are i, m, s and U"));
+                    return Err(format!("`{written}` is not a group of RE2, whose flags are i, m, s and U"));
                 }
             }
             seen = true;

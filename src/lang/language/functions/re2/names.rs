@@ -37,7 +37,7 @@ pub(super) enum Unicode {
     Script(&'static str),
 }
 
-/// The set of a name, which is told by its letters alone: `Lu`, `uppercase letter`, `Greek`.
+/// The set of a name, of which only the letters count: `Lu`, `uppercase letter`, `Greek`.
 pub(super) fn unicode(name: &str) -> Option<Unicode> {
     let plain = letters(name);
     match plain.as_str() {
