@@ -52,9 +52,9 @@ impl Totals {
         // Every scale rises or falls all the way, so that its ends say how far scores go.
         let ends = (scale.apply(low), scale.apply(high));
         let (least, most) = (ends.0.min(ends.1), ends.0.max(ends.1));
-        if !point.unbounded() && (least < 0 || most > MAX_SCORE) {
+        if least < 0 || most > point.largest() {
             let scores = on.iter().map(|node| scale.apply(self.raw[node.row()]));
-            if let Some(score) = scores.into_iter().find(|score| !(0..=MAX_SCORE).contains(score)) {
+            if let Some(score) = scores.into_iter().find(|score| !(0..=point.largest()).contains(score)) {
                 return Err(out_of_range(framework, scorer.plugin, score));
             }
         }

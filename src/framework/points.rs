@@ -1,6 +1,7 @@
 //! The extension points as traits. Their result types allow only legal outcomes: Filter cannot return
 //! `Skip`, Score cannot return `Wait`.
 
+use super::MAX_SCORE;
 use super::calls::{Answer, ApiCall, CallError, Ticket};
 use super::candidates::Candidate;
 use super::cycle_state::StateSlot;
@@ -369,9 +370,9 @@ pub trait Score: Sync {
     fn normalize(&self) -> Normalize {
         Normalize::None
     }
-    /// Whether scores above 100 are allowed: policies, whose statements have weights of their own.
-    fn unbounded(&self) -> bool {
-        false
+    /// The largest score that a node can get. Policies exceed 100, for their statements have weights.
+    fn largest(&self) -> i64 {
+        MAX_SCORE
     }
     /// The statements that make up the score of a node, for reports; empty for plugins that have none.
     fn partial_scores(&self, h: &Handle, feasible: &Feasible, node: NodeInfo) -> Vec<PartialScore> {

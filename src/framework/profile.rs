@@ -9,7 +9,7 @@ use super::plugin::Plugin;
 use super::plugin_id::PluginId;
 use super::registry::{Entry, Registry};
 use super::runtime::Framework;
-use super::{ArgsError, At, Tree};
+use super::{ArgsError, At, MAX_SCORE, Tree};
 use crate::model::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -489,7 +489,10 @@ impl<'a> Builder<'a> {
         }
         let mut total: i64 = 0;
         for scorer in &points.score {
-            match scorer.weight.checked_mul(100).and_then(|most| total.checked_add(most)) {
+            let plugin = self.plugins.get(scorer.plugin.index());
+            let largest =
+                plugin.and_then(|(_, plugin)| plugin.score()).map_or(MAX_SCORE, |score| score.largest());
+            match scorer.weight.checked_mul(largest).and_then(|most| total.checked_add(most)) {
                 Some(sum) => total = sum,
                 None => {
                     self.error(self.profile.at, String::from("total score of Score plugins could overflow"));

@@ -301,7 +301,7 @@ policy gang {
 "#
 
     BAD_WEIGHT "BP0119" "bad-weight" Error
-        "a weight is a whole number of at least 1"
+        "a weight is a whole number from 1 to 1000000"
         "The weight of a score is a constant: a literal or a param."
         bad r#"
 /// Prefers ready nodes.

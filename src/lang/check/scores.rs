@@ -9,7 +9,11 @@ use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::lang::types::Type;
+use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
+
+/// The largest weight. Scores of a file of policies, with plugins' weights as large, stay within 64 bits.
+const MOST_WEIGHT: i64 = 1_000_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {
@@ -19,9 +23,10 @@ impl<'a> Checker<'a> {
             return 1;
         }
         match self.constant(&weight) {
-            Some(Value::Int(value)) if value >= 1 && weight.ty == Type::Int => value,
+            Some(Value::Int(value)) if (1..=MOST_WEIGHT).contains(&value) && weight.ty == Type::Int => value,
             Some(value) => {
-                let message = format!("a weight is a whole number from 1 up, this is `{value}`");
+                let message =
+                    format!("a weight is a whole number from 1 to {MOST_WEIGHT}, this is `{value}`");
                 self.mistake(&codes::BAD_WEIGHT, of.span, message, "");
                 1
             }
@@ -267,7 +272,7 @@ impl<'a> Checker<'a> {
         let hundred = |value: i64| Expr {
             kind: ExprKind::Constant(Value::Int(value)),
             ty: Type::Int,
-            range: crate::lang::types::range::Range::int(value),
+            range: Range::int(value),
             span,
         };
         let gives = vec![
@@ -290,18 +295,18 @@ impl<'a> Checker<'a> {
 
 /// What a number can be, in words.
 fn range_words(value: &Expr) -> String {
-    match value.range.ends() {
-        Some((low, high)) if low == high => format!("{low}"),
-        Some(_) if value.range == crate::lang::types::range::Range::of(&value.ty) => {
-            format!("any `{}`", value.ty)
-        }
-        Some((low, high)) if value.range.to_string().ends_with("..") || high > 9e18 => {
+    let text = value.range.to_string();
+    match (value.range, text.split_once("..")) {
+        (Range::Whole { lo, hi, .. }, _) if lo == hi => lo.to_string(),
+        (Range::Real { lo, hi, .. }, _) if lo == hi => lo.to_string(),
+        (range, _) if range == Range::of(&value.ty) => format!("any `{}`", value.ty),
+        (range, Some((low, high)))
+            if high.is_empty() || range.ends().is_some_and(|(_, high)| high > 9e18) =>
+        {
             format!("{low} or more")
         }
-        Some((_, high)) if value.range.to_string().starts_with("..") => format!("{high} or less"),
-        _ => {
-            let text = value.range.to_string();
-            text.replacen("..", " to ", 1)
-        }
+        (_, Some(("", high))) => format!("{high} or less"),
+        (_, Some((low, high))) => format!("{low} to {high}"),
+        _ => text,
     }
 }

@@ -159,8 +159,12 @@ fn float(value: f64, least: f64, most: f64, normalize: Normalize) -> f64 {
         Normalize::Max if most <= 0.0 => 0.0,
         Normalize::Max => 100.0 * (value / most),
         Normalize::MinMax if most == least => 0.0,
-        // Halves, because the distance of two floats may lie beyond the largest float.
-        Normalize::MinMax => 100.0 * ((value / 2.0 - least / 2.0) / (most / 2.0 - least / 2.0)),
+        // Halves, where the distance of two floats lies beyond the largest float. Of the smallest floats
+        // there are no halves.
+        Normalize::MinMax => match most - least {
+            distance if distance.is_finite() => 100.0 * ((value - least) / distance),
+            _ => 100.0 * ((value / 2.0 - least / 2.0) / (most / 2.0 - least / 2.0)),
+        },
     }
 }
 
@@ -205,5 +209,57 @@ mod tests {
         of.put_float(NodeId::from_row(0), f64::MIN);
         of.put_float(NodeId::from_row(1), f64::MAX);
         assert_eq!(of.normalized(Normalize::MinMax, false), [0, 100]);
+    }
+
+    #[test]
+    fn the_smallest_differences_spread_nodes() {
+        for (least, most) in [(0.0, 5e-324), (-5e-324, 0.0), (5e-324, 1e-323), (1.0, 1.0 + f64::EPSILON)] {
+            let mut of = Column::new(false, 2);
+            of.put_float(NodeId::from_row(0), least);
+            of.put_float(NodeId::from_row(1), most);
+            assert_eq!(of.normalized(Normalize::MinMax, false), [0, 100], "{least} {most}");
+            assert_eq!(of.normalized(Normalize::MinMax, true), [100, 0], "{least} {most}");
+        }
+    }
+
+    /// Floats of every size, with both signs.
+    fn any_float() -> impl proptest::strategy::Strategy<Value = f64> {
+        use proptest::prelude::*;
+        prop_oneof![
+            any::<f64>().prop_filter("finite", |number| number.is_finite()),
+            (0..200u64).prop_map(f64::from_bits),
+            (0..200u64).prop_map(|bits| -f64::from_bits(bits)),
+            (0..200u64).prop_map(|bits| f64::from_bits(f64::MAX.to_bits() - bits)),
+            (0..200u64).prop_map(|bits| -f64::from_bits(f64::MAX.to_bits() - bits)),
+            -3.0..3.0f64,
+        ]
+    }
+
+    proptest::proptest! {
+        /// A better value never scores less, the best node has 100 and the worst 0.
+        #[test]
+        fn any_floats_are_spread_in_their_order(
+            numbers in proptest::collection::vec(any_float(), 1..6),
+            max in proptest::bool::ANY,
+        ) {
+            let normalize = if max { Normalize::Max } else { Normalize::MinMax };
+            let numbers: Vec<f64> = numbers.into_iter().map(|x| if max { x.abs() } else { x }).collect();
+            let mut of = Column::new(false, numbers.len());
+            for (row, number) in numbers.iter().enumerate() {
+                of.put_float(NodeId::from_row(row), *number);
+            }
+            let scores = of.normalized(normalize, false);
+            let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let spread = if max { most > 0.0 } else { most > least };
+            for (a, x) in scores.iter().zip(&numbers) {
+                proptest::prop_assert!((0..=100).contains(a));
+                proptest::prop_assert!(!spread || *x != most || *a == 100, "{numbers:?} {scores:?}");
+                proptest::prop_assert!(max || *x != least || *a == 0, "{numbers:?} {scores:?}");
+                for (b, y) in scores.iter().zip(&numbers) {
+                    proptest::prop_assert!(x > y || a <= b, "{numbers:?} {scores:?}");
+                }
+            }
+        }
     }
 }

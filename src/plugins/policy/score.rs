@@ -5,7 +5,9 @@
 
 use super::PolicyPlugin;
 use super::attempt::Attempt;
-use crate::framework::{Feasible, Handle, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status};
+use crate::framework::{
+    Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status,
+};
 use crate::lang::codegen::ColumnScan;
 use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
@@ -78,8 +80,9 @@ impl Score for PolicyPlugin {
         Ok(())
     }
 
-    fn unbounded(&self) -> bool {
-        true
+    fn largest(&self) -> i64 {
+        let scores = &self.compiled.statements.scores;
+        scores.iter().fold(0, |sum: i64, score| sum.saturating_add(score.weight.saturating_mul(MAX_SCORE)))
     }
 
     fn partial_scores(&self, h: &Handle, feasible: &Feasible, node: NodeInfo) -> Vec<PartialScore> {
