@@ -141,4 +141,21 @@ fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
         bad(serde_json::json!({"patiense": "3s"})),
         "1:1 error[BP0120] the policy has no param `patiense`"
     );
+    // No argument is infinite or NaN.
+    for share in ["inf%", "-inf%", "NaN%", "nan%", "infinity%", "1e400%", "inf", "NaN"] {
+        assert_eq!(
+            bad(serde_json::json!({"part": share})),
+            format!("1:1 error[BP0120] `part` is `float`: `{share}` is none")
+        );
+    }
+}
+
+/// The ends of a param's range are exact, also beyond the digits of a float.
+#[test]
+fn ranges_of_params_are_exact() {
+    let text = "/// A policy.\npolicy a {\n  param n: int in 0..9007199254740993 = 3\n  \
+        score s normalize max { give n when node.ready\n    give 0 }\n}";
+    let said = |n: i64| with_arguments(text, serde_json::json!({ "n": n })).0;
+    assert_eq!(said(9_007_199_254_740_993), "");
+    assert!(said(9_007_199_254_740_994).contains("`n` is allowed from 0 to 9007199254740993"));
 }

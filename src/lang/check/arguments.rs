@@ -6,7 +6,7 @@ use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{self, ParamId};
 use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::{Constant, Value};
 
 /// An argument of a policy, from `pluginConfig`.
@@ -138,31 +138,8 @@ impl<'a> Checker<'a> {
 
     /// `in a..b`, in base units.
     fn allowed(&mut self, (low, high): &(ast::Bound, ast::Bound), ty: &Type) -> Option<Range> {
-        let end = |this: &mut Self, bound: &ast::Bound| -> Option<f64> {
-            let own = match &bound.value {
-                Literal::Int(0) if ty.is_numeric() => return Some(0.0),
-                Literal::Int(value) => (Type::Int, *value as f64),
-                Literal::Float(value) | Literal::Share(value) => (Type::Float, *value),
-                Literal::Cpu(value) => (Type::Cpu, *value as f64),
-                Literal::Bytes(value) => (Type::Bytes, *value as f64),
-                Literal::Duration(value) => (Type::Duration, *value as f64),
-                _ => (Type::Unknown, 0.0),
-            };
-            if !ty.accepts(&own.0) || own.0 == Type::Unknown {
-                let text = this.excerpt(bound.span);
-                let message = format!("the param is `{ty}`, and `{text}` is none");
-                this.mistake(
-                    &codes::TYPE_MISMATCH,
-                    bound.span,
-                    message,
-                    "both ends have the type of the param",
-                );
-                return None;
-            }
-            Some(own.1)
-        };
-        let (a, b) = (end(self, low)?, end(self, high)?);
-        if a > b {
+        let (low_range, high_range) = (self.end(low, ty)?, self.end(high, ty)?);
+        if low_range.outcome(Relation::Greater, high_range) == Some(true) {
             self.mistake(
                 &codes::TYPE_MISMATCH,
                 low.span.to(high.span),
@@ -171,18 +148,40 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
-        Some(if *ty == Type::Float { Range::real(a, b) } else { Range::whole(a as i128, b as i128) })
+        Some(low_range.union(high_range))
+    }
+
+    /// One end of `in a..b`, in the kind of number that the type has.
+    fn end(&mut self, bound: &ast::Bound, ty: &Type) -> Option<Range> {
+        let (own, range) = match &bound.value {
+            Literal::Int(0) if ty.is_numeric() => (ty.clone(), Range::int(0)),
+            Literal::Int(value) => (Type::Int, Range::int(*value)),
+            Literal::Uint(value) => (Type::Uint, Range::whole(i128::from(*value), i128::from(*value))),
+            Literal::Float(value) | Literal::Share(value) => (Type::Float, Range::real(*value, *value)),
+            Literal::Cpu(value) => (Type::Cpu, Range::int(*value)),
+            Literal::Bytes(value) => (Type::Bytes, Range::int(*value)),
+            Literal::Duration(value) => (Type::Duration, Range::int(*value)),
+            _ => (Type::Unknown, Range::None),
+        };
+        if !ty.accepts(&own) || own == Type::Unknown {
+            let text = self.excerpt(bound.span);
+            let message = format!("the param is `{ty}`, and `{text}` is none");
+            let help = "both ends have the type of the param";
+            self.mistake(&codes::TYPE_MISMATCH, bound.span, message, help);
+            return None;
+        }
+        Some(if *ty == Type::Float { range.widen() } else { range })
     }
 }
 
 fn inside(value: &Constant, allowed: Range) -> bool {
-    match (value, allowed) {
-        (Value::Int(value), Range::Whole { lo, hi, .. }) => (lo..=hi).contains(&i128::from(*value)),
-        (value, allowed) => match (value.as_float(), allowed.ends()) {
-            (Some(value), Some((lo, hi))) => value >= lo && value <= hi,
-            _ => true,
-        },
-    }
+    let own = match value {
+        Value::Int(value) => Range::int(*value),
+        Value::Uint(value) => Range::whole(i128::from(*value), i128::from(*value)),
+        Value::Float(value) => Range::real(*value, *value),
+        _ => return true,
+    };
+    own.outcome(Relation::Equal, allowed) != Some(false)
 }
 
 /// A value of YAML as a value of a type; the text says why it is none.
@@ -292,6 +291,12 @@ fn untyped(given: &serde_json::Value) -> Constant {
     }
 }
 
+/// A float in the notation of policies: digits, and no words like `inf` and `nan`.
+fn finite(text: &str) -> Option<f64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    text.parse::<f64>().ok().filter(|number| is_number && number.is_finite())
+}
+
 /// `"500m"`, `"4Gi"`, `"1h30min"`, `"1h30m"`, `"30%"`.
 fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
     use crate::lang::language::functions as f;
@@ -300,10 +305,10 @@ fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
         Type::Bytes => f::parse_whole(text.strip_suffix('B').unwrap_or(text)).map(Value::Int),
         Type::Duration => f::parse_duration(&text.replace("min", "m")).map(Value::Int),
         Type::Float => match text.strip_suffix('%') {
-            Some(share) => share.trim().parse::<f64>().ok().map(|share| Value::Float(share / 100.0)),
+            Some(share) => finite(share.trim()).map(|share| Value::Float(share / 100.0)),
             None => None,
         },
-        Type::Time => crate::model::Time::parse(text).map(Value::Time),
+        Type::Time => crate::model::Time::parse_exactly(text).map(Value::Time),
         _ => None,
     };
     made.ok_or_else(|| format!("`{text}` is none"))

@@ -225,7 +225,7 @@ impl Checker<'_> {
         let (ty, range) = match kind {
             // The body of a sum of nothing has no type; the sum is 0.
             MacroKind::Sum if value.ty == Type::Never => (Type::Int, Range::int(0)),
-            MacroKind::Sum => (value.ty.clone(), sum_range(value.range)),
+            MacroKind::Sum => (value.ty.clone(), sum_range(value.range, &value.ty)),
             MacroKind::SortBy => (element.list(), Range::None),
             _ => (value.ty.clone().optional(), value.range),
         };
@@ -240,17 +240,16 @@ struct MacroResult {
     body: Option<Expr>,
 }
 
-/// What a sum of values of a range can be.
-pub(super) fn sum_range(of: Range) -> Range {
-    let most = i128::from(i64::MAX);
-    match of {
-        Range::Whole { lo, hi, .. } => {
-            Range::whole(if lo >= 0 { 0 } else { i128::from(i64::MIN) }, if hi <= 0 { 0 } else { most })
+/// What a sum of values of a type and range can be: it stops at the ends of the type.
+pub(super) fn sum_range(of: Range, ty: &Type) -> Range {
+    match (of, type_range(ty)) {
+        (Range::Whole { lo, hi, .. }, Range::Whole { lo: least, hi: most, .. }) => {
+            Range::whole(if lo >= 0 { 0 } else { least }, if hi <= 0 { 0 } else { most })
         }
-        Range::Real { lo, hi, .. } => {
+        (Range::Real { lo, hi, .. }, _) => {
             Range::real(if lo >= 0.0 { 0.0 } else { f64::MIN }, if hi <= 0.0 { 0.0 } else { f64::MAX })
         }
-        Range::None => Range::None,
+        _ => Range::None,
     }
 }
 

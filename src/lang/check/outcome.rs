@@ -2,7 +2,8 @@
 
 use super::Checker;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::typed::{CompareOp, Expr, ExprKind};
+use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::range::Relation;
 use crate::lang::types::value::Value;
 
 impl<'a> Checker<'a> {
@@ -41,24 +42,15 @@ impl<'a> Checker<'a> {
                 if self.constant(left).is_some() && self.constant(right).is_some() {
                     return None;
                 }
-                if left.range.is_empty() || right.range.is_empty() {
-                    return None;
-                }
-                let ((a, b), (c, d)) = (left.range.ends()?, right.range.ends()?);
-                let (yes, no) = match op {
-                    CompareOp::Less => (b < c, a >= d),
-                    CompareOp::LessEqual => (b <= c, a > d),
-                    CompareOp::Greater => (a > d, b <= c),
-                    CompareOp::GreaterEqual => (a >= d, b < c),
-                };
-                (yes || no).then_some((yes, condition.span))
+                let truth = left.range.outcome(op.relation(), right.range)?;
+                Some((truth, condition.span))
             }
             ExprKind::Equal(left, right) => {
                 if self.constant(left).is_some() && self.constant(right).is_some() {
                     return None;
                 }
-                let ((a, b), (c, d)) = (left.range.ends()?, right.range.ends()?);
-                (b < c || d < a).then_some((false, condition.span))
+                let truth = left.range.outcome(Relation::Equal, right.range)?;
+                Some((truth, condition.span))
             }
             _ => None,
         }

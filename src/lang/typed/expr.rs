@@ -6,7 +6,7 @@ use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{FunctionId, Prepared};
 use crate::lang::syntax::ast::Text;
 use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::Constant;
 use std::sync::Arc;
 
@@ -137,6 +137,18 @@ pub enum CompareOp {
     Greater,
     /// `>=`
     GreaterEqual,
+}
+
+impl CompareOp {
+    /// The relation that the comparison asks for.
+    pub fn relation(self) -> Relation {
+        match self {
+            CompareOp::Less => Relation::Less,
+            CompareOp::LessEqual => Relation::LessEqual,
+            CompareOp::Greater => Relation::Greater,
+            CompareOp::GreaterEqual => Relation::GreaterEqual,
+        }
+    }
 }
 
 /// Arithmetic. Every result that leaves its 64 bits stops at the end; floats stay finite.

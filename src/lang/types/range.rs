@@ -159,14 +159,16 @@ impl Range {
         }
     }
 
-    /// Values of both, in the kind of `self`.
+    /// Values of both, in the kind of `self`. Whole numbers are compared with floats as the evaluators
+    /// do it: rounded to the nearest float.
     pub fn intersect(self, other: Range) -> Range {
         match (self, other) {
             (Range::Whole { lo, hi, nonzero }, Range::Whole { lo: lo2, hi: hi2, nonzero: n2 }) => {
                 Range::Whole { lo: lo.max(lo2), hi: hi.min(hi2), nonzero: nonzero || n2 }
             }
             (Range::Whole { lo, hi, nonzero }, Range::Real { lo: lo2, hi: hi2, nonzero: n2 }) => {
-                let (lo, hi) = (lo.max(lo2.ceil() as i128), hi.min(hi2.floor() as i128));
+                let lo = lo.max(first_whole(|float| float >= lo2));
+                let hi = hi.min(first_whole(|float| float > hi2) - 1);
                 Range::Whole { lo, hi, nonzero: (nonzero || n2) && lo <= 0 && hi >= 0 }
             }
             (Range::Real { lo, hi, nonzero }, other) => match other.widen() {
@@ -195,13 +197,9 @@ impl Range {
             _ => {
                 let Range::Real { lo, hi, .. } = bound.widen() else { return self };
                 match op {
-                    Relation::Less => self
-                        .intersect(Range::Real { lo: f64::NEG_INFINITY, hi, nonzero: hi <= 0.0 })
-                        .strict(hi, false),
+                    Relation::Less => self.below(hi),
                     Relation::LessEqual => self.intersect(Range::real(f64::NEG_INFINITY, hi)),
-                    Relation::Greater => self
-                        .intersect(Range::Real { lo, hi: f64::INFINITY, nonzero: lo >= 0.0 })
-                        .strict(lo, true),
+                    Relation::Greater => self.above(lo),
                     Relation::GreaterEqual => self.intersect(Range::real(lo, f64::INFINITY)),
                     Relation::Equal => self.intersect(bound),
                     Relation::NotEqual if lo == 0.0 && hi == 0.0 => {
@@ -213,16 +211,35 @@ impl Range {
         }
     }
 
-    /// Leaves one end out, where the kind of number can say so.
-    fn strict(self, end: f64, low: bool) -> Range {
+    /// The part below a float. Of floats the end itself stays in, but for 0.
+    fn below(self, end: f64) -> Range {
         match self {
-            Range::Whole { lo, hi, nonzero } if low && lo as f64 == end => {
-                Range::Whole { lo: lo + 1, hi, nonzero }
+            Range::Whole { .. } => {
+                self.intersect(Range::whole(i128::MIN, first_whole(|float| float >= end) - 1))
             }
-            Range::Whole { lo, hi, nonzero } if !low && hi as f64 == end => {
-                Range::Whole { lo, hi: hi - 1, nonzero }
+            _ => self.intersect(Range::Real { lo: f64::NEG_INFINITY, hi: end, nonzero: end <= 0.0 }),
+        }
+    }
+
+    /// The part above a float. Of floats the end itself stays in, but for 0.
+    fn above(self, end: f64) -> Range {
+        match self {
+            Range::Whole { .. } => self.intersect(Range::whole(first_whole(|float| float > end), i128::MAX)),
+            _ => self.intersect(Range::Real { lo: end, hi: f64::INFINITY, nonzero: end >= 0.0 }),
+        }
+    }
+
+    /// The only outcome of `self op other`; `None` where both outcomes can be, where a range is empty,
+    /// and for what is not a number. Whole numbers are compared exactly.
+    pub fn outcome(self, op: Relation, other: Range) -> Option<bool> {
+        if self.is_empty() || other.is_empty() {
+            return None;
+        }
+        match (self, other) {
+            (Range::Whole { lo, hi, .. }, Range::Whole { lo: lo2, hi: hi2, .. }) => {
+                outcome(op, (lo, hi), (lo2, hi2))
             }
-            other => other,
+            _ => outcome(op, self.ends()?, other.ends()?),
         }
     }
 
@@ -383,6 +400,35 @@ impl Range {
     }
 }
 
+/// The only outcome of a comparison of numbers that lie between two ends each.
+fn outcome<T: PartialOrd>(op: Relation, (a, b): (T, T), (c, d): (T, T)) -> Option<bool> {
+    let apart = b < c || d < a;
+    let (yes, no) = match op {
+        Relation::Equal => (false, apart),
+        Relation::NotEqual => (apart, false),
+        Relation::Less => (b < c, a >= d),
+        Relation::LessEqual => (b <= c, a > d),
+        Relation::Greater => (a > d, b <= c),
+        Relation::GreaterEqual => (a >= d, b < c),
+    };
+    if yes { Some(true) } else { no.then_some(false) }
+}
+
+/// The first whole number whose nearest float is on the upper side of a limit: `upper` is false for
+/// floats below it and true for those above. Numbers beyond 65 bits are not looked at.
+fn first_whole(upper: impl Fn(f64) -> bool) -> i128 {
+    let (mut lower, mut first) = (-(1i128 << 65), 1i128 << 65);
+    while first - lower > 1 {
+        let middle = lower + (first - lower) / 2;
+        if upper(middle as f64) {
+            first = middle;
+        } else {
+            lower = middle;
+        }
+    }
+    first
+}
+
 impl std::fmt::Display for Range {
     /// `0..100`, with the ends as numbers of the base unit; open ends are left out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -427,6 +473,43 @@ mod tests {
         assert_eq!(Range::whole(0, 9).cut(Relation::Greater, Range::real(0.5, 0.5)), Range::whole(1, 9));
         assert!(Range::whole(0, 9).cut(Relation::Greater, Range::int(9)).is_empty());
         assert!(Range::whole(-1, 1).cut(Relation::NotEqual, Range::int(0)).excludes_zero());
+    }
+
+    /// Whole numbers near those that floats have no room for.
+    fn edges() -> impl Iterator<Item = i64> {
+        let around = [0, 1 << 53, -(1 << 53), 1 << 62, i64::MAX - 3000, i64::MIN + 3000];
+        around.into_iter().flat_map(|at: i64| (-3000..=3000).step_by(1).map(move |by| at.saturating_add(by)))
+    }
+
+    #[test]
+    fn whole_numbers_are_cut_by_floats_as_they_are_compared_with_them() {
+        let all = Range::of(&Type::Int);
+        let bounds =
+            [0.0, 0.5, -0.5, 9_007_199_254_740_992.0, -9_007_199_254_740_994.0, 9.3e18, 1e300, -1e300];
+        for bound in bounds.into_iter().chain([4_611_686_018_427_388_928.0, 9_223_372_036_854_774_784.0]) {
+            for (op, holds) in [
+                (Relation::Less, (|a: f64, b: f64| a < b) as fn(f64, f64) -> bool),
+                (Relation::LessEqual, |a, b| a <= b),
+                (Relation::Greater, |a, b| a > b),
+                (Relation::GreaterEqual, |a, b| a >= b),
+                (Relation::Equal, |a, b| a == b),
+            ] {
+                let Range::Whole { lo, hi, .. } = all.cut(op, Range::real(bound, bound)) else { return };
+                for number in edges() {
+                    let inside = (lo..=hi).contains(&i128::from(number));
+                    assert_eq!(inside, holds(number as f64, bound), "{number} {op:?} {bound}: {lo}..{hi}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends_beyond_the_digits_of_a_float_are_compared_exactly() {
+        let largest = Range::int(i64::MAX);
+        assert_eq!(Range::of(&Type::Int).outcome(Relation::LessEqual, Range::int(i64::MAX - 1)), None);
+        assert_eq!(Range::of(&Type::Int).outcome(Relation::LessEqual, largest), Some(true));
+        assert_eq!(Range::int(i64::MAX - 1).outcome(Relation::Equal, largest), Some(false));
+        assert_eq!(Range::of(&Type::Uint).outcome(Relation::Greater, largest), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Properties that hold for every policy and every cluster, tried on random ones.
 
 mod bounds;
+mod claims;
 mod concerns;
 mod evaluators;
 mod group_index;
