@@ -5,7 +5,7 @@
 //! YAML scalar) it is not applied.
 
 use super::{Diagnostic, Edit, Source, SourceId, SourceMap, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What applying fixes gave.
 #[derive(Debug, Default)]
@@ -68,21 +68,45 @@ fn meet(a: Span, b: Span) -> bool {
     a.start < b.end && b.start < a.end || a == b
 }
 
-/// Takes out the fixes whose new text is wrong itself.
+/// The diagnostics of a text, and the statements that could be read in it.
+pub struct Compiled {
+    /// All diagnostics.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Places of the statements without a mistake of the parser.
+    pub statements: Vec<Span>,
+}
+
+/// How often fixes are dropped and the others tried again, before none is offered.
+const TRIALS: usize = 12;
+
+/// How often what a fix uncovers is fixed in turn.
+const ROUNDS: usize = 16;
+
+/// Takes out the fixes that are not certain.
 ///
-/// All first fixes of a text are applied together and the result is compiled by `compile`; a fix whose new
-/// text a new error begins in is dropped, and the others are tried again without it. What lies in YAML
-/// itself is not compiled and stays.
+/// All first fixes of a text are applied together, what they uncover is fixed in turn, and the result is
+/// compiled by `compile`. It must have no error that the text did not have before, except for mistakes
+/// beside the fixes in statements that the parser could not read before. Every statement that no fix
+/// touches must be a statement still. Where that does not hold the nearest fix is dropped, and the others
+/// are tried again without it. What lies in YAML itself is not compiled and stays.
 pub fn verify(
     sources: &SourceMap,
     diagnostics: &mut [Diagnostic],
     texts: &[SourceId],
-    compile: &dyn Fn(&Source) -> Vec<Diagnostic>,
+    compile: &dyn Fn(&Source) -> Compiled,
 ) {
     for text in texts.iter().filter_map(|id| sources.get(*id)) {
-        // Each round drops at least one fix; a few rounds find all but those that hide each other.
-        for _ in 0..8 {
-            let wrong = wrong_fixes(text, diagnostics, compile);
+        let statements = compile(text).statements;
+        for trial in 0..=TRIALS {
+            let trusted = trusted(text, diagnostics);
+            if trusted.is_empty() {
+                break;
+            }
+            let wrong: Vec<usize> = if trial < TRIALS {
+                wrong_fixes(text, diagnostics, &trusted, &statements, compile)
+            } else {
+                trusted.iter().map(|(at, _)| *at).collect()
+            };
             if wrong.is_empty() {
                 break;
             }
@@ -95,51 +119,162 @@ pub fn verify(
     }
 }
 
-/// The diagnostics, by their place in the list, whose first fix makes a text with a new error in it.
+/// Edits of a text, in its order: byte range, and the new text.
+type Edits = Vec<(usize, usize, String)>;
+
+/// The first fixes of a text that do not meet one before them, by the place of their diagnostics.
+fn trusted(source: &Source, diagnostics: &[Diagnostic]) -> Vec<(usize, Edits)> {
+    let mut taken: Vec<Span> = Vec::new();
+    let mut trusted = Vec::new();
+    for (at, diagnostic) in diagnostics.iter().enumerate() {
+        let Some(fix) = diagnostic.fixes.first() else { continue };
+        let fits = |edit: &Edit| {
+            edit.span.source == source.id()
+                && source.text().get(edit.span.range()).is_some()
+                && !taken.iter().any(|other| meet(edit.span, *other))
+        };
+        if !fix.edits.is_empty() && fix.edits.iter().all(fits) {
+            taken.extend(fix.edits.iter().map(|edit| edit.span));
+            let edits = fix.edits.iter().map(|edit| {
+                let range = edit.span.range();
+                (range.start, range.end, edit.text.clone())
+            });
+            trusted.push((at, edits.collect()));
+        }
+    }
+    trusted
+}
+
+/// The text with edits, which are put in order.
+fn edited(text: &str, edits: &mut Edits) -> String {
+    edits.sort_by_key(|(start, end, _)| (*start, *end));
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (start, end, new) in edits.iter() {
+        out.push_str(text.get(done..*start).unwrap_or(""));
+        out.push_str(new);
+        done = *end;
+    }
+    out.push_str(text.get(done..).unwrap_or(""));
+    out
+}
+
+/// The diagnostics, by their place in the list, whose first fix must not be trusted.
 fn wrong_fixes(
     source: &Source,
     diagnostics: &[Diagnostic],
-    compile: &dyn Fn(&Source) -> Vec<Diagnostic>,
+    trusted: &[(usize, Edits)],
+    statements: &[Span],
+    compile: &dyn Fn(&Source) -> Compiled,
 ) -> Vec<usize> {
-    let here = |edit: &Edit| edit.span.source == source.id();
-    let mut edits: Vec<(Span, &str, usize)> = Vec::new();
-    for (at, diagnostic) in diagnostics.iter().enumerate() {
-        let Some(fix) = diagnostic.fixes.first().filter(|fix| fix.edits.iter().all(here)) else { continue };
-        if fix.edits.iter().all(|edit| edits.iter().all(|(other, _, _)| !meet(edit.span, *other))) {
-            edits.extend(fix.edits.iter().map(|edit| (edit.span, edit.text.as_str(), at)));
+    let mut rounds: Vec<Edits> = vec![trusted.iter().flat_map(|(_, edits)| edits.iter().cloned()).collect()];
+    let mut text = source.text().to_owned();
+    let mut after;
+    loop {
+        let Some(edits) = rounds.last_mut() else { return Vec::new() };
+        text = edited(&text, edits);
+        let mut sources = SourceMap::new();
+        let id = sources.add(source.name(), text.clone());
+        let Some(fixed) = sources.get(id) else { return Vec::new() };
+        after = compile(fixed);
+        let next: Edits =
+            self::trusted(fixed, &after.diagnostics).into_iter().flat_map(|(_, edits)| edits).collect();
+        if next.is_empty() || rounds.len() == ROUNDS {
+            break;
+        }
+        rounds.push(next);
+    }
+    let mut known: Vec<&Diagnostic> = diagnostics
+        .iter()
+        .enumerate()
+        .filter(|(at, said)| {
+            said.is_error() && said.span.source == source.id() && trusted.iter().all(|(own, _)| own != at)
+        })
+        .map(|(_, said)| said)
+        .collect();
+    let mut doubtful: Vec<usize> = Vec::new();
+    // A finding that still has a fix was not mended by it.
+    for said in after.diagnostics.iter().filter(|said| said.is_error() || !said.fixes.is_empty()) {
+        let same = |other: &&Diagnostic| other.code == said.code && other.message == said.message;
+        if let Some(at) = known.iter().position(same) {
+            known.swap_remove(at);
+            continue;
+        }
+        let range = said.span.range();
+        let (start, end) = (before_edits(range.start, &rounds), before_edits(range.end, &rounds));
+        let Some((at, edits)) = nearest(trusted, start) else { continue };
+        let touched = edits.iter().any(|(from, to, _)| *from <= end && start <= *to);
+        // The parser had kept the statement from the checker, which finds a mistake of its own in it.
+        let uncovered = !of_the_parser(said) && diagnostics.get(at).is_some_and(of_the_parser) && !touched;
+        if !uncovered {
+            doubtful.push(start);
         }
     }
-    if edits.is_empty() {
-        return Vec::new();
+    let still: BTreeSet<usize> = after.statements.iter().map(|span| span.range().start).collect();
+    for statement in statements.iter().map(|span| span.range()) {
+        let touched = rounds
+            .first()
+            .into_iter()
+            .flatten()
+            .any(|(start, end, _)| *start <= statement.end && statement.start <= *end);
+        if !touched && !still.contains(&behind_edits(statement.start, &rounds)) {
+            doubtful.push(statement.start);
+        }
     }
-    edits.sort_by_key(|(span, _, _)| (span.start, span.end));
-    let mut text = String::with_capacity(source.text().len());
-    let mut written = Vec::new();
-    let mut done = 0;
-    for (span, new, at) in edits {
-        text.push_str(source.text().get(done..span.range().start).unwrap_or(""));
-        written.push((text.len(), text.len() + new.len(), at));
-        text.push_str(new);
-        done = span.range().end;
-    }
-    text.push_str(source.text().get(done..).unwrap_or(""));
-    let mut fixed = SourceMap::new();
-    let id = fixed.add(source.name(), text);
-    let errors: Vec<Diagnostic> = match fixed.get(id) {
-        Some(fixed) => compile(fixed).into_iter().filter(Diagnostic::is_error).collect(),
-        None => Vec::new(),
-    };
-    let known = |error: &Diagnostic, own: usize| {
-        let same = |said: &Diagnostic| said.code == error.code && said.message == error.message;
-        diagnostics.iter().enumerate().any(|(at, said)| at != own && same(said))
-    };
-    let wrong = written.into_iter().filter(|(start, end, at)| {
-        let lies_here = |error: &&Diagnostic| (*start..*end).contains(&error.span.range().start);
-        errors.iter().filter(lies_here).any(|error| !known(error, *at))
-    });
-    let mut wrong: Vec<usize> = wrong.map(|(_, _, at)| at).collect();
+    let wrong = doubtful.into_iter().filter_map(|place| nearest(trusted, place).map(|(at, _)| at));
+    let mut wrong: Vec<usize> = wrong.collect();
+    wrong.sort_unstable();
     wrong.dedup();
     wrong
+}
+
+/// The fix with an edit next to a place, by its diagnostic.
+fn nearest(trusted: &[(usize, Edits)], place: usize) -> Option<(usize, &Edits)> {
+    let distance = |edits: &Edits| edits.iter().map(|(start, end, _)| gap(place, *start, *end)).min();
+    trusted.iter().min_by_key(|(_, edits)| distance(edits)).map(|(at, edits)| (*at, edits))
+}
+
+/// Whether the parser reported it: its codes are those below BP0100.
+fn of_the_parser(said: &Diagnostic) -> bool {
+    said.code.id.starts_with("BP00")
+}
+
+/// How far a place lies from a range.
+fn gap(place: usize, start: usize, end: usize) -> usize {
+    start.saturating_sub(place).max(place.saturating_sub(end))
+}
+
+/// Where a place of the last text was in the first one.
+fn before_edits(mut place: usize, rounds: &[Edits]) -> usize {
+    for edits in rounds.iter().rev() {
+        let (mut written, mut read) = (0, 0);
+        for (start, end, new) in edits {
+            let begin = written + (start - read);
+            if place < begin {
+                break;
+            }
+            if place < begin + new.len() {
+                (written, read) = (place, *start);
+                break;
+            }
+            (written, read) = (begin + new.len(), *end);
+        }
+        place = read + (place - written.min(place));
+    }
+    place
+}
+
+/// Where a place of the first text is in the last one.
+fn behind_edits(mut place: usize, rounds: &[Edits]) -> usize {
+    for edits in rounds {
+        let (mut added, mut removed) = (0, 0);
+        for (start, end, new) in edits.iter().filter(|(_, end, _)| *end <= place) {
+            added += new.len();
+            removed += end - start;
+        }
+        place = place + added - removed;
+    }
+    place
 }
 
 #[cfg(test)]
@@ -187,7 +322,7 @@ mod tests {
         let compile = |source: &Source| {
             let found = source.text().find("wrong");
             let error = |at| Diagnostic::new(&codes::SYNTAX, Span::new(source.id(), at, at + 5), "no");
-            found.map(error).into_iter().collect()
+            Compiled { diagnostics: found.map(error).into_iter().collect(), statements: Vec::new() }
         };
         verify(&sources, &mut said, &[file], &compile);
         assert_eq!(said.iter().map(|said| said.fixes.len()).collect::<Vec<_>>(), [1, 0, 1]);

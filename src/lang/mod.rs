@@ -18,7 +18,7 @@ pub mod lint;
 pub mod codegen;
 pub mod policy_set;
 
-use crate::diag::{Diagnostic, Source};
+use crate::diag::{Diagnostic, Source, Span};
 use analysis::cost::Size;
 use check::Argument;
 use eval::budget::Budget;
@@ -62,4 +62,14 @@ pub fn compile_for(
     lint::lint(source, &file, &policies, &mut said);
     policies.retain(|policy| !analysis::cost::is_refused(policy, &said));
     (policies, said)
+}
+
+/// The places of the statements of a text that can be read.
+pub fn statements(source: &Source) -> Vec<Span> {
+    let (file, _) = syntax::parse(source);
+    let statements = file.policies().flat_map(|policy| &policy.statements);
+    statements
+        .filter(|statement| !matches!(statement.kind, syntax::ast::StatementKind::Broken(_)))
+        .map(|statement| statement.span)
+        .collect()
 }

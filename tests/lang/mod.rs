@@ -2,10 +2,12 @@
 //! clusters.
 
 mod cel;
+mod cel_random;
 mod check;
 mod claims;
 mod compile_limits;
 mod design;
+mod fix_all;
 mod fixes;
 mod fixtures;
 mod functions_and_fields;

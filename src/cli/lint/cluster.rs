@@ -257,14 +257,8 @@ impl Found<'_> {
     }
 
     fn say(&mut self, code: &'static Code, at: Span, message: String, label: String, near: &str) {
-        let written = self.sources.text(at);
-        let quoted = written.len() >= 2 && written.starts_with('"') && written.ends_with('"');
         let said = Diagnostic::new(code, at, message).with_label(label);
-        let plain = !near.contains(['"', '\\', '{']) && !near.contains(crate::diag::escape::is_unsafe);
-        self.said.push(match quoted && plain {
-            true => said.with_fix(format!("write `{near}`"), at, format!("\"{near}\"")),
-            false => said.with_help(format!("did you mean `{near}`?")),
-        });
+        self.said.push(said.with_help(format!("did you mean `{near}`?")));
     }
 }
 

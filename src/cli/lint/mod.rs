@@ -107,7 +107,10 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
     if !args.cluster.is_empty() {
         compare(&mut read, &args.cluster)?;
     }
-    let compile = |source: &Source| crate::lang::compile_for(source, size, &|_| Vec::new()).1;
+    let compile = |source: &Source| fix::Compiled {
+        diagnostics: crate::lang::compile_for(source, size, &|_| Vec::new()).1,
+        statements: crate::lang::statements(source),
+    };
     fix::verify(&read.sources, &mut read.diagnostics, &read.texts, &compile);
     Ok(read)
 }

@@ -52,12 +52,15 @@ impl Checker<'_> {
                 && matches!(other.kind, ExprKind::Constant(_))
                 && let Some(what) = self.label_word(label)
             {
-                let fixed = format!("\"{}\"", self.excerpt(other.span));
-                self.report(
+                let written = plain_literal(self.excerpt(other.span));
+                let fixed = format!("\"{}\"", written.unwrap_or_else(|| self.excerpt(other.span)));
+                let mut said =
                     Diagnostic::new(&codes::TYPE_MISMATCH, other.span, format!("{what} is a string"))
-                        .with_help(format!("`{} {fixed}`", of.op.symbol()))
-                        .with_fix(format!("write `{fixed}`"), other.span, fixed),
-                );
+                        .with_help(format!("`{} {fixed}`", of.op.symbol()));
+                if written.is_some() {
+                    said = said.with_fix(format!("write `{fixed}`"), other.span, fixed);
+                }
+                self.report(said);
                 return self.unknown(span);
             }
         }
@@ -424,4 +427,19 @@ impl Checker<'_> {
         let name = ast::Name { text: "matches".into(), span: of.op_span };
         self.call_method(object, &name, vec![pattern], span)
     }
+}
+
+/// The digits or the word of a number or bool as it is written, without brackets around it; `None` for
+/// what has another spelling (`0x10`, `1e3`, `2cpu`).
+fn plain_literal(text: &str) -> Option<&str> {
+    let mut bare = text.trim();
+    while let Some(inside) = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')')) {
+        bare = inside.trim();
+    }
+    let digits = bare.strip_prefix('-').unwrap_or(bare);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = [whole, fraction]
+        .iter()
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    (is_number || matches!(bare, "true" | "false")).then_some(bare)
 }

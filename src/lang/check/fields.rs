@@ -197,11 +197,7 @@ impl Checker<'_> {
         if let Some(meant) = field_meant(what, &name.text) {
             diagnostic = diagnostic.with_help(meant);
         } else if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-                format!("write `{near}`"),
-                name.span,
-                near,
-            );
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);
     }
@@ -229,7 +225,8 @@ impl Checker<'_> {
         let end = from + rest.len();
         let whole = Span::new(span.source, typed.span.start as usize, end);
         let map_text = self.excerpt(map.span);
-        let fixed = format!("{map_text}[\"{key}\"]");
+        let quote = crate::lang::syntax::quote_at(self.text, span.start as usize);
+        let fixed = format!("{map_text}[{quote}{key}{quote}]");
         self.report(
             Diagnostic::new(
                 &codes::LABEL_KEY_BRACKETS,
@@ -258,7 +255,8 @@ impl Checker<'_> {
             return false;
         }
         let whole = Span::new(object.span.source, object.span.start as usize, from + key.len());
-        let fixed = format!("{}[\"{key}\"]", self.excerpt(object.span));
+        let quote = crate::lang::syntax::quote_at(self.text, object.span.start as usize);
+        let fixed = format!("{}[{quote}{key}{quote}]", self.excerpt(object.span));
         self.report(
             Diagnostic::new(
                 &codes::LABEL_KEY_BRACKETS,

@@ -372,11 +372,7 @@ impl<'a> Checker<'a> {
         if !functions::named(name, false).is_empty() {
             diagnostic = diagnostic.with_help(format!("`{name}` is a function: write `{name}(…)`"));
         } else if let Some(near) = super::types::nearest(name, known.iter().map(String::as_str)) {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-                format!("write `{near}`"),
-                span,
-                near,
-            );
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);
     }

@@ -146,11 +146,7 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some(near) = other.map(str::to_owned).or_else(|| nearest(&name.text, known)) {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-                format!("write `{near}`"),
-                name.span,
-                near,
-            );
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);
         Type::Unknown

@@ -57,11 +57,7 @@ impl Checker<'_> {
                 )
                 .collect();
             if let Some(near) = nearest(text, known.iter().map(String::as_str)) {
-                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-                    format!("write `{near}`"),
-                    name.span,
-                    near,
-                );
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
             }
         }
         self.report(diagnostic);
@@ -76,10 +72,17 @@ impl Checker<'_> {
         if !holds || !names.contains(&&*name.text) {
             return false;
         }
-        let asked = format!("{} in {}", self.excerpt(key.span), self.excerpt(object.span));
-        // A prefix binds more strongly than `in`.
+        let key_text = self.excerpt(key.span);
+        let is_simple = |c: char| c.is_ascii_alphanumeric() || "_.-/\"'[]".contains(c);
+        let key_text =
+            if key_text.chars().all(is_simple) { key_text.to_owned() } else { format!("({key_text})") };
+        let asked = format!("{key_text} in {}", self.excerpt(object.span));
+        // Nothing around it may take a part of `a in b`.
         let before = self.text.get(..span.start as usize).unwrap_or("").trim_end();
-        let fixed = if before.ends_with('!') { format!("({asked})") } else { asked };
+        let behind = self.text.get(span.end as usize..).unwrap_or("").trim_start();
+        let stands_alone = ["require", "when", "&&", "||", "("].iter().any(|mark| before.ends_with(mark))
+            && ["else", "&&", "||", ")", "}", "//"].iter().any(|mark| behind.starts_with(mark));
+        let fixed = if stands_alone { asked } else { format!("({asked})") };
         let message = format!("`{}` has no method `{}`", object.ty.present(), name.text);
         self.report(
             Diagnostic::new(&codes::WRONG_ARGUMENTS, name.span, message)

@@ -56,11 +56,7 @@ fn unknown(slug: &Name) -> Diagnostic {
     let diagnostic =
         Diagnostic::new(&codes::BAD_ALLOW, slug.span, format!("no lint is called `{}`", slug.text));
     match suggest::nearest(&slug.text, allowed) {
-        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-            format!("write `{near}`"),
-            slug.span,
-            near,
-        ),
+        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
         None => diagnostic.with_help("the name of a lint is printed with its finding, in brackets"),
     }
 }

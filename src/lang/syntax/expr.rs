@@ -213,7 +213,8 @@ impl<'a> Builder<'a> {
             key = key.rsplit_once('.').map_or(key, |(before, _)| before);
         }
         let path = self.text.get(label.object.span.range()).unwrap_or("");
-        let right = format!("{path}[\"{key}\"]");
+        let quote = super::quote_at(self.text, start);
+        let right = format!("{path}[{quote}{key}{quote}]");
         let span = self.span(label.object.span.start as usize, start + key.len());
         let span = Span { end: span.end.max(field.span.start), ..span };
         self.diagnostics.push(

@@ -136,3 +136,13 @@ fn limit(diagnostics: &mut Vec<Diagnostic>) {
         last.help = Some(format!("{more} more mistakes of this file are not shown"));
     }
 }
+/// The mark that begins a string at a place: `'` inside of a text in double quotes, which a `"` would end.
+pub(in crate::lang) fn quote_at(text: &str, at: usize) -> char {
+    let line = text.get(..at).unwrap_or("").rsplit('\n').next().unwrap_or("");
+    let (mut inside, mut escaped) = (false, false);
+    for mark in line.chars() {
+        inside ^= mark == '"' && !escaped;
+        escaped = mark == '\\' && !escaped;
+    }
+    if inside { '\'' } else { '"' }
+}

@@ -92,17 +92,51 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     for other in all.iter().skip(1) {
         diagnostic = diagnostic.with_place(place(builder, other), format!("`{}`", sign(other)?));
     }
-    let edits = all.iter().filter_map(|token| {
+    let mut edits = Vec::with_capacity(all.len());
+    for token in &all {
         let sign = sign(token)?;
-        let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' ')) && sign == "!";
+        if sign != "!" {
+            edits.push(crate::diag::Edit { span: place(builder, token), text: sign.to_owned() });
+            continue;
+        }
+        let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' '));
         let span = builder.span(token.start, token.end + usize::from(blank));
-        Some(crate::diag::Edit { span, text: sign.to_owned() })
-    });
-    diagnostic.fixes.push(crate::diag::Fix {
-        message: "write the operators as marks".to_owned(),
-        edits: edits.collect(),
-    });
+        // `not` takes the whole comparison behind it, `!` only the next operand.
+        match negated_comparison(builder, tokens, token) {
+            Some(end) => {
+                edits.push(crate::diag::Edit { span, text: "!(".to_owned() });
+                edits.push(crate::diag::Edit { span: builder.span(end, end), text: ")".to_owned() });
+            }
+            None => edits.push(crate::diag::Edit { span, text: sign.to_owned() }),
+        }
+    }
+    diagnostic.fixes.push(crate::diag::Fix { message: "write the operators as marks".to_owned(), edits });
     Some(diagnostic)
+}
+
+/// Where the operand of a `not` ends, if it has an operator of its own outside of brackets.
+fn negated_comparison(builder: &Builder<'_>, tokens: &[Token], not: &Token) -> Option<usize> {
+    let (mut depth, mut end, mut operator) = (0, not.end, false);
+    for token in tokens.iter().filter(|token| token.start >= not.end) {
+        let written = text(builder, token);
+        match written {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" if depth == 0 => break,
+            ")" | "]" | "}" => depth -= 1,
+            "and" | "or" | "AND" | "OR" | "&&" | "||" | "," | "?" | ":" | "else" | "when" if depth == 0 => {
+                break;
+            }
+            "in" | "is" | "matches" | "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "+" | "-" | "*" | "/"
+            | "??"
+                if depth == 0 =>
+            {
+                operator = true;
+            }
+            _ => {}
+        }
+        end = token.end;
+    }
+    operator.then_some(end)
 }
 
 /// `500Mb`, `2GB`, `30sec`
@@ -194,14 +228,15 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     if let Some(fix) = fix {
         diagnostic = diagnostic.with_fix(format!("write `{fix}`"), span, fix);
     }
-    // The curved quote at the other end of the text goes with the first one.
-    if let (Some("\""), Some(fix)) = (fix, diagnostic.fixes.last_mut()) {
+    // The curved quote at the other end of the text goes with the first one; without it there is no string.
+    if let (Some(quote @ ("\"" | "'")), Some(fix)) = (fix, diagnostic.fixes.last_mut()) {
         let rest = builder.text.get(token.end..).unwrap_or("");
         let line = rest.split('\n').next().unwrap_or("");
-        if let Some((at, mark)) = line.char_indices().find(|(_, c)| "\u{201c}\u{201d}\u{bb}".contains(*c)) {
+        let ends = if quote == "'" { "\u{2018}\u{2019}\u{b4}" } else { "\u{201c}\u{201d}\u{bb}" };
+        if let Some((at, mark)) = line.char_indices().find(|(_, c)| ends.contains(*c)) {
             let start = token.end + at;
             let span = builder.span(start, start + mark.len_utf8());
-            fix.edits.push(crate::diag::Edit { span, text: "\"".to_owned() });
+            fix.edits.push(crate::diag::Edit { span, text: quote.to_owned() });
         }
     }
     Some(diagnostic)

@@ -197,11 +197,7 @@ fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic 
     let diagnostic =
         Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, format!("`{word}` begins no statement"));
     match suggest::nearest(word, allowed.iter().copied()) {
-        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-            format!("write `{near}`"),
-            span,
-            near,
-        ),
+        Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
         None if allowed.len() > 10 => diagnostic.with_help(format!(
             "{place} has statements such as `applies when`, `filter`, `score`, `let` and `param`"
         )),
@@ -553,11 +549,7 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segm
             let near =
                 (token.kind == Kind::Word).then(|| suggest::nearest(text, expected.all_words())).flatten();
             match near {
-                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")).with_fix(
-                    format!("write `{near}`"),
-                    span,
-                    near,
-                ),
+                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
                 None => diagnostic,
             }
         }
