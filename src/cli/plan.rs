@@ -311,7 +311,8 @@ impl Plan {
                 })
             })
             .collect();
-        let size = json!({"nodes": self.size.nodes, "pods": self.size.pods});
+        let mut size = json!({"nodes": self.size.nodes, "pods": self.size.pods});
+        self.size.parts().for_each(|(name, number)| size[name] = json!(number));
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
             "size": size, "rules": rules, "keepsOfPods": self.memory.kept,

@@ -35,6 +35,17 @@ pub enum QosClass {
     Guaranteed,
 }
 
+impl QosClass {
+    /// The name, as `status.qosClass` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            QosClass::BestEffort => "BestEffort",
+            QosClass::Burstable => "Burstable",
+            QosClass::Guaranteed => "Guaranteed",
+        }
+    }
+}
+
 /// A container of a pod, as far as rules look at it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Container {

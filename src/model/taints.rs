@@ -40,6 +40,18 @@ pub enum TolerationOperator {
     Gt,
 }
 
+impl TolerationOperator {
+    /// The name, as objects write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Equal => "Equal",
+            Self::Exists => "Exists",
+            Self::Lt => "Lt",
+            Self::Gt => "Gt",
+        }
+    }
+}
+
 /// A toleration of a pod.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Toleration {

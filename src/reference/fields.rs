@@ -3,17 +3,21 @@
 use super::page::{Page, sentence};
 use super::topics::Found;
 use crate::diag::suggest::nearest;
-use crate::lang::language::fields::{ChangedBy, Eviction, FieldDef, ObjectType, api, field, fields_of};
+use crate::lang::language::fields::{
+    ChangedBy, Eviction, FieldDef, ObjectType, PARTS, api, field, fields_of,
+};
 use crate::lang::language::functions::ty_text;
 use crate::lang::types::{ApiType, Ty, Type};
 
 /// Objects in the order of the page, with the words that name them.
-const OBJECTS: [(ObjectType, &str); 7] = [
+const OBJECTS: [(ObjectType, &str); 9] = [
     (ObjectType::Pod, "A pod: `pod`, the elements of `pods`, `node.pods` and groups."),
     (ObjectType::Node, "A node: `node`, the elements of `nodes`, `pod.node`."),
     (ObjectType::Namespace, "The Namespace of the pod: `ns`."),
     (ObjectType::Container, "A container: the elements of `pod.containers`."),
     (ObjectType::Taint, "A taint: the elements of `node.taints`."),
+    (ObjectType::Toleration, "A toleration: the elements of `pod.tolerations`."),
+    (ObjectType::Owner, "The controller of a pod: `pod.owner`."),
     (ObjectType::Gpu, "A GPU of a node: the elements of `node.gpus`."),
     (ObjectType::GpuRequest, "What a pod requests of GPUs: `pod.gpu`."),
 ];
@@ -33,6 +37,14 @@ pub(super) fn page() -> Page {
             page.text(format!("Everything else of the Kubernetes API is below {roots}."));
         }
     }
+    page.section("Sizes of objects").text(
+        "The bound in steps (`BP0603`) holds for clusters of 5,000 nodes and 100,000 pods, and for objects with at most \
+         these parts. `--size nodes=500,labels=60` declares other numbers. An object with more parts is decided in \
+         the same way; only the time that it takes is not bounded.",
+    );
+    let sizes =
+        PARTS.iter().map(|row| vec![format!("`{}`", row.name), row.number.to_string(), row.doc.to_owned()]);
+    page.table(&["name", "at most", "what is counted"], sizes);
     page
 }
 
@@ -55,6 +67,7 @@ fn roots(object: ObjectType) -> Option<String> {
 fn changed_by(change: ChangedBy) -> &'static str {
     match change {
         ChangedBy::Never => "nothing",
+        ChangedBy::Clock => "time",
         ChangedBy::Labels => "its labels",
         ChangedBy::Annotations => "its annotations",
         ChangedBy::Taints => "the taints of the node",

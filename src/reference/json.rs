@@ -618,7 +618,17 @@ pub static SHAPES: &[Shape] = &[
     Shape {
         name: "ClusterSize",
         printed_by: "",
-        fields: &[("nodes", "int", "nodes"), ("pods", "int", "pods")],
+        fields: &[
+            ("nodes", "int", "nodes"),
+            ("pods", "int", "pods"),
+            ("labels", "int", "labels of an object"),
+            ("annotations", "int", "annotations of an object"),
+            ("containers", "int", "containers of a pod"),
+            ("taints", "int", "taints of a node"),
+            ("tolerations", "int", "tolerations of a pod"),
+            ("images", "int", "names of images on a node"),
+            ("terms", "int", "elements of a list or map below `spec`, `status` and `metadata`"),
+        ],
     },
     Shape {
         name: "RulePlan",

@@ -109,13 +109,8 @@ const CONDITIONS: &[(&str, &str, &str)] = &[
         "pod.requests[\"nvidia.com/gpu\"]",
         "pod.requests[\"nvidia.com/gpu\"] > 0",
     ),
-    ("node.age > 1h", "now() - node.created", "(now() - node.created) > 1h"),
-    (
-        "pod.owner.kind == \"Job\"",
-        "(pod.metadata.ownerReferences ?? []).exists(o, o.kind == \"Job\")",
-        "(pod.metadata.ownerReferences ?? []).exists(o, o.kind == \"Job\")",
-    ),
-    ("pod.serviceAccount == \"ci\"", "pod.spec.serviceAccountName", "pod.spec.serviceAccountName == \"ci\""),
+    ("pod.ownerReferences[0].kind == \"Job\"", "pod.owner.kind == \"Job\"", "pod.owner.kind == \"Job\""),
+    ("pod.serviceAccount == \"ci\"", "pod.service_account", "pod.service_account == \"ci\""),
     ("weekday == 1", "now().getDayOfWeek(\"Europe/Berlin\")", "now().getDayOfWeek(\"Europe/Berlin\") == 1"),
     (
         "now > 8",

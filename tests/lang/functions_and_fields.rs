@@ -87,7 +87,10 @@ fn every_field_is_described_with_its_source() {
         if is_path && path.chars().all(|c| c.is_ascii_alphanumeric() || ".[]".contains(c)) {
             use lang::language::fields::ObjectType;
             let owner = match row.owner {
-                ObjectType::Container | ObjectType::GpuRequest => ObjectType::Pod,
+                ObjectType::Container
+                | ObjectType::GpuRequest
+                | ObjectType::Toleration
+                | ObjectType::Owner => ObjectType::Pod,
                 ObjectType::Taint | ObjectType::Gpu => ObjectType::Node,
                 owner => owner,
             };

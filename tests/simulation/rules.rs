@@ -73,7 +73,7 @@ const POOL: &[&str] = &[
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
-    let size = Size { nodes: 20, pods: 40 };
+    let size = Size::of(20, 40);
     let compiled = POOL.iter().map(|text| {
         let mut sources = SourceMap::new();
         let id = sources.add("pool.bay", *text);

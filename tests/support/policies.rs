@@ -27,7 +27,7 @@ pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
     let id = sources.add("test.bay", text);
     let source = sources.get(id).unwrap();
     // Clusters of tests are small, and so are the bounds of their policies.
-    let size = bayplan::lang::analysis::cost::Size { nodes: 20, pods: 20 };
+    let size = bayplan::lang::analysis::cost::Size::of(20, 20);
     let (typed, diagnostics) = bayplan::lang::compile_for(source, size, &|_| Vec::new());
     let mistakes: Vec<String> = diagnostics
         .iter()

@@ -66,8 +66,9 @@ pub(super) struct From {
 /// The cluster size that policies are compiled for.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub(super) struct Declared {
-    /// The largest cluster in which rules must be cheap enough; by default 5,000 nodes, 100,000 pods.
-    #[arg(long, value_name = "nodes=N,pods=N")]
+    /// The largest cluster in which rules must be cheap enough; by default 5,000 nodes and 100,000 pods,
+    /// whose objects have the sizes of `bayplan help fields`, such as 32 labels.
+    #[arg(long, value_name = "nodes=N,pods=N,labels=N,…")]
     size: Option<Size>,
 }
 
@@ -108,7 +109,7 @@ impl From {
             let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
         }
         if let Some(size) = self.declared.size {
-            let _ = write!(text, " --size nodes={},pods={}", size.nodes, size.pods);
+            let _ = write!(text, " --size {size}");
         }
         text
     }

@@ -254,7 +254,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
             !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts)
-                && !matches!(field.def().name, "nominated" | "owner")
+                && field.def().name != "nominated"
                 && is_of_the_pod_alone(inner)
         }
         ExprKind::ApiField(inner, _)

@@ -130,6 +130,9 @@ impl<'p> Walk<'p> {
             ExprKind::Field(object, field) => {
                 if let Some((_, of)) = annotations(expr) {
                     self.every_annotation(of, expr.span);
+                } else if field.def().from_json {
+                    let path = field.def().source.split('.').map(Text::from).collect();
+                    self.keep(&(field.def().owner, path));
                 } else if matches!(field.def().name, "gpu" | "gpus") {
                     gpus::ANNOTATIONS.iter().for_each(|key| self.keeps.pods.annotations.add(key));
                 }
@@ -276,6 +279,10 @@ mod tests {
             ("pod.annotations[pod.name] == \"b\"", &["*"]),
             ("pod.annotations.exists(k, k == \"b\")", &["*"]),
             ("pod.annotations.size() > 3", &["*"]),
+            ("pod.service_account == \"a\"", &["spec.serviceAccountName"]),
+            ("has(pod.service_account)", &["spec.serviceAccountName"]),
+            ("pod.tolerations.exists(t, t.key == \"a\")", &[]),
+            ("pod.owner.kind == \"Job\" && pod.node_selector[\"a\"] == \"b\" && pod.age > 5min", &[]),
             ("\"a\" in pod.annotations", &["*"]),
         ];
         for (condition, expected) in cases {

@@ -188,7 +188,15 @@ pub fn is_path(expr: &Expr) -> bool {
         ExprKind::Field(inner, field) => {
             !matches!(
                 field.def().name,
-                "pods" | "free" | "requested" | "images" | "containers" | "taints" | "gpus" | "gpu"
+                "pods"
+                    | "free"
+                    | "requested"
+                    | "images"
+                    | "containers"
+                    | "taints"
+                    | "tolerations"
+                    | "gpus"
+                    | "gpu"
             ) && is_path(inner)
         }
         ExprKind::Present(inner) | ExprKind::Widen(inner) => is_path(inner),

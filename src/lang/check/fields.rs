@@ -5,9 +5,10 @@ use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::numbering::ValueId;
 use super::types::nearest;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::{self, ObjectType};
+use crate::lang::language::fields::{self, ChangedBy, ObjectType};
+use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind, SlotId};
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, SlotId};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
 use crate::lang::types::{ComputedName, Type};
@@ -33,15 +34,10 @@ fn field_meant(what: &str, name: &str) -> Option<String> {
         ),
         ("pod", "cpu" | "memory") => format!("write `pod.requests.{name}` or `pod.limits.{name}`"),
         ("pod" | "node", "creationTimestamp") => format!("write `{what}.created`"),
-        ("pod" | "node", "age") => format!("write `now() - {what}.created`"),
-        ("pod", "owner" | "ownerReferences") => {
-            "write `(pod.metadata.ownerReferences ?? []).exists(o, o.kind == \"Job\")`".to_owned()
-        }
-        ("pod", "serviceAccount" | "service_account") => "write `pod.spec.serviceAccountName`".to_owned(),
-        (
-            "pod",
-            "nodeSelector" | "affinity" | "volumes" | "tolerations" | "hostNetwork" | "serviceAccountName",
-        ) => format!("write `pod.spec.{name}`"),
+        ("pod", "owners" | "ownerReferences") => "write `pod.owner.kind == \"Job\"`".to_owned(),
+        ("pod", "serviceAccount" | "serviceAccountName") => "write `pod.service_account`".to_owned(),
+        ("pod", "nodeSelector") => "write `pod.node_selector`".to_owned(),
+        ("pod", "affinity" | "volumes" | "hostNetwork") => format!("write `pod.spec.{name}`"),
         ("node", "conditions" | "nodeInfo" | "addresses") => format!("write `node.status.{name}`"),
         ("pod" | "node", "object") => {
             format!("write `{what}.spec`, `{what}.status` or `{what}.metadata`")
@@ -159,6 +155,9 @@ impl Checker<'_> {
         let optional = object.ty.is_optional();
         if let Some(field) = fields::field(owner, &name.text) {
             let def = field.def();
+            if def.changed_by == ChangedBy::Clock {
+                return self.age(object, owner, span);
+            }
             let ty = plain_type(&def.ty);
             let range = match (def.range, &ty) {
                 (Some((lo, hi)), _) => Range::whole(i128::from(lo), i128::from(hi)),
@@ -182,6 +181,34 @@ impl Checker<'_> {
             .collect();
         self.unknown_field(owner.name(), name, known);
         self.unknown(span)
+    }
+
+    /// `now() - object.created`, absent where the object is.
+    fn age(&mut self, object: Expr, owner: ObjectType, span: Span) -> Expr {
+        let Some(created) = fields::field(owner, "created") else { return self.unknown(span) };
+        if !self.allow(Names::NOW, "age", span) {
+            return self.unknown(span);
+        }
+        let created = |checker: &Self, object: Expr, ty: Type| {
+            checker.make(ExprKind::Field(Box::new(object), created), ty, span)
+        };
+        let since = |checker: &Self, created: Expr| {
+            let now = checker.make(ExprKind::Now, Type::Time, span);
+            let kind = ExprKind::Arithmetic(ArithmeticOp::Subtract, Box::new(now), Box::new(created));
+            checker.with_range(kind, Type::Duration, type_range(&Type::Duration), span)
+        };
+        if !object.ty.is_optional() {
+            let created = created(self, object, Type::Time);
+            return since(self, created);
+        }
+        let created = created(self, object, Type::Time.optional());
+        let has = self.make(ExprKind::Has(Box::new(created.clone())), Type::Bool, span);
+        let present = self.make(ExprKind::Present(Box::new(created)), Type::Time, span);
+        let age = since(self, present);
+        let none = self.make(ExprKind::Constant(Value::Absent), Type::Duration.optional(), span);
+        let kind = ExprKind::Conditional(Box::new(has), Box::new(age), Box::new(none));
+        let ty = Type::Duration.optional();
+        self.with_range(kind, ty.clone(), type_range(&ty), span)
     }
 
     fn api_field(&mut self, object: Expr, name: &ast::Name, ty: Type, range: Range, span: Span) -> Expr {

@@ -13,7 +13,7 @@ use crate::model::Resource;
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
-const NAMES: [(&str, Type); 19] = [
+const NAMES: [(&str, Type); 21] = [
     ("bool", Type::Bool),
     ("int", Type::Int),
     ("uint", Type::Uint),
@@ -32,6 +32,8 @@ const NAMES: [(&str, Type); 19] = [
     ("node", Type::Object(ObjectType::Node)),
     ("container", Type::Object(ObjectType::Container)),
     ("taint", Type::Object(ObjectType::Taint)),
+    ("toleration", Type::Object(ObjectType::Toleration)),
+    ("owner", Type::Object(ObjectType::Owner)),
     ("gpu", Type::Object(ObjectType::Gpu)),
 ];
 

@@ -5,7 +5,7 @@ use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
 use crate::lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
 use crate::lang::types::value::{Resources, Value};
-use crate::model::{Effect, NodeId, NodeInfo, Placement, QosClass, Resource, Time, gpus};
+use crate::model::{Effect, NodeId, NodeInfo, Placement, Resource, Time, gpus};
 
 /// The value of a field of an object.
 pub(crate) type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
@@ -22,6 +22,8 @@ fn find(row: &FieldDef) -> Option<Getter> {
         ObjectType::Namespace => NAMESPACE,
         ObjectType::Container => CONTAINER,
         ObjectType::Taint => TAINT,
+        ObjectType::Toleration => TOLERATION,
+        ObjectType::Owner => OWNER,
         ObjectType::Gpu => GPU,
         ObjectType::GpuRequest => GPU_REQUEST,
     };
@@ -74,6 +76,11 @@ fn time<'a>(at: Option<Time>) -> Value<'a> {
     Value::Time(at.unwrap_or_default())
 }
 
+/// `now()` minus the time at which an object was created.
+fn age<'a>(context: &EvalContext<'a>, created: Option<Time>) -> Value<'a> {
+    Value::Int(context.now.0.saturating_sub(created.unwrap_or_default().0))
+}
+
 table! { POD, Pod, itself;
     "name" => |_c, pod| Value::symbol(&pod.name);
     "namespace" => |_c, pod| Value::symbol(&pod.namespace);
@@ -83,11 +90,7 @@ table! { POD, Pod, itself;
     "created" => |_c, pod| time(pod.created);
     "priority" => |_c, pod| Value::Int(i64::from(pod.priority));
     "priority_class" => |_c, pod| Value::optional(pod.priority_class.as_ref().map(Value::symbol));
-    "qos" => |_c, pod| Value::borrowed(match pod.qos {
-        QosClass::BestEffort => "BestEffort",
-        QosClass::Burstable => "Burstable",
-        QosClass::Guaranteed => "Guaranteed",
-    });
+    "qos" => |_c, pod| Value::borrowed(pod.qos.name());
     "scheduler" => |_c, pod| Value::symbol(&pod.scheduler_name);
     "phase" => |_c, pod| Value::symbol(&pod.phase);
     "queued_at" => |c, pod| time(if pod.key == c.pod.key { c.queued.since.or(pod.created) } else { pod.created });
@@ -121,6 +124,17 @@ table! { POD, Pod, itself;
     "overhead" => |_c, pod| resources(&pod.overhead);
     "containers" => |_c, pod| Value::list(pod.containers.iter().map(Value::Container));
     "images" => |_c, pod| Value::list(pod.images.iter().map(Value::symbol));
+    "tolerations" => |_c, pod| Value::list(pod.tolerations.iter().map(Value::Toleration));
+    "node_selector" => |_c, pod| Value::Labels(&pod.node_affinity.node_selector);
+    "owner" => |_c, pod| Value::optional(pod.owners.iter().find(|owner| owner.controller).map(Value::Owner));
+    "service_account" => |_c, pod| Value::optional(
+        pod.raw
+            .as_deref()
+            .and_then(|raw| raw["spec"]["serviceAccountName"].as_str())
+            .filter(|name| !name.is_empty())
+            .map(Value::borrowed),
+    );
+    "age" => |c, pod| age(c, pod.created);
     "gpu" => |_c, pod| {
         let of = gpus::requested(pod);
         Value::Record([Value::Int(of.count), Value::Int(of.milli)].into())
@@ -133,6 +147,7 @@ table! { NODE, Node, info;
     "labels" => |_c, node| Value::Labels(&node.node().labels);
     "annotations" => |_c, node| Value::Annotations(&node.node().annotations);
     "created" => |_c, node| time(node.node().created);
+    "age" => |c, node| age(c, node.node().created);
     "taints" => |_c, node| Value::list(node.node().taints.iter().map(Value::Taint));
     "allocatable" => |_c, node| resources(&node.node().allocatable);
     "capacity" => |_c, node| resources(&node.node().capacity);
@@ -174,11 +189,20 @@ table! { CONTAINER, Container, itself;
 table! { TAINT, Taint, itself;
     "key" => |_c, taint| Value::symbol(&taint.key);
     "value" => |_c, taint| Value::symbol(&taint.value);
-    "effect" => |_c, taint| Value::borrowed(match taint.effect {
-        Effect::NoSchedule => "NoSchedule",
-        Effect::PreferNoSchedule => "PreferNoSchedule",
-        Effect::NoExecute => "NoExecute",
-    });
+    "effect" => |_c, taint| Value::borrowed(taint.effect.name());
+}
+
+table! { TOLERATION, Toleration, itself;
+    "key" => |_c, toleration| Value::symbol(&toleration.key);
+    "operator" => |_c, toleration| Value::borrowed(toleration.operator.name());
+    "value" => |_c, toleration| Value::symbol(&toleration.value);
+    "effect" => |_c, toleration| Value::borrowed(toleration.effect.map_or("", Effect::name));
+}
+
+table! { OWNER, Owner, itself;
+    "kind" => |_c, owner| Value::symbol(&owner.kind);
+    "name" => |_c, owner| Value::symbol(&owner.name);
+    "uid" => |_c, owner| Value::symbol(&owner.uid);
 }
 
 /// Fields of a part of an object: a record with the fields in the order of the table.

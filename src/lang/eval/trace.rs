@@ -230,7 +230,9 @@ impl Evaluator<'_, '_> {
             }
             kind => {
                 let parts = self.shown_parts(kind);
-                parts.into_iter().map(|(part, needed)| self.tree_of(part, reached && needed)).collect()
+                // Parts that the text does not show: `pod.age` is `now() - pod.created`.
+                let parts = parts.into_iter().filter(|(part, _)| part.span != expr.span);
+                parts.map(|(part, needed)| self.tree_of(part, reached && needed)).collect()
             }
         };
         ValueTrace {

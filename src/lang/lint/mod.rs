@@ -40,7 +40,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let id = sources.add("lint.bay", text);
         // Small enough for a rule that grows with its square.
-        let size = crate::lang::analysis::cost::Size { nodes: 100, pods: 1_000 };
+        let size = crate::lang::analysis::cost::Size::of(100, 1_000);
         let said = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1;
         let mut slugs: Vec<&str> = said.iter().map(|said| said.code.slug).collect();
         slugs.dedup();

@@ -19,7 +19,7 @@
 
 use super::resources::{amount, named_resources};
 use super::value::Value;
-use crate::model::{Container, Resource};
+use crate::model::{Container, OwnerReference, Resource, Symbol};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -82,6 +82,8 @@ impl<'a> Value<'a> {
             (Value::Node(left), Value::Node(right)) => left.cmp(right),
             (Value::Namespace(left), Value::Namespace(right)) => left.name.cmp(&right.name),
             (Value::Taint(left), Value::Taint(right)) => left.cmp(right),
+            (Value::Toleration(left), Value::Toleration(right)) => left.cmp(right),
+            (Value::Owner(left), Value::Owner(right)) => readable(left).cmp(&readable(right)),
             (Value::Container(left), Value::Container(right)) => order_containers(left, right),
             (Value::Record(left), Value::Record(right)) => in_turn(left.iter(), right.iter(), Value::order),
             (Value::Optional(left), Value::Optional(right)) => match (left, right) {
@@ -147,6 +149,8 @@ impl<'a> Value<'a> {
             Value::Optional(_) => 16,
             Value::TypeName(_) => 17,
             Value::Quantity(_) => 18,
+            Value::Toleration(_) => 19,
+            Value::Owner(_) => 20,
         }
     }
 }
@@ -188,6 +192,11 @@ fn order_containers(left: &Container, right: &Container) -> Ordering {
         .cmp(&own(right))
         .then_with(|| order_amounts(&left.requests, &right.requests))
         .then_with(|| order_amounts(&left.limits, &right.limits))
+}
+
+/// What rules can read of an owner.
+fn readable(of: &OwnerReference) -> (&Symbol, &Symbol, &Symbol) {
+    (&of.kind, &of.name, &of.uid)
 }
 
 /// A whole number of any width.
@@ -239,6 +248,8 @@ impl Hash for Value<'_> {
                 container.image.hash(state);
             }
             Value::Taint(taint) => taint.hash(state),
+            Value::Toleration(toleration) => toleration.hash(state),
+            Value::Owner(owner) => readable(owner).hash(state),
             Value::Optional(held) => held.hash(state),
             Value::TypeName(name) => name.hash(state),
             // Equal quantities may be written with other exponents.

@@ -13,6 +13,10 @@ pub enum ObjectType {
     Container,
     /// A taint of a node.
     Taint,
+    /// A toleration of a pod.
+    Toleration,
+    /// The controller that a pod belongs to.
+    Owner,
     /// A GPU of a node.
     Gpu,
     /// The GPUs that a pod requests.
@@ -28,6 +32,8 @@ impl ObjectType {
             ObjectType::Namespace => "ns",
             ObjectType::Container => "container",
             ObjectType::Taint => "taint",
+            ObjectType::Toleration => "toleration",
+            ObjectType::Owner => "owner",
             ObjectType::Gpu => "gpu",
             ObjectType::GpuRequest => "gpu request",
         }

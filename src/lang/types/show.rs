@@ -2,7 +2,7 @@
 
 use super::Type;
 use super::value::{Value, named_resources};
-use crate::model::Symbol;
+use crate::model::{Effect, Symbol};
 
 /// The value as a reason shows it: texts without quotes, absent values as `none`.
 pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
@@ -72,6 +72,11 @@ impl std::fmt::Display for Value<'_> {
             Value::Namespace(namespace) => write!(f, "namespace {}", namespace.name),
             Value::Container(container) => write!(f, "container {}", container.name),
             Value::Taint(taint) => write!(f, "{}={}:{:?}", taint.key, taint.value, taint.effect),
+            Value::Toleration(of) => {
+                let effect = of.effect.map_or("", Effect::name);
+                write!(f, "{} {} {:?}:{effect}", of.key, of.operator.name(), of.value.as_str())
+            }
+            Value::Owner(owner) => write!(f, "{} {}", owner.kind, owner.name),
             Value::Json(json) => write!(f, "{json}"),
             Value::Optional(Some(value)) => write!(f, "optional.of({value})"),
             Value::Optional(None) => f.write_str("optional.none()"),

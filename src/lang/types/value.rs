@@ -5,7 +5,8 @@
 //! types of values in `types/mod.rs`.
 
 use crate::model::{
-    Annotations, Container, Labels, Namespace, NodeId, PodInfo, Quantity, Resource, Symbol, Taint, Time,
+    Annotations, Container, Labels, Namespace, NodeId, OwnerReference, PodInfo, Quantity, Resource, Symbol,
+    Taint, Time, Toleration,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -62,6 +63,10 @@ pub enum Value<'a> {
     Container(&'a Container),
     /// A taint of a node.
     Taint(&'a Taint),
+    /// A toleration of a pod.
+    Toleration(&'a Toleration),
+    /// The controller of a pod.
+    Owner(&'a OwnerReference),
     /// A part of an API object.
     Json(&'a serde_json::Value),
     /// CEL's `optional`, a type of its own.

@@ -217,7 +217,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
             match changed_by {
-                ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts => {}
+                ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts | ChangedBy::Clock => {}
                 ChangedBy::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
                 ChangedBy::Annotations => {
                     register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION)
@@ -306,7 +306,9 @@ fn framework_reads(of: &reads::Reads) -> Reads {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
                 reads.kinds |= match changed_by {
-                    ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts => Kinds::NONE,
+                    ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts | ChangedBy::Clock => {
+                        Kinds::NONE
+                    }
                     ChangedBy::Labels => {
                         match &path.key {
                             Some(key) => {

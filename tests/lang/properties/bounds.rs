@@ -38,7 +38,7 @@ fn steps_stay_below_their_bound() {
         let Some(policy) = set.iter().next() else { continue };
         let policy = &policy.policy;
         // The pod itself, which is not in the snapshot, counts too.
-        let size = Size { nodes: nodes.len() as u32, pods: pods.len() as u32 + 1 };
+        let size = Size::of(nodes.len() as u32, pods.len() as u32 + 1);
         let snapshot = snapshot(&framework_of(&set), nodes, pods);
         let subject = bayplan::testing::pod("fresh").label("team", "a").cpu("500m").build();
         let costs = Costs::new(policy, size);

@@ -17,11 +17,12 @@ const STEP: i64 = 60;
 fn atom(random: &mut Random) -> String {
     let seconds = 60 * random.below(70);
     let op = random.of(&["<", "<=", ">", ">=", "==", "!="]);
-    match random.below(8) {
+    match random.below(9) {
         0 => format!("now() - pod.created {op} {seconds}s"),
         1 => format!("now() {op} pod.created + {seconds}s"),
         2 => format!("pod.created + {seconds}s {op} now()"),
         3 => format!("{seconds}s - (now() - pod.created) {op} 300s"),
+        7 => format!("pod.age {op} {seconds}s"),
         4 => format!("age {op} {seconds}s"),
         5 => format!("(pod.priority > 1 ? now() : now() - 120s) {op} pod.created + {seconds}s"),
         6 => {

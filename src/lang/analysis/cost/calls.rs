@@ -1,5 +1,6 @@
 //! The steps of calls, and how large their results are, from the table of functions.
 
+use super::Size;
 use super::extent::Extent;
 use super::steps::Steps;
 use crate::lang::analysis::shape::constant_text;
@@ -83,7 +84,7 @@ pub(super) fn call(
                 .iter()
                 .find(|extent| matches!(extent, Extent::Many { .. }))
                 .cloned()
-                .unwrap_or_else(|| Extent::of_type(ty)),
+                .unwrap_or_else(|| Extent::of_type(ty, Size::default())),
             // An element of a list, or one of several values.
             Type::Record(_) | Type::Dyn => first.element(),
             Type::Resources | Type::CelOptional(_) => largest(),

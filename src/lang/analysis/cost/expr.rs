@@ -88,7 +88,7 @@ impl<'p> Walk<'p> {
             ExprKind::Now => (Cost::plain(1), Extent::Plain),
             ExprKind::Slot(slot) => {
                 let known = self.slots.get(slot).cloned();
-                (Cost::plain(1), known.unwrap_or_else(|| Extent::of_type(&expr.ty)))
+                (Cost::plain(1), known.unwrap_or_else(|| Extent::of_type(&expr.ty, self.size)))
             }
             ExprKind::Root(root) => self.root(expr, *root),
             ExprKind::Let(id) => self.let_value(*id),
@@ -96,7 +96,7 @@ impl<'p> Walk<'p> {
             ExprKind::Field(object, field) => self.field(expr, object, *field),
             ExprKind::ApiField(object, _) => {
                 let (mut cost, _) = self.one(object);
-                let extent = Extent::of_type(&expr.ty);
+                let extent = Extent::of_type(&expr.ty, self.size);
                 if matches!(expr.ty.present(), Type::List(_) | Type::Map(..)) {
                     cost.steps.add(&extent.count());
                 }
@@ -106,7 +106,7 @@ impl<'p> Walk<'p> {
                 let (cost, extent) = self.one(object);
                 let fits = matches!(extent, Extent::Many { .. })
                     == matches!(expr.ty.present(), Type::List(_) | Type::Map(..));
-                (cost, if fits { extent } else { Extent::of_type(&expr.ty) })
+                (cost, if fits { extent } else { Extent::of_type(&expr.ty, self.size) })
             }
             ExprKind::Index(object, key) => self.index(object, key),
             ExprKind::Resource(object, name) => {
@@ -176,7 +176,7 @@ impl<'p> Walk<'p> {
     fn field(&mut self, expr: &Expr, object: &'p Expr, field: FieldId) -> (Cost, Extent) {
         let (mut cost, _) = self.one(object);
         let def = field.def();
-        let mut extent = Extent::of_field(def);
+        let mut extent = Extent::of_field(def, self.size);
         if def.owner == ObjectType::Node && matches!(def.name, "pods" | "gpus") {
             let by = match &resolve_alias(self.policy, object).kind {
                 ExprKind::Root(Root::Node) => Some(PartitionBy::Node),

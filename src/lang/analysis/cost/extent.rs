@@ -1,8 +1,9 @@
 //! [`Extent`]: how large a value can be, from the field table, the constants of the policy and the
 //! operations on them.
 
+use super::Size;
 use super::steps::Steps;
-use crate::lang::language::fields::{API_LIST_SIZE, API_TEXT_SIZE, FieldDef, KEY_SIZE};
+use crate::lang::language::fields::{API_TEXT_SIZE, FieldDef, KEY_SIZE, Part};
 use crate::lang::language::limits::NUMBER_TEXT;
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
@@ -66,13 +67,13 @@ impl Extent {
     }
 
     /// The largest value of a type of which nothing else is known.
-    pub(super) fn of_type(ty: &Type) -> Self {
-        let some = || Steps::new(u128::from(API_LIST_SIZE));
+    pub(super) fn of_type(ty: &Type, size: Size) -> Self {
+        let some = || Steps::new(u128::from(size.of_object(Part::Terms)));
         match ty.present() {
             Type::String | Type::Blob | Type::Dyn => Extent::text(u64::from(API_TEXT_SIZE)),
-            Type::CelOptional(of) => Extent::of_type(of),
-            Type::List(of) | Type::Set(of) => Extent::list(some(), Extent::of_type(of)),
-            Type::Map(key, of) => Extent::map(some(), Extent::of_type(key), Extent::of_type(of)),
+            Type::CelOptional(of) => Extent::of_type(of, size),
+            Type::List(of) | Type::Set(of) => Extent::list(some(), Extent::of_type(of, size)),
+            Type::Map(key, of) => Extent::map(some(), Extent::of_type(key, size), Extent::of_type(of, size)),
             Type::Resources => {
                 Extent::map(Steps::new(RESOURCES), Extent::text(u64::from(KEY_SIZE)), Extent::Plain)
             }
@@ -106,8 +107,9 @@ impl Extent {
     }
 
     /// A field, by its row.
-    pub(super) fn of_field(def: &FieldDef) -> Self {
-        let (size, text) = (u64::from(def.size), u64::from(def.text));
+    pub(super) fn of_field(def: &FieldDef, declared: Size) -> Self {
+        let size = def.part.map_or(def.size, |part| declared.of_object(part));
+        let (size, text) = (u64::from(size), u64::from(def.text));
         let ty = match def.ty {
             Ty::Optional(inner) => *inner,
             ty => ty,

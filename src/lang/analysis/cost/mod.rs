@@ -13,11 +13,13 @@ mod expr;
 mod extent;
 mod limits;
 mod refuse;
+mod size;
 mod steps;
 mod walk;
 
 pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
 pub use refuse::{check, is_refused};
+pub use size::Size;
 pub use walk::EvaluationMode;
 
 use crate::diag::Span;
@@ -30,44 +32,6 @@ pub const MOST_STEPS: u128 = 10_000_000;
 /// Most steps of all rules of a policy for one pod together. Rules above the limit of one rule,
 /// which a comment may lift, are not counted.
 pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
-/// The size of the cluster that policies are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// How many nodes.
-    pub nodes: u32,
-    /// How many pods, pending and placed.
-    pub pods: u32,
-}
-
-impl Default for Size {
-    fn default() -> Self {
-        Self { nodes: 5_000, pods: 100_000 }
-    }
-}
-
-impl std::str::FromStr for Size {
-    type Err = String;
-
-    /// `nodes=5000,pods=100000`, in any order; what is left out is as by default.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut size = Size::default();
-        for part in text.split(',') {
-            let (name, number) = part.split_once('=').ok_or("expected `nodes=NUMBER,pods=NUMBER`")?;
-            let number: u32 = number
-                .parse()
-                .ok()
-                .filter(|number| *number > 0)
-                .ok_or_else(|| format!("`{number}` is not a number of {name} from 1 to 4294967295"))?;
-            match name {
-                "nodes" => size.nodes = number,
-                "pods" => size.pods = number,
-                other => return Err(format!("`{other}` is neither `nodes` nor `pods`")),
-            }
-        }
-        Ok(size)
-    }
-}
-
 /// Most bytes of computed texts and places that a computed list keeps, for each node and pod of the
 /// cluster: room for a place and two names. Never less than [`LEAST_KEPT`].
 pub const MOST_KEPT_EACH: u128 = 640;

@@ -2,6 +2,7 @@
 
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size};
 use crate::diag::{Diagnostic, Span, codes, with_commas};
+use crate::lang::language::fields::{PARTS, PartDef};
 use crate::lang::typed::{Policy, Rule};
 
 /// Reports rules that may take too many steps on a cluster of this size, texts and lists that may
@@ -11,20 +12,25 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let costs = Costs::new(policy, size);
     let mut fits = true;
     let mut together = 0u128;
-    let mut say = |name: &str, span: Span, cost: RuleCost| {
+    let mut say = |name: &str, span: Span, cost: RuleCost, declared: Option<&str>| {
         if cost.steps <= MOST_STEPS {
             together = together.saturating_add(cost.steps);
         }
         fits &= cost.too_large.is_empty();
-        judge(name, span, cost, size, diagnostics);
+        judge(name, span, cost, size, declared, diagnostics);
     };
+    let mut asked = 0;
     for rule in policy.rules() {
         let name = match rule {
             Rule::Gate(_) | Rule::Prefilter(_) | Rule::Permit(_) => format!("the {}", rule.name()),
             Rule::Queue(_) => "`queue by`".to_owned(),
             _ => format!("`{}`", rule.name()),
         };
-        say(&name, rule.span(), costs.rule(rule));
+        let cost = costs.rule(rule);
+        asked += usize::from(cost.steps > MOST_STEPS);
+        let ask = cost.steps > MOST_STEPS && asked <= MOST_ASKED;
+        let declared = if ask { smaller_objects(policy, rule, size) } else { None };
+        say(&name, rule.span(), cost, declared);
     }
     if together > MOST_STEPS_TOGETHER {
         let message = format!(
@@ -48,9 +54,28 @@ pub fn is_refused(policy: &Policy, diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|said| said.code == &codes::TOO_COSTLY && policy.span.contains(said.span))
 }
 
+/// The part of objects whose number makes a rule too costly: with few of them it would not be.
+fn smaller_objects(policy: &Policy, rule: Rule<'_>, size: Size) -> Option<&'static str> {
+    let fits = |row: &&PartDef| Costs::new(policy, size.with(row.part, FEW)).rule(rule).steps <= MOST_STEPS;
+    PARTS.iter().find(fits).map(|row| row.name)
+}
+
+/// How many parts are few.
+const FEW: u32 = 4;
+
+/// Of how many refused rules it is computed.
+const MOST_ASKED: usize = 8;
+
 /// The findings about a rule. They are placed at the rule, so that a comment above it can lift
 /// them; the expensive part may be in a let or def elsewhere.
-fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut Vec<Diagnostic>) {
+fn judge(
+    name: &str,
+    span: Span,
+    cost: RuleCost,
+    size: Size,
+    declared: Option<&str>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     for large in &cost.too_large {
         let (number, limit) = (with_commas(large.number), with_commas(large.limit));
         let (message, help) = match large.what {
@@ -83,7 +108,11 @@ fn judge(name: &str, span: Span, cost: RuleCost, size: Size, diagnostics: &mut V
     let own = cost.heaviest.filter(|part| span.contains(*part)).unwrap_or(span);
     let steps = with_commas(cost.steps);
     let (nodes, pods) = (with_commas(size.nodes.into()), with_commas(size.pods.into()));
-    let cheaper = if cost.of_texts {
+    let of_objects =
+        declared.map(|part| format!("objects count with many {part}: `--size {part}=N` declares fewer"));
+    let cheaper = if let Some(of_objects) = &of_objects {
+        of_objects
+    } else if cost.of_texts {
         "an annotation may have 262,144 bytes and a label 63: match a label, or once per pod"
     } else {
         "an `==` between something of the elements and something of the node makes them a lookup, a `group` keeps pods by \
@@ -133,8 +162,8 @@ mod tests {
         Costs::new(policy, size).rule(Rule::Score(score)).steps
     }
 
-    const SMALL: Size = Size { nodes: 500, pods: 10_000 };
-    const LARGE: Size = Size { nodes: 1_000, pods: 20_000 };
+    const SMALL: Size = Size::of(500, 10_000);
+    const LARGE: Size = Size::of(1_000, 20_000);
 
     #[test]
     fn lookups_and_parts_of_nodes_grow_with_the_cluster_and_not_with_its_square() {
@@ -191,16 +220,7 @@ mod tests {
         let (policies, said) = compiled(&lifted, Size::default());
         assert!(policies.len() == 1 && !said.iter().any(Diagnostic::is_error), "{said:?}");
         assert!(!said.iter().any(|said| said.code == &codes::UNUSED_ALLOW), "{said:?}");
-        let (policies, said) = compiled(&lifted, Size { nodes: 50, pods: 50 });
+        let (policies, said) = compiled(&lifted, Size::of(50, 50));
         assert!(policies.len() == 1 && said.iter().any(|said| said.code == &codes::UNUSED_ALLOW), "{said:?}");
-    }
-
-    #[test]
-    fn sizes_are_read() {
-        assert_eq!("nodes=10".parse(), Ok(Size { nodes: 10, pods: 100_000 }));
-        assert_eq!("pods=7,nodes=3".parse(), Ok(Size { nodes: 3, pods: 7 }));
-        for wrong in ["", "10", "nodes=0", "nodes=x", "racks=3"] {
-            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
-        }
     }
 }

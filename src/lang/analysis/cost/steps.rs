@@ -205,7 +205,7 @@ impl Steps {
 mod tests {
     use super::*;
 
-    const SIZE: Size = Size { nodes: 10, pods: 100 };
+    const SIZE: Size = Size::of(10, 100);
 
     #[test]
     fn parts_add_up_once() {

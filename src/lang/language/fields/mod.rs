@@ -5,8 +5,10 @@
 //! structures below `spec`, `status` and `metadata` are in `api.rs`.
 
 pub mod api;
+mod parts;
 mod table;
 
+pub use parts::{PARTS, Part, PartDef};
 pub use table::FIELDS;
 
 pub use crate::lang::types::ObjectType;
@@ -35,8 +37,10 @@ pub struct FieldDef {
     pub ty: Ty,
     /// Smallest and largest value of a number, in base units.
     pub range: Option<(i64, i64)>,
-    /// Most bytes of a text, most elements of a collection; 0 where it has none.
+    /// Most bytes of a text, most elements of a collection; 0 where it has none, and where `part` says how many.
     pub size: u32,
+    /// What the elements of a collection are counted with; `None` where `size` tells.
+    pub part: Option<Part>,
     /// Most bytes of a text inside a collection; 0 if it holds none. All annotations of an object
     /// together have at most this size.
     pub text: u32,
@@ -50,6 +54,8 @@ pub struct FieldDef {
     unit: &'static str,
     /// Where its value comes from: a field of the Kubernetes object, or a part of the scheduler.
     pub source: &'static str,
+    /// The value is read from the JSON of the object at `source`, which is kept for policies that read the field.
+    pub from_json: bool,
 }
 
 impl FieldDef {
@@ -105,6 +111,8 @@ pub enum ChangedBy {
     Queue,
     /// Each attempt to schedule the pod.
     Attempts,
+    /// Time: the field is `now()` minus `created`, and is checked as that.
+    Clock,
 }
 
 /// What evicting a pod from a node does to a field of the node, or of the pods.
@@ -128,9 +136,6 @@ pub const ANNOTATION_SIZE: u32 = 262_144;
 /// Assumed size in bytes of a text below `spec`, `status` and `metadata`. The API server accepts
 /// objects of 1.5 MiB; rules read names, phases and messages there.
 pub const API_TEXT_SIZE: u32 = 4096;
-/// Assumed number of elements of a list or map below `spec`, `status` and `metadata`.
-pub const API_LIST_SIZE: u32 = 64;
-
 /// The row of a field of an object.
 pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {
     FIELDS.iter().position(|row| row.owner == owner && row.name == name).map(|at| FieldId(at as u16))

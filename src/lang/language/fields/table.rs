@@ -1,19 +1,29 @@
 //! The rows of the field table, object by object.
 
-use super::{ChangedBy, Eviction, FieldDef, ObjectType};
+use super::{ChangedBy, Eviction, FieldDef, ObjectType, Part};
 use crate::lang::types::Ty;
 
 const MAX: i64 = i64::MAX;
 const LABELS: Ty = Ty::Map(&Ty::String, &Ty::String);
 
+/// A number, or the part that tells it.
+macro_rules! size {
+    ($size:literal) => {
+        ($size, None::<Part>)
+    };
+    ($part:ident) => {
+        (0, Some(Part::$part))
+    };
+}
+
 macro_rules! fields {
-    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:literal $(of $text:literal)?, $changed_by:ident, $eviction:ident,
-        $doc:literal $(in $unit:literal)? from $source:literal;)*) => {
+    ($($owner:ident $name:literal $ty:expr, $range:expr, $size:tt $(of $text:literal)?, $changed_by:ident, $eviction:ident,
+        $doc:literal $(in $unit:literal)? from $source:literal $($json:ident)?;)*) => {
         /// Every field with a short name.
         pub static FIELDS: &[FieldDef] = &[$(FieldDef {
-            owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: $size, text: 0 $(+ $text)?,
+            owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: size!($size).0, part: size!($size).1, text: 0 $(+ $text)?,
             changed_by: ChangedBy::$changed_by, eviction: Eviction::$eviction, doc: $doc,
-            unit: concat!($($unit)?), source: $source,
+            unit: concat!($($unit)?), source: $source, from_json: !matches!(stringify!($($json)?).as_bytes(), b""),
         }),*];
     };
 }
@@ -28,9 +38,9 @@ fields! {
     Pod "uid" Ty::String, None, 63, Never, None,
         "the unique id of the pod; a pod that is created again with the same name has another one"
         from "metadata.uid";
-    Pod "labels" LABELS, None, 1000 of 63, Labels, None,
+    Pod "labels" LABELS, None, Labels of 63, Labels, None,
         "the labels of the pod" from "metadata.labels";
-    Pod "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+    Pod "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
         "the annotations of the pod" from "metadata.annotations";
     Pod "created" Ty::Time, None, 0, Never, None,
         "when the pod was created" from "metadata.creationTimestamp";
@@ -76,12 +86,22 @@ fields! {
         from "spec.containers[].resources.limits, spec.initContainers[].resources.limits";
     Pod "overhead" Ty::Resources, None, 64 of 316, Object, None,
         "the overhead of the pod's RuntimeClass" from "spec.overhead";
-    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, 50, Object, None,
+    Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, Containers, Object, None,
         "the containers of the pod, init containers first" from "spec.initContainers, spec.containers";
-    Pod "images" Ty::List(&Ty::String), None, 50 of 1000, Object, None,
+    Pod "images" Ty::List(&Ty::String), None, Containers of 1000, Object, None,
         "the images of the pod's containers, with `:latest` where no tag is given"
         from "spec.containers[].image, spec.initContainers[].image";
 
+    Pod "tolerations" Ty::List(&Ty::Object(ObjectType::Toleration)), None, Tolerations, Object, None,
+        "the tolerations of the pod" from "spec.tolerations";
+    Pod "node_selector" LABELS, None, Labels of 63, Object, None,
+        "the node selector of the pod" from "spec.nodeSelector";
+    Pod "owner" Ty::Optional(&Ty::Object(ObjectType::Owner)), None, 0, Object, None,
+        "the controller of the pod, such as its ReplicaSet or Job" from "metadata.ownerReferences";
+    Pod "service_account" Ty::Optional(&Ty::String), None, 253, Never, None,
+        "the name of the pod's service account" from "spec.serviceAccountName" json;
+    Pod "age" Ty::Duration, None, 0, Clock, None,
+        "the time since the pod was created: `now() - pod.created`" from "metadata.creationTimestamp";
     Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None,
         "the GPUs that the pod requests: how many, and which share of each"
         from "spec.containers[].resources.requests, metadata.annotations";
@@ -92,13 +112,15 @@ fields! {
     Node "uid" Ty::String, None, 63, Never, None,
         "the unique id of the node; a node that is created again with the same name has another \
          one" from "metadata.uid";
-    Node "labels" LABELS, None, 1000 of 63, Labels, None,
+    Node "labels" LABELS, None, Labels of 63, Labels, None,
         "the labels of the node" from "metadata.labels";
-    Node "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+    Node "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
         "the annotations of the node" from "metadata.annotations";
     Node "created" Ty::Time, None, 0, Never, None,
         "when the node was created" from "metadata.creationTimestamp";
-    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, 100, Taints, None,
+    Node "age" Ty::Duration, None, 0, Clock, None,
+        "the time since the node was created: `now() - node.created`" from "metadata.creationTimestamp";
+    Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, Taints, Taints, None,
         "the taints of the node" from "spec.taints";
     Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None,
         "the resources of the node that pods may use" from "status.allocatable";
@@ -121,7 +143,7 @@ fields! {
         "true if the node's condition Ready is True" from "the condition Ready in status.conditions";
     Node "unschedulable" Ty::Bool, None, 0, Unschedulable, None,
         "true if the node is cordoned" from "spec.unschedulable";
-    Node "images" Ty::List(&Ty::String), None, 250 of 1000, Images, None,
+    Node "images" Ty::List(&Ty::String), None, Images of 1000, Images, None,
         "all names of the images on the node; a kubelet reports at most fifty images with five \
          names each" from "status.images[].names";
     Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 1024, Allocatable, None,
@@ -130,9 +152,9 @@ fields! {
     // ---- namespaces
     Namespace "name" Ty::String, None, 63, Never, None,
         "the name of the namespace" from "metadata.name";
-    Namespace "labels" LABELS, None, 1000 of 63, Labels, None,
+    Namespace "labels" LABELS, None, Labels of 63, Labels, None,
         "the labels of the namespace" from "metadata.labels";
-    Namespace "annotations" LABELS, None, 1000 of 262_144, Annotations, None,
+    Namespace "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
         "the annotations of the namespace" from "metadata.annotations";
 
     // ---- containers of a pod
@@ -153,6 +175,25 @@ fields! {
     Taint "effect" Ty::String, None, 16, Taints, None,
         "the effect of the taint: `NoSchedule`, `PreferNoSchedule` or `NoExecute`"
         from "spec.taints[].effect";
+
+    // ---- tolerations of a pod
+    Toleration "key" Ty::String, None, 316, Object, None,
+        "the key of the toleration; empty if it tolerates every key" from "spec.tolerations[].key";
+    Toleration "operator" Ty::String, None, 6, Object, None,
+        "how values are compared: `Equal`, `Exists`, `Lt` or `Gt`" from "spec.tolerations[].operator";
+    Toleration "value" Ty::String, None, 63, Object, None,
+        "the value of the toleration; empty if it has none" from "spec.tolerations[].value";
+    Toleration "effect" Ty::String, None, 16, Object, None,
+        "the effect that is tolerated; empty if it tolerates every effect" from "spec.tolerations[].effect";
+
+    // ---- the controller of a pod
+    Owner "kind" Ty::String, None, 63, Object, None,
+        "the kind of the controller: `ReplicaSet`, `StatefulSet`, `DaemonSet`, `Job` or another one"
+        from "metadata.ownerReferences[].kind";
+    Owner "name" Ty::String, None, 253, Object, None,
+        "the name of the controller" from "metadata.ownerReferences[].name";
+    Owner "uid" Ty::String, None, 63, Object, None,
+        "the unique id of the controller" from "metadata.ownerReferences[].uid";
 
     // ---- GPUs of a node, and the GPUs that a pod requests; `model::gpus` assigns them
     Gpu "index" Ty::Int, Some((0, 1023)), 0, Allocatable, None,

@@ -1,0 +1,49 @@
+//! [`PARTS`]: how many parts an object has, for the bound in steps. `--size` declares other numbers.
+
+/// A kind of part of which an object has many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Labels, and terms of a node selector.
+    Labels,
+    /// Annotations.
+    Annotations,
+    /// Containers of a pod.
+    Containers,
+    /// Taints of a node.
+    Taints,
+    /// Tolerations of a pod.
+    Tolerations,
+    /// Names of images on a node.
+    Images,
+    /// Elements of a list or map below `spec`, `status` and `metadata`.
+    Terms,
+}
+
+/// A row of [`PARTS`].
+#[derive(Debug)]
+pub struct PartDef {
+    /// The part.
+    pub part: Part,
+    /// The name, as `--size` takes it.
+    pub name: &'static str,
+    /// How many an object has, if `--size` does not say else.
+    pub number: u32,
+    /// What is counted, in a few words.
+    pub doc: &'static str,
+}
+
+/// The parts of objects. An object with more is decided in the same way; it may take longer than the bound.
+pub static PARTS: [PartDef; 7] = [
+    row(Part::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
+    row(Part::Annotations, "annotations", 32, "annotations of an object"),
+    row(Part::Containers, "containers", 50, "containers of a pod, and their images"),
+    row(Part::Taints, "taints", 100, "taints of a node"),
+    row(Part::Tolerations, "tolerations", 50, "tolerations of a pod"),
+    // A kubelet reports at most fifty images with five names each.
+    row(Part::Images, "images", 250, "names of images on a node"),
+    row(Part::Terms, "terms", 64, "elements of a list or map below `spec`, `status` and `metadata`"),
+];
+
+const fn row(part: Part, name: &'static str, number: u32, doc: &'static str) -> PartDef {
+    PartDef { part, name, number, doc }
+}
