@@ -1,4 +1,5 @@
 //! Plugins through the whole scheduler: those that are made from policies, and those that act beyond Filter and Score.
 
+mod fields;
 mod policies;
 mod volume_binding;

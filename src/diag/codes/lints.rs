@@ -405,4 +405,27 @@ policy named {
   filter node { reject "unwanted" when pod.annotations["not-on"] == node.name }
 }
 "#
+
+    BOTH_ABSENT "BP0426" "both-absent" Warning
+        "a comparison is false where both sides are absent, and that favours the node"
+        "An absent value equals nothing, not even another absent value. Where `==` must be false for a node to pass \
+         or to score higher, a node without the label passes or scores higher, also for a pod without it: in `reject … \
+         when`, behind `!` and `!=`, in a count that must be small, and in the `when` of a `give` that gives less. If \
+         that is meant, write `has(a) && a == b`. Otherwise refuse nodes without the label, or name a default: `(a ?? \
+         \"\") == (b ?? \"\")`."
+        bad r#"
+/// Keeps pods of one team off the racks of another.
+policy racks {
+  filter other { reject "node(s) of a banned rack" when node.labels["rack"] == pod.labels["not-on-rack"] }
+}
+"#
+        good r#"
+/// Keeps pods of one team off the racks of another.
+policy racks {
+  filter other {
+    require has(node.labels["rack"]) else "node(s) without a rack"
+    reject "node(s) of a banned rack" when node.labels["rack"] == pod.labels["not-on-rack"]
+  }
+}
+"#
 }

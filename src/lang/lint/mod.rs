@@ -5,6 +5,7 @@
 //! has a row for each. A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
 
 mod allow;
+mod both_absent;
 mod contradiction;
 mod missing_doc;
 mod shadow;
@@ -24,6 +25,7 @@ pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut
     for policy in policies {
         shadow::check(policy, diagnostics);
         contradiction::check(policy, diagnostics);
+        both_absent::check(policy, source, diagnostics);
     }
     allow::apply(file, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
