@@ -129,6 +129,36 @@ fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
     let (said, values) = with_arguments(text, good);
     assert_eq!(said, "");
     assert_eq!(values, "room=500 patience=90000000 part=0.3 n=5 seats={\"a\": 8} ");
+    let bytes = "/// A policy.\npolicy a { param d = 1s param b = 1Gi param c = 1cpu filter f { reject \"x\" when \
+                 node.free.memory < b && node.free.cpu < c && now() - pod.created < d } }";
+    // A text means what it means in a policy.
+    for (name, text, value) in [
+        ("d", "1d", "d=86400000000"),
+        ("d", "1h30min", "d=5400000000"),
+        ("d", "250ms", "d=250000"),
+        ("d", "1.5h", "d=5400000000"),
+        ("b", "4Gi", "b=4294967296"),
+        ("b", "100B", "b=100"),
+        ("b", "1024", "b=1024"),
+        ("c", "500m", "c=500"),
+        ("c", "0.5cpu", "c=500"),
+        ("c", "2", "c=2000"),
+    ] {
+        let (said, values) = with_arguments(bytes, serde_json::json!({name: text}));
+        assert!(said.is_empty() && values.contains(value), "{text}: {said}{values}");
+    }
+    for (name, text, why) in [
+        ("d", "5m", "`5m` is an amount of cpu; minutes are written `5min`"),
+        ("d", "90m", "`90m` is an amount of cpu; minutes are written `90min`"),
+        ("d", "4Gi", "`4Gi` is a number of bytes"),
+        ("b", "500m", "`500m` is an amount of cpu"),
+        ("b", "0.3Ki", "`0.3Ki` is not a whole number of bytes"),
+        ("c", "30%", "`30%` is a share"),
+        ("c", "5min", "`5min` is a duration"),
+    ] {
+        let said = with_arguments(bytes, serde_json::json!({name: text})).0;
+        assert!(said.contains(why), "{text}: {said}");
+    }
     let bad =
         |arguments: serde_json::Value| with_arguments(text, arguments).0.lines().next().unwrap().to_owned();
     assert_eq!(

@@ -4,6 +4,7 @@ use super::Checker;
 use super::scope::{DeclKind, FactScope, Frame, Place, State};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{self, Literal};
+use crate::lang::syntax::literal;
 use crate::lang::typed::{self, ParamId};
 use crate::lang::types::Type;
 use crate::lang::types::range::{Range, Relation};
@@ -204,7 +205,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
         (Type::String, Json::String(text)) => Ok(Value::text(text.as_str())),
         (unit, Json::Number(n)) if unit.is_unit() && n.as_i64() == Some(0) => Ok(Value::Int(0)),
         (Type::Cpu | Type::Bytes | Type::Duration | Type::Float | Type::Time, Json::String(text)) => {
-            amount(text, ty)
+            written(text, ty).unwrap_or_else(|| amount(text, ty))
         }
         (Type::List(element) | Type::Set(element), Json::Array(items)) => {
             let items: Result<Vec<Constant>, String> =
@@ -297,7 +298,37 @@ fn finite(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| is_number && number.is_finite())
 }
 
-/// `"500m"`, `"4Gi"`, `"1h30min"`, `"1h30m"`, `"30%"`.
+/// A text that a policy may hold as a literal with a unit means what it means there. `None`: it has no such form.
+fn written(text: &str, ty: &Type) -> Option<Result<Constant, String>> {
+    let literal = match literal::with_unit(text)? {
+        Ok(literal) => literal,
+        Err(why) => return Some(Err(why)),
+    };
+    let (of, value) = match literal {
+        Literal::Cpu(value) => (Type::Cpu, Value::Int(value)),
+        Literal::Bytes(value) => (Type::Bytes, Value::Int(value)),
+        Literal::Duration(value) => (Type::Duration, Value::Int(value)),
+        Literal::Share(value) => (Type::Float, Value::Float(value)),
+        _ => return None,
+    };
+    if of == *ty {
+        return Some(Ok(value));
+    }
+    let hint = match (&of, ty) {
+        (Type::Cpu, Type::Duration) if text.ends_with('m') => format!("; minutes are written `{text}in`"),
+        (Type::Float, _) => String::new(),
+        _ => format!("; `{text}` is `{of}` in policies too"),
+    };
+    let what = match of {
+        Type::Cpu => "an amount of cpu",
+        Type::Bytes => "a number of bytes",
+        Type::Duration => "a duration",
+        _ => "a share",
+    };
+    Some(Err(format!("`{text}` is {what}{hint}")))
+}
+
+/// What Kubernetes and Go write beside: `"2"` for two cores, `"1024"` for bytes, `"1h30m"`.
 fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
     use crate::lang::language::functions as f;
     let made = match ty {

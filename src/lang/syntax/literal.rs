@@ -90,6 +90,43 @@ pub(super) fn duration(text: &str, negative: bool) -> Result<Literal, Wrong> {
     amount(text, &parts, "microseconds", negative).map(Literal::Duration)
 }
 
+/// A text as the literal with a unit that it would be in a policy, with a minus in front if there is one: `500m`, `4Gi`,
+/// `1h30min`, `50%`. `None`: it has no such form. An error says what is wrong with the amount.
+pub(in crate::lang) fn with_unit(text: &str) -> Option<Result<Literal, String>> {
+    let (negative, body) = text.strip_prefix('-').map_or((false, text), |body| (true, body));
+    let is_number = |text: &str| {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        [whole, fraction]
+            .iter()
+            .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let read = |literal: Result<Literal, Wrong>| Some(literal.map_err(|wrong| wrong.message));
+    if let Some(number) = body.strip_suffix('%') {
+        return if is_number(number) { read(percent(body, negative)) } else { None };
+    }
+    let mut units = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let (number, tail) = rest.split_at(rest.find(|c: char| c.is_ascii_alphabetic())?);
+        let (unit, next) = tail.split_at(tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len()));
+        if !is_number(number) {
+            return None;
+        }
+        units.push(unit);
+        rest = next;
+    }
+    match units[..] {
+        ["m" | "cpu" | "B" | "k" | "M" | "G" | "T" | "P" | "E" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei"] => {
+            read(quantity(body, negative))
+        }
+        [] => None,
+        _ if units.iter().all(|unit| matches!(*unit, "ms" | "s" | "min" | "h" | "d")) => {
+            read(duration(body, negative))
+        }
+        _ => None,
+    }
+}
+
 fn byte_factor(unit: &str) -> i128 {
     match unit {
         "k" => 1_000,

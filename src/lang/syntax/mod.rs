@@ -9,7 +9,7 @@ mod build;
 mod comments;
 mod expr;
 mod grammar;
-mod literal;
+pub(in crate::lang) mod literal;
 mod nodes;
 mod recovery;
 mod tokens;

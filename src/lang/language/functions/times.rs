@@ -262,6 +262,13 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
             (Some(from), Some(to)) if from < 1440 => (from, to),
             _ => return Err(fault("hours are from 00:00 to 24:00")),
         };
+        if from == to {
+            let hour = hours.trim().split_once('-').map_or("00:00", |(from, _)| from.trim());
+            let day = format!("it ends when it begins; a whole day is `{days} 00:00-24:00`");
+            let from_hour =
+                format!(", and 24 hours are `{days} {hour}-24:00` with `00:00-{hour}` on the next day");
+            return Err(fault(&if from == 0 { day } else { day + &from_hour }));
+        }
         let length = if to > from { to - from } else { to + 1440 - from };
         let day = |name: &str| {
             DAYS.iter()
