@@ -422,8 +422,7 @@ impl Checker<'_> {
             }
             ExprKind::Macro(_) => (format!("`{text}` has no value for an empty collection"), None),
             ExprKind::Root(Root::Pod) => (format!("`{text}` may be absent"), None),
-            _ if self.number(expr).is_some() => (format!("`{text}` may be absent"), look(text)),
-            _ => (format!("`{text}` may be absent"), None),
+            _ => (format!("`{text}` may be absent"), look(text)),
         }
     }
 }

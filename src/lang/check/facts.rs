@@ -6,11 +6,12 @@
 //! only where the type of the elements has one.
 
 use super::Checker;
-use super::numbering::ValueId;
+use super::numbering::{Numbering, ValueId};
+use crate::lang::eval::constant::constant;
 use crate::lang::language::functions::Absence;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::range::{Range, Relation};
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{Constant, Value};
 use crate::lang::types::{Ty, Type};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -108,11 +109,11 @@ impl Fact {
 
 impl Checker<'_> {
     /// An expression with its known facts: present where a condition tested it, its range cut.
-    pub(super) fn narrowed(&self, mut expr: Expr) -> Expr {
+    pub(super) fn narrowed(&mut self, mut expr: Expr) -> Expr {
         if self.frame.facts.is_empty() || !(expr.ty.is_optional() || expr.range != Range::None) {
             return expr;
         }
-        let Some(number) = self.number(&expr) else { return expr };
+        let Some(number) = self.numbering().number(&expr) else { return expr };
         let known = self.frame.facts.get(number);
         if let Some(range) = known.range {
             expr.range = expr.range.intersect(range);
@@ -124,14 +125,13 @@ impl Checker<'_> {
     }
 
     /// `l[2]` where `size(l) > 2` is known, of a list whose elements have a value.
-    fn has_element(&self, expr: &Expr) -> bool {
+    fn has_element(&mut self, expr: &Expr) -> bool {
         let ExprKind::Index(list, index) = &expr.kind else { return false };
         if !has_elements_with_values(list) || !matches!(list.ty.present(), Type::List(_)) {
             return false;
         }
-        let (Some(Value::Int(at)), Some(number)) = (self.constant(index), self.number(list)) else {
-            return false;
-        };
+        let at = self.constant(index);
+        let (Some(Value::Int(at)), Some(number)) = (at, self.numbering().number(list)) else { return false };
         at >= 0 && self.frame.facts.get(number).least > i128::from(at)
     }
 
@@ -145,7 +145,7 @@ impl Checker<'_> {
     /// Learns what follows when a condition has this outcome.
     pub(super) fn assume(&mut self, condition: &Expr, truth: bool) {
         let mut facts = Vec::new();
-        self.learn(condition, truth, &mut facts);
+        self.numbering().learn(condition, truth, &mut facts);
         for fact in facts {
             self.frame.facts.add(fact);
         }
@@ -155,13 +155,20 @@ impl Checker<'_> {
     pub(super) fn known_key(&mut self, map: &Expr, slot: SlotId) {
         let key = self.make(ExprKind::Slot(slot), Type::Unknown, map.span);
         if has_elements_with_values(map)
-            && let Some(entry) = self.number_of_entry(map, &key)
+            && let Some(entry) = self.numbering().number_of_entry(map, &key)
         {
             self.frame.facts.add(Fact::Present(entry));
         }
     }
+}
 
-    fn learn(&self, condition: &Expr, truth: bool, facts: &mut Vec<Fact>) {
+/// What outcomes of conditions show.
+impl Numbering<'_> {
+    fn value_of(&self, expr: &Expr) -> Option<Constant> {
+        constant(expr, self.tables)
+    }
+
+    fn learn(&mut self, condition: &Expr, truth: bool, facts: &mut Vec<Fact>) {
         match &condition.kind {
             ExprKind::Not(inner) => self.learn(inner, !truth, facts),
             ExprKind::And(left, right) | ExprKind::Or(left, right) => {
@@ -178,7 +185,8 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Let(id) if condition.ty == Type::Bool => {
-                self.learn(&self.lets[id.index()].value, truth, facts);
+                let tables = self.tables;
+                self.learn(&tables.lets[id.index()].value, truth, facts);
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
             ExprKind::Equal(left, right) if truth => self.learn_equal(left, right, facts),
@@ -202,12 +210,12 @@ impl Checker<'_> {
     }
 
     /// `left == right` holds.
-    fn learn_equal(&self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
+    fn learn_equal(&mut self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
         self.learn_present(left, facts);
         self.learn_present(right, facts);
         self.cut(left, Relation::Equal, right.range, facts);
         self.cut(right, Relation::Equal, left.range, facts);
-        if let Some(Value::List(items)) = self.constant(right)
+        if let Some(Value::List(items)) = self.value_of(right)
             && !items.is_empty()
         {
             self.learn_size(left, items.len() as i128, facts);
@@ -215,11 +223,11 @@ impl Checker<'_> {
     }
 
     /// `left == right` does not hold.
-    fn learn_unequal(&self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
+    fn learn_unequal(&mut self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
         if !left.ty.is_optional() && !right.ty.is_optional() {
             self.cut(left, Relation::NotEqual, right.range, facts);
             self.cut(right, Relation::NotEqual, left.range, facts);
-            let empty = match self.constant(right) {
+            let empty = match self.value_of(right) {
                 Some(Value::List(items)) => items.is_empty(),
                 Some(Value::String(text)) => text.as_str().is_empty(),
                 _ => false,
@@ -234,7 +242,7 @@ impl Checker<'_> {
     }
 
     /// `element in collection` holds.
-    fn learn_member(&self, element: &Expr, collection: &Expr, facts: &mut Vec<Fact>) {
+    fn learn_member(&mut self, element: &Expr, collection: &Expr, facts: &mut Vec<Fact>) {
         self.learn_present(element, facts);
         self.learn_present(collection, facts);
         match collection.ty.present() {
@@ -255,7 +263,7 @@ impl Checker<'_> {
     }
 
     /// A value is there, and so is everything that it is read through.
-    fn learn_present(&self, expr: &Expr, facts: &mut Vec<Fact>) {
+    fn learn_present(&mut self, expr: &Expr, facts: &mut Vec<Fact>) {
         if let ExprKind::Present(inner) | ExprKind::Widen(inner) = &expr.kind {
             return self.learn_present(inner, facts);
         }
@@ -264,7 +272,8 @@ impl Checker<'_> {
         }
         match &expr.kind {
             ExprKind::Let(id) => {
-                let value = &self.lets[id.index()].value;
+                let tables = self.tables;
+                let value = &tables.lets[id.index()].value;
                 if !matches!(value.kind, ExprKind::Let(_)) {
                     self.learn_present(value, facts);
                 }
@@ -285,7 +294,7 @@ impl Checker<'_> {
             ExprKind::Index(object, index) => {
                 self.learn_present(object, facts);
                 self.learn_present(index, facts);
-                if let (Type::List(_), Some(Value::Int(at))) = (object.ty.present(), self.constant(index)) {
+                if let (Type::List(_), Some(Value::Int(at))) = (object.ty.present(), self.value_of(index)) {
                     self.learn_size(object, i128::from(at) + 1, facts);
                 }
             }
@@ -293,7 +302,7 @@ impl Checker<'_> {
         }
     }
 
-    fn learn_size(&self, of: &Expr, least: i128, facts: &mut Vec<Fact>) {
+    fn learn_size(&mut self, of: &Expr, least: i128, facts: &mut Vec<Fact>) {
         if let Some(number) = self.number(of) {
             let size = self.number_of_size(number);
             facts.push(Fact::Range(size, Range::whole(least, i128::from(i64::MAX))));
@@ -302,7 +311,7 @@ impl Checker<'_> {
     }
 
     /// Cuts the range of a value by a comparison with a range.
-    fn cut(&self, expr: &Expr, op: Relation, bound: Range, facts: &mut Vec<Fact>) {
+    fn cut(&mut self, expr: &Expr, op: Relation, bound: Range, facts: &mut Vec<Fact>) {
         let inner = match &expr.kind {
             ExprKind::Widen(inner) => inner,
             _ => expr,

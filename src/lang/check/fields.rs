@@ -385,7 +385,7 @@ impl Checker<'_> {
     }
 
     /// `{"a": 1}.a`: of constants it is known whether there is an element.
-    fn known_index(&self, expr: Expr) -> Expr {
+    fn known_index(&mut self, expr: Expr) -> Expr {
         match self.constant(&expr) {
             Some(Value::Absent) | None => self.narrowed(expr),
             Some(value) => {
@@ -427,7 +427,7 @@ impl Checker<'_> {
             }
             None => {
                 let text = Arc::from(self.excerpt(name.span));
-                Type::Amount(ComputedName { id: self.number_or_new(&name).0, text })
+                Type::Amount(ComputedName { id: self.numbering().number_or_new(&name).0, text })
             }
         };
         let range = match object.range {

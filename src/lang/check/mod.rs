@@ -50,7 +50,6 @@ use facts::PolicyFacts;
 use numbering::{Numbers, ValueId};
 use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, FactScope, Frame, Place};
-use std::cell::RefCell;
 
 /// Steps of checking that an error counts for, with its search for a similar name.
 const STEPS_OF_ERROR: u64 = 1_000;
@@ -181,7 +180,7 @@ struct Checker<'a> {
     lets: Vec<typed::Let>,
     /// The numbers of the lets' values, beside `lets`.
     let_numbers: Vec<ValueId>,
-    numbers: RefCell<Numbers>,
+    numbers: Numbers,
     defs: Vec<typed::Def>,
     groups: Vec<typed::Group>,
     slots: Vec<typed::Slot>,
@@ -205,7 +204,7 @@ impl<'a> Checker<'a> {
             params: Vec::new(),
             lets: Vec::new(),
             let_numbers: Vec::new(),
-            numbers: RefCell::default(),
+            numbers: Numbers::default(),
             defs: Vec::new(),
             groups: Vec::new(),
             slots: Vec::new(),

@@ -5,6 +5,7 @@
 //! show under these numbers, and the unit of `r[name]` with a computed name is the number of the name.
 
 use super::Checker;
+use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
@@ -116,9 +117,30 @@ struct Walk {
     parts: u32,
 }
 
+/// Numbers the expressions of a policy.
+pub(super) struct Numbering<'c> {
+    numbers: &'c mut Numbers,
+    /// The numbers of the lets.
+    lets: &'c [ValueId],
+    pub(super) tables: Tables<'c>,
+}
+
 impl Checker<'_> {
+    /// What numbers expressions.
+    pub(super) fn numbering(&mut self) -> Numbering<'_> {
+        let tables = Tables { params: &self.params, lets: &self.lets, defs: &self.defs };
+        Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables }
+    }
+
+    /// Whether a value depends on one of these variables.
+    pub(super) fn depends_on(&self, of: ValueId, slots: &[SlotId]) -> bool {
+        self.numbers.slots(of).iter().any(|slot| slots.contains(slot))
+    }
+}
+
+impl Numbering<'_> {
     /// The number of an expression's value, as an int or as a float; `None` for a long expression.
-    pub(super) fn number(&self, expr: &Expr) -> Option<ValueId> {
+    pub(super) fn number(&mut self, expr: &Expr) -> Option<ValueId> {
         let expr = match &expr.kind {
             ExprKind::Widen(inner) => inner,
             _ => expr,
@@ -127,26 +149,25 @@ impl Checker<'_> {
     }
 
     /// The number of an expression's value; one of its own for a long expression.
-    pub(super) fn number_or_new(&self, expr: &Expr) -> ValueId {
+    pub(super) fn number_or_new(&mut self, expr: &Expr) -> ValueId {
         self.number(expr).unwrap_or_else(|| {
-            let mut numbers = self.numbers.borrow_mut();
-            numbers.others += 1;
-            let other = Key::Other(numbers.others);
-            numbers.number(other)
+            self.numbers.others += 1;
+            let other = Key::Other(self.numbers.others);
+            self.numbers.number(other)
         })
     }
 
     /// The number that a let has: that of its value, so that facts about one are facts about the other.
-    pub(super) fn number_of_let(&self, name: &Text, id: LetId, value: &Expr, of_policy: bool) -> ValueId {
+    pub(super) fn number_of_let(&mut self, name: &Text, id: LetId, value: &Expr, of_policy: bool) -> ValueId {
         let mut walk = Walk { bound: Vec::new(), parts: 0 };
         self.number_of(value, &mut walk).unwrap_or_else(|| {
             let key = if of_policy { Key::Let(name.clone()) } else { Key::BlockLet(id) };
-            self.numbers.borrow_mut().number(key)
+            self.numbers.number(key)
         })
     }
 
     /// The number of the entry `key` of a map.
-    pub(super) fn number_of_entry(&self, map: &Expr, key: &Expr) -> Option<ValueId> {
+    pub(super) fn number_of_entry(&mut self, map: &Expr, key: &Expr) -> Option<ValueId> {
         let mut walk = Walk { bound: Vec::new(), parts: 0 };
         let map = self.number_of(map, &mut walk)?;
         let key = self.number_of_index(key, &mut walk)?;
@@ -154,27 +175,22 @@ impl Checker<'_> {
     }
 
     /// The number of the size of a list, map or text.
-    pub(super) fn number_of_size(&self, of: ValueId) -> ValueId {
+    pub(super) fn number_of_size(&mut self, of: ValueId) -> ValueId {
         self.intern(Shape::Size, vec![of])
     }
 
-    /// The variables that a value depends on.
-    pub(super) fn depends_on(&self, of: ValueId, slots: &[SlotId]) -> bool {
-        self.numbers.borrow().slots(of).iter().any(|slot| slots.contains(slot))
+    fn intern(&mut self, shape: Shape, parts: Vec<ValueId>) -> ValueId {
+        self.numbers.number(Key::Parts(shape, parts.into()))
     }
 
-    fn intern(&self, shape: Shape, parts: Vec<ValueId>) -> ValueId {
-        self.numbers.borrow_mut().number(Key::Parts(shape, parts.into()))
-    }
-
-    fn number_of(&self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
+    fn number_of(&mut self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
         walk.parts += 1;
         if walk.parts > MOST_PARTS {
             return None;
         }
         let key = match &expr.kind {
             ExprKind::Present(inner) => return self.number_of(inner, walk),
-            ExprKind::Let(id) => return self.let_numbers.get(id.index()).copied(),
+            ExprKind::Let(id) => return self.lets.get(id.index()).copied(),
             ExprKind::Constant(value) => Key::Constant(discriminant(value), value.to_string()),
             ExprKind::Param(id) => Key::Param(*id),
             ExprKind::Slot(slot) => match walk.bound.iter().rev().position(|bound| bound == slot) {
@@ -203,21 +219,21 @@ impl Checker<'_> {
                 Key::Parts(shape, parts?.into())
             }
         };
-        Some(self.numbers.borrow_mut().number(key))
+        Some(self.numbers.number(key))
     }
 
     /// An index behind its object. What is made of constants is the constant.
-    fn number_of_index(&self, index: &Expr, walk: &mut Walk) -> Option<ValueId> {
-        match self.constant(index) {
-            Some(constant) => {
-                let key = Key::Constant(discriminant(&constant), constant.to_string());
-                Some(self.numbers.borrow_mut().number(key))
+    fn number_of_index(&mut self, index: &Expr, walk: &mut Walk) -> Option<ValueId> {
+        match constant(index, self.tables) {
+            Some(value) => {
+                let key = Key::Constant(discriminant(&value), value.to_string());
+                Some(self.numbers.number(key))
             }
             None => self.number_of(index, walk),
         }
     }
 
-    fn number_of_macro(&self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
+    fn number_of_macro(&mut self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
         let ExprKind::Macro(of) = &expr.kind else { return None };
         let mut parts = vec![self.number_of(&of.over, walk)?];
         let depth = walk.bound.len();

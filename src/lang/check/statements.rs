@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
             return None;
         }
         let id = LetId(self.lets.len() as u32);
-        let number = self.number_of_let(&of.name.text, id, &value, of_policy);
+        let number = self.numbering().number_of_let(&of.name.text, id, &value, of_policy);
         self.let_numbers.push(number);
         self.lets.push(Let { name: of.name.text.clone(), value, missing, of_policy, span: of.name.span });
         Some(id)
