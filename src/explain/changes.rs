@@ -9,7 +9,7 @@ use super::Explanation;
 use super::attempt::Attempt;
 use super::candidates::{Candidate, candidates};
 use super::suggestions::{Suggestions, ranked};
-use crate::framework::{Edit, Framework};
+use crate::framework::{Cycle, Edit, EditOwner, Framework};
 use crate::model::{NodeId, PodInfo, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,6 +76,8 @@ struct Search<'a> {
     left: usize,
     /// Plugins with policies that leave the pod out, made once.
     frameworks: BTreeMap<Vec<Symbol>, Option<Arc<Framework>>>,
+    /// The pod after edits, made once; `None` where it could not be made, or would not enter the queue.
+    pods: BTreeMap<Vec<Edit>, Option<Arc<PodInfo>>>,
 }
 
 impl<'a> Search<'a> {
@@ -96,7 +98,7 @@ impl<'a> Search<'a> {
         }
         near.sort_by_key(|(order, _)| *order);
         let near = near.into_iter().map(|(_, node)| node).collect();
-        Self { question, near, left: question.trials, frameworks: BTreeMap::new() }
+        Self { question, near, left: question.trials, frameworks: BTreeMap::new(), pods: BTreeMap::new() }
     }
 
     /// What opens nodes when these are made together, on the first so many nodes. Edits that differ
@@ -169,10 +171,23 @@ impl<'a> Search<'a> {
         self.frameworks.entry(policies).or_insert_with_key(|policies| make(policies)).clone()
     }
 
-    fn pod(&self, edits: &[Edit]) -> Arc<PodInfo> {
-        let mut pod = PodInfo::clone(self.question.pod);
-        edits.iter().for_each(|edit| edit.apply_to_pod(&mut pod));
-        Arc::new(pod)
+    /// The pod after edits, if it still enters the queue.
+    fn pod(&mut self, edits: &[Edit], framework: &Arc<Framework>) -> Option<Arc<PodInfo>> {
+        let of_pod = |edit: &&Edit| matches!(edit.owner(), EditOwner::Pod | EditOwner::Policy);
+        let edits: Vec<Edit> = edits.iter().filter(of_pod).cloned().collect();
+        if edits.is_empty() {
+            return Some(self.question.pod.clone());
+        }
+        let Question { snapshot, pod, now, .. } = *self.question;
+        let known = self.pods.entry(edits).or_insert_with_key(|edits| {
+            let pod = match edits.iter().any(|edit| edit.owner() == EditOwner::Pod) {
+                true => Arc::new(Edit::edited_pod(pod, edits)?),
+                false => pod.clone(),
+            };
+            let cycle = Cycle::new(pod.clone(), framework.clone(), now);
+            framework.run_pre_enqueue(cycle.handle(snapshot)).is_ok().then_some(pod)
+        });
+        known.clone()
     }
 
     /// Whether the pod fits on a node after the edits.
@@ -181,7 +196,7 @@ impl<'a> Search<'a> {
             return false;
         }
         let Some(framework) = self.framework(edits) else { return false };
-        let pod = self.pod(edits);
+        let Some(pod) = self.pod(edits, &framework) else { return false };
         if !edits.iter().any(Edit::changes_node) {
             return Attempt::new(&framework, self.question.snapshot, &pod, self.question.now).fits(node);
         }
@@ -197,7 +212,8 @@ impl<'a> Search<'a> {
             return Vec::new();
         }
         let Some(framework) = self.framework(edits) else { return Vec::new() };
-        let attempt = Attempt::new(&framework, snapshot, &self.pod(edits), self.question.now);
+        let Some(pod) = self.pod(edits, &framework) else { return Vec::new() };
+        let attempt = Attempt::new(&framework, snapshot, &pod, self.question.now);
         snapshot.nodes().map(|node| node.id()).filter(|id| attempt.fits(*id)).collect()
     }
 

@@ -3,7 +3,7 @@
 
 use super::changes::Question;
 use super::suggestions::{Step, Suggestion, Suggestions};
-use crate::framework::{Cycle, Framework, Status};
+use crate::framework::{Cycle, Edit, Framework, Status};
 use crate::model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
@@ -65,12 +65,9 @@ fn helps(question: &Question, status: &Status) -> Suggestions {
     let handle = cycle.handle(question.snapshot).for_plugin(status.plugin);
     for edit in plugin.remedies(&handle, None) {
         found.tried += 1;
-        let mut pod = PodInfo::clone(question.pod);
-        edit.apply_to_pod(&mut pod);
+        let Some(pod) = Edit::edited_pod(question.pod, std::slice::from_ref(&edit)) else { continue };
         let framework = match &edit {
-            crate::framework::Edit::LeaveOut { policy, .. } => {
-                (question.leaving_out)(&[Symbol::clone(policy)])
-            }
+            Edit::LeaveOut { policy, .. } => (question.leaving_out)(&[Symbol::clone(policy)]),
             _ => Some(question.framework.clone()),
         };
         let opens = framework

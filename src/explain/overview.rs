@@ -243,7 +243,8 @@ impl Trial<'_> {
                 edit if edit.changes_node() => edit_nodes(&mut world, edit, &suggestion.nodes),
                 edit => {
                     for pod in world.pending.iter_mut().filter(|pod| group.contains(&pod.key)) {
-                        *pod = Arc::new(edited(edit, pod));
+                        let Some(changed) = edited(edit, pod) else { return 0 };
+                        *pod = Arc::new(changed);
                     }
                 }
             }
@@ -339,20 +340,24 @@ fn copy_of(model: &Node, at: usize) -> Node {
         let value = if *key == hostname { name.clone() } else { value.clone() };
         (key.clone(), value)
     });
-    Node { labels: labels.collect(), uid: name.clone(), name: name.clone(), ..model.clone() }
+    let mut node = Node { labels: labels.collect(), uid: name.clone(), name: name.clone(), ..model.clone() };
+    if let Some(raw) = node.raw.as_mut().map(Arc::make_mut) {
+        let metadata = &mut raw["metadata"];
+        (metadata["name"], metadata["uid"]) = (name.as_str().into(), name.as_str().into());
+        if let Some(hostname) = metadata["labels"].get_mut(hostname.as_str()) {
+            *hostname = name.as_str().into();
+        }
+    }
+    node
 }
 
 /// A pod after an edit. A request is only lowered.
-fn edited(edit: &Edit, pod: &PodInfo) -> PodInfo {
-    let mut pod = pod.clone();
+fn edited(edit: &Edit, pod: &PodInfo) -> Option<PodInfo> {
     let raises = match edit {
         Edit::Request { resource, amount } => Resource::get(&pod.requests, resource) <= *amount,
         _ => false,
     };
-    if !raises {
-        edit.apply_to_pod(&mut pod);
-    }
-    pod
+    if raises { Some(pod.clone()) } else { Edit::edited_pod(pod, std::slice::from_ref(edit)) }
 }
 
 /// Makes an edit on some nodes of a world.

@@ -5,7 +5,7 @@ use super::attempt::Attempt;
 use super::changes::{NODES_ALONE, NODES_COUNTED, Opened, Question};
 use super::{Explanation, NodeExplanation};
 use crate::framework::{Edit, EditOwner};
-use crate::model::{NodeId, PodInfo, Symbol, amount_beside, rounded_down};
+use crate::model::{Change, Node, NodeId, Symbol, amount_beside, rounded_down};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -176,10 +176,11 @@ fn room_that_comes_free(
             return None;
         }
         let id = question.snapshot.node_by_name(&Symbol::new(name))?;
-        let mut pod = PodInfo::clone(question.pod);
-        let less = pod.requests.get(resource) - missing;
-        Edit::Request { resource: resource.clone(), amount: less }.apply_to_pod(&mut pod);
-        if !Attempt::new(question.framework, question.snapshot, &Arc::new(pod), question.now).fits(id) {
+        let mut fork = question.snapshot.fork();
+        fork.apply(Change::NodeUpserted {
+            node: Arc::new(with_more(fork.node(id)?.node(), resource, missing)),
+        });
+        if !Attempt::new(question.framework, &fork, question.pod, question.now).fits(id) {
             return None;
         }
         *by_amount.entry(missing).or_default() += 1;
@@ -210,6 +211,19 @@ fn room_that_comes_free(
         }
     }
     Some(text)
+}
+
+/// A node that has more of a resource, as much as would come free.
+fn with_more(node: &Node, resource: &Symbol, more: i64) -> Node {
+    let mut node = node.clone();
+    let amount = node.allocatable.get(resource).saturating_add(more);
+    match resource.as_str() {
+        "cpu" => node.allocatable.milli_cpu = amount,
+        "memory" => node.allocatable.memory = amount,
+        "ephemeral-storage" => node.allocatable.ephemeral_storage = amount,
+        _ => node.allocatable.set_scalar(resource.clone(), amount),
+    }
+    node
 }
 
 /// The resource that alone is missing on a node, and how much of it, rounded up to what is written

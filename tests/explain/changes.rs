@@ -5,7 +5,7 @@
 
 use bayplan::config::SchedulerConfig;
 use bayplan::diag::{SourceId, SourceMap};
-use bayplan::dry_run::{self, Options};
+use bayplan::dry_run::{self, Options, Standing};
 use bayplan::explain::changes::{Question, TRIALS, that_help};
 use bayplan::explain::{Explanation, Suggestions, explain, leave_out, unplaced};
 use bayplan::framework::{Framework, Plugin};
@@ -23,6 +23,43 @@ const RULES: [(&str, &str); 2] = [
     ("calm", "reject \"node(s) that are loud\" when node.labels[\"loud\"] == \"true\""),
 ];
 
+/// Rules about parts of the objects that suggestions change.
+const OF_OBJECTS: [(&str, &str); 14] = [
+    ("tolerates", "reject \"no\" when size(pod.spec.tolerations ?? []) > 0"),
+    (
+        "tolerates-gpu",
+        "reject \"no\" when pod.tolerations.exists(t, t.key == \"gpu\" && t.operator == \"Equal\")",
+    ),
+    ("selects", "require has(pod.spec.nodeSelector[\"disk\"]) else \"no\""),
+    (
+        "selects-ssd",
+        "reject \"no\" when pod.node_selector[\"disk\"] == \"ssd\" && has(node.labels[\"loud\"])",
+    ),
+    ("large", "require pod.containers.exists(c, c.requests.cpu >= 3cpu) else \"no\""),
+    ("written", "reject \"no\" when pod.spec.containers.exists(c, c.resources.requests[\"cpu\"] == \"1\")"),
+    ("burstable", "require pod.qos == \"Burstable\" && pod.requests.memory >= 1Gi else \"no\""),
+    (
+        "affinity",
+        "require has(pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) \
+         || node.allocatable.cpu > 3cpu else \"no\"",
+    ),
+    (
+        "ports",
+        "require pod.spec.containers.exists(c, (c.ports ?? []).exists(p, has(p.hostPort))) else \"no\"",
+    ),
+    ("labelled", "reject \"no\" when pod.metadata.labels[\"team\"] == \"vision\""),
+    ("tainted", "reject \"no\" when node.spec.taints == none && node.labels[\"team\"] == \"shop\""),
+    (
+        "cordoned",
+        "require !has(node.spec.unschedulable) || size(pod.spec.tolerations ?? []) == 0 else \"no\"",
+    ),
+    ("node-labels", "require node.metadata.labels[\"team\"] == pod.metadata.labels[\"team\"] else \"no\""),
+    (
+        "gate",
+        "gate \"no\" when size(pod.spec.tolerations ?? []) > 0 || pod.metadata.labels[\"team\"] == \"1\"",
+    ),
+];
+
 /// A cluster as text, with the rules that are in force.
 #[derive(Clone)]
 struct Cluster {
@@ -36,8 +73,12 @@ struct Cluster {
 fn text_of(rules: &[&str]) -> String {
     let filters: Vec<String> = RULES
         .iter()
+        .chain(&OF_OBJECTS)
         .filter(|(name, _)| rules.contains(name))
-        .map(|(name, text)| format!("filter {name} {{ {text} }}\n"))
+        .map(|(name, text)| match text.starts_with("gate") {
+            true => format!("{text}\n"),
+            false => format!("filter {name} {{ {text} }}\n"),
+        })
         .collect();
     format!("/// Rules.\npolicy home {{\n{}}}\n", filters.concat())
 }
@@ -67,6 +108,7 @@ struct Decided {
     snapshot: Snapshot,
     pod: Arc<PodInfo>,
     explanation: Explanation,
+    gated: bool,
 }
 
 /// Frameworks by their rules: making one takes longer than a decision.
@@ -87,6 +129,7 @@ impl Bench {
         let mut objects = cluster.nodes.clone();
         objects.extend(cluster.running.iter().cloned());
         objects.push(cluster.pod.clone());
+        objects.iter_mut().for_each(without_empty);
         let mut sources = SourceMap::new();
         let id = sources.add("c.json", json!({"kind": "List", "items": objects}).to_string());
         let loaded = dry_run::load(&mut sources, &[id]);
@@ -96,12 +139,26 @@ impl Bench {
         let report = dry_run::run(&loaded.world, profiles, &Options::default());
         let pod = report.pods[0].pod.clone();
         let snapshot = unplaced(&report.scheduler.fork(), &pod);
-        let explanation = explain(&framework, &snapshot, &pod, Time(0));
-        Decided { framework, policies, rules: cluster.rules.clone(), snapshot, pod, explanation }
+        let mut explanation = explain(&framework, &snapshot, &pod, Time(0));
+        let gated = matches!(report.pods[0].standing, Standing::Gated { .. });
+        if gated {
+            explanation.fits.clear();
+        }
+        Decided { gated, framework, policies, rules: cluster.rules.clone(), snapshot, pod, explanation }
     }
 
     fn fits(&mut self, cluster: &Cluster) -> BTreeSet<String> {
         self.decide(cluster).explanation.fits.into_iter().collect()
+    }
+}
+
+/// Drops what the API server leaves out of objects: empty lists, and `unschedulable: false`.
+fn without_empty(object: &mut Value) {
+    let spec = object["spec"].as_object_mut().unwrap();
+    let empty = |value: &Value| *value == json!(false) || value.as_array().is_some_and(Vec::is_empty);
+    spec.retain(|_, value| !empty(value));
+    for container in spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten() {
+        container.as_object_mut().unwrap().retain(|_, value| !empty(value));
     }
 }
 
@@ -297,7 +354,7 @@ impl Brute {
                 Brute::Untaint(key)
             }
             ["uncordon", ..] => Brute::Uncordon,
-            ["leave", "this", "pod", "out", "of", "home"] => Brute::LeaveOut,
+            ["leave", "this", "pod", "out", "of", policy] if policy.starts_with("home") => Brute::LeaveOut,
             ["until", ..] => Brute::Ends,
             _ => panic!("no proposal that can be tried: {text}"),
         }
@@ -487,6 +544,37 @@ fn what_helps_is_what_brute_force_finds() {
         }
     }
     assert!(seen.iter().all(|count| *count > 1), "none, one, two: {seen:?}");
+}
+
+#[test]
+fn suggestions_hold_where_policies_read_the_objects() {
+    let mut bench = Bench::default();
+    let (mut asked, mut helped) = (0, 0);
+    let seeds = std::env::var("BAYPLAN_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    for seed in 0..seeds {
+        let mut random = Random(1_000 + seed);
+        let mut cluster = random_cluster(&mut random);
+        cluster.rules = (0..3).map(|_| pick(&mut random, &OF_OBJECTS).0).collect();
+        cluster.rules.sort_unstable();
+        cluster.rules.dedup();
+        let decided = bench.decide(&cluster);
+        if decided.gated || !decided.explanation.fits.is_empty() {
+            continue;
+        }
+        asked += 1;
+        let taints = cluster.nodes.iter().flat_map(|node| node["spec"]["taints"].as_array().unwrap());
+        let effects = taints
+            .map(|taint| (taint["key"].as_str().unwrap().to_owned(), String::new()))
+            .collect::<BTreeMap<_, _>>();
+        for help in &ask(&decided).helps {
+            helped += 1;
+            let set: Vec<Brute> = help.steps.iter().map(|step| Brute::read(&step.what, &effects)).collect();
+            let opened = opens(&mut bench, &cluster, &set);
+            let nodes: BTreeSet<String> = help.nodes.iter().cloned().collect();
+            assert!(nodes.is_subset(&opened), "seed {seed} {:?}: {help:?} {opened:?}", cluster.rules);
+        }
+    }
+    assert!(asked > seeds / 4 && helped > asked, "{asked} asked, {helped} suggestions");
 }
 
 /// The nodes that meet a requirement: all other rules are left out, and all other resources of the

@@ -1,61 +1,49 @@
 //! What an [`Edit`] does to a pod and to the node under evaluation.
 
-use super::{CORDONED, Edit};
-use crate::model::{
-    Annotations, Change, ConstraintKinds, Labels, Node, NodeAffinity, NodeId, PodAffinity, PodInfo, Snapshot,
-    SpreadConstraint, Symbol, Toleration, TolerationOperator,
-};
+use super::{CORDONED, Edit, EditOwner, json};
+use crate::model::{Change, Labels, Node, NodeId, PodInfo, Snapshot, Symbol};
+use serde_json::Value;
 use std::sync::Arc;
 
 impl Edit {
-    /// Makes the edit on a pod. Edits of nodes and policies leave the pod as it is.
-    pub fn apply_to_pod(&self, pod: &mut PodInfo) {
-        match self {
-            Edit::Request { resource, amount } => match resource.as_str() {
-                "cpu" => pod.requests.milli_cpu = *amount,
-                "memory" => pod.requests.memory = *amount,
-                "ephemeral-storage" => pod.requests.ephemeral_storage = *amount,
-                _ => pod.requests.set_scalar(resource.clone(), *amount),
-            },
-            Edit::Tolerate(taint) => {
-                let more = Toleration {
-                    key: taint.key.clone(),
-                    operator: TolerationOperator::Equal,
-                    value: taint.value.clone(),
-                    effect: Some(taint.effect),
-                };
-                pod.tolerations = pod.tolerations.iter().cloned().chain([more]).collect();
-            }
-            Edit::DropSelector { key, .. } => select(pod, key, None),
-            Edit::SelectorValue { key, to, .. } => select(pod, key, Some((key, to))),
-            Edit::SelectorKey { from, to, value } => select(pod, from, Some((to, value))),
-            Edit::DropRequiredAffinity => pod.node_affinity.required = None,
-            Edit::DropPodAffinity => edit_affinity(pod, |affinity| affinity.required = Box::default()),
-            Edit::DropPodAntiAffinity => {
-                edit_affinity(pod, |affinity| affinity.required_anti = Box::default());
-            }
-            Edit::DropHostPort(port) => {
-                pod.host_ports = pod.host_ports.iter().filter(|known| *known != port).cloned().collect();
-            }
-            Edit::MaxSkew { topology_key, to, .. } => {
-                edit_spread(pod, topology_key, |constraint| constraint.max_skew = *to);
-            }
-            Edit::SpreadAnyway { topology_key } => {
-                edit_spread(pod, topology_key, |constraint| constraint.hard = false);
-            }
-            Edit::PodLabel { key, value } => pod.labels = with(&pod.labels, key, value.as_ref()),
-            Edit::PodAnnotation { key, value } => {
-                let others = pod.annotations.iter().filter(|(known, _)| *known != key);
-                let others = others.map(|(key, value)| (key.clone(), value.clone()));
-                let value = value.iter().map(|value| (key.clone(), value.clone()));
-                pod.annotations = others.chain(value).collect::<Annotations>();
-            }
-            Edit::NodeLabel { .. }
-            | Edit::RemoveTaint(_)
-            | Edit::Uncordon { .. }
-            | Edit::LeaveOut { .. }
-            | Edit::PodsEnd => {}
+    /// The pod after some edits: they are made on its JSON, which is read again, so that every field has the value that
+    /// it would have in the cluster. Edits of nodes and policies leave the pod as it is. `None` for a pod whose JSON is
+    /// not kept, and where the API server would refuse the edited one.
+    pub fn edited_pod(pod: &PodInfo, edits: &[Edit]) -> Option<PodInfo> {
+        if edits.iter().all(|edit| edit.owner() != EditOwner::Pod) {
+            return Some(pod.clone());
         }
+        let mut object = Value::clone(pod.raw.as_deref()?);
+        json::edit_pod(&mut object, pod, edits);
+        // The API server computes the class of a pod that is created again with other requests.
+        let requests = edits.iter().any(|edit| matches!(edit, Edit::Request { .. }));
+        let status = object.get_mut("status").and_then(Value::as_object_mut).filter(|_| requests);
+        let class = status.and_then(|status| status.shift_remove("qosClass"));
+        let read = PodInfo::from_file(Arc::new(object)).ok()?;
+        let mut edited = PodInfo {
+            labels: read.labels,
+            annotations: read.annotations,
+            requests: read.requests,
+            limits: read.limits,
+            nonzero_milli_cpu: read.nonzero_milli_cpu,
+            nonzero_memory: read.nonzero_memory,
+            score_requests: read.score_requests,
+            containers: read.containers,
+            host_ports: read.host_ports,
+            tolerations: read.tolerations,
+            node_affinity: read.node_affinity,
+            constraints: read.constraints,
+            qos: read.qos,
+            raw: read.raw,
+            // The rest is as the cluster has it: of files, with what was filled in when they were read.
+            ..pod.clone()
+        };
+        if class.is_some()
+            && let Some(raw) = edited.raw.as_mut().map(Arc::make_mut)
+        {
+            raw["status"]["qosClass"] = Value::from(edited.qos.name());
+        }
+        Some(edited)
     }
 
     /// Makes the edit on a node of a fork. Edits of pods and policies leave the node as it is.
@@ -75,7 +63,7 @@ impl Edit {
         }
     }
 
-    /// Makes the edit on a node object. Whether it is an edit of the object.
+    /// Makes the edit on a node object and on its JSON. Whether it is an edit of the object.
     pub fn edit_node(&self, node: &mut Node) -> bool {
         match self {
             Edit::NodeLabel { key, value } => node.labels = with(&node.labels, key, value.as_ref()),
@@ -88,6 +76,9 @@ impl Edit {
             }
             _ => return false,
         }
+        if let Some(raw) = node.raw.as_mut().map(Arc::make_mut) {
+            json::edit_node(raw, self);
+        }
         true
     }
 }
@@ -97,34 +88,6 @@ fn with(labels: &Labels, key: &Symbol, value: Option<&Symbol>) -> Labels {
     let others = labels.iter().filter(|(known, _)| *known != key);
     let others = others.map(|(key, value)| (key.clone(), value.clone()));
     others.chain(value.map(|value| (key.clone(), value.clone()))).collect()
-}
-
-/// Edits the terms of pod affinity and pod anti-affinity.
-fn edit_affinity(pod: &mut PodInfo, edit: impl FnOnce(&mut PodAffinity)) {
-    if let Some(constraints) = &mut pod.constraints {
-        edit(Arc::make_mut(&mut Arc::make_mut(constraints).affinity));
-    }
-}
-
-/// Edits the hard topology spread constraints of a key.
-fn edit_spread(pod: &mut PodInfo, key: &Symbol, edit: impl Fn(&mut SpreadConstraint)) {
-    let Some(constraints) = &mut pod.constraints else { return };
-    let constraints = Arc::make_mut(constraints);
-    let hard =
-        Arc::make_mut(&mut constraints.spread).iter_mut().filter(|of| of.hard && of.topology_key == *key);
-    hard.for_each(edit);
-    if constraints.spread.iter().any(|constraint| !constraint.hard) {
-        constraints.kinds = constraints.kinds.with(ConstraintKinds::SOFT_SPREAD);
-    }
-}
-
-/// Replaces a term of the node selector, or drops it.
-fn select(pod: &mut PodInfo, key: &Symbol, term: Option<(&Symbol, &Symbol)>) {
-    let mut selector = with(&pod.node_affinity.node_selector, key, None);
-    if let Some((key, value)) = term {
-        selector = with(&selector, key, Some(value));
-    }
-    pod.node_affinity = NodeAffinity { node_selector: selector, ..pod.node_affinity.clone() };
 }
 
 /// Whether another pod takes the place of this one at once: that of a DaemonSet.

@@ -3,10 +3,11 @@
 //! A plugin states which edits may help against its refusals
 //! ([`Plugin::remedies`](super::Plugin::remedies)).
 //! `explain` tries each edit on a fork of the snapshot and reports those after which the pod fits.
-//! What an edit does is in `apply.rs`, how it is described in `words.rs`, the patch that makes it
-//! in `patch.rs`. The search is not here.
+//! What an edit does is in `apply.rs`, to the JSON of an object in `json.rs`, how it is described in
+//! `words.rs`, the patch that makes it in `patch.rs`. The search is not here.
 
 mod apply;
+mod json;
 mod patch;
 mod words;
 

@@ -1,7 +1,7 @@
 //! The [`Patch`] that makes edits: a strategic merge patch of the pod, and kubectl commands.
 
 use super::{CORDONED, Edit, words};
-use crate::model::{Container, PodInfo, Symbol, TolerationOperator, amount};
+use crate::model::{Container, PodInfo, Symbol, amount};
 use serde_json::{Map, Value, json};
 
 /// How edits are made with kubectl.
@@ -40,8 +40,9 @@ impl Patch {
                 Edit::DropPodAffinity => patch.drop_required("podAffinity", &mut spec),
                 Edit::DropPodAntiAffinity => patch.drop_required("podAntiAffinity", &mut spec),
                 Edit::DropHostPort(port) => {
+                    let field = if on_host_network(pod) { "containerPort" } else { "hostPort" };
                     let port =
-                        format!("remove `hostPort: {}` ({}) from its container", port.port, port.protocol);
+                        format!("remove `{field}: {}` ({}) from its container", port.port, port.protocol);
                     patch.by_hand.push(port);
                     patch.in_place = false;
                 }
@@ -66,8 +67,12 @@ impl Patch {
         }
         if !tolerations.is_empty() {
             // A strategic merge patch replaces the whole list.
-            let known = pod.tolerations.iter().map(toleration);
-            spec.insert("tolerations".to_owned(), known.chain(tolerations).collect());
+            let written = pod.raw.as_deref().map(|raw| raw["spec"]["tolerations"].as_array());
+            let known = match written {
+                Some(written) => written.cloned().unwrap_or_default(),
+                None => pod.tolerations.iter().map(toleration).collect(),
+            };
+            spec.insert("tolerations".to_owned(), known.into_iter().chain(tolerations).collect());
         }
         patch.manifest = (!spec.is_empty()).then(|| json!({"spec": spec}));
         patch
@@ -116,11 +121,13 @@ impl Patch {
     fn request(&mut self, pod: &PodInfo, resource: &Symbol, target: i64, spec: &mut Map<String, Value>) {
         self.in_place = false;
         let overhead = pod.overhead.get(resource);
-        if effective(pod, resource) != pod.requests.get(resource) {
-            // The pod as a whole names the amount.
-            let of_pod = resources(resource, target - overhead);
+        if names_whole(pod, resource) || effective(pod, resource) != pod.requests.get(resource) {
+            // The pod as a whole names the amount, which is at least that of its containers.
+            let mut of_pod = resources(resource, target - overhead);
+            if let Some(known) = spec.get("resources") {
+                merge_amounts(&mut of_pod, known);
+            }
             spec.insert("resources".to_owned(), of_pod);
-            return;
         }
         let sidecars: i64 =
             pod.containers.iter().filter(|of| of.sidecar).map(|of| of.requests.get(resource)).sum();
@@ -155,12 +162,27 @@ fn merge_container(list: &mut Value, of: Value) {
         list.push(of);
         return;
     };
+    merge_amounts(&mut known["resources"], &of["resources"]);
+}
+
+/// Adds the amounts of one `resources` to another.
+fn merge_amounts(known: &mut Value, more: &Value) {
     for part in ["requests", "limits"] {
-        let more = of["resources"][part].as_object().cloned().unwrap_or_default();
-        for (resource, amount) in more {
-            known["resources"][part][resource] = amount;
+        for (resource, amount) in more[part].as_object().into_iter().flatten() {
+            known[part][resource] = amount.clone();
         }
     }
+}
+
+/// Whether the pod as a whole names an amount of a resource, beside its containers.
+fn names_whole(pod: &PodInfo, resource: &Symbol) -> bool {
+    let of_pod = pod.raw.as_deref().map(|raw| &raw["spec"]["resources"]);
+    let names = |part: &str| of_pod.is_some_and(|of| !of[part][resource.as_str()].is_null());
+    names("requests") || names("limits")
+}
+
+fn on_host_network(pod: &PodInfo) -> bool {
+    pod.raw.as_deref().is_some_and(|raw| raw["spec"]["hostNetwork"] == true)
 }
 
 /// `resources` of a container. Extended resources and huge pages have limits that equal the
@@ -192,13 +214,9 @@ fn effective(pod: &PodInfo, resource: &Symbol) -> i64 {
 
 fn toleration(of: &crate::model::Toleration) -> Value {
     let mut toleration = Map::new();
-    let operator = match of.operator {
-        TolerationOperator::Equal => "Equal",
-        TolerationOperator::Exists => "Exists",
-        TolerationOperator::Lt => "Lt",
-        TolerationOperator::Gt => "Gt",
-    };
-    for (field, text) in [("key", of.key.as_str()), ("operator", operator), ("value", of.value.as_str())] {
+    for (field, text) in
+        [("key", of.key.as_str()), ("operator", of.operator.name()), ("value", of.value.as_str())]
+    {
         if !text.is_empty() {
             toleration.insert(field.to_owned(), json!(text));
         }

@@ -8,7 +8,7 @@ use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::trace::Tracer;
+use crate::lang::eval::trace::{Reach, Tracer};
 use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
@@ -89,6 +89,7 @@ impl Filter for PolicyPlugin {
         while let Some(finding) = tracer.next() {
             if let Statement::Check(check) = finding.statement
                 && finding.decides
+                && finding.reach != Reach::Unproven
             {
                 out.push(Violation {
                     rule: finding.rule.name().to_owned(),
