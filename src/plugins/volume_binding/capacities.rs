@@ -1,6 +1,6 @@
 //! [`Capacities`]: the CSIStorageCapacity objects of one storage class, found by a label that a node must have.
 
-use super::groups::{Keys, Making};
+use super::groups::{Distinctions, Keys};
 use crate::model::{CsiStorageCapacity, LabelSelector, Labels, SelectorOperator, Symbol};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -104,8 +104,13 @@ impl Capacities {
         self.by_label.keys()
     }
 
-    /// Tells nodes apart for which [`Capacities::suffice`] differs for this many bytes.
-    pub(super) fn tell<'a>(&'a self, bytes: i64, keys: &mut Keys<'a>, making: &mut Making<'a>) {
+    /// Distinguishes nodes for which [`Capacities::suffice`] differs for this many bytes.
+    pub(super) fn distinguish<'a>(
+        &'a self,
+        bytes: i64,
+        keys: &mut Keys<'a>,
+        distinctions: &mut Distinctions<'a>,
+    ) {
         for (key, by_value) in &self.by_label {
             let column = keys.column(key);
             let mut passes = vec![false; column.len()];
@@ -113,7 +118,7 @@ impl Capacities {
                 for entry in list.iter().filter(|entry| entry.limit >= bytes) {
                     match usable(&entry.capacity).filter(|_| !entry.alone) {
                         Some((selector, _)) => {
-                            selector.requirements.iter().for_each(|of| making.requirement(of));
+                            selector.requirements.iter().for_each(|of| distinctions.requirement(of));
                         }
                         None => passes[number] = true,
                     }
@@ -129,11 +134,11 @@ impl Capacities {
                     list.into_iter().for_each(|list| note(number, list));
                 }
             }
-            making.passing(column, passes);
+            distinctions.passing(column, passes);
         }
         for entry in self.rest.iter().filter(|entry| entry.limit >= bytes) {
             let requirements = usable(&entry.capacity).map(|(selector, _)| &*selector.requirements);
-            requirements.into_iter().flatten().for_each(|of| making.requirement(of));
+            requirements.into_iter().flatten().for_each(|of| distinctions.requirement(of));
         }
     }
 

@@ -5,7 +5,7 @@ use super::capacities::Capacities;
 use super::claims::DelayedClaim;
 use super::filed::{Filed, Key};
 use super::find::{Conflicts, order, provisioning_conflict};
-use super::groups::{Groups, Keys, Making};
+use super::groups::{Distinctions, Groups, Keys};
 use super::index::VolumeIndex;
 use super::range::Conflicting;
 use crate::framework::Handle;
@@ -78,10 +78,10 @@ impl<'a> Delayed<'a> {
             return None;
         }
         let index = h.snapshot.index::<VolumeIndex>(&VolumeIndex::key());
-        let (mut keys, mut making) = (Keys::new(h.snapshot), Making::new());
-        let claims = delayed.iter().map(|of| Claim::of(of, index, &mut keys, &mut making)).collect();
+        let (mut keys, mut distinctions) = (Keys::new(h.snapshot), Distinctions::new());
+        let claims = delayed.iter().map(|of| Claim::of(of, index, &mut keys, &mut distinctions)).collect();
         let is_pinned = |at: &usize| delayed.get(*at).is_some_and(|of| of.claim.selected_node.is_some());
-        let groups = making.groups(&mut keys);
+        let groups = distinctions.groups(&mut keys);
         let answers = match groups.count() {
             Some(count) if count <= LISTED => Answers::List(vec![None; count as usize]),
             _ => Answers::Map(FxHashMap::default()),
@@ -153,17 +153,17 @@ impl<'a> Claim<'a> {
         of: &'a DelayedClaim,
         index: Option<&'a VolumeIndex>,
         keys: &mut Keys<'a>,
-        making: &mut Making<'a>,
+        distinctions: &mut Distinctions<'a>,
     ) -> Self {
         let class = index.and_then(|index| index.class(&of.claim.class));
         let capacities = class.filter(|_| of.bytes.is_some()).map(|class| &class.capacities);
         if let (Some(capacities), Some(bytes)) = (capacities, of.bytes) {
-            capacities.tell(bytes, keys, making);
+            capacities.distinguish(bytes, keys, distinctions);
         }
         let mut topologies = SmallVec::new();
         for term in &of.class.allowed_topologies {
             let requirements = term.requirements.iter().map(|(key, values)| {
-                making.values(key, values.iter());
+                distinctions.values(key, values.iter());
                 (Key::new(keys.column(key)), &**values)
             });
             topologies.push(requirements.collect());
@@ -171,7 +171,7 @@ impl<'a> Claim<'a> {
         let capacity_keys = capacities.into_iter().flat_map(Capacities::keys);
         Self {
             of,
-            filed: Filed::of(&of.candidates, keys, making),
+            filed: Filed::of(&of.candidates, keys, distinctions),
             capacity_keys: capacity_keys.map(|key| Key::new(keys.column(key))).collect(),
             capacities,
             topologies,

@@ -2,7 +2,7 @@
 //! look at every volume.
 
 use super::capacities::filed_under;
-use super::groups::{Keys, Making};
+use super::groups::{Distinctions, Keys};
 use super::matching::{Candidates, reaches};
 use crate::model::{DomainColumn, Labels, PersistentVolume, Symbol};
 use rustc_hash::FxHashMap;
@@ -38,32 +38,42 @@ pub(super) struct Filed<'a> {
 }
 
 impl<'a> Filed<'a> {
-    pub(super) fn of(candidates: &'a Candidates, keys: &mut Keys<'a>, making: &mut Making<'a>) -> Self {
+    pub(super) fn of(
+        candidates: &'a Candidates,
+        keys: &mut Keys<'a>,
+        distinctions: &mut Distinctions<'a>,
+    ) -> Self {
         let mut filed = Self { candidates, by_label: SmallVec::new(), rest: Vec::new() };
         for (at, volume) in candidates.free.iter().enumerate() {
-            filed.file(at as u32, volume, keys, making);
+            filed.file(at as u32, volume, keys, distinctions);
         }
         for volume in &candidates.reserved {
             let terms = volume.affinity.iter().flat_map(|affinity| affinity.terms.iter());
-            terms.flat_map(|term| &term.expressions).for_each(|of| making.requirement(of));
+            terms.flat_map(|term| &term.expressions).for_each(|of| distinctions.requirement(of));
         }
         for (key, _, positions) in &filed.by_label {
-            making.values(key, positions.keys().copied());
+            distinctions.values(key, positions.keys().copied());
         }
         filed
     }
 
-    fn file(&mut self, at: u32, volume: &'a PersistentVolume, keys: &mut Keys<'a>, making: &mut Making<'a>) {
+    fn file(
+        &mut self,
+        at: u32,
+        volume: &'a PersistentVolume,
+        keys: &mut Keys<'a>,
+        distinctions: &mut Distinctions<'a>,
+    ) {
         let Some(affinity) = &volume.affinity else { return self.rest.push(at) };
         let usable = || affinity.terms.iter().filter(|term| term.error.is_none() && !term.is_empty());
         if usable().any(|term| filed_under(&term.expressions).is_none()) {
-            usable().flat_map(|term| &term.expressions).for_each(|of| making.requirement(of));
+            usable().flat_map(|term| &term.expressions).for_each(|of| distinctions.requirement(of));
             return self.rest.push(at);
         }
         for term in usable() {
             let Some((key, values)) = filed_under(&term.expressions) else { continue };
             if term.expressions.len() > 1 {
-                term.expressions.iter().for_each(|of| making.requirement(of));
+                term.expressions.iter().for_each(|of| distinctions.requirement(of));
             }
             let known = self.by_label.iter().position(|(known, ..)| *known == key);
             let place = known.unwrap_or_else(|| {

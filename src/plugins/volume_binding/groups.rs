@@ -27,8 +27,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What is asked about a label key: which values are told apart.
-enum Told<'a> {
+/// The values of a label key that are distinguished.
+enum Distinct<'a> {
     /// These, and all others are alike.
     Values(FxHashSet<&'a Symbol>),
     Every,
@@ -44,52 +44,51 @@ struct Part {
 }
 
 /// Groups of nodes that are alike, numbered.
-#[derive(Default)]
 pub(super) struct Groups {
     parts: SmallVec<[Part; 2]>,
     /// How many groups there may be; `None`: more than 2^64, and every row is a group.
     count: Option<u64>,
 }
 
-/// Collects what tells nodes apart.
-pub(super) struct Making<'a> {
-    told: SmallVec<[(&'a Symbol, Told<'a>); 2]>,
+/// The distinctions between nodes that decide about the claims of a pod; [`Groups`] follow from them.
+pub(super) struct Distinctions<'a> {
+    by_key: SmallVec<[(&'a Symbol, Distinct<'a>); 2]>,
     parts: SmallVec<[Part; 2]>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> Distinctions<'a> {
     pub(super) fn new() -> Self {
-        Self { told: SmallVec::new(), parts: SmallVec::new() }
+        Self { by_key: SmallVec::new(), parts: SmallVec::new() }
     }
 
-    fn told(&mut self, key: &'a Symbol) -> Option<&mut Told<'a>> {
-        let at = self.told.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-            self.told.push((key, Told::Values(FxHashSet::default())));
-            self.told.len() - 1
+    fn of_key(&mut self, key: &'a Symbol) -> Option<&mut Distinct<'a>> {
+        let at = self.by_key.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            self.by_key.push((key, Distinct::Values(FxHashSet::default())));
+            self.by_key.len() - 1
         });
-        self.told.get_mut(at).map(|(_, told)| told)
+        self.by_key.get_mut(at).map(|(_, distinct)| distinct)
     }
 
-    /// Tells nodes with these values from each other and from all others.
+    /// Distinguishes nodes with these values from each other and from all others.
     pub(super) fn values(&mut self, key: &'a Symbol, values: impl IntoIterator<Item = &'a Symbol>) {
-        if let Some(Told::Values(told)) = self.told(key) {
-            told.extend(values);
+        if let Some(Distinct::Values(known)) = self.of_key(key) {
+            known.extend(values);
         }
     }
 
-    /// Tells nodes apart on which the requirement may hold or not.
+    /// Distinguishes nodes on which the requirement may hold or not.
     pub(super) fn requirement(&mut self, of: &'a Requirement) {
         match of.operator {
             SelectorOperator::In => self.values(&of.key, &of.values),
             _ => {
-                if let Some(told) = self.told(&of.key) {
-                    *told = Told::Every;
+                if let Some(distinct) = self.of_key(&of.key) {
+                    *distinct = Distinct::Every;
                 }
             }
         }
     }
 
-    /// Tells the domains that pass from all others.
+    /// Distinguishes the domains that pass from all others.
     pub(super) fn passing(&mut self, column: Arc<DomainColumn>, passes: Vec<bool>) {
         if passes.contains(&true) {
             let classes = passes.into_iter().map(u32::from).collect();
@@ -99,14 +98,14 @@ impl<'a> Making<'a> {
 
     pub(super) fn groups(self, keys: &mut Keys<'a>) -> Groups {
         let mut parts = self.parts;
-        for (key, told) in self.told {
+        for (key, distinct) in self.by_key {
             let column = keys.column(key);
-            let part = match told {
-                Told::Every => {
+            let part = match distinct {
+                Distinct::Every => {
                     let classes: Vec<u32> = (1..=column.len() as u32).collect();
                     Part { count: classes.len() as u64 + 1, classes, column }
                 }
-                Told::Values(values) => {
+                Distinct::Values(values) => {
                     let mut classes = vec![0; column.len()];
                     let mut count = 0;
                     for number in values.into_iter().filter_map(|value| column.number(value)) {
