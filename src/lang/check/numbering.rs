@@ -128,7 +128,8 @@ pub(super) struct Numbering<'c> {
 impl Checker<'_> {
     /// What numbers expressions.
     pub(super) fn numbering(&mut self) -> Numbering<'_> {
-        let tables = Tables { params: &self.params, lets: &self.lets, defs: &self.defs };
+        let effort = &self.budget.constants;
+        let tables = Tables { params: &self.params, lets: &self.lets, defs: &self.defs, effort };
         Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables }
     }
 
