@@ -241,6 +241,21 @@ fn a_preemptor_that_does_not_wait_for_its_victims_is_caught() {
 }
 
 #[test]
+fn placements_against_pod_affinity_are_caught() {
+    catches_policies(Mutant::BlindAffinity);
+}
+
+#[test]
+fn a_wake_up_that_pod_affinity_misses_is_caught() {
+    catches_policies(Mutant::AffinityWakesNothing);
+}
+
+#[test]
+fn a_node_that_is_not_evaluated_again_after_extenders_answered_is_caught() {
+    catches(Options { mutant: Some(Mutant::TrustFork), extenders: true, ..Options::default() });
+}
+
+#[test]
 fn policies_that_think_deletions_help_nobody_are_caught() {
     catches_policies(Mutant::SkipDeletions);
 }

@@ -285,8 +285,8 @@ impl Scheduler {
             self.queue.activate_after_backoff(preemptor, &self.cache.snapshot, now);
         } else if activate {
             self.queue.activate(preemptor, &self.cache.snapshot, now);
-        } else if !ends_later {
-            self.queue.gate_opened(preemptor, &self.cache.snapshot, now);
+        } else {
+            self.queue.gate_opened(preemptor, ends_later, &self.cache.snapshot, now);
         }
     }
 
@@ -311,7 +311,7 @@ impl Scheduler {
 
     /// A pod is gone or being deleted: the gates of preemptors that wait for it alone open, and its own victims stay.
     /// The event of its end wakes the preemptors.
-    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool) {
+    pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool, now: Time) {
         if gone {
             self.forget_eviction(pod);
             self.evictions.failed.remove(pod);
@@ -320,6 +320,7 @@ impl Scheduler {
         let waiting: Vec<PodKey> = self.evictions.last.get(pod).into_iter().flatten().cloned().collect();
         for preemptor in waiting {
             self.cache.snapshot.set_preempting(&preemptor, false);
+            self.queue.gate_opened(&preemptor, true, &self.cache.snapshot, now);
         }
     }
 

@@ -146,7 +146,7 @@ impl Scheduler {
             return self.pod_gone(&pod.key, now);
         }
         if pod.is_terminating() {
-            self.eviction_sees_end(&pod.key, false);
+            self.eviction_sees_end(&pod.key, false, now);
         }
         // Kubelets often write the status of running pods. A change that no plugin or rule can read makes no event.
         if pod.node_name.is_some()
@@ -238,7 +238,7 @@ impl Scheduler {
     }
 
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
-        self.eviction_sees_end(key, true);
+        self.eviction_sees_end(key, true, now);
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };
         self.queue.remove(key);
         self.let_wants_go(key);

@@ -7,7 +7,7 @@ use bayplan::diag::SourceMap;
 use bayplan::framework::{Answer, ApiCall, CallError, Part, PatchBody};
 use bayplan::model::{Duration, Object, Symbol};
 use bayplan::plugins;
-use bayplan::scheduler::{Profiles, QueuePlace};
+use bayplan::scheduler::{Input, Profiles, QueuePlace};
 use bayplan::testing::{PodMaker, node, pod};
 use std::sync::Arc;
 
@@ -85,6 +85,9 @@ fn the_preemptor_is_kept_out_until_its_last_victim_is_being_deleted() {
     assert_eq!(steps.scheduler.gate(&high), Some("DefaultPreemption"));
     steps.serve();
     assert!(steps.pod("b").is_terminating());
+    // Its victims are evicted; it waits for their end.
+    steps.cycles();
+    assert_eq!(failures(&steps), 1, "{:#?}", steps.events);
     assert!(steps.server.end_terminating());
     steps.watch();
     steps.cycles();
@@ -92,6 +95,37 @@ fn the_preemptor_is_kept_out_until_its_last_victim_is_being_deleted() {
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
     // The pod that was gone got no event.
     assert_eq!(steps.events.iter().filter(|event| event.starts_with("Preempted")).count(), 1);
+}
+
+fn failures(steps: &Steps) -> usize {
+    steps.events.iter().filter(|event| event.starts_with("FailedScheduling")).count()
+}
+
+#[test]
+fn evictions_that_fail_in_a_row_do_not_make_a_storm() {
+    let mut steps = full(vec![running("a", "2", 1)]);
+    let high = steps.key("high");
+    let refuse = |steps: &mut Steps| {
+        let at = steps.calls().iter().position(|call| call == "patch a").expect("an eviction");
+        let (ticket, _) = steps.open.remove(at);
+        let (reason, message) = (String::from("Forbidden"), String::from("no"));
+        steps.step(Input::Reply(ticket, Err(CallError::Refused { code: 403, reason, message })));
+    };
+    refuse(&mut steps);
+    assert_eq!(steps.scheduler.queue_place(&high), Some(QueuePlace::Active));
+    steps.cycles();
+    refuse(&mut steps);
+    assert_eq!(steps.scheduler.queue_place(&high), Some(QueuePlace::Backoff));
+    // An eviction that succeeds ends the row.
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
 }
 
 #[test]

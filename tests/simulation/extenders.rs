@@ -8,13 +8,14 @@ use bayplan::model::{Duration, PodInfo, Symbol};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Three extenders: two filter, two score, the last binds and is ignorable.
+/// Three extenders: two filter, two score, two take part in preemption, the last binds and is ignorable.
 pub(crate) fn extenders() -> Arc<Extenders> {
     let verb = |has: bool, name: &str| if has { name.to_owned() } else { String::new() };
     let extender = |at: u64| Extender {
         url: format!("http://extender-{at}"),
         filter_verb: verb(at < 2, "filter"),
         prioritize_verb: verb(at != 1, "prioritize"),
+        preempt_verb: verb(at != 1, "preempt"),
         bind_verb: verb(at == 2, "bind"),
         weight: 1 + at as i64,
         node_cache_capable: at != 1,
@@ -86,7 +87,14 @@ impl World {
                 let score = |node: &Symbol| number((at, pod.uid.as_str(), node.as_str())) as i64 % 12 - 1;
                 ExtenderAnswer::Scores(nodes.iter().map(|node| (node.to_string(), score(node))).collect())
             }
-            ExtenderAsk::Preempt { .. } => ExtenderAnswer::Victims(Vec::new()),
+            ExtenderAsk::Preempt { pod, candidates } => {
+                let left = |of: &&NodeVictims| number((at, pod.uid.as_str(), of.node.as_str())) % 4 > 0;
+                let victims = candidates.iter().filter(left).map(|of| {
+                    let uids = of.pods.iter().map(|victim| victim.uid.to_string()).collect();
+                    (of.node.to_string(), uids, of.pdb_violations)
+                });
+                ExtenderAnswer::Victims(victims.collect())
+            }
             ExtenderAsk::Bind { pod, node } => {
                 let bind = ApiCall::Bind { pod: pod.clone(), node: node.clone(), annotations: Vec::new() };
                 self.api.answer(&bind, self.now, None)?;

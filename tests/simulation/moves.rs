@@ -193,6 +193,9 @@ impl World {
             if let Some((path, terms)) = tenants::affinity(with) {
                 maker = maker.set(path, terms);
             }
+            if let Some(constraints) = tenants::spread(with) {
+                maker = maker.set("spec.topologySpreadConstraints", constraints);
+            }
         }
         self.api.put(maker.object());
         if self.options.policies {

@@ -3,12 +3,13 @@
 
 use bayplan::framework::*;
 use bayplan::model::{
-    Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
-    Snapshot, Symbol, Time, Want,
+    Duration, Generation, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey,
+    PodPrecondition, Snapshot, Symbol, Time, Want,
 };
 use bayplan::scheduler::Input;
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A mistake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,12 @@ pub(crate) enum Mutant {
     AssumeNothing,
     /// Unreserve says that what the pod assumes was written, at a version that never comes.
     KeepAssumptions,
+    /// InterPodAffinity allows every node.
+    BlindAffinity,
+    /// No event wakes a pod that InterPodAffinity refused.
+    AffinityWakesNothing,
+    /// The chosen node of an attempt that waited for extenders is not evaluated once more.
+    TrustFork,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -61,7 +68,7 @@ impl Mutant {
     pub(crate) fn of(self, framework: &Framework) -> Arc<Framework> {
         let plugins = framework.plugins().iter().map(|plugin| {
             let inner = Arc::clone(plugin);
-            Arc::new(Mutated { inner, mutant: self }) as Arc<dyn Plugin>
+            Arc::new(Mutated { inner, mutant: self, begun: Mutex::default() }) as Arc<dyn Plugin>
         });
         let name = framework.scheduler_name.clone();
         Arc::new(Framework::new(name, plugins.collect(), framework.points().clone()))
@@ -110,6 +117,8 @@ fn undeleted(object: Object) -> Object {
 struct Mutated {
     inner: Arc<dyn Plugin>,
     mutant: Mutant,
+    /// The cluster on which PreFilter first ran in an attempt for a pod.
+    begun: Mutex<BTreeMap<(PodKey, u32), Generation>>,
 }
 
 impl Mutated {
@@ -122,6 +131,15 @@ impl Mutated {
         (point, self.inner.name(), pod, now.0).hash(&mut hasher);
         let drawn = hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         assert!(!drawn.is_multiple_of(40), "{ON_PURPOSE}");
+    }
+
+    /// Whether a node is allowed by mistake.
+    fn overlooks(&self, h: &Handle) -> bool {
+        let of_affinity = self.mutant == Mutant::BlindAffinity && self.inner.name() == "InterPodAffinity";
+        let begun = self.begun.lock().unwrap().get(&(h.pod.key.clone(), h.attempts)).copied();
+        // The checks ask for no pod of the queue.
+        let again = h.queued_at.is_some() && begun.is_some_and(|begun| begun != h.snapshot.generation());
+        of_affinity || self.mutant == Mutant::TrustFork && again
     }
 
     fn may_panic_at(&self, point: &str, h: &Handle) {
@@ -224,6 +242,13 @@ impl QueueSort for Mutated {
 impl PreFilter for Mutated {
     fn pre_filter(&self, h: &Handle, slot: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
         self.may_panic_at("pre_filter", h);
+        if h.queued_at.is_some() {
+            self.begun
+                .lock()
+                .unwrap()
+                .entry((h.pod.key.clone(), h.attempts))
+                .or_insert(h.snapshot.generation());
+        }
         self.inner.pre_filter().unwrap().pre_filter(h, slot)
     }
     fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
@@ -234,10 +259,16 @@ impl PreFilter for Mutated {
 impl Filter for Mutated {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
         self.may_panic_at("filter", h);
+        if self.overlooks(h) {
+            return Ok(());
+        }
         self.inner.filter().unwrap().filter(h, node)
     }
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         self.may_panic_at("filter", h);
+        if self.overlooks(h) {
+            return;
+        }
         self.inner.filter().unwrap().filter_range(h, nodes, out);
     }
 }
@@ -299,6 +330,7 @@ impl EnqueueExtensions for Mutated {
         self.may_panic_at("hint", h);
         let forgotten = match self.mutant {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
+            Mutant::AffinityWakesNothing => self.inner.name() == "InterPodAffinity",
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,
         };

@@ -82,6 +82,26 @@ pub(crate) fn affinity(with: u64) -> Option<(&'static str, Value)> {
     Some((path, required))
 }
 
+/// Hard spread constraints for some pods.
+pub(crate) fn spread(with: u64) -> Option<Value> {
+    if !(with / 19).is_multiple_of(9) {
+        return None;
+    }
+    let of = |list: &[&'static str], by: u64| list[(with / by) as usize % list.len()];
+    let mut constraint = json!({
+        "maxSkew": 1 + with / 171 % 2, "whenUnsatisfiable": "DoNotSchedule",
+        "topologyKey": of(&["tier", "kubernetes.io/hostname", "rank"], 342),
+        "labelSelector": {"matchLabels": {"team": of(&["x", "y"], 1_026)}},
+    });
+    match with / 2_052 % 5 {
+        0 => constraint["nodeTaintsPolicy"] = json!("Honor"),
+        1 => constraint["matchLabelKeys"] = json!(["crew"]),
+        2 => constraint["minDomains"] = json!(2),
+        _ => {}
+    }
+    Some(json!([constraint]))
+}
+
 impl World {
     /// Users delete the pods at which an index panics, and an operator reloads the profiles.
     pub(crate) fn defuse(&mut self) {

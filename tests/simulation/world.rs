@@ -11,10 +11,11 @@ use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, fr
 use crate::rules::Rules;
 use crate::volumes::{self, Disks};
 use bayplan::dry_run::{Api, WatchEvent};
-use bayplan::framework::{ApiCall, CallError, Extenders, Framework, Plugin, Ticket};
-use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Symbol, Time};
-use bayplan::scheduler::{self, Decision, Effect, Input, Profiles, Scheduler};
+use bayplan::framework::{ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket};
+use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time};
+use bayplan::scheduler::{self, Decision, DecisionRecord, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -89,6 +90,8 @@ pub(crate) struct World {
     pub others: Vec<Arc<dyn Plugin>>,
     pub revision: u64,
     extenders: Arc<Extenders>,
+    /// The frameworks in service, without the mistake of this run.
+    honest: RefCell<Vec<Arc<Framework>>>,
     /// The controller of volumes.
     pub disks: Disks,
     /// What holds with policies.
@@ -124,6 +127,7 @@ impl World {
             others: vec![Arc::new(Reserver("r1")), Arc::new(Reserver("r2"))],
             revision: 0,
             extenders: extenders::extenders(),
+            honest: RefCell::default(),
             disks: Disks::default(),
             rules: Rules::default(),
             pods_made: 0,
@@ -181,13 +185,20 @@ impl World {
 
     /// The frameworks as they serve: with a mistake when this run has one.
     pub(crate) fn served(&self, frameworks: Vec<Arc<Framework>>) -> Arc<Profiles> {
+        self.honest.replace(frameworks.clone());
         let with = |framework: Arc<Framework>| match self.options.mutant {
             Some(mutant) => mutant.of(&framework),
             None => framework,
         };
         let with = |framework: Arc<Framework>| match self.options.extenders {
             true => {
-                Arc::new(Arc::into_inner(with(framework)).unwrap().with_extenders(self.extenders.clone()))
+                let framework = with(framework);
+                let framework = Framework::new(
+                    framework.scheduler_name.clone(),
+                    framework.plugins().to_vec(),
+                    framework.points().clone(),
+                );
+                Arc::new(framework.with_extenders(self.extenders.clone()))
             }
             false => with(framework),
         };
@@ -241,9 +252,18 @@ impl World {
             let seconds = (self.now - BEGIN).0 as f64 / 1e6;
             eprintln!("{seconds} > {input:?}");
         }
-        let before = self.options.policies.then(|| self.scheduler.fork());
+        let before = (self.options.policies || self.options.extenders).then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
-        if let Some(before) = before {
+        if let Some(before) = before.as_ref().filter(|_| self.options.extenders) {
+            let placed = effects.iter().filter_map(|effect| match effect {
+                Effect::Decided(record) => Some(self.fits_now(record, before)),
+                _ => None,
+            });
+            if let Err(broken) = placed.collect::<Result<(), String>>() {
+                self.break_(broken);
+            }
+        }
+        if let Some(before) = before.filter(|_| self.options.policies) {
             let decided = effects.iter().filter_map(|effect| match effect {
                 Effect::Decided(record) => Some(self.rules.decided(record, &before, self.now)),
                 _ => None,
@@ -296,6 +316,23 @@ impl World {
         if let Some(broken) = broken.or_else(|| self.endings.broken(&self.scheduler, &self.open)) {
             self.break_(broken);
         }
+    }
+
+    /// Whether a pod fits where it was placed, also after extenders were waited for.
+    fn fits_now(&self, record: &DecisionRecord, before: &Snapshot) -> Result<(), String> {
+        let Decision::Placed { node, .. } = &record.decision else { return Ok(()) };
+        let honest = self.honest.borrow();
+        let framework = honest.iter().find(|framework| framework.scheduler_name == record.profile);
+        let (Some(framework), Some(entry)) = (framework, before.pod(&record.key)) else { return Ok(()) };
+        let mut cycle = Cycle::new(entry.pod.clone(), framework.clone(), self.now);
+        let row = before.node_by_name(node);
+        let fits = framework.run_pre_filter(&mut cycle, before, &mut Silent).and_then(|left| {
+            let node = row.filter(|row| left.is_none_or(|left| left.contains(*row)));
+            let node =
+                node.and_then(|row| before.node(row)).ok_or_else(|| Status::error("it is not there"))?;
+            framework.filter_with_nominated(cycle.handle(before), node)
+        });
+        fits.map_err(|status| format!("21: {} does not fit on {node}: {}", record.pod.name, status.message()))
     }
 
     pub(crate) fn names(&self, kind: &Kind) -> Vec<ObjectKey> {

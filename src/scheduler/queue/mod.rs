@@ -482,10 +482,15 @@ impl SchedulingQueue {
         }
     }
 
-    /// The gate of a pod opened without an event: an event that woke the pod meanwhile still counts.
-    pub(super) fn gate_opened(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
-        let gated = self.entries.get(key).is_some_and(|entry| entry.queued.info.gating_plugin.is_some());
-        if gated && let Some(queued) = self.remove(key) {
+    /// The gate of a pod opened without an event: an event that woke the pod meanwhile still counts. When an event that
+    /// wakes it is `still_to_come`, the pod waits for it, unless no plugin but the gate is known to have refused it.
+    pub(super) fn gate_opened(&mut self, key: &PodKey, still_to_come: bool, snapshot: &Snapshot, now: Time) {
+        let opens = self.entries.get(key).map(|entry| &entry.queued.info).is_some_and(|info| {
+            let refused = |gate| info.unschedulable_plugins.iter().any(|id| id != gate);
+            info.gating_plugin
+                .is_some_and(|gate| !still_to_come || !refused(gate) && info.pending_plugins.is_empty())
+        });
+        if opens && let Some(queued) = self.remove(key) {
             let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
             self.incoming.moved(queue, "GateOpened");
         }

@@ -43,7 +43,15 @@ impl Objects {
             self.namespace(name, &json!(labels));
         }
         step.objects.iter().for_each(|object| self.create(namespace, object.clone()));
-        step.nodes.iter().for_each(|data| self.create(namespace, node(data)));
+        for data in &step.nodes {
+            match data.times {
+                None => self.create(namespace, node(&data.name, data)),
+                Some(times) => {
+                    let names = (0..times).map(|at| format!("{}-{at}", data.name));
+                    names.for_each(|name| self.create(namespace, node(&name, data)));
+                }
+            }
+        }
         for data in &step.pods {
             for name in std::iter::once(&data.name).chain(&data.alike) {
                 self.create(namespace, pod(name, data));
@@ -89,6 +97,9 @@ impl Objects {
         if change.status {
             path.push_str("/status");
         }
+        if change.resize {
+            path.push_str("/resize");
+        }
         assert!(self.client.call(merge(path, &change.to)).is_some(), "there is no {}", change.of);
     }
 
@@ -99,6 +110,18 @@ impl Objects {
             self.client.call(merge(path, &json!({"metadata": {"finalizers": null}})));
         }
         self.uids.borrow_mut().clear();
+    }
+
+    /// Binds a pod as an extender does.
+    pub(crate) fn bind(client: &ApiClient, question: &Value) -> bool {
+        let [name, namespace, uid, node] = ["PodName", "PodNamespace", "PodUID", "Node"]
+            .map(|key| question[key].as_str().unwrap_or_default());
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        client.call(post(format!("/api/v1/namespaces/{namespace}/pods/{name}/binding"), &binding)).is_some()
     }
 
     /// The objects of a collection.
@@ -124,10 +147,10 @@ fn path_of(namespace: &str, object: &str) -> String {
     row.unwrap_or_else(|| panic!("unknown kind {kind:?}")).path_of(namespace, name)
 }
 
-fn node(data: &NodeData) -> Value {
+fn node(name: &str, data: &NodeData) -> Value {
     let mut capacity = BTreeMap::from([("cpu", "4"), ("memory", "8Gi")]);
     capacity.extend(data.capacity.iter().map(|(resource, quantity)| (resource.as_str(), quantity.as_str())));
-    let mut node = objects::node(&data.name, &capacity.into_iter().collect::<Vec<_>>());
+    let mut node = objects::node(name, &capacity.into_iter().collect::<Vec<_>>());
     if !data.zone.is_empty() {
         node["metadata"]["labels"]["topology.kubernetes.io/zone"] = json!(data.zone);
     }

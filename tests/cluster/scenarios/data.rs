@@ -102,6 +102,9 @@ pub(crate) struct Change {
     /// Whether it changes the status.
     #[serde(default)]
     pub status: bool,
+    /// Whether it resizes a pod.
+    #[serde(default)]
+    pub resize: bool,
 }
 
 /// A Ready node.
@@ -109,6 +112,9 @@ pub(crate) struct Change {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NodeData {
     pub name: String,
+    /// How many there are, named `NAME-0` and so on; nothing: one with the name alone.
+    #[serde(default)]
+    pub times: Option<usize>,
     /// 4 CPUs, 8Gi of memory and 110 pods unless stated otherwise.
     #[serde(default)]
     pub capacity: BTreeMap<String, String>,
@@ -167,6 +173,9 @@ pub(crate) struct Extender {
     pub never: BTreeMap<String, String>,
     #[serde(default)]
     pub scores: BTreeMap<String, i64>,
+    /// Nodes whose pods it does not let a preemption evict.
+    #[serde(default)]
+    pub spares: Vec<String>,
     /// An error instead of an answer to `filter`.
     #[serde(default)]
     pub error: String,

@@ -11,6 +11,7 @@ use crate::support::wait::became_true;
 use crate::support::{ControlPlane, KubeScheduler};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Which scheduler runs.
@@ -31,6 +32,8 @@ const QUIET_TO_RECORD: Duration = Duration::from_secs(3);
 pub(crate) struct Stage {
     plane: ControlPlane,
     objects: Objects,
+    /// What the extender binds with.
+    binder: Arc<ApiClient>,
 }
 
 #[allow(dead_code, reason = "dropping the field ends the process")]
@@ -51,7 +54,8 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let plane = ControlPlane::start();
         let objects = Objects::new(&plane);
-        Self { plane, objects }
+        let binder = Arc::new(ApiClient::new(&plane));
+        Self { plane, objects, binder }
     }
 
     /// Runs the scenarios whose names hold `only`, and returns what was seen. With `expected`, a step ends as soon as
@@ -100,8 +104,14 @@ impl Stage {
 
     fn play(&self, scenario: &Scenario, running: &Running, expected: Option<&[Value]>) -> Vec<Value> {
         let name = scenario.name.as_str();
-        let answers = scenario.extender.clone();
-        running.extender.answers(move |verb, question| answer(&answers, verb, question));
+        let (answers, binder) = (scenario.extender.clone(), Arc::clone(&self.binder));
+        running.extender.answers(move |verb, question| match verb {
+            "bind" => {
+                let error = if Objects::bind(&binder, question) { "" } else { "the API server refuses" };
+                Said::json(&json!({"Error": error}))
+            }
+            _ => answer(&answers, verb, question),
+        });
         self.objects.namespace(name, &json!({}));
         self.objects.apply(name, &scenario.given);
         self.wait_until_seen(running);
@@ -209,6 +219,11 @@ fn answer(of: &Extender, verb: &str, question: &Value) -> Said {
             let scores: Vec<Value> =
                 asked.iter().map(|name| json!({"Host": name, "Score": score(name)})).collect();
             Said::json(&json!(scores))
+        }
+        "preempt" => {
+            let candidates = question["NodeNameToMetaVictims"].as_object().cloned().unwrap_or_default();
+            let left = candidates.into_iter().filter(|(name, _)| !of.spares.contains(name));
+            Said::json(&json!({"NodeNameToMetaVictims": left.collect::<Map<_, _>>()}))
         }
         _ => Said::status(404),
     }
