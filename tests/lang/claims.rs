@@ -274,7 +274,7 @@ fn fields_stay_in_their_range_on_any_object() {
     {
         let node = node("n1").resource("nvidia.com/gpu", "9223372036854775807").build();
         let other = pod(milli, count);
-        passes(filters, &[node], &[other.clone()], &other);
+        passes(filters, &[node], std::slice::from_ref(&other), &other);
     }
 }
 

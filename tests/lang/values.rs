@@ -201,8 +201,9 @@ fn what_a_rule_can_see_tells_equal_resources_apart() {
     let (named, without) = (resources(1, &[("gpu", 0)]), resources(1, &[]));
     assert!(named.equals(&without));
     assert_ne!(seen(&named), seen(&without));
-    assert_ne!(seen(&list(&[named.clone()])), seen(&list(&[without.clone()])));
-    assert_ne!(seen(&record(&[named.clone()])), seen(&record(&[without])));
+    let one = std::slice::from_ref::<Value<'static>>;
+    assert_ne!(seen(&list(one(&named))), seen(&list(one(&without))));
+    assert_ne!(seen(&record(one(&named))), seen(&record(one(&without))));
     assert_eq!(seen(&named), seen(&named));
 }
 

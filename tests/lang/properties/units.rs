@@ -254,7 +254,7 @@ impl World<'_> {
                 for item in items {
                     all = joined(all, self.unit(item)?)?;
                 }
-                Ok(all)
+                Ok(if all == Unit::Plain && self.is_constant(expr) { Unit::Zero } else { all })
             }
             Expr::Loop(map, variable, form, body) => {
                 let names = if map.starts_with("node") { &RESOURCES[..] } else { &RESOURCES[..2] };
