@@ -258,14 +258,10 @@ fn a_match_costs_what_the_compiled_pattern_has() {
         "(pod.annotations[\"x\"] ?? \"\").matches(\"^[a-z]+-[0-9]{1,3}$\")",
         "(node.labels[\"x\"] ?? \"\").matches(\"^[a-z]([-a-z0-9]*[a-z0-9])?$\")",
         "size(node.name.findAll(\"[a-z]+\")) > 3",
-        "size((pod.annotations[\"x\"] ?? \"\").substring(0, 500).orValue(\"\").findAll(\"a*b|a\")) > 3",
+        "size(((pod.annotations[\"x\"] ?? \"\").substring(0, 500) ?? \"\").findAll(\"a*b|a\")) > 3",
         "size((pod.annotations[\"x\"] ?? \"\").findAll(\"[0-9]{1,3}\")) > 3",
     ];
     for condition in cheap {
-        let condition = condition.replace(".substring(0, 500).orValue(\"\")", "");
-        if condition.contains("a*b|a") {
-            continue;
-        }
         assert_eq!(
             first_said(&format!("filter f {{ require {condition} else \"no\" }}")),
             None,
@@ -339,7 +335,7 @@ fn the_policies_of_a_text_are_bounded_together() {
         (policies(60, &doubling), "parts"),
         (policies(1_001, &small), "policies"),
         (defs + &policies(900, &small), "parts"),
-        (records + &policies(900, &calls), "steps of checking"),
+        (records + &policies(900, &calls), "parts"),
         (format!("/// A.\npolicy p {{\n{long}{strings}}}\n"), "constants"),
         (format!("/// A.\npolicy p {{\nlet r = lists.range(100000)\n{ranges}}}\n"), "constants"),
         (format!("/// A.\npolicy p {{\n{long}{matched}}}\n"), "constants"),

@@ -14,7 +14,13 @@ fn constant(text: &str) -> Result<lang::types::value::Constant, String> {
     }
     let expr = checked.ok_or("no expression")?;
     let effort = &lang::eval::budget::Budget::default().constants;
-    let tables = lang::eval::constant::Tables { params: &[], lets: &[], defs: &[], effort };
+    let tables = lang::eval::constant::Tables {
+        params: &[],
+        lets: &[],
+        defs: &[],
+        effort,
+        known: &Default::default(),
+    };
     lang::eval::constant::constant(&expr, tables).ok_or_else(|| "no constant".to_owned())
 }
 

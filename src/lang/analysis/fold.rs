@@ -4,7 +4,7 @@
 //! exceed the limit of a computed text or list is not folded; `cost` refuses it.
 
 use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Tables, constant};
+use crate::lang::eval::constant::{Known, Tables, constant};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy};
 
@@ -12,7 +12,8 @@ use crate::lang::typed::{Expr, ExprKind, Policy};
 /// reaches.
 pub fn fold(policy: &mut Policy, effort: &Counter) {
     let (params, lets, defs) = (policy.params.clone(), policy.lets.clone(), policy.defs.clone());
-    let tables = Tables { params: &params, lets: &lets, defs: &defs, effort };
+    let known = Known::default();
+    let tables = Tables { params: &params, lets: &lets, defs: &defs, effort, known: &known };
     policy.for_each_expr_mut(&mut |expr| {
         let before = effort.spent();
         fold_expr(expr, tables);

@@ -5,7 +5,7 @@
 use super::memory;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Tables, constant};
+use crate::lang::eval::constant::{Known, Tables, constant};
 use crate::lang::language::fields::ObjectType;
 use crate::lang::language::macros::MacroKind;
 use crate::lang::syntax::ast::Text;
@@ -28,6 +28,7 @@ pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
         slots: FxHashMap::default(),
         dynamic: Vec::new(),
         effort: Counter::new(KEY_EFFORT),
+        known: Known::default(),
     };
     for of in &policy.lets {
         match walk.place(&of.value) {
@@ -76,6 +77,7 @@ struct Walk<'p> {
     dynamic: Vec<(Span, ObjectType)>,
     /// What computing keys may take; later ones then keep all annotations.
     effort: Counter,
+    known: Known,
 }
 
 impl<'p> Walk<'p> {
@@ -185,7 +187,7 @@ impl<'p> Walk<'p> {
     fn annotation(&mut self, of: ObjectType, key: &Expr, span: Span) {
         let Policy { params, lets, defs, .. } = self.policy;
         let of_param = walk::any(self.policy, key, &mut |part| matches!(part.kind, ExprKind::Param(_)));
-        match constant(key, Tables { params, lets, defs, effort: &self.effort }) {
+        match constant(key, Tables { params, lets, defs, effort: &self.effort, known: &self.known }) {
             Some(Value::String(text)) if !of_param => {
                 if let Some(projection) = self.keeps.of_mut(of) {
                     projection.annotations.add(text.as_str());

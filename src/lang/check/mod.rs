@@ -40,7 +40,7 @@ use super::typed::{self, Expr, ExprKind, Policy};
 use super::types::Type;
 use crate::diag::{Code, Diagnostic, Span};
 use crate::lang::eval::budget::Budget;
-use crate::lang::eval::constant::{self, Tables};
+use crate::lang::eval::constant::{self, Known, Tables};
 use crate::lang::language::statements::Names;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
@@ -52,7 +52,7 @@ use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, FactScope, Frame, Place};
 
 /// Steps of checking that an error counts for, with its search for a similar name.
-const STEPS_OF_ERROR: u64 = 1_000;
+const STEPS_OF_ERROR: u64 = 4_000;
 /// Steps that a warning counts for.
 const STEPS_OF_WARNING: u64 = 20;
 
@@ -170,6 +170,8 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
 struct Checker<'a> {
     text: &'a str,
     budget: &'a Budget,
+    /// The values of lets that are constants.
+    known: Known,
     diagnostics: Vec<Diagnostic>,
     /// A part could not be read: there is no further diagnostic, but the policy is incomplete.
     incomplete: bool,
@@ -196,6 +198,7 @@ impl<'a> Checker<'a> {
         Checker {
             text,
             budget,
+            known: Known::default(),
             diagnostics: Vec::new(),
             incomplete: false,
             arguments,
@@ -295,7 +298,8 @@ impl<'a> Checker<'a> {
         let effort = &self.budget.constants;
         let before = effort.spent();
         let (params, lets, defs) = (&self.params, &self.lets, &self.defs);
-        let value = constant::constant(expr, Tables { params, lets, defs, effort });
+        let known = &self.known;
+        let value = constant::constant(expr, Tables { params, lets, defs, effort, known });
         effort.note(before, expr.span);
         value
     }

@@ -201,6 +201,9 @@ pub(super) fn check_unused_items(
     let mut checker = Checker::new(text, Vec::new(), budget);
     checker.declare(&empty, items);
     checker.check_declarations();
+    if let Some(first) = file.items.first() {
+        budget.checks.note(0, first.span);
+    }
     diagnostics.append(&mut checker.diagnostics);
 }
 

@@ -9,6 +9,9 @@ use crate::lang::language::limits::{MOST_CHECKS, MOST_CONSTANT_EFFORT, MOST_PATT
 use crate::lang::types::value::Value;
 use std::cell::Cell;
 
+/// What a value counts for beside its bytes.
+pub(super) const ELEMENT: u64 = 16;
+
 /// What compiling a text may take.
 #[derive(Debug)]
 pub struct Budget {
@@ -123,7 +126,7 @@ impl Counter {
 
 /// Adds the size of a value, as far as a limit.
 fn measure(value: &Value<'_>, limit: u64, bytes: &mut u64) {
-    *bytes += 8;
+    *bytes += ELEMENT;
     if *bytes > limit {
         return;
     }

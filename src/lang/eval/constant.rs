@@ -4,11 +4,16 @@
 //! params), and `analysis::fold` for every expression. Operations are those of `interpret`, so that a folded
 //! expression has the value that it would have had.
 
-use super::budget::Counter;
+use super::budget::{Counter, ELEMENT};
 use super::{interpret, limits};
 use crate::lang::language::functions::{FunctionId, Grows, Prepared, Work};
-use crate::lang::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, Param};
+use crate::lang::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, LetId, Param};
 use crate::lang::types::value::{Constant, Value};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+/// What visiting a state of a pattern counts for, in bytes that are read.
+const VISIT: u64 = 4;
 
 /// What constants may refer to.
 #[derive(Clone, Copy)]
@@ -21,7 +26,12 @@ pub struct Tables<'t> {
     pub defs: &'t [Def],
     /// What computing may take.
     pub effort: &'t Counter,
+    /// The values of lets that were computed before.
+    pub known: &'t Known,
 }
+
+/// The values of the lets of a policy that were computed before.
+pub type Known = RefCell<FxHashMap<LetId, Option<Constant>>>;
 
 /// The value of an expression that is made of constants only. `None` also where computing it would take
 /// too much.
@@ -33,7 +43,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
     Some(match &expr.kind {
         ExprKind::Constant(constant) => constant.clone(),
         ExprKind::Param(id) => tables.params.get(id.index())?.value.clone(),
-        ExprKind::Let(id) => constant(&tables.lets.get(id.index())?.value, tables)?,
+        ExprKind::Let(id) => of_let(*id, tables)?,
         ExprKind::Present(inner) => value(inner)?,
         ExprKind::Widen(inner) => interpret::widen(value(inner)?),
         ExprKind::Has(inner) => match &inner.kind {
@@ -110,6 +120,16 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
     })
 }
 
+/// The value of a let, computed once.
+fn of_let(id: LetId, tables: Tables<'_>) -> Option<Constant> {
+    if let Some(known) = tables.known.borrow().get(&id) {
+        return known.clone();
+    }
+    let value = constant(&tables.lets.get(id.index())?.value, tables);
+    tables.known.borrow_mut().insert(id, value.clone());
+    value
+}
+
 /// Two operands that are read whole.
 fn both(left: &Expr, right: &Expr, tables: Tables<'_>) -> Option<(Constant, Constant)> {
     let both = (constant(left, tables)?, constant(right, tables)?);
@@ -120,7 +140,11 @@ fn both(left: &Expr, right: &Expr, tables: Tables<'_>) -> Option<(Constant, Cons
 fn affordable(function: FunctionId, args: &[Constant], prepared: &Prepared, tables: Tables<'_>) -> bool {
     let def = function.def();
     let made = match def.grows {
-        Grows::Counts => args.first().and_then(Value::as_int).map_or(0, |count| count.max(0) as u64) * 8,
+        Grows::Counts => args
+            .first()
+            .and_then(Value::as_int)
+            .map_or(0, |count| count.max(0) as u64)
+            .saturating_mul(ELEMENT),
         _ => 0,
     };
     let visits = match prepared {
@@ -130,7 +154,7 @@ fn affordable(function: FunctionId, args: &[Constant], prepared: &Prepared, tabl
         }
         _ => 0,
     };
-    let visits = u64::try_from(visits).unwrap_or(u64::MAX);
+    let visits = u64::try_from(visits).unwrap_or(u64::MAX).saturating_mul(VISIT);
     tables.effort.spend(made.saturating_add(visits)) && tables.effort.values(args)
 }
 

@@ -545,8 +545,8 @@ fn the_sign_of_a_divisor_decides_whether_eviction_helps() {
         "share(node.requested.cpu - node.allocatable.cpu, 0cpu - node.allocatable.cpu) >= 0.5",
         "(node.requested.cpu - node.allocatable.cpu) / (0cpu - node.allocatable.cpu - 1cpu) >= 0.5",
         "percent(pod.requests.cpu, node.free.cpu) > 3",
-        "10 / node.pods.size() >= 5",
-        "sqrt(0 - node.pods.size()) >= 0",
+        "(10 / node.pods.size() ?? 0) >= 5",
+        "(sqrt(0 - node.pods.size()) ?? (0 - 1.0)) >= 0",
         "node.pods.map(p, p.priority).sum() > 3",
     ] {
         assert!(helps(condition), "{condition}");

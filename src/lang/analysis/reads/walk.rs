@@ -3,7 +3,7 @@
 use super::direction::{of_argument, of_operands};
 use super::owners::{Followed, Owners};
 use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Tables, constant};
+use crate::lang::eval::constant::{Known, Tables, constant};
 use crate::lang::language::fields::{ChangedBy, FieldId};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
@@ -27,6 +27,7 @@ pub(super) struct Walk<'p> {
     uses: FxHashMap<SlotId, Polarity>,
     /// What computing keys may take; later ones are then read as all keys.
     effort: Counter,
+    known: Known,
     /// Lets that were walked over, and in which direction.
     lets: FxHashSet<(LetId, Polarity)>,
     /// The same of groups.
@@ -44,6 +45,7 @@ impl<'p> Walk<'p> {
             reads: Reads::default(),
             uses: FxHashMap::default(),
             effort: Counter::new(KEY_EFFORT),
+            known: Known::default(),
             lets: FxHashSet::default(),
             groups: FxHashSet::default(),
             defs: FxHashMap::default(),
@@ -101,7 +103,7 @@ impl<'p> Walk<'p> {
 
     fn key_text(&self, key: &Expr) -> Option<Text> {
         let Policy { params, lets, defs, .. } = self.policy;
-        match constant(key, Tables { params, lets, defs, effort: &self.effort })? {
+        match constant(key, Tables { params, lets, defs, effort: &self.effort, known: &self.known })? {
             Value::String(text) => Some(Text::from(text.as_str())),
             _ => None,
         }

@@ -5,7 +5,8 @@
 //! all patterns of a text need.
 
 use crate::lang::language::limits::{MOST_PATTERN_BYTES, MOST_PATTERN_TEXT};
-use regex_automata::nfa::thompson::{Compiler, Config, WhichCaptures};
+use regex_automata::nfa::thompson::{Compiler, Config, NFA, State, WhichCaptures};
+use regex_automata::util::primitives::StateID;
 use regex_automata::util::syntax;
 use std::ops::Deref;
 
@@ -14,14 +15,18 @@ const CACHES: usize = 256 << 10;
 /// Nodes within each other in the tree of a pattern.
 const NEST_LIMIT: u32 = 1000;
 
+/// States of a pattern whose circles are searched.
+const MOST_TO_TELL: usize = 200;
+
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: regex::Regex,
     /// The states of its automaton: a match visits each of them for each byte, at most.
     pub states: u64,
-    /// Bytes of its longest match; `None` if there is no such bound.
-    pub longest: Option<u64>,
+    /// Bytes that a search goes on behind the end of a match, while a longer one is possible; `None` if
+    /// there is no such bound.
+    pub ahead: Option<u64>,
     /// Bytes that it takes in memory.
     pub bytes: u64,
 }
@@ -54,8 +59,10 @@ impl Pattern {
             let why = text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
             refused(why, source.len())
         })?;
-        let limits =
-            Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES)).which_captures(WhichCaptures::None);
+        let limits = Config::new()
+            .nfa_size_limit(Some(MOST_PATTERN_BYTES))
+            .which_captures(WhichCaptures::None)
+            .unanchored_prefix(false);
         let automaton = Compiler::new().configure(limits).build_from_hir(&tree).map_err(|_| too_big())?;
         let regex = regex::RegexBuilder::new(&translated)
             .size_limit(MOST_PATTERN_BYTES)
@@ -66,7 +73,11 @@ impl Pattern {
         Ok(Self {
             regex,
             states: automaton.states().len() as u64,
-            longest: tree.properties().maximum_len().map(|longest| longest as u64),
+            ahead: [tree.properties().maximum_len(), ahead(&automaton)]
+                .into_iter()
+                .flatten()
+                .min()
+                .map(|it| it as u64),
             // Once to search forward and once to search backward.
             bytes: 2 * automaton.memory_usage() as u64 + 2 * CACHES as u64 / 16,
         })
@@ -78,11 +89,63 @@ impl Pattern {
         if !all {
             return once;
         }
-        // A search goes on behind the end of a match for as long as a longer one is possible.
-        let ahead = self.longest.map_or(bytes, |longest| longest.min(bytes)).saturating_add(1);
+        let ahead = self.ahead.map_or(bytes, |ahead| ahead.min(bytes)).saturating_add(1);
         let again = searches.map_or(ahead, |searches| ahead.min(searches.saturating_add(1)));
         once.saturating_mul(u128::from(again))
     }
+}
+
+/// Bytes that a search can read without coming by an end of a match: as many as there are states, if no
+/// circle of states avoids all ends. `None` if one does, or if the pattern is too large to tell.
+fn ahead(automaton: &NFA) -> Option<usize> {
+    let states = automaton.states();
+    if states.len() > MOST_TO_TELL {
+        return None;
+    }
+    // Where each state goes on without an end of a match on the way.
+    let next: Vec<Vec<usize>> = states.iter().map(|state| behind(automaton, state)).collect();
+    let mut done = vec![false; states.len()];
+    // States whose next states are all done are on no circle.
+    loop {
+        let free = |at: usize, done: &[bool]| !done[at] && next[at].iter().all(|next| done[*next]);
+        let found: Vec<usize> = (0..states.len()).filter(|at| free(*at, &done)).collect();
+        if found.is_empty() {
+            return done.iter().all(|done| *done).then_some(states.len());
+        }
+        found.into_iter().for_each(|at| done[at] = true);
+    }
+}
+
+/// The states that read a byte after this one has, if no match can end between them.
+fn behind(automaton: &NFA, state: &State) -> Vec<usize> {
+    let mut open: Vec<StateID> = match state {
+        State::ByteRange { trans } => vec![trans.next],
+        State::Sparse(sparse) => sparse.transitions.iter().map(|trans| trans.next).collect(),
+        State::Dense(dense) => (0..=u8::MAX).filter_map(|byte| dense.matches_byte(byte)).collect(),
+        _ => Vec::new(),
+    };
+    let (mut seen, mut found, mut ends) = (vec![false; automaton.states().len()], Vec::new(), false);
+    while let Some(id) = open.pop() {
+        if std::mem::replace(&mut seen[id.as_usize()], true) {
+            continue;
+        }
+        match automaton.state(id) {
+            State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => found.push(id.as_usize()),
+            // Whether there is an end may depend on what follows.
+            State::Look { next, .. } => {
+                if let State::Match { .. } = automaton.state(*next) {
+                    continue;
+                }
+                open.push(*next);
+            }
+            State::Capture { next, .. } => open.push(*next),
+            State::Union { alternates } => open.extend(alternates.iter().copied()),
+            State::BinaryUnion { alt1, alt2 } => open.extend([*alt1, *alt2]),
+            State::Match { .. } => ends = true,
+            State::Fail => {}
+        }
+    }
+    if ends { Vec::new() } else { found }
 }
 
 impl Deref for Pattern {
@@ -103,8 +166,14 @@ mod tests {
         let large = Pattern::compile("[ab]*a[ab]{400}c").unwrap();
         assert!(small.states < 20 && large.states > 400, "{} {}", small.states, large.states);
         assert!(small.bytes < large.bytes);
-        assert_eq!(Pattern::compile("a{3}b?").unwrap().longest, Some(4));
-        assert_eq!(Pattern::compile("a*").unwrap().longest, None);
+        let ahead = |source: &str| Pattern::compile(source).unwrap().ahead;
+        assert_eq!(ahead("a{3}b?"), Some(4));
+        for source in ["[a-z]+", "(ab)+", "x?[0-9]*", "a+b*"] {
+            assert!(ahead(source).is_some_and(|ahead| ahead < 20), "{source}");
+        }
+        for source in ["a*b|a", "a.*b|a", "[0-9]+$|1", "(aa)+b|a"] {
+            assert_eq!(ahead(source), None, "{source}");
+        }
     }
 
     #[test]
