@@ -59,10 +59,8 @@ impl Pattern {
             let why = text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
             refused(why, source.len())
         })?;
-        let limits = Config::new()
-            .nfa_size_limit(Some(MOST_PATTERN_BYTES))
-            .which_captures(WhichCaptures::None)
-            .unanchored_prefix(false);
+        let limits =
+            Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES)).which_captures(WhichCaptures::None);
         let automaton = Compiler::new().configure(limits).build_from_hir(&tree).map_err(|_| too_big())?;
         let regex = regex::RegexBuilder::new(&translated)
             .size_limit(MOST_PATTERN_BYTES)
@@ -104,7 +102,14 @@ fn ahead(automaton: &NFA) -> Option<usize> {
     }
     // Where each state goes on without an end of a match on the way.
     let next: Vec<Vec<usize>> = states.iter().map(|state| behind(automaton, state)).collect();
-    let mut done = vec![false; states.len()];
+    // The loop that looks for the beginning of a match is no part of a match.
+    let mut done = vec![true; states.len()];
+    let mut open = states_from(automaton, vec![automaton.start_anchored()]).0;
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut done[at], false) {
+            open.extend(states_from(automaton, targets(&states[at])).0);
+        }
+    }
     // States whose next states are all done are on no circle.
     loop {
         let free = |at: usize, done: &[bool]| !done[at] && next[at].iter().all(|next| done[*next]);
@@ -118,34 +123,42 @@ fn ahead(automaton: &NFA) -> Option<usize> {
 
 /// The states that read a byte after this one has, if no match can end between them.
 fn behind(automaton: &NFA, state: &State) -> Vec<usize> {
-    let mut open: Vec<StateID> = match state {
+    let (found, ends) = states_from(automaton, targets(state));
+    if ends { Vec::new() } else { found }
+}
+
+/// The states behind the byte that a state reads.
+fn targets(state: &State) -> Vec<StateID> {
+    match state {
         State::ByteRange { trans } => vec![trans.next],
         State::Sparse(sparse) => sparse.transitions.iter().map(|trans| trans.next).collect(),
         State::Dense(dense) => (0..=u8::MAX).filter_map(|byte| dense.matches_byte(byte)).collect(),
         _ => Vec::new(),
-    };
-    let (mut seen, mut found, mut ends) = (vec![false; automaton.states().len()], Vec::new(), false);
-    while let Some(id) = open.pop() {
-        if std::mem::replace(&mut seen[id.as_usize()], true) {
+    }
+}
+
+/// The states that read the next byte, from states between two bytes, and whether a match can end
+/// there, whatever follows.
+fn states_from(automaton: &NFA, open: Vec<StateID>) -> (Vec<usize>, bool) {
+    let (mut found, mut ends) = (Vec::new(), false);
+    // With each state, whether it is behind a condition on what follows: an end there is none.
+    let mut seen = vec![[false; 2]; automaton.states().len()];
+    let mut open: Vec<(StateID, bool)> = open.into_iter().map(|id| (id, false)).collect();
+    while let Some((id, depends)) = open.pop() {
+        if std::mem::replace(&mut seen[id.as_usize()][usize::from(depends)], true) {
             continue;
         }
         match automaton.state(id) {
             State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => found.push(id.as_usize()),
-            // Whether there is an end may depend on what follows.
-            State::Look { next, .. } => {
-                if let State::Match { .. } = automaton.state(*next) {
-                    continue;
-                }
-                open.push(*next);
-            }
-            State::Capture { next, .. } => open.push(*next),
-            State::Union { alternates } => open.extend(alternates.iter().copied()),
-            State::BinaryUnion { alt1, alt2 } => open.extend([*alt1, *alt2]),
-            State::Match { .. } => ends = true,
+            State::Look { next, .. } => open.push((*next, true)),
+            State::Capture { next, .. } => open.push((*next, depends)),
+            State::Union { alternates } => open.extend(alternates.iter().map(|id| (*id, depends))),
+            State::BinaryUnion { alt1, alt2 } => open.extend([(*alt1, depends), (*alt2, depends)]),
+            State::Match { .. } => ends |= !depends,
             State::Fail => {}
         }
     }
-    if ends { Vec::new() } else { found }
+    (found, ends)
 }
 
 impl Deref for Pattern {
