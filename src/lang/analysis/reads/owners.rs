@@ -140,7 +140,7 @@ impl Walk<'_> {
                 let made = of.body.as_ref().map(|body| self.owners(body));
                 over.or(made.unwrap_or_default())
             }
-            // Amounts, texts and truths hold no object.
+            // Amounts, texts and bools hold no object.
             ExprKind::Constant(_)
             | ExprKind::Param(_)
             | ExprKind::Now

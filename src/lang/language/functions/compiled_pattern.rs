@@ -44,7 +44,7 @@ impl Pattern {
     /// Compiles a pattern of RE2.
     ///
     /// # Errors
-    /// It is no regular expression, it is too long, or it needs too much memory when compiled.
+    /// It is not a regular expression, it is too long, or it needs too much memory when compiled.
     pub fn compile(source: &str) -> Result<Self, PatternError> {
         let refused = |why: String, bytes: usize| PatternError { why, bytes: bytes as u64 };
         if source.len() > MOST_PATTERN_TEXT {
@@ -102,7 +102,7 @@ fn ahead(automaton: &NFA) -> Option<usize> {
     }
     // Where each state goes on without an end of a match on the way.
     let next: Vec<Vec<usize>> = states.iter().map(|state| behind(automaton, state)).collect();
-    // The loop that looks for the beginning of a match is no part of a match.
+    // The loop that looks for the beginning of a match is left out.
     let mut done = vec![true; states.len()];
     let mut open = states_from(automaton, vec![automaton.start_anchored()]).0;
     while let Some(at) = open.pop() {
