@@ -129,7 +129,8 @@ impl Checker<'_> {
     /// What numbers expressions.
     pub(super) fn numbering(&mut self) -> Numbering<'_> {
         let effort = &self.budget.constants;
-        let tables = Tables { params: &self.params, lets: &self.lets, defs: &self.defs, effort };
+        let tables =
+            Tables { params: &self.params, lets: &self.lets, defs: &self.defs, effort, known: &self.known };
         Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables }
     }
 

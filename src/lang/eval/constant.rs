@@ -10,7 +10,7 @@ use crate::lang::language::functions::{FunctionId, Grows, Prepared, Work};
 use crate::lang::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, LetId, Param};
 use crate::lang::types::value::{Constant, Value};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 /// What visiting a state of a pattern counts for, in bytes that are read.
 const VISIT: u64 = 4;
@@ -31,7 +31,23 @@ pub struct Tables<'t> {
 }
 
 /// The values of the lets of a policy that were computed before.
-pub type Known = RefCell<FxHashMap<LetId, Option<Constant>>>;
+#[derive(Default)]
+pub struct Known(Cell<FxHashMap<LetId, Option<Constant>>>);
+
+impl Known {
+    fn get(&self, id: LetId) -> Option<Option<Constant>> {
+        let known = self.0.take();
+        let value = known.get(&id).cloned();
+        self.0.set(known);
+        value
+    }
+
+    fn insert(&self, id: LetId, value: Option<Constant>) {
+        let mut known = self.0.take();
+        known.insert(id, value);
+        self.0.set(known);
+    }
+}
 
 /// The value of an expression that is made of constants only. `None` also where computing it would take
 /// too much.
@@ -122,11 +138,11 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
 
 /// The value of a let, computed once.
 fn of_let(id: LetId, tables: Tables<'_>) -> Option<Constant> {
-    if let Some(known) = tables.known.borrow().get(&id) {
-        return known.clone();
+    if let Some(known) = tables.known.get(id) {
+        return known;
     }
     let value = constant(&tables.lets.get(id.index())?.value, tables);
-    tables.known.borrow_mut().insert(id, value.clone());
+    tables.known.insert(id, value.clone());
     value
 }
 

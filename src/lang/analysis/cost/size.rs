@@ -115,6 +115,6 @@ mod tests {
             size.as_ref().map(Size::to_string),
             Ok("nodes=5000,pods=100000,labels=30,terms=9".to_owned())
         );
-        assert_eq!(size.and_then(|size| size.to_string().parse()), size);
+        assert_eq!(size.clone().and_then(|size| size.to_string().parse()), size);
     }
 }
