@@ -28,11 +28,14 @@ const ENOUGH: f64 = 20_000.0;
 /// Does the work so many times.
 type Work = Box<dyn FnMut(usize)>;
 
+/// Prepares the work for the plugins of a profile.
+type Make = Box<dyn Fn(&Arc<Framework>) -> Work>;
+
 /// A figure to reach: what is measured, and the most that it may take in microseconds.
 struct Row {
     name: String,
     target: f64,
-    make: Box<dyn Fn(&Arc<Framework>) -> Work>,
+    make: Make,
 }
 
 impl Row {

@@ -323,12 +323,12 @@ impl AttachedVolumes {
             let known = of.states.iter().rposition(|state| *state != RowState::Unknown);
             of.states[..known.map_or(0, |at| at + 1)].to_vec()
         };
-        let rooms = |of: &Self| -> Vec<(Symbol, usize, Vec<(usize, i64)>)> {
+        let rooms = |of: &Self| {
             let column = |column: &Column| {
                 let rooms = column.room.iter().copied().enumerate();
-                rooms.filter(|(_, room)| *room != UNLIMITED).collect()
+                rooms.filter(|(_, room)| *room != UNLIMITED).collect::<Vec<_>>()
             };
-            of.drivers.iter().map(|(name, of)| (name.clone(), of.limits, column(of))).collect()
+            of.drivers.iter().map(|(name, of)| (name.clone(), of.limits, column(of))).collect::<Vec<_>>()
         };
         states(self) == states(other)
             && rooms(self) == rooms(other)

@@ -116,7 +116,7 @@ impl Maker<'_> {
             1 => format!("[{}, {}]", self.sure_pod(), self.sure_pod()),
             2 => format!("others({{\"many\": {leaf}}})"),
             3 => format!("({leaf} + [{}])", self.sure_pod()),
-            4 => format!("nodes.map(n, n.pods).flatten()"),
+            4 => "nodes.map(n, n.pods).flatten()".to_owned(),
             5 => format!("({} ? {leaf} : {})", self.atom(d - 1), self.pods(d - 1)),
             _ => leaf,
         }
@@ -277,10 +277,10 @@ fn with_provider(of: &Node, id: &str) -> Arc<Node> {
 #[derive(Debug)]
 enum Changed {
     Node(usize, &'static str, Option<&'static str>),
-    Pod(usize, &'static str, Option<&'static str>),
+    Pod(&'static str, Option<&'static str>),
     Namespace(&'static str),
     /// A pod is gone from a node, or is there.
-    Placement(usize),
+    Placement,
 }
 
 fn change(random: &mut Random, world: &mut World) -> Changed {
@@ -323,23 +323,23 @@ fn change(random: &mut Random, world: &mut World) -> Changed {
         }
         5 => {
             pod.labels = labels(random, &pod.labels);
-            Changed::Pod(other, "labels", Some(key))
+            Changed::Pod("labels", Some(key))
         }
         6 => {
             pod.priority = random.below(7) as i32 - 2;
-            Changed::Pod(other, "priority", None)
+            Changed::Pod("priority", None)
         }
         7 => {
             let fresh = bayplan::testing::pod("x").cpu(&format!("{}m", 500 * random.below(5))).build();
             (pod.requests, pod.nonzero_milli_cpu) = (fresh.requests.clone(), fresh.nonzero_milli_cpu);
-            Changed::Pod(other, "requests", None)
+            Changed::Pod("requests", None)
         }
         _ => {
             pod.node_name = match pod.node_name {
                 Some(_) => None,
                 None => Some(bayplan::model::Symbol::new(random.of(&["n0", "n1"]))),
             };
-            Changed::Placement(other)
+            Changed::Placement
         }
     };
     world.nodes[at] = Arc::new(node);
@@ -367,7 +367,7 @@ fn covered(reads: &Reads, changed: &Changed, evaluated: usize) -> bool {
                         None => path.key.as_deref().is_some_and(|path| name.starts_with(path)),
                     }
             }
-            Changed::Pod(_, name, key) => {
+            Changed::Pod(name, key) => {
                 let of_node = matches!(path.of, ReadOf::Node | ReadOf::Nodes)
                     && matches!(field, Some("free" | "requested"));
                 let own = on_any_pod(path.of) && field == Some(name) && (*name != "labels" || of_key(key));
@@ -376,7 +376,7 @@ fn covered(reads: &Reads, changed: &Changed, evaluated: usize) -> bool {
             Changed::Namespace(key) => {
                 path.of == ReadOf::Namespace && field == Some("labels") && of_key(&Some(key))
             }
-            Changed::Placement(_) => {
+            Changed::Placement => {
                 on_any_pod(path.of) && (field.is_none() || field == Some("node") || field == Some("placed"))
                     || matches!(path.of, ReadOf::Node | ReadOf::Nodes)
                         && matches!(field, Some("free" | "requested" | "pods"))
@@ -418,7 +418,7 @@ fn try_one(seed: u64, counts: &mut Counts) {
     let mut before_snapshot = world.snapshot(&framework);
     for _ in 0..8 {
         let before: Vec<bool> = (0..2).map(|at| verdict(compiled, &world, &before_snapshot, at)).collect();
-        for at in 0..2 {
+        for (at, now) in before.iter().copied().enumerate() {
             // Evicting all pods of the node, and each of them.
             let name = world.nodes[at].name.clone();
             let here = |pod: &Arc<PodInfo>| pod.node_name.as_ref() == Some(&name);
@@ -434,7 +434,7 @@ fn try_one(seed: u64, counts: &mut Counts) {
             };
             for evicted in [without(&|_, pod| here(pod)), without(&|at, _| Some(at) == one)] {
                 let after = verdict(compiled, &world, &evicted.snapshot(&framework), at);
-                if after && !before[at] {
+                if after && !now {
                     counts.evicted += 1;
                     assert!(check.reason.derived, "seed {seed}: eviction helps: {:?}\n{text}", check.reads);
                 }
