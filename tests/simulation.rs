@@ -251,8 +251,8 @@ fn a_wake_up_that_pod_affinity_misses_is_caught() {
 }
 
 #[test]
-fn a_node_that_is_not_evaluated_again_after_extenders_answered_is_caught() {
-    catches(Options { mutant: Some(Mutant::TrustFork), extenders: true, ..Options::default() });
+fn a_driver_that_forgets_what_extenders_answer_is_caught() {
+    catches(Options { mutant: Some(Mutant::ForgetExtenders), extenders: true, ..Options::default() });
 }
 
 #[test]

@@ -3,13 +3,12 @@
 
 use bayplan::framework::*;
 use bayplan::model::{
-    Duration, Generation, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey,
-    PodPrecondition, Snapshot, Symbol, Time, Want,
+    Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
+    Snapshot, Symbol, Time, Want,
 };
 use bayplan::scheduler::Input;
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A mistake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,8 +53,8 @@ pub(crate) enum Mutant {
     BlindAffinity,
     /// No event wakes a pod that InterPodAffinity refused.
     AffinityWakesNothing,
-    /// The chosen node of an attempt that waited for extenders is not evaluated once more.
-    TrustFork,
+    /// The driver does not hand over what extenders answer.
+    ForgetExtenders,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -68,7 +67,7 @@ impl Mutant {
     pub(crate) fn of(self, framework: &Framework) -> Arc<Framework> {
         let plugins = framework.plugins().iter().map(|plugin| {
             let inner = Arc::clone(plugin);
-            Arc::new(Mutated { inner, mutant: self, begun: Mutex::default() }) as Arc<dyn Plugin>
+            Arc::new(Mutated { inner, mutant: self }) as Arc<dyn Plugin>
         });
         let name = framework.scheduler_name.clone();
         Arc::new(Framework::new(name, plugins.collect(), framework.points().clone()))
@@ -80,6 +79,11 @@ impl Mutant {
             Input::Reply(ticket, Err(CallError::Unknown(message))) if self == Self::ForgetUnknown => {
                 let reason = String::from("Conflict");
                 Input::Reply(ticket, Err(CallError::Refused { code: 409, reason, message }))
+            }
+            Input::Reply(_, Ok(Answer::Extender(answer)))
+                if self == Self::ForgetExtenders && answer != ExtenderAnswer::Bound =>
+            {
+                Input::Tick
             }
             Input::WallClock(_) if self == Self::ForgetSteps => Input::WallClock(Duration::ZERO),
             Input::Reply(ticket, Err(CallError::Retry { message, .. }))
@@ -117,8 +121,6 @@ fn undeleted(object: Object) -> Object {
 struct Mutated {
     inner: Arc<dyn Plugin>,
     mutant: Mutant,
-    /// The cluster on which PreFilter first ran in an attempt for a pod.
-    begun: Mutex<BTreeMap<(PodKey, u32), Generation>>,
 }
 
 impl Mutated {
@@ -133,13 +135,9 @@ impl Mutated {
         assert!(!drawn.is_multiple_of(40), "{ON_PURPOSE}");
     }
 
-    /// Whether a node is allowed by mistake.
-    fn overlooks(&self, h: &Handle) -> bool {
-        let of_affinity = self.mutant == Mutant::BlindAffinity && self.inner.name() == "InterPodAffinity";
-        let begun = self.begun.lock().unwrap().get(&(h.pod.key.clone(), h.attempts)).copied();
-        // The checks ask for no pod of the queue.
-        let again = h.queued_at.is_some() && begun.is_some_and(|begun| begun != h.snapshot.generation());
-        of_affinity || self.mutant == Mutant::TrustFork && again
+    /// Whether every node is allowed by mistake.
+    fn overlooks(&self) -> bool {
+        self.mutant == Mutant::BlindAffinity && self.inner.name() == "InterPodAffinity"
     }
 
     fn may_panic_at(&self, point: &str, h: &Handle) {
@@ -242,13 +240,6 @@ impl QueueSort for Mutated {
 impl PreFilter for Mutated {
     fn pre_filter(&self, h: &Handle, slot: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
         self.may_panic_at("pre_filter", h);
-        if h.queued_at.is_some() {
-            self.begun
-                .lock()
-                .unwrap()
-                .entry((h.pod.key.clone(), h.attempts))
-                .or_insert(h.snapshot.generation());
-        }
         self.inner.pre_filter().unwrap().pre_filter(h, slot)
     }
     fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
@@ -259,14 +250,14 @@ impl PreFilter for Mutated {
 impl Filter for Mutated {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
         self.may_panic_at("filter", h);
-        if self.overlooks(h) {
+        if self.overlooks() {
             return Ok(());
         }
         self.inner.filter().unwrap().filter(h, node)
     }
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         self.may_panic_at("filter", h);
-        if self.overlooks(h) {
+        if self.overlooks() {
             return;
         }
         self.inner.filter().unwrap().filter_range(h, nodes, out);
