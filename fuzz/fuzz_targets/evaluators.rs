@@ -2,7 +2,7 @@
 //! seeds in the data. The programs and the comparison are those of the property test in
 //! `tests/lang/properties/evaluators.rs`.
 #![no_main]
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unused_imports)]
 
 use bayplan::testing::Random;
 
