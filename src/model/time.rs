@@ -71,7 +71,7 @@ impl Time {
     /// Writes the instant as Kubernetes' `metav1.Time`: RFC 3339 in UTC, whole seconds. Instants
     /// outside of the calendar stop at its ends.
     pub fn to_rfc3339(self) -> String {
-        rfc3339::write(Self(self.0.div_euclid(1_000_000).saturating_mul(1_000_000)))
+        rfc3339::write(Self(self.in_calendar().0.div_euclid(1_000_000).saturating_mul(1_000_000)))
     }
 
     /// Writes the instant in RFC 3339 and UTC, with as many decimals as it has. Instants outside of
