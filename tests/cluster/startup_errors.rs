@@ -128,7 +128,16 @@ fn without_the_right_to_namespaces_only_policies_that_read_them_wait() {
         let object = plane.get_json(["configmap", name, "--namespace", namespace]);
         object["metadata"]["annotations"]["bayplan.dev/verdict"].as_str().unwrap_or_default().to_owned()
     };
-    let setup = Setup::new(&load.scheduler).policies_from(namespace).kubeconfig(kubeconfig);
+    // InterPodAffinity needs namespaces itself.
+    let config = plane.folder().join("without-affinity.yaml");
+    let text = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {{leaderElect: \
+         false}}\nprofiles:\n- schedulerName: {}\n  plugins:\n    multiPoint:\n      disabled: [{{name: \
+         InterPodAffinity}}]\n",
+        load.scheduler
+    );
+    std::fs::write(&config, text).unwrap();
+    let setup = Setup::new(&load.scheduler).policies_from(namespace).kubeconfig(kubeconfig).config(config);
     let ours = SchedulerProcess::start(plane, &setup);
     assert!(ours.said().contains("resources: [\\\"namespaces\\\"], verbs: [\\\"list\\\", \\\"watch\\\"]"));
     load.create_pods(1, "10m");
