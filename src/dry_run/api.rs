@@ -141,6 +141,16 @@ impl Api {
         })
     }
 
+    /// The pods of a namespace, by name.
+    pub fn pods_in(&self, namespace: &Symbol) -> impl Iterator<Item = &Arc<PodInfo>> {
+        let first = (Kind::Pod, namespace.clone(), Symbol::default());
+        let pods = self.objects.range(first..).map_while(|(_, object)| match object {
+            Object::Pod(pod) => Some(pod),
+            _ => None,
+        });
+        pods.take_while(|pod| pod.namespace == *namespace)
+    }
+
     /// All objects of a kind, as a list gives them.
     pub fn list(&self, kind: &Kind) -> Vec<Object> {
         self.objects.values().filter(|object| object.kind() == *kind).cloned().collect()

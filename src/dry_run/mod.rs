@@ -5,6 +5,7 @@
 pub mod api;
 pub mod because;
 pub mod cases;
+pub mod disruption_controller;
 pub mod dump;
 pub mod load;
 pub mod namespaces;
@@ -14,6 +15,7 @@ mod workloads;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
+pub use disruption_controller::DisruptionController;
 pub use load::{Loaded, load, load_pods};
 pub use volume_controller::{Provisioning, VolumeController};
 pub use world::World;
@@ -205,6 +207,7 @@ struct Run<'w> {
     scheduler: Scheduler,
     server: Api,
     volumes: VolumeController,
+    budgets: DisruptionController,
     /// How much of the server's log the scheduler has received.
     seen: usize,
     now: Time,
@@ -240,6 +243,7 @@ impl<'w> Run<'w> {
             scheduler,
             server: Api::new(),
             volumes: VolumeController::default(),
+            budgets: DisruptionController::default(),
             seen: 0,
             now: options.start,
             options: options.clone(),
@@ -298,6 +302,7 @@ impl<'w> Run<'w> {
     /// What happened at the server, after its controllers have acted.
     fn unseen(&mut self) -> Vec<Input> {
         self.volumes.act(&mut self.server);
+        self.budgets.act(&mut self.server);
         let news = self.server.log().get(self.seen..).unwrap_or_default().iter();
         let inputs = news.map(|(_, event)| match event {
             WatchEvent::Upserted(object) => Input::Upserted(object.clone()),

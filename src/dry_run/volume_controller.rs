@@ -125,7 +125,8 @@ fn name_only(key: ObjectKey) -> ObjectKey {
     ObjectKey { uid: Symbol::default(), ..key }
 }
 
-fn find<T: Typed + Clone>(api: &Api, namespace: &Symbol, name: &Symbol) -> Option<T> {
+/// An object of the server, by its namespace and name.
+pub(super) fn find<T: Typed + Clone>(api: &Api, namespace: &Symbol, name: &Symbol) -> Option<T> {
     let (namespace, name) = (namespace.clone(), name.clone());
     match api.get(&ObjectKey { kind: T::KIND, namespace, name, uid: Symbol::default() })? {
         Object::Other(object) => downcast::<T>(object.as_ref()).cloned(),

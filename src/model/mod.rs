@@ -57,10 +57,10 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
-    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, KINDS, Kind, KindRow, Namespace,
-    Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim,
+    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, Demand, IntOrPercent, KINDS, Kind,
+    KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim,
     PersistentVolumeSource, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
-    StorageClass, TopologyTerm, Typed, VolumeAttachment, downcast,
+    StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};

@@ -1,3 +1,4 @@
-//! The cluster in memory: files of policy tests.
+//! The cluster in memory: files of policy tests, and PodDisruptionBudgets.
 
+mod budgets;
 mod test_files;

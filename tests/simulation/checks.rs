@@ -72,6 +72,7 @@ impl World {
         self.promises_and_waits_are_kept()?;
         self.columns_are_wanted_and_rows_kept()?;
         self.assumptions_belong_to_bindings()?;
+        self.budgets_are_counted()?;
         if self.options.volumes {
             self.check_volumes()?;
         }

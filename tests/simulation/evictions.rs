@@ -3,7 +3,7 @@
 
 use crate::world::World;
 use bayplan::framework::{ApiCall, Instances, PatchBody, Plugin, Profile};
-use bayplan::model::{Kind, PodKey, Symbol};
+use bayplan::model::{Demand, IntOrPercent, Kind, Object, PodDisruptionBudget, PodKey, Symbol, downcast};
 use bayplan::scheduler::{DecisionRecord, Scheduler};
 use bayplan::testing::Random;
 use serde_json::json;
@@ -105,13 +105,72 @@ impl World {
         let (name, allowed) = (format!("b{}", random.next() % 2), random.next() % 3);
         let gang = ["red", "blue"][(random.next() % 2) as usize];
         let row = Kind::PodDisruptionBudget.row().unwrap();
-        let budget = json!({
+        let mut budget = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"name": name, "namespace": "default", "uid": format!("budget-{name}")},
             "spec": {"selector": {"matchLabels": {"gang": gang}}},
-            "status": {"disruptionsAllowed": allowed},
         });
+        let (field, demand) = match random.next() % 6 {
+            0 => ("minAvailable", json!(1)),
+            1 => ("minAvailable", json!("50%")),
+            2 => ("maxUnavailable", json!(1)),
+            3 => ("maxUnavailable", json!("34%")),
+            4 => ("maxUnavailable", json!("many")),
+            _ => ("minAvailable", json!(null)),
+        };
+        budget["spec"][field] = demand;
+        match random.next() % 4 {
+            0 => budget["status"] = json!({"disruptionsAllowed": allowed}),
+            1 => {
+                let pod = format!("p{}", random.next() % 24);
+                budget["status"] = json!({"disruptedPods": {pod: "2026-01-01T00:00:00Z"}});
+            }
+            _ => {}
+        }
         self.api.put((row.from_value)(Arc::new(budget)).unwrap());
         self.deliver(&Kind::PodDisruptionBudget, false);
+    }
+
+    /// The disruption controller follows what happened, and the watch shows what it wrote.
+    pub(crate) fn control_budgets(&mut self) {
+        self.budgets.act(&mut self.api);
+        if !self.watches(&Kind::PodDisruptionBudget) {
+            while self.deliver(&Kind::PodDisruptionBudget, false) {}
+        }
+    }
+
+    /// The status of every PodDisruptionBudget is what its pods say.
+    pub(crate) fn budgets_are_counted(&self) -> Result<(), String> {
+        for object in self.api.list(&Kind::PodDisruptionBudget) {
+            let Object::Other(object) = &object else { continue };
+            let Some(budget) = downcast::<PodDisruptionBudget>(object.as_ref()) else { continue };
+            let (Some(selector), of) = (&budget.selector, &budget.metadata) else { continue };
+            let mine = || {
+                self.api.pods().filter(|pod| pod.namespace == of.namespace && selector.matches(&pod.labels))
+            };
+            let matching = mine().count() as i64;
+            let share = |percent: i32| (f64::from(percent) * matching as f64 / 100.0).ceil() as i64;
+            // No pod of the simulation has a controller.
+            let desired = match budget.demand.0 {
+                Demand::Nothing => continue,
+                Demand::Invalid => i64::MAX,
+                Demand::MinAvailable(IntOrPercent::Int(least)) => least.into(),
+                Demand::MinAvailable(IntOrPercent::Percent(least)) => share(least),
+                Demand::MaxUnavailable(IntOrPercent::Int(most)) => (matching - i64::from(most)).max(0),
+                Demand::MaxUnavailable(IntOrPercent::Percent(most)) => (matching - share(most)).max(0),
+            };
+            let healthy = mine().filter(|pod| {
+                let disrupted = budget.disrupted_pods.contains(&pod.name);
+                pod.node_name.is_some() && !pod.is_terminating() && !pod.is_finished() && !disrupted
+            });
+            let more = (healthy.count() as i64).saturating_sub(desired).max(0);
+            let allowed = if matching == 0 { 0 } else { more };
+            let given = self.budgets.keeps_given_status(&of.namespace, &of.name);
+            if !given && i64::from(budget.disruptions_allowed) != allowed {
+                let status = budget.disruptions_allowed;
+                return Err(format!("24: {} allows {status} disruptions, and its pods {allowed}", of.name));
+            }
+        }
+        Ok(())
     }
 }

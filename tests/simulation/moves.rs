@@ -211,7 +211,13 @@ impl World {
         }
     }
 
+    /// Makes a move; the disruption controller follows it.
     pub(crate) fn play(&mut self, one: &Move) {
+        self.make(one);
+        self.control_budgets();
+    }
+
+    fn make(&mut self, one: &Move) {
         let with = one.with;
         match one.what {
             What::AddNode => {

@@ -49,7 +49,7 @@ fn draw(row: &KindRow, name: &str, uid: &str, with: u64) -> Object {
 
 impl World {
     /// Whether the scheduler watches a kind besides.
-    fn watches(&self, kind: &Kind) -> bool {
+    pub(crate) fn watches(&self, kind: &Kind) -> bool {
         self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
     }
 

@@ -10,7 +10,7 @@ use crate::objects::Claimer;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
 use crate::volumes::{self, Disks};
-use bayplan::dry_run::{Api, WatchEvent};
+use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
 use bayplan::framework::{ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket};
 use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time};
 use bayplan::scheduler::{self, Decision, DecisionRecord, Effect, Input, Profiles, Scheduler};
@@ -94,6 +94,8 @@ pub(crate) struct World {
     honest: RefCell<Vec<Arc<Framework>>>,
     /// The controller of volumes.
     pub disks: Disks,
+    /// The controller of PodDisruptionBudgets.
+    pub budgets: DisruptionController,
     /// What holds with policies.
     pub rules: Rules,
     pub pods_made: u64,
@@ -129,6 +131,7 @@ impl World {
             extenders: extenders::extenders(),
             honest: RefCell::default(),
             disks: Disks::default(),
+            budgets: DisruptionController::default(),
             rules: Rules::default(),
             pods_made: 0,
             objects_made: 0,
@@ -471,6 +474,7 @@ impl World {
                 self.give_up_a_crew();
             }
             self.control_all();
+            self.control_budgets();
             self.deliver_all();
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
                 let answer = self.answer(&open.call, None);

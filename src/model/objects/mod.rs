@@ -32,11 +32,11 @@ pub use kinds::{KINDS, Kind, KindRow};
 pub use metadata::ObjectMeta;
 pub use persistent_volume::{ClaimReference, PersistentVolume, PersistentVolumeSource};
 pub use persistent_volume_claim::PersistentVolumeClaim;
-pub use pod_disruption_budget::PodDisruptionBudget;
+pub use pod_disruption_budget::{Demand, IntOrPercent, PodDisruptionBudget};
 pub use selecting::{ReplicaSet, ReplicationController, Service, StatefulSet};
 pub use slim::Slim;
 pub use storage_class::{StorageClass, TopologyTerm};
-pub use typed::{ApiObject, Typed, downcast};
+pub use typed::{ApiObject, Typed, Unread, downcast};
 pub use volume_attachment::VolumeAttachment;
 
 use super::labels::Labels;

@@ -27,6 +27,17 @@ pub trait Typed: Any + Send + Sync + Debug + PartialEq + Sized {
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 }
 
+/// A field that neither plugin nor rule reads, only the controllers of an API server in memory: two versions of an object
+/// that differ in nothing else are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unread<T>(pub T);
+
+impl<T> PartialEq for Unread<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// The metadata of a [`Typed`] whose field `metadata` has them.
 macro_rules! metadata_field {
     () => {
