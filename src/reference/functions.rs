@@ -3,7 +3,7 @@
 use super::page::{Page, sentence};
 use super::topics::Found;
 use crate::diag::suggest::nearest;
-use crate::lang::language::functions::{Examples, FUNCTIONS};
+use crate::lang::language::functions::{self, Examples};
 use crate::lang::language::macros::{FORMS, MACROS};
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Call {
 fn by_name() -> BTreeMap<&'static str, Vec<Call>> {
     let forms = FORMS.iter().map(|row| (row.name, row.signature.to_owned(), row.doc, row.examples));
     let macros = MACROS.iter().map(|row| (row.name, row.signature.to_owned(), row.doc, row.examples));
-    let functions = FUNCTIONS.iter().flat_map(|family| family.iter());
+    let functions = functions::of_policies();
     let functions = functions.map(|row| (row.name, row.signature(), row.doc, row.examples));
     let mut calls: BTreeMap<&str, Vec<Call>> = BTreeMap::new();
     for (name, signature, doc, examples) in forms.chain(macros).chain(functions) {

@@ -51,7 +51,7 @@ fn example(text: &str) -> Result<String, String> {
 /// examples.
 fn documented() -> Vec<(String, &'static str, lang::language::functions::Examples)> {
     use lang::language::{functions, macros};
-    let functions = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
+    let functions = functions::of_policies();
     let macros = macros::MACROS.iter().map(|row| (row.signature.to_owned(), row.doc, row.examples));
     let forms = macros::FORMS.iter().map(|row| (row.signature.to_owned(), row.doc, row.examples));
     functions.map(|row| (row.signature(), row.doc, row.examples)).chain(macros).chain(forms).collect()

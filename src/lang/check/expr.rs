@@ -49,6 +49,7 @@ pub(super) fn plain_type(ty: &Ty) -> Type {
         Ty::TypeName => Type::TypeName,
         Ty::Quantity => Type::Quantity,
         Ty::CelOptional(t) => Type::CelOptional(Arc::new(plain_type(t))),
+        Ty::Cel(of) => Type::Cel(*of),
         Ty::Object(object) => Type::Object(*object),
         Ty::Api(_) => Type::Dyn,
         Ty::List(t) => plain_type(t).list(),

@@ -77,6 +77,7 @@ impl<'a> Value<'a> {
             (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
             (Value::TypeName(left), Value::TypeName(right)) => left.cmp(right),
             (Value::Quantity(left), Value::Quantity(right)) => left.cmp(right),
+            (Value::Cel(left), Value::Cel(right)) => left.order(right),
             (Value::Resources(left), Value::Resources(right)) => order_amounts(left, right),
             (Value::Pod(left), Value::Pod(right)) => left.key.cmp(&right.key),
             (Value::Node(left), Value::Node(right)) => left.cmp(right),
@@ -151,6 +152,7 @@ impl<'a> Value<'a> {
             Value::Quantity(_) => 18,
             Value::Toleration(_) => 19,
             Value::Owner(_) => 20,
+            Value::Cel(_) => 21,
         }
     }
 }
@@ -254,6 +256,7 @@ impl Hash for Value<'_> {
             Value::TypeName(name) => name.hash(state),
             // Equal quantities may be written with other exponents.
             Value::Quantity(amount) => amount.sign().hash(state),
+            Value::Cel(of) => of.hash(state),
             Value::Json(
                 serde_json::Value::Null
                 | serde_json::Value::Bool(_)

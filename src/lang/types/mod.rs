@@ -5,6 +5,7 @@
 //! numbers (`range.rs`). It imports no other stage. Fields of objects are in `language/fields`.
 
 pub mod arithmetic;
+pub mod cel;
 pub mod convert;
 pub mod equality;
 mod object;
@@ -14,6 +15,7 @@ pub mod show;
 pub mod text;
 pub mod value;
 
+pub use cel::CelType;
 pub use object::{ApiType, ObjectType};
 
 use std::fmt;
@@ -81,6 +83,12 @@ pub enum Type {
     CelOptional(Arc<Type>),
     /// `T?`: T, or absent. Never nested.
     Optional(Arc<Type>),
+    /// A type without parts that only CEL has.
+    Cel(CelType),
+    /// CEL's type of the name of a type: `type(int)`.
+    TypeOf(Arc<Type>),
+    /// A type of CEL that is inferred from its uses, by the number that the checker gave it.
+    Variable(u32),
 }
 
 /// The name of a resource that is not a constant. Two are the same when they have the same value in one
@@ -275,6 +283,9 @@ impl fmt::Display for Type {
             Type::Quantity => f.write_str("quantity"),
             Type::CelOptional(t) => write!(f, "optional<{t}>"),
             Type::Optional(t) => write!(f, "{t}?"),
+            Type::Cel(of) => f.write_str(of.name()),
+            Type::TypeOf(t) => write!(f, "type({t})"),
+            Type::Variable(_) => f.write_str("dyn"),
         }
     }
 }
@@ -318,6 +329,8 @@ pub enum Ty {
     Quantity,
     /// CEL's `optional`
     CelOptional(&'static Ty),
+    /// A type that only CEL has
+    Cel(CelType),
     /// An object with rows in the field table.
     Object(ObjectType),
     /// A structure of the API, by its name in `fields::api`.

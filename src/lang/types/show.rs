@@ -1,8 +1,9 @@
 //! Values as text for people: with units, and as reasons hold them.
 
 use super::Type;
+use super::cel::{Cel, PreRelease, Semver};
 use super::value::{Value, named_resources};
-use crate::model::{Effect, Symbol};
+use crate::model::{Effect, Symbol, Time};
 
 /// The value as a reason shows it: texts without quotes, absent values as `none`.
 pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
@@ -82,6 +83,7 @@ impl std::fmt::Display for Value<'_> {
             Value::Optional(None) => f.write_str("optional.none()"),
             Value::TypeName(name) => write!(f, "{name}"),
             Value::Quantity(amount) => write!(f, "{amount}"),
+            Value::Cel(of) => write!(f, "{of}"),
             Value::Map(_) | Value::Labels(_) | Value::Annotations(_) | Value::Resources(_) => {
                 f.write_str("{")?;
                 for (at, (key, value)) in self.entries().unwrap_or_default().iter().enumerate() {
@@ -90,6 +92,51 @@ impl std::fmt::Display for Value<'_> {
                 f.write_str("}")
             }
         }
+    }
+}
+
+impl std::fmt::Display for Cel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cel::Fault(fault) => write!(f, "error: {}", fault.message),
+            Cel::Duration(nanoseconds) => {
+                let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+                let sign = if *nanoseconds < 0 { "-" } else { "" };
+                let fraction = format!("{:09}", rest.unsigned_abs());
+                let fraction = fraction.trim_end_matches('0');
+                let point = if fraction.is_empty() { "" } else { "." };
+                write!(f, "{sign}{}{point}{fraction}s", seconds.unsigned_abs())
+            }
+            Cel::Instant(at) => {
+                let whole = Time(at.seconds.saturating_mul(1_000_000)).to_rfc3339_exactly();
+                let fraction = format!("{:09}", at.nanoseconds);
+                let fraction = fraction.trim_end_matches('0');
+                let point = if fraction.is_empty() { "" } else { "." };
+                write!(f, "{}{point}{fraction}Z", whole.trim_end_matches('Z'))
+            }
+            Cel::Ip(address) => write!(f, "{address}"),
+            Cel::Cidr(network) => write!(f, "{}/{}", network.address, network.prefix),
+            Cel::Url(url) => f.write_str(&url.text),
+            Cel::Semver(version) => version.fmt(f),
+            Cel::Format(name) => f.write_str(name),
+        }
+    }
+}
+
+impl std::fmt::Display for Semver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        for (at, identifier) in self.pre_release.iter().enumerate() {
+            f.write_str(if at == 0 { "-" } else { "." })?;
+            match identifier {
+                PreRelease::Number(number) => write!(f, "{number}")?,
+                PreRelease::Text(text) => f.write_str(text)?,
+            }
+        }
+        for (at, identifier) in self.build.iter().enumerate() {
+            write!(f, "{}{identifier}", if at == 0 { "+" } else { "." })?;
+        }
+        Ok(())
     }
 }
 

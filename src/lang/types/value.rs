@@ -11,6 +11,7 @@ use crate::model::{
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use super::cel::{Cel, CelType, Cidr, Fault, FaultKind, Instant, PreRelease, Semver, Url};
 pub use super::equality::Ordered;
 pub use super::resources::{Resources, amount, is_named, named_resources};
 pub use super::show::{show_bytes, show_cpu, show_duration};
@@ -75,6 +76,8 @@ pub enum Value<'a> {
     TypeName(Symbol),
     /// One of Kubernetes' quantities, exact.
     Quantity(Arc<Quantity>),
+    /// A value that only CEL has, or a fault.
+    Cel(Cel),
 }
 
 impl<'a> Value<'a> {
@@ -126,6 +129,24 @@ impl<'a> Value<'a> {
     /// A number made finite: an infinity becomes the largest float of its sign, NaN becomes absent.
     pub fn float(number: f64) -> Self {
         if number.is_nan() { Value::Absent } else { Value::Float(number.clamp(f64::MIN, f64::MAX)) }
+    }
+
+    /// A fault of CEL, whose place the evaluator fills in.
+    pub fn fault(kind: FaultKind, message: impl Into<Arc<str>>) -> Self {
+        Value::Cel(Cel::Fault(Arc::new(Fault::new(kind, message))))
+    }
+
+    /// The fault, if the value is one.
+    pub fn as_fault(&self) -> Option<&Arc<Fault>> {
+        match self {
+            Value::Cel(Cel::Fault(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is a fault.
+    pub fn is_fault(&self) -> bool {
+        matches!(self, Value::Cel(Cel::Fault(_)))
     }
 
     /// `value`, or absent.

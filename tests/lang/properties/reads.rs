@@ -7,7 +7,7 @@ use super::Random;
 use crate::support::policies::{NOW, compile, framework_of, snapshot, try_compile};
 use bayplan::lang::analysis::clock::next_change;
 use bayplan::lang::eval::context::EvalContext;
-use bayplan::lang::language::functions::{FUNCTIONS, Influence, Prepared};
+use bayplan::lang::language::functions::{self, Influence, Prepared};
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use bayplan::lang::types::Ty;
@@ -594,7 +594,7 @@ fn number(random: &mut Random, ty: &Ty) -> Option<Constant> {
 fn functions_go_in_the_direction_of_their_rows() {
     let mut random = Random(3);
     let mut tried = 0;
-    for def in FUNCTIONS.iter().flat_map(|family| family.iter()) {
+    for def in functions::of_policies() {
         for _ in 0..400 {
             let args: Option<Vec<Constant>> = def.params.iter().map(|ty| number(&mut random, ty)).collect();
             let Some(args) = args.filter(|_| def.prepare.is_none()) else { break };

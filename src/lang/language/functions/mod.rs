@@ -77,6 +77,8 @@ pub struct FunctionDef {
     pub name: &'static str,
     /// Called as `x.name(…)`: the object is the first parameter.
     pub method: bool,
+    /// The languages that have it.
+    pub dialects: Dialects,
     /// Types of the parameters.
     pub params: &'static [Ty],
     /// Names of the parameters, for messages and docs.
@@ -114,6 +116,31 @@ pub struct FunctionDef {
     /// Computes the value. The arguments have the parameters' types and are absent only if the
     /// parameter is `T?`. Total: a call without a result gives `Value::Absent`.
     pub body: Body,
+}
+
+/// The languages that have a function.
+///
+/// In CEL the body is called with values whose types fit the row, which may be chosen while the expression is
+/// evaluated; `Value::Absent` becomes a fault, and a row of CEL alone may give a fault itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialects {
+    /// The policy language.
+    pub policy: bool,
+    /// CEL in Kubernetes, and in policies.
+    pub kubernetes: bool,
+    /// The extensions of cel-go that Kubernetes leaves out.
+    pub specification: bool,
+}
+
+impl Dialects {
+    /// The policy language alone.
+    pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, specification: false };
+    /// The policy language and CEL.
+    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, specification: true };
+    /// CEL alone.
+    pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, specification: true };
+    /// The extensions of cel-go that Kubernetes leaves out.
+    pub const SPECIFICATION: Dialects = Dialects { policy: false, kubernetes: false, specification: true };
 }
 
 /// Expressions and their values, as the language writes them.
@@ -250,6 +277,7 @@ impl FunctionDef {
     const BASE: FunctionDef = FunctionDef {
         name: "",
         method: false,
+        dialects: Dialects::POLICY,
         params: &[],
         names: &[],
         repeats: false,
@@ -305,17 +333,43 @@ pub fn ty_text(ty: &Ty) -> String {
         Ty::Object(object) => object.name().to_owned(),
         Ty::Api(name) => (*name).to_owned(),
         Ty::Amount => "amount".to_owned(),
+        Ty::Cel(of) => of.name().to_owned(),
         other => format!("{other:?}").to_lowercase(),
     }
 }
 
-/// The rows of a name, methods or functions.
+/// The rows of a name in the policy language, methods or functions.
 pub fn named(name: &str, method: bool) -> &'static [FunctionId] {
-    static INDEX: OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
+    indexed(&POLICY_INDEX, name, method, |dialects| dialects.policy)
+}
+
+/// The rows of a name in CEL as Kubernetes has it, methods or functions.
+pub fn named_in_kubernetes(name: &str, method: bool) -> &'static [FunctionId] {
+    indexed(&KUBERNETES_INDEX, name, method, |dialects| dialects.kubernetes)
+}
+
+/// The rows of a name in CEL with all extensions of cel-go, methods or functions.
+pub fn named_in_specification(name: &str, method: bool) -> &'static [FunctionId] {
+    indexed(&SPECIFICATION_INDEX, name, method, |dialects| dialects.specification)
+}
+
+/// Rows by name: functions, and methods.
+type Index = OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]>;
+
+static POLICY_INDEX: Index = OnceLock::new();
+static KUBERNETES_INDEX: Index = OnceLock::new();
+static SPECIFICATION_INDEX: Index = OnceLock::new();
+
+fn indexed(
+    index: &'static Index,
+    name: &str,
+    method: bool,
+    has: fn(Dialects) -> bool,
+) -> &'static [FunctionId] {
+    let index = index.get_or_init(|| {
         let mut index: [FxHashMap<&'static str, Vec<FunctionId>>; 2] = Default::default();
         for (family, rows) in FUNCTIONS.iter().enumerate() {
-            for (row, def) in rows.iter().enumerate() {
+            for (row, def) in rows.iter().enumerate().filter(|(_, def)| has(def.dialects)) {
                 let id = FunctionId(family as u8, row as u8);
                 index[usize::from(def.method)].entry(def.name).or_default().push(id);
             }
@@ -325,13 +379,14 @@ pub fn named(name: &str, method: bool) -> &'static [FunctionId] {
     index[usize::from(method)].get(name).map_or(&[], Vec::as_slice)
 }
 
-/// Every name, for suggestions.
+/// Every row of the policy language.
+pub fn of_policies() -> impl Iterator<Item = &'static FunctionDef> {
+    FUNCTIONS.iter().flat_map(|family| family.iter()).filter(|row| row.dialects.policy)
+}
+
+/// Every name of the policy language, for suggestions.
 pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
-    FUNCTIONS
-        .iter()
-        .flat_map(|family| family.iter())
-        .filter(move |row| row.method == method)
-        .map(|row| row.name)
+    of_policies().filter(move |row| row.method == method).map(|row| row.name)
 }
 
 pub use compiled_pattern::{Pattern, PatternError};
