@@ -295,8 +295,19 @@ fn rooms_are_declared_in_the_order_of_dependency() {
 }
 
 /// The stages of `lang`, in the order in which a text goes through them.
-const STAGES: &[&str] =
-    &["types", "language", "syntax", "typed", "eval", "check", "analysis", "lint", "codegen", "policy_set"];
+const STAGES: &[&str] = &[
+    "types",
+    "language",
+    "syntax",
+    "typed",
+    "eval",
+    "check",
+    "analysis",
+    "lint",
+    "codegen",
+    "policy_set",
+    "cel",
+];
 
 #[test]
 fn no_stage_of_the_language_uses_a_later_one() {

@@ -17,6 +17,7 @@ pub mod analysis;
 pub mod lint;
 pub mod codegen;
 pub mod policy_set;
+pub mod cel;
 
 use crate::diag::{Diagnostic, Source, Span};
 use analysis::cost::Size;

@@ -3,6 +3,7 @@
 //! Code generation computes what depends on the pod alone once per pod; `cost` counts it so, and
 //! `plan` prints the stages.
 
+use super::faults::may_fail;
 use super::index::{answer_keys, is_looked_up};
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
@@ -114,6 +115,7 @@ fn begins_at_node(expr: &Expr) -> bool {
         | ExprKind::Arithmetic(_, first, _)
         | ExprKind::Coalesce(first, _)
         | ExprKind::Conditional(first, _, _) => begins_at_node(first),
+        ExprKind::Dynamic(_, args) => args.first().is_some_and(begins_at_node),
         _ => false,
     }
 }
@@ -170,7 +172,7 @@ fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
 /// register: it depends on the pod alone, and its value can be kept.
 pub fn is_register(policy: &Policy, expr: &Expr) -> bool {
     let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
-    if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
+    if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) || may_fail(policy, expr) {
         return false;
     }
     let of = depends(policy, expr, &mut Vec::new());

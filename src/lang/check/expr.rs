@@ -1,6 +1,7 @@
 //! Expressions: literals, choices, and values that may be absent. Fields and indices are in `fields.rs`.
 
 use super::Checker;
+use super::dialect::Dialect;
 use crate::diag::{Span, codes};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Literal};
@@ -76,6 +77,9 @@ impl Checker<'_> {
             self.incomplete = true;
             return self.unknown(of.span);
         }
+        if self.dialect != Dialect::Policy {
+            return self.cel_expr(of);
+        }
         match &of.kind {
             ast::ExprKind::Literal(literal) => self.literal(literal, of.span),
             ast::ExprKind::Name(name) => self.name(name, of.span),
@@ -133,7 +137,7 @@ impl Checker<'_> {
         self.unknown(expr.span)
     }
 
-    fn literal(&mut self, literal: &Literal, span: Span) -> Expr {
+    pub(super) fn literal(&mut self, literal: &Literal, span: Span) -> Expr {
         let (value, ty) = match literal {
             Literal::Bool(truth) => (Value::Bool(*truth), Type::Bool),
             Literal::Int(value) => (Value::Int(*value), Type::Int),

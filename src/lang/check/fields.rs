@@ -62,7 +62,7 @@ impl Checker<'_> {
         if held || access.optional { self.wrapped(field, span) } else { field }
     }
 
-    fn field_of(&mut self, object: Expr, access: &ast::FieldAccess, span: Span) -> Expr {
+    pub(super) fn field_of(&mut self, object: Expr, access: &ast::FieldAccess, span: Span) -> Expr {
         if object.ty.is_unknown() {
             return self.unknown(span);
         }
@@ -377,7 +377,7 @@ impl Checker<'_> {
         self.fit(index, key, "the map's key")
     }
 
-    fn map_index(&mut self, object: Expr, index: Expr, value: &Type, span: Span) -> Expr {
+    pub(super) fn map_index(&mut self, object: Expr, index: Expr, value: &Type, span: Span) -> Expr {
         let ty = value.clone().optional();
         let range = type_range(&ty);
         let expr = self.with_range(ExprKind::Index(Box::new(object), Box::new(index)), ty, range, span);
@@ -397,7 +397,7 @@ impl Checker<'_> {
     }
 
     /// An amount of a resource map: 0 where it is not named.
-    fn resource(&mut self, object: Expr, name: Expr, span: Span, dotted: bool) -> Expr {
+    pub(super) fn resource(&mut self, object: Expr, name: Expr, span: Span, dotted: bool) -> Expr {
         if name.ty.is_unknown() {
             return self.unknown(span);
         }

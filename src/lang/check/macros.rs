@@ -199,6 +199,8 @@ impl Checker<'_> {
                 (body_type, Range::None)
             }
             MacroKind::TransformMap => (Type::Map(Arc::new(first), Arc::new(body_type)), Range::None),
+            // Of CEL alone.
+            MacroKind::TransformMapEntry | MacroKind::Bind => (body_type, Range::None),
             MacroKind::Sum | MacroKind::Min | MacroKind::Max | MacroKind::SortBy => {
                 return self.macro_of_values(row.kind, element, body?);
             }

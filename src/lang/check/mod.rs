@@ -15,6 +15,7 @@ mod blocks;
 mod calls;
 mod comparisons;
 mod declarations;
+pub mod dialect;
 mod expr;
 mod facts;
 mod fields;
@@ -46,6 +47,7 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
+use dialect::{Dialect, Inference};
 use facts::PolicyFacts;
 use numbering::{Numbers, ValueId};
 use rustc_hash::FxHashMap;
@@ -142,6 +144,36 @@ pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>
     (Some((policy, checked)), diagnostics)
 }
 
+/// Checks one expression of CEL, with variables that are given when it is evaluated: they are the first slots.
+/// With it its type in the words of cel-go.
+pub fn check_cel(
+    expr: &ast::Expr,
+    text: &str,
+    cel: &dialect::Cel,
+    variables: &[(Text, Type)],
+) -> (Option<(Policy, Expr, String)>, Vec<Diagnostic>) {
+    let budget = &Budget::default();
+    let mut checker = Checker::new(text, Vec::new(), budget);
+    checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
+    checker.dialect = Dialect::Cel(cel.clone());
+    for (name, ty) in variables {
+        checker.cel_binding(name, ty.clone());
+    }
+    let checked = checker.expr(expr, None);
+    let ty = checker.cel_type_name(&checked);
+    let mut diagnostics = std::mem::take(&mut checker.diagnostics);
+    budget.report(&mut diagnostics);
+    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
+    if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
+        return (None, diagnostics);
+    }
+    let name = ast::Name { text: Text::from("expression"), span: expr.span };
+    let mut policy = empty_policy(&name, expr.span);
+    policy.cel = true;
+    policy.slots = checker.slots;
+    (Some((policy, checked, ty)), diagnostics)
+}
+
 fn empty_policy(name: &ast::Name, span: Span) -> Policy {
     Policy {
         name: name.text.clone(),
@@ -149,6 +181,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         span,
         name_span: name.span,
         to_all_pods: false,
+        cel: false,
         applies: Vec::new(),
         params: Vec::new(),
         lets: Vec::new(),
@@ -191,6 +224,14 @@ struct Checker<'a> {
     policy_facts: PolicyFacts,
     /// Names being resolved, innermost last, for the message of a circle.
     resolving: Vec<DeclId>,
+    /// The language of the expressions.
+    dialect: Dialect,
+    /// Types of CEL that are inferred from their uses.
+    inference: Inference,
+    /// The first slots are variables that a caller binds.
+    bindings: usize,
+    /// How many calls of `format` are around an expression of CEL.
+    formatting: u32,
 }
 
 impl<'a> Checker<'a> {
@@ -214,6 +255,10 @@ impl<'a> Checker<'a> {
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
             resolving: Vec::new(),
+            dialect: Dialect::Policy,
+            inference: Inference::default(),
+            bindings: 0,
+            formatting: 0,
         }
     }
 

@@ -5,6 +5,7 @@
 //! compares the two implementations.
 
 use super::{Env, Lowering, operators};
+use crate::lang::analysis::faults::may_fail;
 use crate::lang::analysis::shape::{self, Part};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
 use crate::lang::types::value::Value;
@@ -40,6 +41,9 @@ impl Lowering<'_> {
             ExprKind::Not(inner) => {
                 let inner = self.bool(inner);
                 Box::new(move |env| !inner(env))
+            }
+            ExprKind::And(left, right) | ExprKind::Or(left, right) if may_fail(self.policy, expr) => {
+                self.absorbing(left, right, matches!(expr.kind, ExprKind::Or(..)))
             }
             ExprKind::And(left, right) => {
                 let (left, right) = (self.bool(left), self.bool(right));

@@ -7,6 +7,7 @@
 
 mod closures;
 mod columns;
+mod faults;
 pub mod groups;
 pub mod lookups;
 mod loops;
@@ -26,7 +27,8 @@ use crate::lang::analysis::stage::is_register;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{Expr, ExprKind, Policy};
 use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::value::{Constant, Fault, Value};
+use std::sync::Arc;
 
 /// The environment of closures: the context, the registers of the pod, variables, and computed
 /// lets.
@@ -41,6 +43,8 @@ pub struct Env<'a, 'e> {
     pub(super) lets: Vec<Option<Value<'a>>>,
     /// Tables of elements by value, and answers that are the same for many nodes.
     pub tables: lookups::Tables<'a>,
+    /// The first fault since it was last taken.
+    pub(super) raised: Option<Arc<Fault>>,
 }
 
 impl<'a, 'e> Env<'a, 'e> {
@@ -52,6 +56,7 @@ impl<'a, 'e> Env<'a, 'e> {
             slots: vec![Value::Absent; policy.slots.len()],
             lets: vec![None; policy.lets.len()],
             tables: lookups::Tables::default(),
+            raised: None,
         }
     }
 
@@ -63,6 +68,7 @@ impl<'a, 'e> Env<'a, 'e> {
             slots: vec![Value::Absent; slot + 1],
             lets: Vec::new(),
             tables: lookups::Tables::default(),
+            raised: None,
         }
     }
 

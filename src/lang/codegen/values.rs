@@ -3,6 +3,7 @@
 
 use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};
+use crate::lang::analysis::faults::{is_source, may_fail};
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
@@ -39,6 +40,13 @@ impl Lowering<'_> {
             ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Slot(slot) => {
                 let at = slot.index();
+                if self.policy.cel {
+                    let span = expr.span;
+                    return as_value(move |env| {
+                        let value = env.slots.get(at).cloned().unwrap_or(Value::Absent);
+                        env.settled(value, span)
+                    });
+                }
                 as_value(move |env| env.slots.get(at).cloned().unwrap_or(Value::Absent))
             }
             ExprKind::Root(root) => root_value(*root),
@@ -67,7 +75,11 @@ impl Lowering<'_> {
             }
             ExprKind::List(_) | ExprKind::Map(_) | ExprKind::Record(_) => self.collection(expr),
             ExprKind::Call(..) | ExprKind::CallDef(..) => self.call(expr),
-            ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
+            ExprKind::Macro(of) => match self.macro_of_cel(of, expr.span) {
+                Some(made) => made,
+                None => self.macro_value(of, &expr.ty),
+            },
+            ExprKind::Dynamic(operation, args) => self.dynamic(operation, args, expr.span),
         }
     }
 
@@ -79,6 +91,9 @@ impl Lowering<'_> {
             return inner;
         }
         let at = id.index();
+        if may_fail(self.policy, &of.value) {
+            return self.let_that_may_fail(at, inner, of.value.span);
+        }
         as_value(move |env| {
             if let Some(Some(value)) = env.lets.get(at) {
                 return value.clone();
@@ -269,6 +284,16 @@ impl Lowering<'_> {
             ExprKind::Call(function, args, prepared) => {
                 let (body, prepared) = (function.def().body, prepared.clone());
                 let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
+                if is_source(expr) || self.policy.cel {
+                    let span = expr.span;
+                    return as_value(move |env| {
+                        let args = each(env, &args);
+                        if env.raised.is_some() {
+                            return Value::Absent;
+                        }
+                        env.settled(body(&args, &prepared), span)
+                    });
+                }
                 as_value(move |env| body(&each(env, &args), &prepared))
             }
             ExprKind::CallDef(def, args) => {

@@ -120,12 +120,13 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
             if !limits::fits(function.def(), &args) || !affordable(*function, &args, prepared, tables) {
                 return None;
             }
-            (function.def().body)(&args, prepared)
+            Some((function.def().body)(&args, prepared)).filter(|value| !value.is_fault())?
         }
         ExprKind::CallDef(id, args) if args.is_empty() => {
             constant(&tables.defs.get(id.index())?.body, tables)?
         }
         ExprKind::CallDef(..)
+        | ExprKind::Dynamic(..)
         | ExprKind::Macro(_)
         | ExprKind::Slot(_)
         | ExprKind::Root(_)

@@ -6,6 +6,8 @@
 
 use super::context::EvalContext;
 use super::getters;
+use super::operations;
+use crate::diag::Span;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Reason,
@@ -15,7 +17,7 @@ use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
 use crate::lang::types::convert;
 use crate::lang::types::show::plain_text;
-use crate::lang::types::value::{Ordered, Resources, Value, named_resources};
+use crate::lang::types::value::{Cel, Fault, FaultKind, Ordered, Resources, Value, named_resources};
 use crate::model::Resource;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -36,6 +38,11 @@ pub struct Evaluator<'p, 'a> {
     observer: Option<&'p mut dyn Observer>,
     /// How many steps it took.
     steps: u64,
+    /// How many steps it may take.
+    fuse: u64,
+    /// The first fault among the operands that were evaluated: the expression around them is that fault, unless
+    /// it absorbs it.
+    raised: Option<Arc<Fault>>,
 }
 
 /// Observes every expression before and after its evaluation. It changes no value.
@@ -52,12 +59,18 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         // An index makes an evaluator for each pod, and few variables have a value at a time.
         let slots = FxHashMap::default();
         let lets = vec![None; policy.lets.len()];
-        Self { policy, context, slots, lets, observer: None, steps: 0 }
+        Self { policy, context, slots, lets, observer: None, steps: 0, fuse: u64::MAX, raised: None }
     }
 
     /// The same, which tells an observer of every expression.
     pub fn observed(mut self, observer: &'p mut dyn Observer) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// The same, which gives a fault when it took so many steps.
+    pub fn with_fuse(mut self, steps: u64) -> Self {
+        self.fuse = steps;
         self
     }
 
@@ -77,7 +90,23 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         if let Some(observer) = &mut self.observer {
             observer.enter(expr);
         }
-        let value = self.compute(expr);
+        if self.steps > self.fuse {
+            let blown = Value::fault(FaultKind::TooManySteps, "the evaluation takes too many steps");
+            self.raised = blown.as_fault().cloned();
+            return blown;
+        }
+        let outer = self.raised.take();
+        let mut value = self.compute(expr);
+        if let Some(fault) = self.raised.take() {
+            value = Value::Cel(Cel::Fault(fault));
+        }
+        if let Some(fault) = value.as_fault() {
+            let fault = placed(fault, expr);
+            value = Value::Cel(Cel::Fault(fault.clone()));
+            self.raised = outer.or(Some(fault));
+        } else {
+            self.raised = outer;
+        }
         if let Some(observer) = &mut self.observer {
             observer.leave(expr, &value);
         }
@@ -125,8 +154,8 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::Has(inner) => Value::Bool(self.has(inner)),
             ExprKind::Not(inner) => Value::Bool(!self.holds(inner)),
             ExprKind::Negate(inner) => negate(self.value(inner)),
-            ExprKind::And(left, right) => Value::Bool(self.holds(left) && self.holds(right)),
-            ExprKind::Or(left, right) => Value::Bool(self.holds(left) || self.holds(right)),
+            ExprKind::And(left, right) => self.logical(left, right, false),
+            ExprKind::Or(left, right) => self.logical(left, right, true),
             ExprKind::Equal(left, right) => {
                 let (left, right) = (self.value(left), self.value(right));
                 Value::Bool(left.equals(&right))
@@ -159,11 +188,36 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             ExprKind::Call(function, args, prepared) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());
+                if self.raised.is_some() {
+                    return Value::Absent;
+                }
                 (function.def().body)(&args, prepared)
             }
             ExprKind::CallDef(def, args) => self.call_def(*def, args),
             ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
+            ExprKind::Dynamic(operation, args) => {
+                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                self.step(args.iter().map(length).sum());
+                if self.raised.is_some() {
+                    return Value::Absent;
+                }
+                operations::operate(operation, args)
+            }
         }
+    }
+
+    /// `&&` or `||`: `decisive` on either side decides, whatever the other side is.
+    fn logical(&mut self, left: &Expr, right: &Expr, decisive: bool) -> Value<'a> {
+        let mut fault = None;
+        for side in [left, right] {
+            let value = self.value(side);
+            match self.raised.take() {
+                Some(raised) => fault = fault.or(Some(raised)),
+                None if value.holds() == decisive => return Value::Bool(decisive),
+                None => {}
+            }
+        }
+        fault.map_or(Value::Bool(!decisive), |fault| Value::Cel(Cel::Fault(fault)))
     }
 
     fn let_value(&mut self, id: LetId) -> Value<'a> {
@@ -247,12 +301,25 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         self.bind(slot, Value::Pod(pod));
     }
 
-    fn bind(&mut self, slot: SlotId, value: Value<'a>) {
+    /// Gives a variable a value.
+    pub fn bind(&mut self, slot: SlotId, value: Value<'a>) {
         self.slots.insert(slot, value);
     }
 
     fn macro_value(&mut self, of: &Macro, ty: &Type) -> Value<'a> {
         let over = self.value(&of.over);
+        match (of.kind, &of.body) {
+            _ if self.steps > self.fuse => return Value::Absent,
+            // The value may be a fault, which counts where the variable is read.
+            (MacroKind::Bind, Some(body)) => {
+                self.raised = None;
+                self.bind(of.slot, over);
+                return self.value(body);
+            }
+            _ if self.raised.is_some() => return Value::Absent,
+            (MacroKind::All | MacroKind::Exists, None) => return self.quantified(of, &over),
+            _ => {}
+        }
         let items = items(&over, of.second.is_some());
         // Elements that meet the condition, each with the value of the body.
         let mut kept: Vec<(Value<'a>, Value<'a>)> = Vec::new();
@@ -267,6 +334,9 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             if let Some(condition) = &of.condition
                 && !self.holds(condition)
             {
+                if self.raised.is_some() {
+                    break;
+                }
                 continue;
             }
             hits += 1;
@@ -283,6 +353,10 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         match of.kind {
             MacroKind::All => Value::Bool(hits == total),
             MacroKind::Exists => Value::Bool(hits > 0),
+            MacroKind::TransformMapEntry => operations::unique(
+                kept.iter().flat_map(|(_, made)| made.entries().unwrap_or_default().into_owned()).collect(),
+            ),
+            MacroKind::Bind => Value::Absent,
             MacroKind::ExistsOne => Value::Bool(hits == 1),
             MacroKind::Count => Value::Int(hits as i64),
             MacroKind::Filter | MacroKind::Map => Value::list(kept.into_iter().map(|(_, computed)| computed)),
@@ -304,6 +378,29 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
     }
 
+    /// `all` and `exists`: an element that decides it makes up for the faults of others.
+    fn quantified(&mut self, of: &Macro, over: &Value<'a>) -> Value<'a> {
+        let decisive = of.kind == MacroKind::Exists;
+        let mut fault = None;
+        for (item, second) in items(over, of.second.is_some()) {
+            self.step(1);
+            self.bind(of.slot, item);
+            if let Some(slot) = of.second {
+                self.bind(slot, second);
+            }
+            let holds = of.condition.as_ref().is_none_or(|condition| self.holds(condition));
+            match self.raised.take() {
+                Some(raised) => fault = fault.or(Some(raised)),
+                None if holds == decisive => return Value::Bool(decisive),
+                None => {}
+            }
+            if self.steps > self.fuse {
+                break;
+            }
+        }
+        fault.map_or(Value::Bool(!decisive), |fault| Value::Cel(Cel::Fault(fault)))
+    }
+
     /// The text of a reason with its values; absent values are `none`, long ones are cut.
     pub fn reason(&mut self, reason: &Reason) -> String {
         let mut text = String::new();
@@ -323,6 +420,14 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
         text
     }
+}
+
+/// A fault with its place: the innermost expression that is one.
+fn placed(fault: &Arc<Fault>, expr: &Expr) -> Arc<Fault> {
+    if fault.span != Span::default() {
+        return fault.clone();
+    }
+    Arc::new(Fault { span: expr.span, ..Fault::clone(fault) })
 }
 
 /// How many elements a list has; 0 for any other value.

@@ -7,4 +7,5 @@ pub mod context;
 pub(super) mod getters;
 pub mod interpret;
 mod limits;
+pub mod operations;
 pub mod trace;

@@ -37,6 +37,10 @@ pub enum MacroKind {
     OptMap,
     /// The body, itself a CEL optional, for the value that the object holds.
     OptFlatMap,
+    /// A map of the entries of the maps that the body gives; two equal keys are a fault. Of CEL alone.
+    TransformMapEntry,
+    /// The body, with the object as the variable. Of CEL alone.
+    Bind,
 }
 
 /// What a macro is given after its variables.

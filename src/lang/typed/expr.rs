@@ -1,5 +1,6 @@
 //! [`Expr`]: a typed expression. `walk.rs` visits its parts.
 
+use super::operation::Operation;
 use super::{DefId, GroupId, LetId, MacroKind, ParamId, SlotId};
 use crate::diag::Span;
 use crate::lang::language::fields::FieldId;
@@ -124,6 +125,8 @@ pub enum ExprKind {
     CallDef(DefId, Vec<Expr>),
     /// A macro.
     Macro(Box<Macro>),
+    /// An operation of CEL whose outcome the values decide.
+    Dynamic(Operation, Vec<Expr>),
 }
 
 /// `< <= > >=`

@@ -7,6 +7,7 @@
 
 mod expr;
 mod ids;
+mod operation;
 pub mod reads;
 mod visit;
 pub mod walk;
@@ -14,6 +15,7 @@ pub mod walk;
 pub use crate::lang::language::macros::MacroKind;
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, Root};
 pub use ids::{DefId, GroupId, LetId, ParamId, SlotId};
+pub use operation::Operation;
 pub use visit::{Point, Rule, RuleMut, Statement};
 
 use super::types::Type;
@@ -34,6 +36,8 @@ pub struct Policy {
     pub span: Span,
     /// Its name.
     pub name_span: Span,
+    /// Whether its expressions are CEL, whose operations may fail.
+    pub cel: bool,
     /// `applies to all pods`: also to pods that are exempt from policies.
     pub to_all_pods: bool,
     /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.

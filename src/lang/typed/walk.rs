@@ -47,7 +47,10 @@ macro_rules! for_each_part {
                 $f(key);
                 $f(value);
             }),
-            ExprKind::Record(values) | ExprKind::Call(_, values, _) | ExprKind::CallDef(_, values) => {
+            ExprKind::Record(values)
+            | ExprKind::Call(_, values, _)
+            | ExprKind::CallDef(_, values)
+            | ExprKind::Dynamic(_, values) => {
                 values.$iter().for_each(|value| $f(value));
             }
             ExprKind::Macro(of) => {

@@ -209,6 +209,8 @@ fn result(
         }
         MacroKind::Map => Extent::list(visited, body),
         MacroKind::TransformMap => Extent::map(visited, over.key(), body),
+        MacroKind::TransformMapEntry => Extent::map(visited, body.key(), body.element()),
+        MacroKind::Bind => body,
         MacroKind::Sum
         | MacroKind::Min
         | MacroKind::Max

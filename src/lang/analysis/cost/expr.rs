@@ -12,7 +12,7 @@ use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::{is_path, is_register};
 use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::language::functions::{FunctionId, Prepared};
-use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Root, SlotId};
+use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Operation, Root, SlotId};
 use crate::lang::types::Type;
 
 impl<'p> Walk<'p> {
@@ -153,6 +153,39 @@ impl<'p> Walk<'p> {
             ExprKind::Call(function, args, prepared) => self.call(expr, *function, args, prepared),
             ExprKind::CallDef(id, args) => self.def(*id, args),
             ExprKind::Macro(of) => self.macro_value(expr, of),
+            ExprKind::Dynamic(operation, args) => self.dynamic(expr, operation, args),
+        }
+    }
+
+    /// An operation of CEL: as the one of the policy language, of the largest values that there may be.
+    fn dynamic(&mut self, expr: &'p Expr, operation: &Operation, args: &'p [Expr]) -> (Cost, Extent) {
+        match (operation, args) {
+            (Operation::Arithmetic(op), [left, right]) => self.arithmetic(expr, *op, left, right),
+            (Operation::Equal | Operation::Compare(_), [left, right]) => {
+                (self.comparison(left, right), Extent::Plain)
+            }
+            (Operation::Index | Operation::OptionalIndex, [object, key]) => self.index(object, key),
+            (Operation::In, [element, list]) => (self.is_in(expr, element, list), Extent::Plain),
+            (Operation::Call(rows), args) => match rows.first() {
+                Some(row) => self.call(expr, *row, args, &Prepared::Nothing),
+                None => (self.parts(args).0, Extent::Plain),
+            },
+            (Operation::Map(_), args) => {
+                let (cost, extents) = self.parts(args);
+                let part = |from: usize| {
+                    extents.iter().skip(from).step_by(2).fold(Extent::Plain, |all, one| all.or(one))
+                };
+                (cost, Extent::map(Steps::new(args.len() as u128 / 2), part(0), part(1)))
+            }
+            (Operation::Select(_) | Operation::OptionalSelect(_), [object]) => {
+                let (mut cost, of) = self.one(object);
+                cost.steps.add(&lookup(&of, self.size, &self.shares));
+                (cost, of.element().alone())
+            }
+            (_, args) => {
+                let (cost, extents) = self.parts(args);
+                (cost, extents.into_iter().next().unwrap_or(Extent::Plain))
+            }
         }
     }
 

@@ -122,7 +122,9 @@ impl Walk<'_> {
             ExprKind::Map(entries) => {
                 self.all_owners(entries.iter().flat_map(|(key, value, _)| [key, value]))
             }
-            ExprKind::Record(values) | ExprKind::Call(_, values, _) => self.all_owners(values),
+            ExprKind::Record(values) | ExprKind::Call(_, values, _) | ExprKind::Dynamic(_, values) => {
+                self.all_owners(values)
+            }
             ExprKind::CallDef(id, args) => {
                 let of_args: Vec<Owners> = args.iter().map(|arg| self.owners(arg)).collect();
                 let key = (*id, of_args);

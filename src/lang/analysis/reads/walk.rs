@@ -9,7 +9,7 @@ use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::{
-    CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Root, SlotId,
+    CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Operation, Policy, Root, SlotId,
 };
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
@@ -177,6 +177,11 @@ impl<'p> Walk<'p> {
                 self.call(*function, args, polarity, expr.ty.is_optional());
             }
             ExprKind::CallDef(id, args) => self.def(*id, args, polarity),
+            ExprKind::Dynamic(Operation::Exact(_) | Operation::Truth, args) => {
+                args.iter().for_each(|arg| self.expr(arg, polarity));
+            }
+            // Whether there is a value at all decides too.
+            ExprKind::Dynamic(_, args) => args.iter().for_each(|arg| self.expr(arg, Polarity::Any)),
             ExprKind::Macro(of) => self.macro_parts(of, polarity),
         }
     }

@@ -1,0 +1,114 @@
+//! CEL for others: an expression is compiled in an environment and run with the values of its variables.
+//!
+//! Resource claims select devices with it, `bayplan eval --cel` and the conformance tests call it. Policies in
+//! CEL go through [`compile_for`](super::compile_for) like any other policy.
+
+use super::check::{self, dialect};
+use super::eval::context::EvalContext;
+use super::eval::interpret::Evaluator;
+use super::syntax::ast::{self, Text};
+use super::typed::{Expr, Policy, SlotId};
+use super::types::Type;
+use super::types::value::{FaultKind, Value};
+use crate::diag::Diagnostic;
+use crate::model::{PodInfo, Snapshot, Time};
+use std::sync::{Arc, LazyLock};
+
+/// Steps that an expression may take in one run.
+///
+/// The API server refuses selectors of devices above 1,000,000 estimated units when they are written, so that a
+/// stored one does not come near it.
+pub const FUSE: u64 = 4_000_000;
+
+/// What an expression can name, and which functions there are.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    cel: dialect::Cel,
+    variables: Vec<(Text, Type)>,
+}
+
+impl Environment {
+    /// The CEL of Kubernetes 1.36 with these variables.
+    pub fn kubernetes<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>) -> Self {
+        let variables = variables.into_iter().map(|(name, ty)| (Text::from(name), ty)).collect();
+        Environment { cel: dialect::Cel::kubernetes(), variables }
+    }
+
+    /// CEL with the extensions of cel-go, these variables, and names that are looked up in a namespace first.
+    pub fn specification<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>, container: &str) -> Self {
+        let cel = dialect::Cel {
+            library: dialect::Library::Specification,
+            bind: true,
+            container: Text::from(container),
+            ..dialect::Cel::kubernetes()
+        };
+        Environment { cel, ..Environment::kubernetes(variables) }
+    }
+
+    /// The environment of selectors of devices: the variable `device`, and `cel.bind`.
+    ///
+    /// Source: `k8s.io/dynamic-resource-allocation/cel`.
+    pub fn device() -> Self {
+        let environment = Environment::kubernetes([("device", Type::Dyn)]);
+        Environment { cel: dialect::Cel { bind: true, ..environment.cel }, ..environment }
+    }
+
+    /// The same without a checker: what it would refuse is a fault when it is evaluated.
+    pub fn unchecked(mut self) -> Self {
+        self.cel.unchecked = true;
+        for (_, ty) in &mut self.variables {
+            *ty = Type::Dyn;
+        }
+        self
+    }
+
+    /// Whether the names of fields may stand in back quotes.
+    pub fn has_back_quotes(&self) -> bool {
+        self.cel.library == dialect::Library::Specification
+    }
+}
+
+/// A compiled expression.
+#[derive(Clone, Debug)]
+pub struct Program {
+    policy: Arc<Policy>,
+    expr: Arc<Expr>,
+    type_name: String,
+}
+
+/// Compiles an expression that was read; `text` is what its spans refer to.
+///
+/// # Errors
+/// The mistakes of the expression.
+pub fn check(expr: &ast::Expr, text: &str, environment: &Environment) -> Result<Program, Vec<Diagnostic>> {
+    let (checked, said) = check::check_cel(expr, text, &environment.cel, &environment.variables);
+    let (policy, expr, type_name) = checked.ok_or(said)?;
+    Ok(Program { policy: Arc::new(policy), expr: Arc::new(expr), type_name })
+}
+
+/// A cluster without anything: an expression with variables of its own reads none.
+static NOTHING: LazyLock<(Option<PodInfo>, Snapshot)> = LazyLock::new(|| {
+    let pod = serde_json::json!({"metadata": {"name": "none", "namespace": "none"}});
+    (PodInfo::from_value(Arc::new(pod)).ok(), Snapshot::default())
+});
+
+impl Program {
+    /// The type of the result, in the words of cel-go.
+    pub fn type_name(&self) -> &str {
+        &self.type_name
+    }
+
+    /// The result for these values of the variables, in the order of the environment. A fault where CEL has an
+    /// error, also after [`FUSE`] steps.
+    pub fn run<'a>(&'a self, values: &[Value<'a>]) -> Value<'a> {
+        let (Some(pod), snapshot) = &*NOTHING else {
+            return Value::fault(FaultKind::BadArgument, "the expression cannot be evaluated");
+        };
+        let context = EvalContext::new(pod, snapshot, Time(0));
+        let mut evaluator = Evaluator::new(&self.policy, context).with_fuse(FUSE);
+        for (at, value) in values.iter().enumerate() {
+            evaluator.bind(SlotId(at as u32), value.clone());
+        }
+        evaluator.value(&self.expr)
+    }
+}

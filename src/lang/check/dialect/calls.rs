@@ -1,0 +1,195 @@
+//! Calls of CEL: functions and methods by cel-go's choice of overloads, names with a namespace, and the
+//! functions of policies.
+
+use super::is_static;
+use super::names::qualified;
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::language::statements::Names;
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::Type;
+use crate::lang::types::value::FaultKind;
+use std::sync::Arc;
+
+impl Checker<'_> {
+    pub(super) fn cel_call(&mut self, call: &ast::Call, span: Span) -> Expr {
+        let name = &call.function;
+        match &*name.text {
+            "has" => return self.cel_has(call, span),
+            "now" if self.cel().policy && call.args.is_empty() => {
+                if !self.allow(Names::NOW, "now()", span) {
+                    return self.unknown(span);
+                }
+                let now = self.make(ExprKind::Now, Type::Time, span);
+                return self.demand(now, FaultKind::BadArgument);
+            }
+            _ => {}
+        }
+        let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
+        self.cel_function(name, false, args, &call.args, span)
+    }
+
+    fn cel_arguments(&mut self, args: &[ast::Arg]) -> Option<Vec<Expr>> {
+        let made: Vec<Expr> = args.iter().map(|arg| self.expr(&arg.value, None)).collect();
+        let known = made.iter().all(|arg| !self.ty(arg).is_unknown());
+        known.then_some(made)
+    }
+
+    pub(super) fn cel_method(&mut self, call: &ast::MethodCall, span: Span) -> Expr {
+        if let Some(made) = self.cel_macro(call, span) {
+            return made;
+        }
+        // `a.b.f(x)` is the function `a.b.f` where there is one.
+        if let Some(prefix) = qualified(&call.object) {
+            let text = format!("{}.{}", prefix.trim_start_matches('.'), call.method.text);
+            let name = ast::Name { text: text.as_str().into(), span: call.method.span };
+            if !self.cel().rows(&text, false).is_empty() {
+                let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
+                return self.cel_function(&name, false, args, &call.args, span);
+            }
+        }
+        let formats = &*call.method.text == "format";
+        let object = self.expr(&call.object, None);
+        self.formatting += u32::from(formats);
+        let args = self.cel_arguments(&call.args);
+        self.formatting -= u32::from(formats);
+        let (Some(args), false) = (args, self.ty(&object).is_unknown()) else { return self.unknown(span) };
+        let args = std::iter::once(object).chain(args).collect();
+        self.cel_function(&call.method, true, args, &call.args, span)
+    }
+
+    fn cel_function(
+        &mut self,
+        name: &ast::Name,
+        method: bool,
+        args: Vec<Expr>,
+        written: &[ast::Arg],
+        span: Span,
+    ) -> Expr {
+        let rows = self.cel().rows(&name.text, method);
+        let given: Vec<Type> = args.iter().map(|arg| self.ty(arg)).collect();
+        let overloads = rows.iter().map(|id| (id.def().params, id.def().repeats, &id.def().result));
+        if let Some((fitting, result)) = self.inference.overload(overloads, &given) {
+            let chosen: Vec<FunctionId> = fitting.iter().filter_map(|at| rows.get(*at).copied()).collect();
+            let ty = self.inference.resolve(&result);
+            let made = self.cel_call_of(&chosen, args, &given, ty, span);
+            let validated = self.validated(&name.text, &chosen, written, made);
+            return validated.unwrap_or_else(|unknown| unknown);
+        }
+        if self.cel().policy && !functions::named(&name.text, method).is_empty() {
+            return self.of_policies(name, method, args, span);
+        }
+        self.cel_no_overload(name, method, rows, &given, args, span)
+    }
+
+    /// A function that policies have beside those of CEL. Exact times are given to it as it knows them.
+    fn of_policies(&mut self, name: &ast::Name, method: bool, args: Vec<Expr>, span: Span) -> Expr {
+        let args = args
+            .into_iter()
+            .map(|arg| match (arg.kind, self.inference.resolve(&arg.ty)) {
+                (ExprKind::Dynamic(Operation::Exact(_), mut inner), _) if inner.len() == 1 => inner.remove(0),
+                (kind, ty) => Expr { kind, ty, ..arg },
+            })
+            .collect();
+        let made = self.call_function(name, method, args, span, None);
+        self.demand(made, FaultKind::BadArgument)
+    }
+
+    /// The node of a call: of the only row that fits where all types are known, else of the row that fits the
+    /// values.
+    fn cel_call_of(
+        &mut self,
+        rows: &[FunctionId],
+        args: Vec<Expr>,
+        given: &[Type],
+        ty: Type,
+        span: Span,
+    ) -> Expr {
+        let known = given.iter().all(is_static);
+        let ([id], true) = (rows, known) else {
+            return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
+        };
+        let def = id.def();
+        let prepared = match def.prepare {
+            None => Prepared::Nothing,
+            Some(prepare) => {
+                let constants: Vec<_> = args.iter().map(|arg| self.constant_of_cel(arg)).collect();
+                match (prepare.make)(&constants) {
+                    Ok(prepared) => prepared,
+                    // Prepared, or refused, when the values are known.
+                    Err(_) => return self.dynamic_node(Operation::Call(rows.into()), args, ty, span),
+                }
+            }
+        };
+        let range = match (def.range, &ty) {
+            (_, Type::Float) => crate::lang::types::range::Range::None,
+            (Some(range), _) if def.dialects.policy => {
+                let ranges: Vec<_> = args.iter().map(|arg| arg.range).collect();
+                super::super::expr::type_range(&ty).intersect(range(&ranges))
+            }
+            _ => super::super::expr::type_range(&ty),
+        };
+        let may_fail = match def.absent {
+            Absence::Never | Absence::Taken => false,
+            Absence::Maybe => true,
+            Absence::Unless(has_value) => !has_value(&args.iter().map(|arg| arg.range).collect::<Vec<_>>()),
+        };
+        let ty = if may_fail { ty.optional() } else { ty };
+        let call = self.with_range(ExprKind::Call(*id, args, Arc::new(prepared)), ty, range, span);
+        self.demand(call, FaultKind::BadArgument)
+    }
+
+    fn cel_no_overload(
+        &mut self,
+        name: &ast::Name,
+        method: bool,
+        rows: &[FunctionId],
+        given: &[Type],
+        args: Vec<Expr>,
+        span: Span,
+    ) -> Expr {
+        if rows.is_empty() {
+            let elsewhere = !self.cel().rows(&name.text, !method).is_empty();
+            let help = match (elsewhere, method, args.first()) {
+                (true, false, Some(first)) => {
+                    format!("it is a method: `{}.{}(…)`", self.excerpt(first.span), name.text)
+                }
+                (true, true, Some(first)) => {
+                    format!("it is a function: `{}({}…)`", name.text, self.excerpt(first.span))
+                }
+                _ => {
+                    let known = self.cel_names(method);
+                    let near = crate::diag::suggest::nearest(&name.text, known);
+                    near.map(|near| format!("did you mean `{near}`?")).unwrap_or_default()
+                }
+            };
+            let message =
+                format!("CEL has no {} `{}`", if method { "method" } else { "function" }, name.text);
+            return self.cel_mistake(&codes::UNKNOWN_FUNCTION, name.span, message, help, args);
+        }
+        let shown: Vec<String> = given.iter().map(|ty| format!("`{}`", self.shown(ty))).collect();
+        let message = match (method, shown.split_first()) {
+            (true, Some((first, rest))) => {
+                format!("`{}` of {first} does not take ({})", name.text, rest.join(", "))
+            }
+            _ => format!("`{}` does not take ({})", name.text, shown.join(", ")),
+        };
+        let forms: Vec<String> =
+            rows.iter().map(|id| id.def().signature()).filter(|text| !text.is_empty()).take(4).collect();
+        let help = format!("it is `{}`", forms.join("`, `"));
+        self.cel_mistake(&codes::WRONG_ARGUMENTS, span, message, help, args)
+    }
+
+    /// Every name of a function or method of this CEL.
+    fn cel_names(&self, method: bool) -> Vec<&'static str> {
+        let cel = self.cel();
+        let has = |row: &functions::FunctionDef| match cel.library {
+            super::Library::Kubernetes => row.dialects.kubernetes || cel.policy && row.dialects.policy,
+            super::Library::Specification => row.dialects.specification,
+        };
+        let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
+        rows.filter(|row| row.method == method && has(row)).map(|row| row.name).collect()
+    }
+}

@@ -1,0 +1,220 @@
+//! Fields and indices of CEL: of maps and lists whose types are known by the nodes of the policy language, with a
+//! fault where the facts do not prove the element; of anything else by the values.
+
+use super::is_static;
+use super::names::qualified;
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::value::FaultKind;
+use crate::lang::types::{CelType, Type};
+use std::sync::Arc;
+
+impl Checker<'_> {
+    /// The value of an expression that may be absent, or a fault.
+    pub(super) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
+        if expr.ty.is_unknown() {
+            return expr;
+        }
+        let (span, range) = (expr.span, expr.range);
+        let expr = match &expr.ty {
+            Type::Optional(inner) => {
+                let ty = (**inner).clone();
+                self.with_range(ExprKind::Dynamic(Operation::Demand(kind), vec![expr]), ty, range, span)
+            }
+            _ => expr,
+        };
+        self.exact(expr)
+    }
+
+    /// A value of the cluster in the form that CEL has it in.
+    fn exact(&self, expr: Expr) -> Expr {
+        let ty = match &expr.ty {
+            Type::Duration => Type::Cel(CelType::Duration),
+            Type::Time => Type::Cel(CelType::Timestamp),
+            _ => return expr,
+        };
+        let span = expr.span;
+        self.make(ExprKind::Dynamic(Operation::Exact(ty.clone()), vec![expr]), ty, span)
+    }
+
+    /// What an optional holds, or the type itself.
+    fn without_optional(ty: &Type) -> (Type, bool) {
+        match ty {
+            Type::CelOptional(held) => ((**held).clone(), true),
+            other => (other.clone(), false),
+        }
+    }
+
+    pub(super) fn cel_field(&mut self, whole: &ast::Expr, access: &ast::FieldAccess) -> Expr {
+        let span = whole.span;
+        if !access.optional
+            && let Some(name) = qualified(whole)
+            && let Some(known) = self.cel_known(&name, span)
+        {
+            return known;
+        }
+        let object = self.expr(&access.object, None);
+        self.cel_field_of(object, access, span)
+    }
+
+    fn cel_field_of(&mut self, object: Expr, access: &ast::FieldAccess, span: Span) -> Expr {
+        let ty = self.ty(&object);
+        if ty.is_unknown() {
+            return self.unknown(span);
+        }
+        if matches!(ty, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources) {
+            let object = Expr { ty, ..object };
+            let field = ast::FieldAccess { optional: false, ..access.clone() };
+            let field = self.field_of(object, &field, span);
+            if access.optional {
+                let name = ast::Name { text: crate::lang::language::functions::WRAP.into(), span };
+                return self.call_function(&name, false, vec![field], span, None);
+            }
+            return self.demand(field, FaultKind::NoSuchField);
+        }
+        if let (Type::Map(key, value), false) = (&ty, access.optional)
+            && **key == Type::String
+            && is_static(value)
+        {
+            let key = self.text_constant(access.field.text.clone(), access.field.span);
+            let value = (**value).clone();
+            let found = self.map_index(Expr { ty, ..object }, key, &value, span);
+            return self.demand(found, FaultKind::NoSuchKey);
+        }
+        let (target, held) = Self::without_optional(&ty);
+        let field = match &target {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Variable(_) => {
+                self.inference.assign(&Type::Dyn, &target);
+                Type::Dyn
+            }
+            Type::Dyn => Type::Dyn,
+            other => {
+                let message = format!("`{}` has no fields", self.shown(other));
+                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "", vec![object]);
+            }
+        };
+        let name = access.field.text.clone();
+        let (operation, result) = match (access.optional, held) {
+            (true, _) => (Operation::OptionalSelect(name), Type::CelOptional(Arc::new(field))),
+            (false, true) => (Operation::Select(name), Type::CelOptional(Arc::new(field))),
+            (false, false) => (Operation::Select(name), field),
+        };
+        self.dynamic_node(operation, vec![object], result, span)
+    }
+
+    /// `has(a.f)`
+    pub(super) fn cel_has(&mut self, call: &ast::Call, span: Span) -> Expr {
+        let access = match call.args.as_slice() {
+            [ast::Arg { name: None, value: ast::Expr { kind: ast::ExprKind::Field(access), .. } }]
+                if !access.optional =>
+            {
+                access
+            }
+            args => {
+                let at = args.first().map_or(call.function.span, |arg| arg.value.span);
+                let text = self.excerpt(at);
+                let help = match args.first().map(|arg| &arg.value.kind) {
+                    Some(ast::ExprKind::Index(of)) => {
+                        let (map, key) = (self.excerpt(of.object.span), self.excerpt(of.index.span));
+                        format!("write `{key} in {map}`")
+                    }
+                    _ => format!("write `has({text}.field)`"),
+                };
+                self.mistake(&codes::WRONG_ARGUMENTS, at, "`has` wants a field: `has(a.b)`", help);
+                return self.unknown(span);
+            }
+        };
+        let object = self.expr(&access.object, None);
+        let ty = self.ty(&object);
+        if ty.is_unknown() {
+            return self.unknown(span);
+        }
+        if matches!(ty, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources) {
+            let field = self.field_of(Expr { ty, ..object }, access, span);
+            if field.ty.is_unknown() {
+                return field;
+            }
+            return self.make(ExprKind::Has(Box::new(field)), Type::Bool, span);
+        }
+        if let Type::Map(key, value) = &ty
+            && **key == Type::String
+            && is_static(value)
+        {
+            let key = self.text_constant(access.field.text.clone(), access.field.span);
+            let value = (**value).clone();
+            let found = self.map_index(Expr { ty, ..object }, key, &value, span);
+            return self.make(ExprKind::Has(Box::new(found)), Type::Bool, span);
+        }
+        let (target, _) = Self::without_optional(&ty);
+        match &target {
+            Type::Map(..) | Type::Dyn => {}
+            Type::Variable(_) => {
+                self.inference.assign(&Type::Dyn, &target);
+            }
+            other => {
+                let message = format!("`{}` has no fields", self.shown(other));
+                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "", vec![object]);
+            }
+        }
+        let operation = Operation::HasField(access.field.text.clone());
+        self.dynamic_node(operation, vec![object], Type::Bool, span)
+    }
+
+    pub(super) fn cel_index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
+        let object = self.expr(&access.object, None);
+        let index = self.expr(&access.index, None);
+        let (ty, index_ty) = (self.ty(&object), self.ty(&index));
+        if ty.is_unknown() || index_ty.is_unknown() {
+            return self.unknown(span);
+        }
+        if ty == Type::Resources {
+            let index = self.fit(index, &Type::String, "the name of a resource");
+            let amount = self.resource(object, index, span, false);
+            if access.optional && !amount.ty.is_unknown() {
+                return self.wrapped(amount, span);
+            }
+            return self.demand(amount, FaultKind::NoSuchKey);
+        }
+        if !access.optional
+            && is_static(&ty)
+            && let Some((value, kind)) = match &ty {
+                Type::List(of) if index_ty == Type::Int => Some((of, FaultKind::IndexOutOfBounds)),
+                Type::Map(key, of) if **key == index_ty && !super::has_float(key) => {
+                    Some((of, FaultKind::NoSuchKey))
+                }
+                _ => None,
+            }
+        {
+            let value = (**value).clone();
+            let found = self.map_index(Expr { ty, ..object }, index, &value, span);
+            return self.demand(found, kind);
+        }
+        let (target, held) = Self::without_optional(&ty);
+        let element = match &target {
+            Type::List(of) => self.inference.assign(&index_ty, &Type::Int).then(|| (**of).clone()),
+            Type::Map(key, of) => self.inference.assign(&index_ty, key).then(|| (**of).clone()),
+            Type::Dyn => Some(Type::Dyn),
+            // Both a list and a map would do: nothing is known of the element.
+            Type::Variable(_) => {
+                self.inference.assign(&Type::Dyn, &target);
+                Some(Type::Dyn)
+            }
+            _ => None,
+        };
+        let Some(element) = element else {
+            let message =
+                format!("`[ ]` does not take `{}` and `{}`", self.shown(&ty), self.shown(&index_ty));
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", vec![object, index]);
+        };
+        let element = self.inference.resolve(&element);
+        let (operation, result) = match (access.optional, held) {
+            (true, _) => (Operation::OptionalIndex, Type::CelOptional(Arc::new(element))),
+            (false, true) => (Operation::Index, Type::CelOptional(Arc::new(element))),
+            (false, false) => (Operation::Index, element),
+        };
+        self.dynamic_node(operation, vec![object, index], result, span)
+    }
+}

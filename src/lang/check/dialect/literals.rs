@@ -1,0 +1,231 @@
+//! Lists and maps of CEL, and what Kubernetes validates of constants: durations, timestamps and patterns that
+//! are written in place, and conversions of constants.
+
+use super::{Library, inference, is_static};
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::language::functions::{self, FunctionId, Prepared};
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::Type;
+use crate::lang::types::value::{Constant, Value};
+use std::sync::Arc;
+
+/// Functions whose call with a constant is computed when the expression is compiled, as cel-go does.
+const CONVERSIONS: [&str; 9] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"];
+
+impl Checker<'_> {
+    pub(super) fn cel_list(&mut self, elements: &[ast::Element], span: Span) -> Expr {
+        let mut joined: Option<Type> = None;
+        let mut types = Vec::with_capacity(elements.len());
+        let mut items = Vec::with_capacity(elements.len());
+        for element in elements {
+            let item = self.expr(&element.value, None);
+            let (item, ty) = if element.optional { self.optional_part(item) } else { self.part(item) };
+            if ty.is_unknown() {
+                return self.unknown(span);
+            }
+            joined = match self.joined(joined, &ty, "list", item.span) {
+                Some(joined) => Some(joined),
+                None => return self.unknown(span),
+            };
+            types.push((ty, item.span));
+            items.push((item, element.optional));
+        }
+        if !self.are_alike(&types, "list") {
+            return self.unknown(span);
+        }
+        let element = joined.unwrap_or_else(|| self.inference.fresh());
+        self.make(ExprKind::List(items), element.list(), span)
+    }
+
+    /// An element with its type.
+    fn part(&self, item: Expr) -> (Expr, Type) {
+        let ty = self.ty(&item);
+        (item, ty)
+    }
+
+    /// What an optional holds, absent where it is empty, with the type of what it holds.
+    fn optional_part(&mut self, item: Expr) -> (Expr, Type) {
+        let (span, ty) = (item.span, self.ty(&item));
+        let held = match ty {
+            Type::CelOptional(held) => (*held).clone(),
+            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            Type::Unknown => Type::Unknown,
+            other => {
+                let message = format!("`?` wants an optional, this is `{}`", self.shown(&other));
+                let made =
+                    self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "remove the `?`", vec![item]);
+                let ty = made.ty.clone();
+                return (made, ty);
+            }
+        };
+        let made = self.dynamic_node(Operation::Held, vec![item], held.clone(), span);
+        (made, held)
+    }
+
+    /// The type of elements so far and of one more; reports it where there is none.
+    fn joined(&mut self, known: Option<Type>, next: &Type, what: &str, span: Span) -> Option<Type> {
+        let Some(known) = known else { return Some(next.clone()) };
+        if self.inference.assign(&known, next) {
+            return Some(inference::most_general(&known, next));
+        }
+        if self.cel().library == Library::Specification || self.is_unchecked() {
+            return Some(Type::Dyn);
+        }
+        self.uneven(what, &known, next, span);
+        None
+    }
+
+    fn uneven(&mut self, what: &str, known: &Type, next: &Type, span: Span) {
+        let message = format!("the {what} has `{}` before this `{}`", self.shown(known), self.shown(next));
+        self.mistake(
+            &codes::TYPE_MISMATCH,
+            span,
+            message,
+            "all have one type; `dyn(…)` around each takes any",
+        );
+    }
+
+    /// Kubernetes wants the same type of all elements; `dyn` beside another type is none.
+    fn are_alike(&mut self, types: &[(Type, Span)], what: &str) -> bool {
+        if self.cel().library == Library::Specification || self.is_unchecked() || self.formatting > 0 {
+            return true;
+        }
+        let Some((first, rest)) = types.split_first() else { return true };
+        let first = self.inference.resolve(&first.0);
+        for (ty, span) in rest {
+            let ty = self.inference.resolve(ty);
+            if !is_equivalent(&first, &ty) {
+                self.uneven(what, &first, &ty, *span);
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(super) fn cel_map(&mut self, entries: &[ast::Entry], span: Span) -> Expr {
+        let (mut key_type, mut value_type): (Option<Type>, Option<Type>) = (None, None);
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let mut made = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let key = self.expr(&entry.key, None);
+            let key_ty = self.ty(&key);
+            let value = self.expr(&entry.value, None);
+            let (value, value_ty) = if entry.optional { self.optional_part(value) } else { self.part(value) };
+            if key_ty.is_unknown() || value_ty.is_unknown() {
+                return self.unknown(span);
+            }
+            let key_joined = self.joined(key_type, &key_ty, "map", key.span);
+            let value_joined = self.joined(value_type, &value_ty, "map", value.span);
+            let (Some(k), Some(v)) = (key_joined, value_joined) else { return self.unknown(span) };
+            (key_type, value_type) = (Some(k), Some(v));
+            keys.push((key_ty, key.span));
+            values.push((value_ty, value.span));
+            made.push((key, value, entry.optional));
+        }
+        if !self.are_alike(&keys, "map") || !self.are_alike(&values, "map") {
+            return self.unknown(span);
+        }
+        let key = key_type.unwrap_or_else(|| self.inference.fresh());
+        let value = value_type.unwrap_or_else(|| self.inference.fresh());
+        let ty = Type::Map(Arc::new(key), Arc::new(value));
+        if are_different_keys(&made) {
+            return self.make(ExprKind::Map(made), ty, span);
+        }
+        let flags: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
+        let parts = made.into_iter().flat_map(|(key, value, _)| [key, value]).collect();
+        self.dynamic_node(Operation::Map(flags), parts, ty, span)
+    }
+
+    /// The value of an expression that is made of constants; `None` where it is a fault.
+    pub(super) fn constant_of_cel(&self, expr: &Expr) -> Option<Constant> {
+        match &expr.kind {
+            ExprKind::Constant(value) => Some(value.clone()),
+            _ => self.constant(expr).filter(|value| !value.is_fault() && !value.is_absent()),
+        }
+    }
+
+    /// What Kubernetes validates of a call with constants. `Err` after a report.
+    pub(super) fn validated(
+        &mut self,
+        name: &str,
+        rows: &[FunctionId],
+        written: &[ast::Arg],
+        expr: Expr,
+    ) -> Result<Expr, Expr> {
+        if self.is_unchecked() {
+            return Ok(expr);
+        }
+        let span = expr.span;
+        if name == "matches" && self.cel().library == Library::Kubernetes && !self.is_pattern(written) {
+            return Err(self.unknown(span));
+        }
+        let parts = match &expr.kind {
+            ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => args,
+            _ => return Ok(expr),
+        };
+        let ([part], [row], true) = (parts.as_slice(), rows, CONVERSIONS.contains(&name)) else {
+            return Ok(expr);
+        };
+        let ExprKind::Constant(constant) = &part.kind else { return Ok(expr) };
+        let value = (row.def().body)(std::slice::from_ref(constant), &Prepared::Nothing);
+        match value {
+            value if value.is_fault() || value.is_absent() => {
+                let at = part.span;
+                let why = match value.as_fault() {
+                    Some(fault) => fault.message.to_string(),
+                    None => format!("`{}` has no value", self.excerpt(span)),
+                };
+                self.mistake(&codes::BAD_CONSTANT, at, why, "");
+                Err(self.unknown(span))
+            }
+            value => {
+                let range = super::super::expr::constant_range(&value, &expr.ty);
+                Ok(Expr { kind: ExprKind::Constant(value), range, ..expr })
+            }
+        }
+    }
+
+    /// Whether the first argument of `matches` may be a pattern: Kubernetes reads it as one where it is a literal.
+    fn is_pattern(&mut self, written: &[ast::Arg]) -> bool {
+        let Some(first) = written.first() else { return true };
+        let mut inner = &first.value;
+        while let ast::ExprKind::Paren(of) = &inner.kind {
+            inner = of;
+        }
+        let ast::ExprKind::Literal(ast::Literal::String(text)) = &inner.kind else { return true };
+        let Err(error) = functions::Pattern::compile(text) else { return true };
+        let message = format!("the pattern does not compile: {}", error.why);
+        self.mistake(&codes::BAD_CONSTANT, first.value.span, message, "");
+        false
+    }
+}
+
+/// Whether two types are the same but for the numbers of variables.
+fn is_equivalent(left: &Type, right: &Type) -> bool {
+    match (left, right) {
+        (Type::Variable(_), Type::Variable(_)) => true,
+        (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => is_equivalent(a, b),
+        (Type::CelOptional(a), Type::CelOptional(b)) | (Type::TypeOf(a), Type::TypeOf(b)) => {
+            is_equivalent(a, b)
+        }
+        (Type::Map(a, b), Type::Map(c, d)) => is_equivalent(a, c) && is_equivalent(b, d),
+        (left, right) => left == right,
+    }
+}
+
+/// Whether all keys are constants that differ: then making the map cannot fail.
+fn are_different_keys(entries: &[(Expr, Expr, bool)]) -> bool {
+    let mut known: Vec<&Constant> = Vec::with_capacity(entries.len());
+    for (key, _, _) in entries {
+        let ExprKind::Constant(value) = &key.kind else { return false };
+        let is_key = matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_));
+        if !is_key || !is_static(&key.ty) || known.iter().any(|other| other.equals(value)) {
+            return false;
+        }
+        known.push(value);
+    }
+    true
+}

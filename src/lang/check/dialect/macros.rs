@@ -1,0 +1,371 @@
+//! Macros of CEL: over lists and maps of known types, over values whose types show when they are evaluated, and
+//! `cel.bind` and `cel.block`, which name a value.
+
+use super::{Library, has_float, is_static};
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::check::scope::{Local, LocalKind};
+use crate::lang::language::macros::{MacroKind, Parts};
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
+use crate::lang::types::Type;
+use crate::lang::types::range::Range;
+use std::sync::Arc;
+
+/// Name, kind, variables and parts of the macros of CEL.
+const MACROS: [(&str, MacroKind, usize, Parts); 20] = [
+    ("all", MacroKind::All, 1, Parts::Condition),
+    ("all", MacroKind::All, 2, Parts::Condition),
+    ("exists", MacroKind::Exists, 1, Parts::Condition),
+    ("exists", MacroKind::Exists, 2, Parts::Condition),
+    ("exists_one", MacroKind::ExistsOne, 1, Parts::Condition),
+    ("exists_one", MacroKind::ExistsOne, 2, Parts::Condition),
+    ("existsOne", MacroKind::ExistsOne, 1, Parts::Condition),
+    ("existsOne", MacroKind::ExistsOne, 2, Parts::Condition),
+    ("filter", MacroKind::Filter, 1, Parts::Condition),
+    ("map", MacroKind::Map, 1, Parts::Body),
+    ("map", MacroKind::Map, 1, Parts::ConditionAndBody),
+    ("sortBy", MacroKind::SortBy, 1, Parts::Body),
+    ("transformList", MacroKind::Map, 2, Parts::Body),
+    ("transformList", MacroKind::Map, 2, Parts::ConditionAndBody),
+    ("transformMap", MacroKind::TransformMap, 2, Parts::Body),
+    ("transformMap", MacroKind::TransformMap, 2, Parts::ConditionAndBody),
+    ("transformMapEntry", MacroKind::TransformMapEntry, 2, Parts::Body),
+    ("transformMapEntry", MacroKind::TransformMapEntry, 2, Parts::ConditionAndBody),
+    ("optMap", MacroKind::OptMap, 1, Parts::Body),
+    ("optFlatMap", MacroKind::OptFlatMap, 1, Parts::Body),
+];
+
+/// The name of a macro's variable; `cel.iterVar(0, 1)` and `cel.accuVar(0, 1)` of the specification are names too.
+fn variable(of: &ast::Expr) -> Option<ast::Text> {
+    match &of.kind {
+        ast::ExprKind::Name(name) if !name.starts_with('.') => Some(name.clone()),
+        ast::ExprKind::Method(call) => of_cel(call).and_then(|name| name.starts_with('@').then_some(name)),
+        _ => None,
+    }
+}
+
+/// `cel.index(1)`, `cel.iterVar(0, 1)` and `cel.accuVar(0, 1)`: the names that `cel.block` and optimizers make.
+fn of_cel(call: &ast::MethodCall) -> Option<ast::Text> {
+    let ast::ExprKind::Name(object) = &call.object.kind else { return None };
+    if !matches!(&**object, "cel" | ".cel") {
+        return None;
+    }
+    let prefix = match (&*call.method.text, call.args.len()) {
+        ("index", 1) => "@index",
+        ("iterVar", 2) => "@it",
+        ("accuVar", 2) => "@ac",
+        _ => return None,
+    };
+    let mut name = String::from(prefix);
+    for arg in &call.args {
+        let ast::ExprKind::Literal(ast::Literal::Int(number)) = &arg.value.kind else { return None };
+        name.push_str(&format!(":{number}"));
+    }
+    Some(ast::Text::from(name))
+}
+
+impl Checker<'_> {
+    /// A macro, if the call is one.
+    pub(super) fn cel_macro(&mut self, call: &ast::MethodCall, span: Span) -> Option<Expr> {
+        if let ast::ExprKind::Name(object) = &call.object.kind
+            && matches!(&**object, "cel" | ".cel")
+            && self.cel().bind
+        {
+            match (&*call.method.text, call.args.as_slice()) {
+                ("bind", [name, value, body]) => return Some(self.cel_bind(name, value, body, span)),
+                ("block", [values, body]) if self.cel().library == Library::Specification => {
+                    return Some(self.cel_block(values, body, span));
+                }
+                _ => {
+                    if let Some(name) = of_cel(call) {
+                        return Some(self.cel_name(&name, span));
+                    }
+                }
+            }
+        }
+        let (kind, variables, parts) = MACROS.iter().find_map(|(name, kind, variables, parts)| {
+            let fits = **name == *call.method.text && call.args.len() == variables + parts.count();
+            fits.then_some((*kind, *variables, *parts))
+        })?;
+        // `m.exists(k, v, p)` and `l.map(x, p, e)` have as many arguments; the variables tell them apart.
+        let names: Vec<Option<ast::Text>> =
+            call.args.iter().take(variables).map(|arg| variable(&arg.value)).collect();
+        let object = self.expr(&call.object, None);
+        let mut declared = Vec::with_capacity(variables);
+        for (name, arg) in names.into_iter().zip(&call.args) {
+            let Some(name) = name else {
+                let message =
+                    format!("`{}` declares a variable here, this is an expression", call.method.text);
+                self.mistake(
+                    &codes::SYNTAX,
+                    arg.value.span,
+                    message,
+                    "write a plain name, as in `l.all(x, x > 0)`",
+                );
+                return Some(self.unknown(span));
+            };
+            declared.push((name, arg.value.span));
+        }
+        Some(self.cel_macro_of((kind, parts), object, &declared, &call.args[variables..], span))
+    }
+
+    fn cel_macro_of(
+        &mut self,
+        (kind, parts): (MacroKind, Parts),
+        object: Expr,
+        declared: &[(ast::Text, Span)],
+        written: &[ast::Arg],
+        span: Span,
+    ) -> Expr {
+        let ty = self.ty(&object);
+        if ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let is_optional = matches!(kind, MacroKind::OptMap | MacroKind::OptFlatMap);
+        let Some((types, object)) = self.cel_variable_types(is_optional, declared.len(), object, &ty) else {
+            return self.unknown(span);
+        };
+        let (locals, mark) = (self.frame.locals.len(), self.frame.facts.mark());
+        let slots = self.cel_declare(declared, &types);
+        if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
+            self.known_key(&object, *slot);
+        }
+        let (condition, body) = match (parts, written) {
+            (Parts::Condition, [p]) => (Some(self.cel_condition(&p.value)), None),
+            (Parts::ConditionAndBody, [p, e]) => {
+                let condition = self.cel_condition(&p.value);
+                if !condition.ty.is_unknown() {
+                    self.assume(&condition, true);
+                }
+                (Some(condition), Some(self.expr(&e.value, None)))
+            }
+            (_, [e, ..]) => (None, Some(self.expr(&e.value, None))),
+            _ => (None, None),
+        };
+        self.frame.facts.forget(mark);
+        self.frame.locals.truncate(locals);
+        let is_unknown = |part: &Option<Expr>| part.as_ref().is_some_and(|part| part.ty.is_unknown());
+        if is_unknown(&condition) || is_unknown(&body) {
+            return self.unknown(span);
+        }
+        let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
+        let Some(result) = self.cel_macro_result(kind, &types, &body_type, body.as_ref(), span) else {
+            return self.unknown(span);
+        };
+        let made = Macro {
+            kind,
+            over: object,
+            slot: slots.first().copied().unwrap_or(SlotId(0)),
+            second: slots.get(1).copied(),
+            condition,
+            body,
+        };
+        self.make(ExprKind::Macro(Box::new(made)), result, span)
+    }
+
+    /// The types of the variables, and the object as something that the macro can go over.
+    fn cel_variable_types(
+        &mut self,
+        is_optional: bool,
+        variables: usize,
+        object: Expr,
+        ty: &Type,
+    ) -> Option<(Vec<Type>, Expr)> {
+        let span = object.span;
+        if is_optional {
+            let held = match ty {
+                Type::CelOptional(held) => (**held).clone(),
+                Type::Dyn | Type::Variable(_) => {
+                    let object = self.dynamic_node(Operation::Optional, vec![object], Type::Dyn, span);
+                    return Some((vec![Type::Dyn], object));
+                }
+                other => {
+                    let message = format!("this macro is for optionals, this is `{}`", self.shown(other));
+                    self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", Vec::new());
+                    return self.is_unchecked().then(|| (vec![Type::Dyn], object));
+                }
+            };
+            return Some((vec![held], object));
+        }
+        let types = match ty {
+            Type::List(of) | Type::Set(of) if variables == 2 => vec![Type::Int, (**of).clone()],
+            Type::List(of) | Type::Set(of) => vec![(**of).clone()],
+            Type::Map(key, value) => vec![(**key).clone(), (**value).clone()],
+            Type::Resources if variables == 1 => vec![Type::String],
+            Type::Dyn | Type::Variable(_) => {
+                self.inference.assign(&Type::Dyn, ty);
+                let object = self.dynamic_node(Operation::Iterable, vec![object], Type::Dyn, span);
+                return Some((vec![Type::Dyn, Type::Dyn], object));
+            }
+            other => {
+                let message = format!("a macro goes over a list or a map, this is `{}`", self.shown(other));
+                if !self.is_unchecked() {
+                    self.mistake(&codes::TYPE_MISMATCH, span, message, "");
+                    return None;
+                }
+                let object = self.dynamic_node(Operation::Iterable, vec![object], Type::Dyn, span);
+                return Some((vec![Type::Dyn, Type::Dyn], object));
+            }
+        };
+        Some((types, Expr { ty: ty.clone(), ..object }))
+    }
+
+    fn cel_declare(&mut self, declared: &[(ast::Text, Span)], types: &[Type]) -> Vec<SlotId> {
+        let mut slots = Vec::with_capacity(2);
+        for (at, (name, span)) in declared.iter().enumerate() {
+            let ty = types.get(at).cloned().unwrap_or(Type::Dyn);
+            let range = match (&ty, declared.len()) {
+                (Type::Int, 2) if at == 0 => Range::whole(0, i128::from(i32::MAX)),
+                (Type::Float, _) => Range::None,
+                _ => super::super::expr::type_range(&ty),
+            };
+            slots.push(self.cel_variable(name, *span, ty, range));
+        }
+        slots
+    }
+
+    /// A variable that is given when the expression is evaluated.
+    pub(in crate::lang::check) fn cel_binding(&mut self, name: &ast::Text, ty: Type) {
+        let range = if has_float(&ty) { Range::None } else { super::super::expr::type_range(&ty) };
+        self.cel_variable(name, Span::default(), ty, range);
+        self.bindings = self.slots.len();
+    }
+
+    fn cel_variable(&mut self, name: &ast::Text, span: Span, ty: Type, range: Range) -> SlotId {
+        let slot = self.new_slot(name.clone(), ty, span);
+        let kind = LocalKind::Slot(slot, range);
+        self.frame.locals.push(Local { name: name.clone(), span, kind, used: false });
+        slot
+    }
+
+    fn cel_macro_result(
+        &mut self,
+        kind: MacroKind,
+        types: &[Type],
+        body: &Type,
+        expr: Option<&Expr>,
+        span: Span,
+    ) -> Option<Type> {
+        let first = types.first().cloned().unwrap_or(Type::Dyn);
+        let at = expr.map_or(span, |expr| expr.span);
+        Some(match kind {
+            MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => Type::Bool,
+            MacroKind::Filter => first.list(),
+            MacroKind::Map => body.clone().list(),
+            MacroKind::TransformMap => Type::Map(Arc::new(first), Arc::new(body.clone())),
+            MacroKind::TransformMapEntry => match body {
+                Type::Map(..) | Type::Dyn => body.clone(),
+                other => {
+                    let message =
+                        format!("the value of an entry is a map, this is `{}`", super::cel_name(other));
+                    return self.cel_refused(at, message);
+                }
+            },
+            MacroKind::SortBy => {
+                let ordered = matches!(
+                    body,
+                    Type::Int
+                        | Type::Uint
+                        | Type::Float
+                        | Type::Bool
+                        | Type::String
+                        | Type::Blob
+                        | Type::Cel(_)
+                        | Type::Dyn
+                        | Type::Variable(_)
+                );
+                if !ordered {
+                    return self
+                        .cel_refused(at, format!("`{}` cannot be put in order", super::cel_name(body)));
+                }
+                first.list()
+            }
+            MacroKind::OptMap => Type::CelOptional(Arc::new(body.clone())),
+            MacroKind::OptFlatMap => {
+                let none = Type::CelOptional(Arc::new(self.inference.fresh()));
+                if !self.inference.assign(body, &none) {
+                    let message = format!(
+                        "`optFlatMap` makes an optional, this is `{}`; `optMap` is for a plain value",
+                        self.shown(body)
+                    );
+                    return self.cel_refused(at, message);
+                }
+                match body {
+                    Type::Dyn => Type::Dyn,
+                    _ => self.inference.resolve(&none),
+                }
+            }
+            _ => Type::Dyn,
+        })
+    }
+
+    /// Reports a body that does not fit; goes on with a value of any type where nothing is checked.
+    fn cel_refused(&mut self, at: Span, message: String) -> Option<Type> {
+        self.cel_mistake(&codes::TYPE_MISMATCH, at, message, "", Vec::new());
+        self.is_unchecked().then_some(Type::Dyn)
+    }
+
+    /// `cel.bind(name, value, body)`
+    fn cel_bind(&mut self, name: &ast::Arg, value: &ast::Arg, body: &ast::Arg, span: Span) -> Expr {
+        let Some(text) = variable(&name.value) else {
+            let message = "`cel.bind` declares a variable here, this is an expression";
+            self.mistake(&codes::SYNTAX, name.value.span, message, "write a plain name");
+            return self.unknown(span);
+        };
+        let value = self.expr(&value.value, None);
+        self.bound(text, name.value.span, value, span, |checker| checker.expr(&body.value, None))
+    }
+
+    /// `cel.block([a, b], body)`: `cel.index(n)` is the value at n.
+    fn cel_block(&mut self, values: &ast::Arg, body: &ast::Arg, span: Span) -> Expr {
+        let ast::ExprKind::List(elements) = &values.value.kind else {
+            let message = "`cel.block` wants a list of values, written in place";
+            self.mistake(&codes::WRONG_ARGUMENTS, values.value.span, message, "");
+            return self.unknown(span);
+        };
+        self.cel_block_from(elements, 0, body, span)
+    }
+
+    fn cel_block_from(&mut self, elements: &[ast::Element], at: usize, body: &ast::Arg, span: Span) -> Expr {
+        let Some(element) = elements.get(at) else { return self.expr(&body.value, None) };
+        let value = self.expr(&element.value, None);
+        let name = ast::Text::from(format!("@index:{at}"));
+        self.bound(name, element.value.span, value, span, |checker| {
+            checker.cel_block_from(elements, at + 1, body, span)
+        })
+    }
+
+    /// An expression in which a name has a value.
+    fn bound(
+        &mut self,
+        name: ast::Text,
+        at: Span,
+        value: Expr,
+        span: Span,
+        body: impl FnOnce(&mut Self) -> Expr,
+    ) -> Expr {
+        if value.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let ty = self.ty(&value);
+        let range = if has_float(&ty) || !is_static(&ty) { Range::None } else { value.range };
+        let locals = self.frame.locals.len();
+        let slot = self.cel_variable(&name, at, ty, range);
+        let body = body(self);
+        self.frame.locals.truncate(locals);
+        if body.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let (ty, range) = (self.ty(&body), body.range);
+        let made = Macro {
+            kind: MacroKind::Bind,
+            over: value,
+            slot,
+            second: None,
+            condition: None,
+            body: Some(body),
+        };
+        self.with_range(ExprKind::Macro(Box::new(made)), ty, range, span)
+    }
+}

@@ -1,0 +1,213 @@
+//! [`Dialect`]: what the policy language and CEL decide differently about an expression.
+//!
+//! The checker calls [`Checker::cel_expr`] for an expression of CEL; statements, names, facts, ranges, units
+//! and what a place sees are shared. An operation whose outcome is proved becomes the node of the policy
+//! language, any other one an [`Operation`](crate::lang::typed::Operation). Types are inferred as cel-go does
+//! (`inference.rs`); `literals.rs` holds what Kubernetes validates beyond that.
+
+mod calls;
+mod fields;
+mod inference;
+mod literals;
+mod macros;
+mod names;
+mod operators;
+
+pub(super) use inference::Inference;
+
+use super::Checker;
+use crate::diag::{Code, Span, codes};
+use crate::lang::language::functions::{self, FunctionId};
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::Type;
+use std::sync::Arc;
+
+/// The language of the expressions of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The policy language: what compiles has no run-time error.
+    Policy,
+    /// CEL: an operation without a value is a fault.
+    Cel(Cel),
+}
+
+/// Which CEL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cel {
+    /// Which functions there are.
+    pub library: Library,
+    /// The names of policies: `pod`, `node`, params, lets and groups.
+    pub policy: bool,
+    /// `cel.bind`
+    pub bind: bool,
+    /// Mistakes are faults of the evaluation, as in CEL without a checker.
+    pub unchecked: bool,
+    /// The namespace in which names are looked up first; empty without one.
+    pub container: ast::Text,
+}
+
+/// The functions of a CEL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// Those of Kubernetes 1.36; the elements of a literal have one type, and literals are validated.
+    Kubernetes,
+    /// Those of cel-go; the elements of a literal may differ.
+    Specification,
+}
+
+impl Cel {
+    /// The CEL of Kubernetes 1.36.
+    pub fn kubernetes() -> Self {
+        Cel {
+            library: Library::Kubernetes,
+            policy: false,
+            bind: false,
+            unchecked: false,
+            container: ast::Text::from(""),
+        }
+    }
+
+    /// The CEL of policies.
+    pub fn policy() -> Self {
+        Cel { policy: true, ..Cel::kubernetes() }
+    }
+
+    fn rows(&self, name: &str, method: bool) -> &'static [FunctionId] {
+        match self.library {
+            Library::Kubernetes => functions::named_in_kubernetes(name, method),
+            Library::Specification => functions::named_in_specification(name, method),
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Which CEL the expressions are; the one of Kubernetes where they are none.
+    fn cel(&self) -> Cel {
+        match &self.dialect {
+            Dialect::Cel(cel) => cel.clone(),
+            Dialect::Policy => Cel::kubernetes(),
+        }
+    }
+
+    fn is_unchecked(&self) -> bool {
+        matches!(&self.dialect, Dialect::Cel(cel) if cel.unchecked)
+    }
+
+    /// An expression of CEL.
+    pub(super) fn cel_expr(&mut self, of: &ast::Expr) -> Expr {
+        let span = of.span;
+        match &of.kind {
+            ast::ExprKind::Literal(literal) => self.literal(literal, span),
+            ast::ExprKind::Name(name) => self.cel_name(name, span),
+            ast::ExprKind::Paren(inner) => Expr { span, ..self.cel_expr_counted(inner) },
+            ast::ExprKind::Call(call) => self.cel_call(call, span),
+            ast::ExprKind::Method(call) => self.cel_method(call, span),
+            ast::ExprKind::Field(access) => self.cel_field(of, access),
+            ast::ExprKind::Index(access) => self.cel_index(access, span),
+            ast::ExprKind::Unary(unary) => self.cel_unary(unary, span),
+            ast::ExprKind::Binary(binary) => self.cel_binary(binary, span),
+            ast::ExprKind::Conditional(of) => self.cel_conditional(of, span),
+            ast::ExprKind::List(elements) => self.cel_list(elements, span),
+            ast::ExprKind::Map(entries) => self.cel_map(entries, span),
+        }
+    }
+
+    /// The same through the entry of all expressions, which counts them.
+    fn cel_expr_counted(&mut self, of: &ast::Expr) -> Expr {
+        self.expr(of, None)
+    }
+
+    /// The type of an expression with all that is known of it.
+    fn ty(&self, expr: &Expr) -> Type {
+        self.inference.resolve(&expr.ty)
+    }
+
+    /// An operation that the values decide.
+    fn dynamic_node(&self, operation: Operation, args: Vec<Expr>, ty: Type, span: Span) -> Expr {
+        self.make(ExprKind::Dynamic(operation, args), ty, span)
+    }
+
+    /// Reports a mistake, or makes it a fault of the evaluation where nothing is checked.
+    fn cel_mistake(
+        &mut self,
+        code: &'static Code,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+        args: Vec<Expr>,
+    ) -> Expr {
+        if self.is_unchecked() {
+            return self.dynamic_node(Operation::Call(Arc::from([])), args, Type::Dyn, span);
+        }
+        self.mistake(code, span, message, help);
+        self.unknown(span)
+    }
+
+    /// A value that must be true or false.
+    fn cel_condition(&mut self, of: &ast::Expr) -> Expr {
+        let expr = self.cel_expr_counted(of);
+        self.cel_truth(expr)
+    }
+
+    /// The same of a typed expression.
+    pub(super) fn cel_truth(&mut self, expr: Expr) -> Expr {
+        let ty = self.ty(&expr);
+        if ty == Type::Bool || ty.is_unknown() {
+            return expr;
+        }
+        if !self.inference.assign(&Type::Bool, &ty) && !self.is_unchecked() {
+            let message = format!("a condition is true or false, this is `{}`", self.shown(&ty));
+            self.mistake(&codes::NOT_A_CONDITION, expr.span, message, "");
+            return self.unknown(expr.span);
+        }
+        let span = expr.span;
+        self.dynamic_node(Operation::Truth, vec![expr], Type::Bool, span)
+    }
+
+    /// A type as CEL writes it.
+    fn shown(&self, ty: &Type) -> String {
+        cel_name(&self.inference.resolve(ty))
+    }
+
+    /// The type that CEL gives an expression, in the words of cel-go.
+    pub(super) fn cel_type_name(&self, expr: &Expr) -> String {
+        self.shown(&expr.ty)
+    }
+}
+
+/// A type in the words of cel-go.
+pub fn cel_name(ty: &Type) -> String {
+    match ty {
+        Type::Float => "double".to_owned(),
+        Type::Blob => "bytes".to_owned(),
+        Type::Null => "null_type".to_owned(),
+        Type::Unknown | Type::Dyn | Type::Never | Type::Variable(_) => "dyn".to_owned(),
+        Type::Quantity => "kubernetes.Quantity".to_owned(),
+        Type::List(of) | Type::Set(of) => format!("list({})", cel_name(of)),
+        Type::Map(key, value) => format!("map({}, {})", cel_name(key), cel_name(value)),
+        Type::CelOptional(of) => format!("optional_type({})", cel_name(of)),
+        Type::TypeOf(of) => format!("type({})", cel_name(of)),
+        other => other.to_string(),
+    }
+}
+
+/// Whether the type says what values there are: nothing of it is found out when it is evaluated.
+fn is_static(ty: &Type) -> bool {
+    match ty {
+        Type::Dyn | Type::Unknown | Type::Variable(_) | Type::Never => false,
+        Type::List(of) | Type::Set(of) | Type::CelOptional(of) | Type::Optional(of) => is_static(of),
+        Type::Map(key, value) => is_static(key) && is_static(value),
+        _ => true,
+    }
+}
+
+/// Whether the order and equality of all values are those of CEL: floats know NaN.
+fn has_float(ty: &Type) -> bool {
+    match ty {
+        Type::Float => true,
+        Type::List(of) | Type::Set(of) | Type::CelOptional(of) => has_float(of),
+        Type::Map(key, value) => has_float(key) || has_float(value),
+        _ => false,
+    }
+}

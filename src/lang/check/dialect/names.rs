@@ -1,0 +1,105 @@
+//! What names mean in CEL: variables, names of types, and names with dots.
+
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::check::scope::LocalKind;
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::types::value::Value;
+use crate::lang::types::{CelType, Type};
+use std::sync::Arc;
+
+/// CEL's names of types, which are values: what `type(x)` is compared with.
+fn type_named(name: &str) -> Option<Type> {
+    let dynamic = || Arc::new(Type::Dyn);
+    Some(match name {
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Float,
+        "string" => Type::String,
+        "bytes" => Type::Blob,
+        "list" => Type::List(dynamic()),
+        "map" => Type::Map(dynamic(), dynamic()),
+        "null_type" => Type::Null,
+        "type" => Type::TypeName,
+        "optional_type" => Type::CelOptional(dynamic()),
+        "google.protobuf.Duration" => Type::Cel(CelType::Duration),
+        "google.protobuf.Timestamp" => Type::Cel(CelType::Timestamp),
+        "net.IP" => Type::Cel(CelType::Ip),
+        "net.CIDR" => Type::Cel(CelType::Cidr),
+        _ => return None,
+    })
+}
+
+/// `a.b.c` as one name, where nothing but names stands between the dots.
+pub(super) fn qualified(of: &ast::Expr) -> Option<String> {
+    match &of.kind {
+        ast::ExprKind::Name(name) => Some(name.to_string()),
+        ast::ExprKind::Field(access) if !access.optional => {
+            Some(format!("{}.{}", qualified(&access.object)?, access.field.text))
+        }
+        _ => None,
+    }
+}
+
+impl Checker<'_> {
+    /// The names that a name may stand for, by the namespace: the innermost first.
+    fn candidates(&self, name: &str) -> Vec<String> {
+        if let Some(absolute) = name.strip_prefix('.') {
+            return vec![absolute.to_owned()];
+        }
+        let container = self.cel().container;
+        let mut found = Vec::new();
+        let mut prefix: &str = &container;
+        while !prefix.is_empty() {
+            found.push(format!("{prefix}.{name}"));
+            prefix = prefix.rsplit_once('.').map_or("", |(outer, _)| outer);
+        }
+        found.push(name.to_owned());
+        found
+    }
+
+    /// A variable or a type of this name, with its namespace.
+    pub(super) fn cel_known(&mut self, name: &str, span: Span) -> Option<Expr> {
+        // The variable of a macro comes before every namespace.
+        if !name.starts_with('.') && self.is_local(name) {
+            return Some(self.name(&ast::Text::from(name), span));
+        }
+        for candidate in self.candidates(name) {
+            if self.is_variable(&candidate) {
+                return Some(self.name(&ast::Text::from(candidate.as_str()), span));
+            }
+            if let Some(ty) = type_named(&candidate) {
+                let value = Value::TypeName(crate::model::Symbol::from(candidate));
+                return Some(self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span));
+            }
+        }
+        None
+    }
+
+    /// Whether a macro around the expression declares the name.
+    fn is_local(&self, name: &str) -> bool {
+        let own = self.frame.locals.iter().rev().find(|local| *local.name == *name);
+        own.is_some_and(
+            |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.bindings),
+        )
+    }
+
+    fn is_variable(&self, name: &str) -> bool {
+        self.frame.locals.iter().any(|local| *local.name == *name)
+            || self.cel().policy
+                && (self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some())
+    }
+
+    pub(super) fn cel_name(&mut self, name: &ast::Text, span: Span) -> Expr {
+        if let Some(known) = self.cel_known(name, span) {
+            return known;
+        }
+        if self.is_unchecked() {
+            return self.cel_mistake(&codes::UNKNOWN_NAME, span, "", "", Vec::new());
+        }
+        self.unknown_name(name, span);
+        self.unknown(span)
+    }
+}

@@ -1,0 +1,387 @@
+//! Operators of CEL. Units and resources of policies keep the operators of the policy language.
+
+use super::{has_float, is_static};
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
+use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
+use crate::lang::types::range::Range;
+use crate::lang::types::value::{FaultKind, Value};
+use crate::lang::types::{CelType, Ty, Type};
+
+const A: Ty = Ty::Var('a');
+const LIST_OF_A: Ty = Ty::List(&A);
+const MAP_OF_A: Ty = Ty::Map(&A, &Ty::Var('b'));
+const SPAN: Ty = Ty::Cel(CelType::Duration);
+const AT: Ty = Ty::Cel(CelType::Timestamp);
+
+/// Parameters and result of an operator.
+type Overload = (&'static [Ty], Ty);
+
+const ADD: &[Overload] = &[
+    (&[Ty::Blob, Ty::Blob], Ty::Blob),
+    (&[Ty::Float, Ty::Float], Ty::Float),
+    (&[SPAN, SPAN], SPAN),
+    (&[SPAN, AT], AT),
+    (&[AT, SPAN], AT),
+    (&[Ty::Int, Ty::Int], Ty::Int),
+    (&[LIST_OF_A, LIST_OF_A], LIST_OF_A),
+    (&[Ty::String, Ty::String], Ty::String),
+    (&[Ty::Uint, Ty::Uint], Ty::Uint),
+];
+const SUBTRACT: &[Overload] = &[
+    (&[Ty::Float, Ty::Float], Ty::Float),
+    (&[SPAN, SPAN], SPAN),
+    (&[Ty::Int, Ty::Int], Ty::Int),
+    (&[AT, SPAN], AT),
+    (&[AT, AT], SPAN),
+    (&[Ty::Uint, Ty::Uint], Ty::Uint),
+];
+const NUMBERS: &[Overload] = &[
+    (&[Ty::Float, Ty::Float], Ty::Float),
+    (&[Ty::Int, Ty::Int], Ty::Int),
+    (&[Ty::Uint, Ty::Uint], Ty::Uint),
+];
+const WHOLE: &[Overload] = &[(&[Ty::Int, Ty::Int], Ty::Int), (&[Ty::Uint, Ty::Uint], Ty::Uint)];
+const ORDER: &[Overload] = &[
+    (&[Ty::Bool, Ty::Bool], Ty::Bool),
+    (&[Ty::Int, Ty::Int], Ty::Bool),
+    (&[Ty::Int, Ty::Float], Ty::Bool),
+    (&[Ty::Int, Ty::Uint], Ty::Bool),
+    (&[Ty::Uint, Ty::Uint], Ty::Bool),
+    (&[Ty::Uint, Ty::Float], Ty::Bool),
+    (&[Ty::Uint, Ty::Int], Ty::Bool),
+    (&[Ty::Float, Ty::Float], Ty::Bool),
+    (&[Ty::Float, Ty::Int], Ty::Bool),
+    (&[Ty::Float, Ty::Uint], Ty::Bool),
+    (&[Ty::String, Ty::String], Ty::Bool),
+    (&[Ty::Blob, Ty::Blob], Ty::Bool),
+    (&[AT, AT], Ty::Bool),
+    (&[SPAN, SPAN], Ty::Bool),
+];
+const EQUALITY: &[Overload] = &[(&[A, A], Ty::Bool)];
+const MEMBERSHIP: &[Overload] = &[(&[A, LIST_OF_A], Ty::Bool), (&[A, MAP_OF_A], Ty::Bool)];
+const NEGATION: &[Overload] = &[(&[Ty::Float], Ty::Float), (&[Ty::Int], Ty::Int)];
+const CHOICE: &[Overload] = &[(&[A, A], A)];
+
+fn overloads(op: BinaryOp) -> &'static [Overload] {
+    match op {
+        BinaryOp::Add => ADD,
+        BinaryOp::Sub => SUBTRACT,
+        BinaryOp::Mul | BinaryOp::Div => NUMBERS,
+        BinaryOp::Rem => WHOLE,
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => ORDER,
+        BinaryOp::In => MEMBERSHIP,
+        _ => EQUALITY,
+    }
+}
+
+/// Whether the operators of the policy language are meant.
+fn has_unit(ty: &Type) -> bool {
+    ty.is_unit() || *ty == Type::Resources
+}
+
+fn compare_op(op: BinaryOp) -> CompareOp {
+    match op {
+        BinaryOp::Lt => CompareOp::Less,
+        BinaryOp::Le => CompareOp::LessEqual,
+        BinaryOp::Gt => CompareOp::Greater,
+        _ => CompareOp::GreaterEqual,
+    }
+}
+
+fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
+    match op {
+        BinaryOp::Add => ArithmeticOp::Add,
+        BinaryOp::Sub => ArithmeticOp::Subtract,
+        BinaryOp::Mul => ArithmeticOp::Multiply,
+        BinaryOp::Div => ArithmeticOp::Divide,
+        _ => ArithmeticOp::Remainder,
+    }
+}
+
+/// The least and the greatest result of whole numbers, beyond 64 bits too.
+fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i128)> {
+    let (Range::Whole { lo: a, hi: b, .. }, Range::Whole { lo: c, hi: d, .. }) = (left, right) else {
+        return None;
+    };
+    let ends = match op {
+        ArithmeticOp::Add => [a + c, b + d, a + c, b + d],
+        ArithmeticOp::Subtract => [a - d, b - c, a - d, b - c],
+        ArithmeticOp::Multiply => {
+            [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?]
+        }
+        // No quotient or remainder is further from 0 than the dividend, but by -1.
+        ArithmeticOp::Divide | ArithmeticOp::Remainder => {
+            let most = a.unsigned_abs().max(b.unsigned_abs()) as i128;
+            [if a >= 0 && c >= 0 { 0 } else { -most }, most, 0, 0]
+        }
+    };
+    Some((ends.into_iter().min()?, ends.into_iter().max()?))
+}
+
+impl Checker<'_> {
+    pub(super) fn cel_unary(&mut self, of: &ast::Unary, span: Span) -> Expr {
+        if of.op == UnaryOp::Not {
+            let operand = self.cel_condition(&of.operand);
+            if operand.ty.is_unknown() {
+                return self.unknown(span);
+            }
+            return self.make(ExprKind::Not(Box::new(operand)), Type::Bool, span);
+        }
+        let operand = self.expr(&of.operand, None);
+        let ty = self.ty(&operand);
+        if ty.is_unknown() {
+            return self.unknown(span);
+        }
+        if ty.is_unit() && ty != Type::Count {
+            let range = operand.range.negated();
+            return self.with_range(ExprKind::Negate(Box::new(operand)), ty, range, span);
+        }
+        let Some(result) = self.operator(NEGATION, std::slice::from_ref(&ty)) else {
+            let message = format!("`-` wants a number, this is `{}`", self.shown(&ty));
+            return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "", vec![operand]);
+        };
+        let range = operand.range.negated();
+        match (ty, operand.range) {
+            // Only the smallest int has no opposite.
+            (Type::Int, Range::Whole { lo, .. }) if lo > i128::from(i64::MIN) => {
+                self.with_range(ExprKind::Negate(Box::new(operand)), Type::Int, range, span)
+            }
+            (Type::Float, _) => {
+                self.with_range(ExprKind::Negate(Box::new(operand)), Type::Float, Range::None, span)
+            }
+            _ => self.dynamic_node(Operation::Negate, vec![operand], result, span),
+        }
+    }
+
+    /// The result of an operator for operands of these types.
+    fn operator(&mut self, overloads: &'static [Overload], given: &[Type]) -> Option<Type> {
+        let rows = overloads.iter().map(|(params, result)| (*params, false, result));
+        self.inference.overload(rows, given).map(|(_, result)| result)
+    }
+
+    pub(super) fn cel_binary(&mut self, of: &ast::Binary, span: Span) -> Expr {
+        if matches!(of.op, BinaryOp::And | BinaryOp::Or) {
+            return self.cel_logical(of, span);
+        }
+        let left = self.expr(&of.left, None);
+        let right = self.expr(&of.right, None);
+        let (a, b) = (self.ty(&left), self.ty(&right));
+        if a.is_unknown() || b.is_unknown() {
+            return self.unknown(span);
+        }
+        if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
+            return self.with_units(of, left, right, span);
+        }
+        let Some(result) = self.operator(overloads(of.op), &[a.clone(), b.clone()]) else {
+            let symbol = of.op.symbol();
+            let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
+            let help = self.cel_help_of_operator(of.op, &a, &b);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
+        };
+        let same = a == b && is_static(&a);
+        match of.op {
+            BinaryOp::Eq | BinaryOp::Ne => {
+                let equal = if same && !has_float(&a) {
+                    self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span)
+                } else {
+                    self.dynamic_node(Operation::Equal, vec![left, right], Type::Bool, span)
+                };
+                match of.op {
+                    BinaryOp::Eq => equal,
+                    _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
+                }
+            }
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                let op = compare_op(of.op);
+                if same && !has_float(&a) {
+                    let kind = ExprKind::Compare(op, Box::new(left), Box::new(right));
+                    self.make(kind, Type::Bool, span)
+                } else {
+                    self.dynamic_node(Operation::Compare(op), vec![left, right], Type::Bool, span)
+                }
+            }
+            BinaryOp::In => {
+                let fits = match &b {
+                    Type::List(of) | Type::Set(of) => **of == a,
+                    Type::Map(key, _) => **key == a,
+                    _ => false,
+                };
+                if fits && is_static(&b) && !has_float(&a) {
+                    self.make(ExprKind::In(Box::new(left), Box::new(right)), Type::Bool, span)
+                } else {
+                    self.dynamic_node(Operation::In, vec![left, right], Type::Bool, span)
+                }
+            }
+            op => self.cel_arithmetic(arithmetic_op(op), left, right, result, span),
+        }
+    }
+
+    fn cel_help_of_operator(&self, op: BinaryOp, a: &Type, b: &Type) -> String {
+        let number = |ty: &Type| matches!(ty, Type::Int | Type::Uint | Type::Float);
+        match (a, b) {
+            (a, b) if number(a) && number(b) => {
+                "numbers of two types do not mix: convert one with `int(…)`, `uint(…)` or `double(…)`"
+                    .to_owned()
+            }
+            (Type::String, n) | (n, Type::String) if number(n) && op == BinaryOp::Add => {
+                "convert the number: `string(…)`".to_owned()
+            }
+            (Type::String, n) | (n, Type::String) if number(n) => "convert the text: `int(…)`".to_owned(),
+            (other, Type::Null) | (Type::Null, other) => {
+                format!("`{}` is never null: `has(…)` says whether a field is there", self.shown(other))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Arithmetic; plain where the ranges show that the result fits.
+    fn cel_arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        left: Expr,
+        right: Expr,
+        result: Type,
+        span: Span,
+    ) -> Expr {
+        let exact = exact_range(op, left.range, right.range);
+        let fits = match &result {
+            Type::Int => exact.is_some_and(|(lo, hi)| lo >= i64::MIN.into() && hi <= i64::MAX.into()),
+            Type::String | Type::Blob => true,
+            Type::List(_) => true,
+            _ => false,
+        };
+        let divides = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
+        let types = is_static(&left.ty) && is_static(&right.ty) && left.ty == right.ty;
+        // The smallest int divided by -1 has no value; neither has its remainder.
+        let smallest = divides && !matches!(left.range, Range::Whole { lo, .. } if lo > i128::from(i64::MIN));
+        if types && fits && !(divides && (!right.range.excludes_zero() || smallest)) {
+            let range = match (&result, exact) {
+                (Type::Int, Some((lo, hi))) => Range::whole(lo, hi),
+                _ => Range::None,
+            };
+            let kind = ExprKind::Arithmetic(op, Box::new(left), Box::new(right));
+            return self.with_range(kind, result, range, span);
+        }
+        let base = match result {
+            Type::Float => Range::None,
+            _ => super::super::expr::type_range(&result),
+        };
+        let range = match (&result, exact) {
+            (Type::Int, Some((lo, hi))) => base.intersect(Range::whole(lo, hi)),
+            _ => base,
+        };
+        let kind = ExprKind::Dynamic(Operation::Arithmetic(op), vec![left, right]);
+        self.with_range(kind, result, range, span)
+    }
+
+    /// An operator whose operands are amounts: by the rules of the policy language.
+    fn with_units(&mut self, of: &ast::Binary, left: Expr, right: Expr, span: Span) -> Expr {
+        let (a, b) = (self.ty(&left), self.ty(&right));
+        let (left, right) = (self.amount_of_quantity(left, &b), self.amount_of_quantity(right, &a));
+        let (left, right) = (Expr { ty: self.ty(&left), ..left }, Expr { ty: self.ty(&right), ..right });
+        match of.op {
+            BinaryOp::Eq | BinaryOp::Ne => {
+                let Some((left, right)) = self.comparable(left, right, "compare") else {
+                    return self.unknown(span);
+                };
+                let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
+                if of.op == BinaryOp::Eq {
+                    equal
+                } else {
+                    self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span)
+                }
+            }
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                let Some((left, right)) = self.comparable(left, right, "compare") else {
+                    return self.unknown(span);
+                };
+                if !left.ty.is_ordered() {
+                    let message = format!("`{}` has no order", left.ty);
+                    self.mistake(&codes::TYPE_MISMATCH, left.span, message, "`a.fits(b)` compares resources");
+                    return self.unknown(span);
+                }
+                let kind = ExprKind::Compare(compare_op(of.op), Box::new(left), Box::new(right));
+                self.make(kind, Type::Bool, span)
+            }
+            BinaryOp::In => self.make(ExprKind::In(Box::new(left), Box::new(right)), Type::Bool, span),
+            op => {
+                let made = self.combine(arithmetic_op(op), left, right, span);
+                self.demand(made, FaultKind::DivisionByZero)
+            }
+        }
+    }
+
+    /// A constant quantity beside an amount, in the unit of the amount.
+    fn amount_of_quantity(&self, expr: Expr, other: &Type) -> Expr {
+        if expr.ty != Type::Quantity || !other.is_unit() {
+            return expr;
+        }
+        let Some(Value::Quantity(quantity)) = self.constant_of_cel(&expr) else { return expr };
+        let amount = match other {
+            Type::Cpu => quantity.milli_value(),
+            _ => quantity.value(),
+        };
+        let kind = ExprKind::Constant(Value::Int(amount));
+        Expr { kind, ty: other.clone(), range: Range::int(amount), span: expr.span }
+    }
+
+    fn cel_logical(&mut self, of: &ast::Binary, span: Span) -> Expr {
+        let left = self.cel_condition(&of.left);
+        let mark = self.frame.facts.mark();
+        if !left.ty.is_unknown() {
+            self.assume(&left, of.op == BinaryOp::And);
+        }
+        let right = self.cel_condition(&of.right);
+        self.frame.facts.forget(mark);
+        if left.ty.is_unknown() || right.ty.is_unknown() {
+            return self.unknown(span);
+        }
+        let (left, right) = (Box::new(left), Box::new(right));
+        let kind = match of.op {
+            BinaryOp::And => ExprKind::And(left, right),
+            _ => ExprKind::Or(left, right),
+        };
+        self.make(kind, Type::Bool, span)
+    }
+
+    pub(super) fn cel_conditional(&mut self, of: &ast::Conditional, span: Span) -> Expr {
+        let condition = self.cel_condition(&of.condition);
+        let mark = self.frame.facts.mark();
+        let known = !condition.ty.is_unknown();
+        if known {
+            self.assume(&condition, true);
+        }
+        let then = self.expr(&of.then, None);
+        self.frame.facts.forget(mark);
+        if known {
+            self.assume(&condition, false);
+        }
+        let otherwise = self.expr(&of.otherwise, None);
+        self.frame.facts.forget(mark);
+        let (a, b) = (self.ty(&then), self.ty(&otherwise));
+        if !known || a.is_unknown() || b.is_unknown() {
+            return self.unknown(span);
+        }
+        if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
+            let (then, otherwise) =
+                (self.amount_of_quantity(then, &b), self.amount_of_quantity(otherwise, &a));
+            let Some((then, otherwise, ty)) = self.same_type(then, otherwise) else {
+                return self.unknown(span);
+            };
+            let range = then.range.union(otherwise.range);
+            let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
+            return self.with_range(kind, ty, range, span);
+        }
+        let Some(result) = self.operator(CHOICE, &[a.clone(), b.clone()]) else {
+            let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
+            let help = "both sides have one type; `dyn(…)` takes any";
+            let args = vec![condition, then, otherwise];
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, args);
+        };
+        let range = if then.ty == otherwise.ty { then.range.union(otherwise.range) } else { Range::None };
+        let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
+        self.with_range(kind, result, range, span)
+    }
+}

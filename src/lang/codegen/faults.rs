@@ -1,0 +1,168 @@
+//! Closures of what may fail: an operation of CEL raises its fault in the environment, closures around it go
+//! on with any value, and the statement asks at the end. Only what absorbs faults looks at them: `&&`, `||`,
+//! `all`, `exists`, and `cel.bind`, whose value counts where it is read.
+
+use super::closures::{BoolFn, ValueFn, as_value, bind};
+use super::{Env, Lowering, loops};
+use crate::diag::Span;
+use crate::lang::analysis::faults::may_fail;
+use crate::lang::eval::operations;
+use crate::lang::typed::{Expr, Macro, MacroKind, Operation, SlotId};
+use crate::lang::types::value::{Cel, Fault, Value};
+use std::sync::Arc;
+
+impl<'a> Env<'a, '_> {
+    /// Takes the fault that was raised, if there is one.
+    pub fn take_fault(&mut self) -> Option<Arc<Fault>> {
+        self.raised.take()
+    }
+
+    /// Remembers a fault, unless an earlier one is known.
+    fn raise(&mut self, fault: &Arc<Fault>, span: Span) {
+        if self.raised.is_some() {
+            return;
+        }
+        self.raised = Some(if fault.span == Span::default() {
+            Arc::new(Fault { span, ..Fault::clone(fault) })
+        } else {
+            fault.clone()
+        });
+    }
+
+    /// A value that may be a fault, which is raised.
+    pub(super) fn settled(&mut self, value: Value<'a>, span: Span) -> Value<'a> {
+        if let Value::Cel(Cel::Fault(fault)) = &value {
+            self.raise(fault, span);
+        }
+        value
+    }
+}
+
+/// Runs a part of an expression on its own: its value, and the fault that it raised.
+fn alone<'a, 'e, T>(
+    env: &mut Env<'a, 'e>,
+    part: impl FnOnce(&mut Env<'a, 'e>) -> T,
+) -> (T, Option<Arc<Fault>>) {
+    let outer = env.raised.take();
+    let value = part(env);
+    (value, std::mem::replace(&mut env.raised, outer))
+}
+
+impl Lowering<'_> {
+    /// An operation of CEL.
+    pub(super) fn dynamic(&mut self, operation: &Operation, args: &[Expr], span: Span) -> ValueFn {
+        let operation = operation.clone();
+        let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
+        as_value(move |env| {
+            let mut values = Vec::with_capacity(args.len());
+            for arg in &args {
+                values.push(arg(env));
+            }
+            if env.raised.is_some() {
+                return Value::Absent;
+            }
+            let value = operations::operate(&operation, values);
+            env.settled(value, span)
+        })
+    }
+
+    /// A let whose value is remembered, a fault too.
+    pub(super) fn let_that_may_fail(&mut self, at: usize, inner: ValueFn, span: Span) -> ValueFn {
+        as_value(move |env| {
+            if let Some(Some(value)) = env.lets.get(at) {
+                let value = value.clone();
+                return env.settled(value, span);
+            }
+            let (value, fault) = alone(env, &inner);
+            let value = fault.map_or(value, |fault| Value::Cel(Cel::Fault(fault)));
+            if let Some(place) = env.lets.get_mut(at) {
+                *place = Some(value.clone());
+            }
+            env.settled(value, span)
+        })
+    }
+
+    /// `&&` or `||` of sides that may fail: `decisive` on either side decides.
+    pub(super) fn absorbing(&mut self, left: &Expr, right: &Expr, decisive: bool) -> BoolFn {
+        let sides = [self.bool(left), self.bool(right)];
+        Box::new(move |env| {
+            let mut first = None;
+            for side in &sides {
+                let (holds, fault) = alone(env, side);
+                match fault {
+                    Some(fault) => first = first.or(Some(fault)),
+                    None if holds == decisive => return decisive,
+                    None => {}
+                }
+            }
+            env.raised = env.raised.take().or(first);
+            !decisive
+        })
+    }
+
+    /// A macro that absorbs faults, or that CEL alone has; `None` for any other one.
+    pub(super) fn macro_of_cel(&mut self, of: &Macro, span: Span) -> Option<ValueFn> {
+        Some(match (of.kind, &of.condition, &of.body) {
+            (MacroKind::Bind, _, Some(body)) => {
+                let (over, body, slot) = (self.value(&of.over), self.value(body), of.slot);
+                as_value(move |env| {
+                    let (value, fault) = alone(env, &over);
+                    bind(env, slot, fault.map_or(value, |fault| Value::Cel(Cel::Fault(fault))));
+                    body(env)
+                })
+            }
+            (MacroKind::TransformMapEntry, condition, Some(body)) => {
+                let condition = condition.as_ref().map(|condition| self.bool(condition));
+                let (over, body) = (self.value(&of.over), self.value(body));
+                let (slot, second) = (of.slot, of.second);
+                as_value(move |env| {
+                    let mut entries = Vec::new();
+                    for element in loops::elements(over(env), second.is_some()) {
+                        bind_both(env, slot, second, element);
+                        if condition.as_ref().is_none_or(|condition| condition(env)) {
+                            entries.extend(body(env).entries().unwrap_or_default().into_owned());
+                        }
+                    }
+                    if env.raised.is_some() {
+                        return Value::Absent;
+                    }
+                    env.settled(operations::unique(entries), span)
+                })
+            }
+            (MacroKind::All | MacroKind::Exists, Some(condition), None)
+                if may_fail(self.policy, condition) =>
+            {
+                let decisive = of.kind == MacroKind::Exists;
+                let (over, condition) = (self.value(&of.over), self.bool(condition));
+                let (slot, second) = (of.slot, of.second);
+                as_value(move |env| {
+                    let mut first = None;
+                    for element in loops::elements(over(env), second.is_some()) {
+                        bind_both(env, slot, second, element);
+                        let (holds, fault) = alone(env, &condition);
+                        match fault {
+                            Some(fault) => first = first.or(Some(fault)),
+                            None if holds == decisive => return Value::Bool(decisive),
+                            None => {}
+                        }
+                    }
+                    env.raised = env.raised.take().or(first);
+                    Value::Bool(!decisive)
+                })
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn bind_both<'a>(
+    env: &mut Env<'a, '_>,
+    slot: SlotId,
+    second: Option<SlotId>,
+    (item, other): loops::Element<'a>,
+) {
+    bind(env, slot, item);
+    if let Some(slot) = second {
+        bind(env, slot, other);
+    }
+}

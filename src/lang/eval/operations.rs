@@ -1,0 +1,400 @@
+//! What the operations of CEL do with values: the overload is the one that the values fit, and what has no
+//! value is a fault.
+//!
+//! Like the bodies of functions, it is the one definition that the reference evaluator and the closures both
+//! call; recorded verdicts of Kubernetes' own CEL are what it is tested against.
+
+use crate::lang::language::functions::{FunctionId, Prepared};
+use crate::lang::typed::{ArithmeticOp, CompareOp, Operation};
+use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
+use crate::lang::types::{CelType, Ty, Type};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// The value of an operation; operands are neither faults nor, but for [`Operation::Demand`], absent.
+pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
+    if let Operation::Demand(kind) = operation {
+        let value = args.into_iter().next().unwrap_or(Value::Absent);
+        return if value.is_absent() { Value::fault(*kind, demanded(*kind)) } else { value };
+    }
+    let args: Vec<Value<'a>> = args.into_iter().map(settled).collect();
+    match (operation, args.as_slice()) {
+        (Operation::Truth, [value @ Value::Bool(_)]) => value.clone(),
+        (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
+        (Operation::Optional, [value @ Value::Optional(_)]) => value.clone(),
+        (Operation::Held, [Value::Optional(held)]) => Value::optional(held.as_deref().cloned()),
+        (Operation::Exact(ty), [value]) => exact(ty, value),
+        (Operation::Arithmetic(op), [a, b]) => arithmetic(*op, a, b),
+        (Operation::Negate, [Value::Int(number)]) => match number.checked_neg() {
+            Some(number) => Value::Int(number),
+            None => overflow(),
+        },
+        (Operation::Negate, [Value::Float(number)]) => Value::Float(-number),
+        (Operation::Equal, [a, b]) => Value::Bool(equal(a, b)),
+        (Operation::Compare(op), [a, b]) => compare(*op, a, b),
+        (Operation::In, [a, b]) => is_in(a, b),
+        (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false),
+        (Operation::OptionalSelect(name), [object]) => select(object, &Value::text(name.clone()), true),
+        (Operation::HasField(name), [object]) => has_field(object, name),
+        (Operation::Index, [object, index]) => select(object, index, false),
+        (Operation::OptionalIndex, [object, index]) => select(object, index, true),
+        (Operation::Map(flags), parts) => map(flags, parts),
+        (Operation::Call(rows), args) => call(rows, args),
+        (_, args) => no_overload(args),
+    }
+}
+
+/// What is said of a value that is missing.
+fn demanded(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::NoSuchKey => "no such key",
+        FaultKind::NoSuchField => "no such field",
+        FaultKind::IndexOutOfBounds => "the list has no element with this index",
+        FaultKind::DivisionByZero => "division by zero",
+        _ => "the function has no value for these arguments",
+    }
+}
+
+fn overflow<'a>() -> Value<'a> {
+    Value::fault(FaultKind::Overflow, "the result leaves the range of its type")
+}
+
+fn no_overload<'a>(args: &[Value<'_>]) -> Value<'a> {
+    let types: Vec<&str> = args.iter().map(|arg| kind_name(arg)).collect();
+    Value::fault(
+        FaultKind::NoSuchOverload,
+        format!("the operation is not defined for {}", types.join(" and ")),
+    )
+}
+
+/// The name of the type of a value in CEL.
+pub fn kind_name(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Absent => "none",
+        Value::Null => "null_type",
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Uint(_) => "uint",
+        Value::Float(_) => "double",
+        Value::Time(_) => "google.protobuf.Timestamp",
+        Value::String(_) => "string",
+        Value::Blob(_) => "bytes",
+        Value::List(_) => "list",
+        Value::Map(_) | Value::Labels(_) | Value::Annotations(_) => "map",
+        Value::Optional(_) => "optional_type",
+        Value::TypeName(_) => "type",
+        Value::Quantity(_) => "kubernetes.Quantity",
+        Value::Cel(of) => of.ty().map_or("error", CelType::name),
+        _ => "object",
+    }
+}
+
+/// JSON as values of CEL, in which `null` is a value.
+pub fn settled(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Json(serde_json::Value::Null) => Value::Null,
+        Value::Json(serde_json::Value::Array(items)) => {
+            Value::list(items.iter().map(|item| settled(Value::Json(item))))
+        }
+        Value::Json(serde_json::Value::Object(fields)) => {
+            Value::map(fields.iter().map(|(name, of)| (Value::borrowed(name), settled(Value::Json(of)))))
+        }
+        other => other.plain(),
+    }
+}
+
+fn is_collection(value: &Value<'_>) -> bool {
+    matches!(value, Value::List(_) | Value::Map(_) | Value::Labels(_) | Value::Annotations(_))
+}
+
+/// A field of the cluster in the form that CEL has it in.
+fn exact<'a>(ty: &Type, value: &Value<'a>) -> Value<'a> {
+    match (ty, value) {
+        (Type::Cel(CelType::Duration), Value::Int(microseconds)) => {
+            Value::Cel(Cel::Duration(microseconds.saturating_mul(1000)))
+        }
+        (Type::Cel(CelType::Timestamp), Value::Time(at)) => Value::Cel(Cel::Instant(Arc::new(Instant {
+            seconds: at.0.div_euclid(1_000_000),
+            nanoseconds: (at.0.rem_euclid(1_000_000) * 1000) as u32,
+        }))),
+        _ => value.clone(),
+    }
+}
+
+fn arithmetic<'a>(op: ArithmeticOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
+    let divides = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
+    match (a, b) {
+        (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) if divides => {
+            Value::fault(FaultKind::DivisionByZero, "division by zero")
+        }
+        (Value::Int(a), Value::Int(b)) => {
+            let result = match op {
+                ArithmeticOp::Add => a.checked_add(*b),
+                ArithmeticOp::Subtract => a.checked_sub(*b),
+                ArithmeticOp::Multiply => a.checked_mul(*b),
+                ArithmeticOp::Divide => a.checked_div(*b),
+                ArithmeticOp::Remainder => a.checked_rem(*b),
+            };
+            result.map_or_else(overflow, Value::Int)
+        }
+        (Value::Uint(a), Value::Uint(b)) => {
+            let result = match op {
+                ArithmeticOp::Add => a.checked_add(*b),
+                ArithmeticOp::Subtract => a.checked_sub(*b),
+                ArithmeticOp::Multiply => a.checked_mul(*b),
+                ArithmeticOp::Divide => a.checked_div(*b),
+                ArithmeticOp::Remainder => a.checked_rem(*b),
+            };
+            result.map_or_else(overflow, Value::Uint)
+        }
+        (Value::Float(a), Value::Float(b)) if op != ArithmeticOp::Remainder => Value::Float(match op {
+            ArithmeticOp::Add => a + b,
+            ArithmeticOp::Subtract => a - b,
+            ArithmeticOp::Multiply => a * b,
+            _ => a / b,
+        }),
+        (Value::String(a), Value::String(b)) if op == ArithmeticOp::Add => {
+            Value::text(format!("{}{}", a.as_str(), b.as_str()))
+        }
+        (Value::Blob(a), Value::Blob(b)) if op == ArithmeticOp::Add => {
+            Value::Blob(a.iter().chain(b.iter()).copied().collect())
+        }
+        (Value::List(a), Value::List(b)) if op == ArithmeticOp::Add => {
+            Value::List(a.iter().chain(b.iter()).cloned().collect())
+        }
+        (Value::Cel(a), Value::Cel(b)) => times(op, a, b),
+        _ => no_overload(&[a.clone(), b.clone()]),
+    }
+}
+
+/// The first and the last second of the years 1 to 9999.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// Sums and differences of instants and durations.
+fn times<'a>(op: ArithmeticOp, a: &Cel, b: &Cel) -> Value<'a> {
+    let duration = |nanoseconds: Option<i64>| {
+        nanoseconds.map_or_else(overflow, |nanoseconds| Value::Cel(Cel::Duration(nanoseconds)))
+    };
+    match (op, a, b) {
+        (ArithmeticOp::Add, Cel::Duration(a), Cel::Duration(b)) => duration(a.checked_add(*b)),
+        (ArithmeticOp::Subtract, Cel::Duration(a), Cel::Duration(b)) => duration(a.checked_sub(*b)),
+        (ArithmeticOp::Add, Cel::Instant(at), Cel::Duration(by))
+        | (ArithmeticOp::Add, Cel::Duration(by), Cel::Instant(at)) => moved(at, i128::from(*by)),
+        (ArithmeticOp::Subtract, Cel::Instant(at), Cel::Duration(by)) => moved(at, -i128::from(*by)),
+        (ArithmeticOp::Subtract, Cel::Instant(a), Cel::Instant(b)) => {
+            duration(i64::try_from(nanoseconds(a) - nanoseconds(b)).ok())
+        }
+        _ => no_overload(&[Value::Cel(a.clone()), Value::Cel(b.clone())]),
+    }
+}
+
+fn nanoseconds(at: &Instant) -> i128 {
+    i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanoseconds)
+}
+
+fn moved<'a>(at: &Instant, by: i128) -> Value<'a> {
+    let sum = nanoseconds(at) + by;
+    let seconds = i64::try_from(sum.div_euclid(1_000_000_000)).unwrap_or(i64::MAX);
+    if !SECONDS.contains(&seconds) {
+        return overflow();
+    }
+    let nanoseconds = sum.rem_euclid(1_000_000_000) as u32;
+    Value::Cel(Cel::Instant(Arc::new(Instant { seconds, nanoseconds })))
+}
+
+/// `==` of CEL: numbers of all types by amount, NaN like nothing, values of other types different.
+pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+    if a.as_float().is_some() && b.as_float().is_some() {
+        return a.compare_numbers(b) == Some(Ordering::Equal);
+    }
+    match (a, b) {
+        (Value::Absent, _) | (_, Value::Absent) => false,
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| equal(a, b))
+        }
+        (Value::Optional(a), Value::Optional(b)) => match (a, b) {
+            (Some(a), Some(b)) => equal(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        },
+        _ => match (a.entries(), b.entries()) {
+            (Some(a), Some(other)) => {
+                a.len() == other.len()
+                    && a.iter().all(|(key, value)| found(b, key).is_some_and(|held| equal(value, &held)))
+            }
+            _ => kind_name(a) == kind_name(b) && a.order(b) == Ordering::Equal,
+        },
+    }
+}
+
+/// `<` and so on of CEL.
+fn compare<'a>(op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
+    let is_nan = |value: &Value<'_>| matches!(value, Value::Float(number) if number.is_nan());
+    let ordered = match (a, b) {
+        (Value::Bool(_), Value::Bool(_))
+        | (Value::String(_), Value::String(_))
+        | (Value::Blob(_), Value::Blob(_))
+        | (Value::Cel(Cel::Duration(_)), Value::Cel(Cel::Duration(_)))
+        | (Value::Cel(Cel::Instant(_)), Value::Cel(Cel::Instant(_))) => true,
+        _ => a.as_float().is_some() && b.as_float().is_some(),
+    };
+    if !ordered {
+        return no_overload(&[a.clone(), b.clone()]);
+    }
+    if is_nan(a) || is_nan(b) {
+        return Value::fault(FaultKind::BadArgument, "NaN has no order");
+    }
+    let order = a.order(b);
+    Value::Bool(match op {
+        CompareOp::Less => order == Ordering::Less,
+        CompareOp::LessEqual => order != Ordering::Greater,
+        CompareOp::Greater => order == Ordering::Greater,
+        CompareOp::GreaterEqual => order != Ordering::Less,
+    })
+}
+
+/// `a in b` of CEL.
+fn is_in<'a>(a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
+    match b {
+        Value::List(items) => Value::Bool(items.iter().any(|item| equal(item, a))),
+        map if map.entries().is_some() => Value::Bool(found(map, a).is_some()),
+        _ => no_overload(&[a.clone(), b.clone()]),
+    }
+}
+
+/// The value of a key of a map; a number of another type finds the key with the same amount.
+fn found<'a>(map: &Value<'a>, key: &Value<'_>) -> Option<Value<'a>> {
+    if let Some(text) = key.as_str() {
+        return match map {
+            Value::Map(entries) => {
+                let at = entries.binary_search_by(|(known, _)| known.order(key)).ok()?;
+                entries.get(at).map(|(_, value)| value.clone())
+            }
+            _ => map.has_key(text).then(|| map.key(text)),
+        };
+    }
+    let entries = map.entries()?;
+    entries.iter().find(|(known, _)| equal(known, key)).map(|(_, value)| value.clone())
+}
+
+/// The element of a list at an index of any type of numbers.
+fn element<'a>(items: &[Value<'a>], index: &Value<'_>) -> Result<Option<Value<'a>>, Value<'a>> {
+    let at = match index {
+        Value::Int(at) => usize::try_from(*at).ok(),
+        Value::Uint(at) => usize::try_from(*at).ok(),
+        Value::Float(at) if at.trunc() == *at => (0.0..9e15).contains(at).then_some(*at as usize),
+        _ => {
+            let message = format!("a list has no element at {}", kind_name(index));
+            return Err(Value::fault(FaultKind::NoSuchOverload, message));
+        }
+    };
+    Ok(at.and_then(|at| items.get(at)).cloned())
+}
+
+/// `a.f` and `a[i]`, and their optional forms; of an optional the result is an optional.
+fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> {
+    let (target, optional) = match object {
+        Value::Optional(None) => return Value::Optional(None),
+        Value::Optional(Some(held)) => (&**held, true),
+        other => (other, optional),
+    };
+    let (value, missing) = match target {
+        Value::List(items) => match element(items, key) {
+            Ok(value) => (value, FaultKind::IndexOutOfBounds),
+            Err(fault) => return fault,
+        },
+        map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
+        other => return no_overload(std::slice::from_ref(other)),
+    };
+    match (value, optional) {
+        (value, true) => Value::Optional(value.map(Arc::new)),
+        (Some(value), false) => value,
+        (None, false) => {
+            let shown = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+            let message = match missing {
+                FaultKind::NoSuchKey => format!("no such key: {shown}"),
+                _ => format!("index out of bounds: {shown}"),
+            };
+            Value::fault(missing, message)
+        }
+    }
+}
+
+fn has_field<'a>(object: &Value<'a>, name: &str) -> Value<'a> {
+    match object {
+        Value::Optional(None) => Value::Bool(false),
+        Value::Optional(Some(held)) => has_field(held, name),
+        map if map.entries().is_some() => Value::Bool(found(map, &Value::borrowed(name)).is_some()),
+        other => no_overload(std::slice::from_ref(other)),
+    }
+}
+
+/// A map from keys and values in turn.
+fn map<'a>(flags: &[bool], parts: &[Value<'a>]) -> Value<'a> {
+    let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(flags.len());
+    for (pair, optional) in parts.chunks_exact(2).zip(flags) {
+        let [key, value] = pair else { continue };
+        if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_)) {
+            let message = format!("a key of a map cannot be {}", kind_name(key));
+            return Value::fault(FaultKind::NoSuchOverload, message);
+        }
+        if *optional && value.is_absent() {
+            continue;
+        }
+        entries.push((key.clone(), value.clone()));
+    }
+    unique(entries)
+}
+
+/// A map of entries whose keys must differ.
+pub fn unique<'a>(entries: Vec<(Value<'a>, Value<'a>)>) -> Value<'a> {
+    let count = entries.len();
+    let made = Value::map(entries);
+    match made.size() == Some(count) {
+        true => made,
+        false => Value::fault(FaultKind::BadArgument, "two entries of a map have the same key"),
+    }
+}
+
+/// A call of the first row that the arguments fit.
+fn call<'a>(rows: &[FunctionId], args: &[Value<'a>]) -> Value<'a> {
+    let chosen = rows.iter().find(|id| {
+        let params = id.def().params;
+        let count = params.len() == args.len() || id.def().repeats && args.len() >= params.len();
+        let param = |at: usize| params.get(at).or(params.last());
+        count && args.iter().enumerate().all(|(at, arg)| param(at).is_some_and(|ty| fits(ty, arg)))
+    });
+    let Some(row) = chosen else { return no_overload(args) };
+    outcome((row.def().body)(args, &Prepared::Nothing))
+}
+
+/// The result of a function's body: absent is a fault.
+pub fn outcome(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Absent => Value::fault(FaultKind::BadArgument, demanded(FaultKind::BadArgument)),
+        value => value,
+    }
+}
+
+/// Whether a value is one of a row's type. Of lists and maps the first element counts, as in cel-go.
+fn fits(ty: &Ty, value: &Value<'_>) -> bool {
+    match (ty, value) {
+        (Ty::Var(_) | Ty::Dyn, _) => true,
+        (Ty::Bool, Value::Bool(_))
+        | (Ty::Int, Value::Int(_))
+        | (Ty::Uint, Value::Uint(_))
+        | (Ty::Float, Value::Float(_))
+        | (Ty::String, Value::String(_))
+        | (Ty::Blob, Value::Blob(_))
+        | (Ty::Null, Value::Null)
+        | (Ty::TypeName, Value::TypeName(_))
+        | (Ty::Quantity, Value::Quantity(_)) => true,
+        (Ty::Cel(want), Value::Cel(of)) => of.ty() == Some(*want),
+        (Ty::Optional(inner), value) => fits(inner, value),
+        (Ty::CelOptional(_), Value::Optional(_)) => true,
+        (Ty::List(of), Value::List(items)) => items.first().is_none_or(|item| fits(of, item)),
+        (Ty::Map(key, of), value) => value
+            .entries()
+            .is_some_and(|entries| entries.first().is_none_or(|(k, v)| fits(key, k) && fits(of, v))),
+        _ => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! [`Operation`]: what CEL computes from values whose types are known when it is evaluated, or with an outcome
+//! that may be a fault.
+
+use super::{ArithmeticOp, CompareOp};
+use crate::lang::language::functions::FunctionId;
+use crate::lang::syntax::ast::Text;
+use crate::lang::types::Type;
+use crate::lang::types::value::FaultKind;
+use std::sync::Arc;
+
+/// An operation with the meaning that it has in CEL, chosen by the values of its operands. Where CEL has an
+/// error, the result is a fault.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// The operand, or a fault where it is absent.
+    Demand(FaultKind),
+    /// The operand, or a fault where it is no bool.
+    Truth,
+    /// The operand, or a fault where a macro cannot go over it.
+    Iterable,
+    /// The operand, or a fault where it is no optional.
+    Optional,
+    /// What CEL's optional holds; absent where it is empty, a fault for any other value.
+    Held,
+    /// The operand as a value of CEL: a field of the cluster whose type CEL has in another form. Never fails.
+    Exact(Type),
+    /// `a + b` and so on; never saturates.
+    Arithmetic(ArithmeticOp),
+    /// `-a`
+    Negate,
+    /// `a == b`
+    Equal,
+    /// `a < b` and so on.
+    Compare(CompareOp),
+    /// `a in b`
+    In,
+    /// `a.f`; of an optional an optional.
+    Select(Text),
+    /// `a.?f`: an optional.
+    OptionalSelect(Text),
+    /// `has(a.f)`
+    HasField(Text),
+    /// `a[i]`; of an optional an optional.
+    Index,
+    /// `a[?i]`: an optional.
+    OptionalIndex,
+    /// `{k: v, ?k: v}`: keys and values in turn; with the flag, an empty optional is omitted.
+    Map(Arc<[bool]>),
+    /// A call whose overload the values choose from these rows.
+    Call(Arc<[FunctionId]>),
+}
+
+impl Operation {
+    /// Whether some operands make it a fault.
+    pub fn may_fail(&self) -> bool {
+        !matches!(self, Operation::Exact(_))
+    }
+}
