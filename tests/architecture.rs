@@ -79,6 +79,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[("plugins/policy", "lang")];
 const CRATES: &[(&str, &[&str])] = &[
     ("pest", &["lang/syntax"]),
     ("pest_derive", &["lang/syntax"]),
+    ("cel::Env", &["lang/syntax/cel/parse"]),
+    ("cel::common", &["lang/syntax/cel/parse"]),
     ("serde_saphyr", &["yaml", "config/write", "cluster", "cli/output"]),
     ("miette", &["diag"]),
     ("owo_colors", &["diag/draw"]),

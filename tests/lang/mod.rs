@@ -3,6 +3,7 @@
 
 mod cel;
 mod cel_random;
+mod cel_syntax;
 mod check;
 mod claims;
 mod compile_limits;

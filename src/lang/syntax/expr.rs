@@ -94,8 +94,10 @@ impl<'a> Builder<'a> {
         let number = is_number(first.rule());
         let alone = parts.peek().is_none();
         let mut expr = if number {
-            // a minus that touches the number's expression is the number's sign: the least int has no other way
-            let minus = alone && prefixes.last().is_some_and(|(op, _)| *op == UnaryOp::Minus);
+            // a minus before the number is its sign: the least int has no other way. As in CEL, `-5.f()` is `(-5).f()`
+            let signs = prefixes.iter().rev().take_while(|(op, _)| *op == UnaryOp::Minus).count();
+            let unsigned = first.text().ends_with(['u', 'U']);
+            let minus = signs > 0 && (alone || (signs == 1 && !unsigned));
             let mut span = self.place(&first);
             let value = self.number(&first, minus)?;
             if let Some((_, sign)) = minus.then(|| prefixes.pop()).flatten() {

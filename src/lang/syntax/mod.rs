@@ -6,6 +6,7 @@
 
 pub mod ast;
 mod build;
+pub mod cel;
 mod comments;
 mod expr;
 mod grammar;

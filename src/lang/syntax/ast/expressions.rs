@@ -18,7 +18,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A number, string, …
     Literal(Literal),
-    /// A name; CEL's leading dot (`.x`) is dropped.
+    /// A name. In a CEL expression a leading dot is a part of it (`.x`); the policy language drops it.
     Name(Text),
     /// `(E)`; kept for `fmt` and for lints that speak of brackets.
     Paren(Box<Expr>),
@@ -93,7 +93,7 @@ pub struct IndexAccess {
     pub optional: bool,
 }
 
-/// `!E`, `-E`; a minus before a number is a part of the number.
+/// `!E`, `-E`; a minus before a number is a part of the number, also in `-5.f()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unary {
     /// Which.

@@ -1,0 +1,114 @@
+//! CEL expressions: text to the tree of the policy language.
+//!
+//! Called for the expressions of a `SchedulingPolicy`, for `eval --cel` and for device selectors. `tokens` cuts the text,
+//! `parse` reads it with the `cel` crate and gives every node its place, `mistakes` explains what cannot be read.
+//! Every place goes through the caller's map to the document that has the expression.
+
+mod parse;
+mod tokens;
+
+use crate::diag::{Diagnostic, SourceId, Span, codes};
+use crate::lang::syntax::MAX_OPERATORS;
+use crate::lang::syntax::ast::Expr;
+use crate::lang::syntax::tokens::MAX_DEPTH;
+use parse::Refused;
+use tokens::Tokens;
+
+/// Bytes that an expression may have.
+pub const MAX_BYTES: usize = 16 << 10;
+
+/// An expression as far as it could be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// None when it could not be read; then there is an error among the diagnostics.
+    pub expr: Option<Expr>,
+    /// What is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What of CEL's syntax is allowed beyond that of Kubernetes 1.36.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Syntax {
+    /// Fields in back quotes, as in ``m.`a-b` ``.
+    pub backquotes: bool,
+}
+
+/// The text's place in its document.
+struct Place<'a> {
+    source: SourceId,
+    at: &'a dyn Fn(usize) -> usize,
+}
+
+impl Place<'_> {
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.source, (self.at)(start), (self.at)(end))
+    }
+}
+
+/// Reads an expression of Kubernetes' CEL. `text` is the expression itself, `at` maps a byte of it (or its end) to the
+/// byte of `source` that it comes from. Never fails and never panics.
+pub fn parse(text: &str, source: SourceId, at: &dyn Fn(usize) -> usize) -> Parsed {
+    parse_with(text, Syntax::default(), source, at)
+}
+
+/// Like [`parse`], with syntax that Kubernetes does not have.
+pub fn parse_with(text: &str, syntax: Syntax, source: SourceId, at: &dyn Fn(usize) -> usize) -> Parsed {
+    let place = Place { source, at };
+    let refused = |said: Diagnostic| Parsed { expr: None, diagnostics: vec![said] };
+    if text.len() > MAX_BYTES {
+        let message = format!("the expression has {} bytes, and the limit is {MAX_BYTES}", text.len());
+        let said = Diagnostic::new(&codes::TOO_LARGE, place.span(0, 0), message);
+        return refused(said.with_help("move parts of it to `variables`"));
+    }
+    let tokens = Tokens::of(text);
+    if let Some(said) = too_large(&tokens, &place) {
+        return refused(said);
+    }
+    match parse::parse(&tokens, &place, syntax.backquotes) {
+        Ok((expr, messages)) if messages.is_empty() => Parsed { expr: Some(expr), diagnostics: Vec::new() },
+        Ok((_, messages)) => {
+            let diagnostics = messages.into_iter().map(message_literal).collect();
+            Parsed { expr: None, diagnostics }
+        }
+        Err(Refused::Errors(found)) => {
+            let diagnostics = found
+                .iter()
+                .map(|mistake| {
+                    let token = tokens.list.iter().find(|token| token.end > mistake.at);
+                    let span = token.map_or(place.span(text.len(), text.len()), |token| {
+                        place.span(token.start, token.end)
+                    });
+                    Diagnostic::new(&codes::SYNTAX, span, "the expression could not be read here")
+                })
+                .collect();
+            Parsed { expr: None, diagnostics }
+        }
+        Err(Refused::Broken) => refused(Diagnostic::new(
+            &codes::SYNTAX,
+            place.span(0, text.len()),
+            "the expression could not be read",
+        )),
+    }
+}
+
+/// What of it is too much for the parser.
+fn too_large(tokens: &Tokens<'_>, place: &Place<'_>) -> Option<Diagnostic> {
+    let (at, message, label) = match (tokens.too_deep, tokens.too_many) {
+        (Some(at), _) => (at, format!("more than {MAX_DEPTH} levels of brackets"), "this one is too deep"),
+        (_, Some(at)) => (
+            at,
+            format!("more than {MAX_OPERATORS} operators in one expression"),
+            "this is the first too many",
+        ),
+        _ => return None,
+    };
+    let span = tokens.token(at).map(|token| place.span(token.start, token.end))?;
+    let said = Diagnostic::new(&codes::TOO_LARGE, span, message);
+    Some(said.with_label(label).with_help("move parts of it to `variables`"))
+}
+
+/// `T{f: v}`
+fn message_literal(span: Span) -> Diagnostic {
+    Diagnostic::new(&codes::FOREIGN_WORD, span, "no message types are declared")
+        .with_help("a map is written `{\"key\": value}`, without a type before it")
+}
