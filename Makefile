@@ -52,7 +52,7 @@ fuzz: ## Fuzzes every parser for a minute (BAYPLAN_FUZZ_SECONDS)
 	command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
 	@# Sanitizers are unstable features of the compiler; RUSTC_BOOTSTRAP allows them in this toolchain.
 	export RUSTC_BOOTSTRAP=1; for target in $$(cargo fuzz list); do \
-	    cargo fuzz run $$target -- -max_total_time=$${BAYPLAN_FUZZ_SECONDS:-60} -timeout=10 || exit 1; done
+	    cargo fuzz run $$target -- -max_total_time=$${BAYPLAN_FUZZ_SECONDS:-60} -timeout=60 -rss_limit_mb=8192 || exit 1; done
 
 deny: ## Checks licences, sources and advisories of the dependencies
 	tools/cargo-deny.sh --log-level error check

@@ -6,11 +6,14 @@
 use super::check::{self, dialect};
 use super::eval::context::EvalContext;
 use super::eval::interpret::Evaluator;
-use super::syntax::ast::{self, Text};
+use super::syntax::{
+    self,
+    ast::{self, Text},
+};
 use super::typed::{Expr, Policy, SlotId};
 use super::types::Type;
 use super::types::value::{FaultKind, Value};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, SourceId};
 use crate::model::{PodInfo, Snapshot, Time};
 use std::sync::{Arc, LazyLock};
 
@@ -74,6 +77,19 @@ pub struct Program {
     policy: Arc<Policy>,
     expr: Arc<Expr>,
     type_name: String,
+}
+
+/// Compiles an expression; places are bytes of the text.
+///
+/// # Errors
+/// The mistakes of the expression.
+pub fn compile(text: &str, environment: &Environment) -> Result<Program, Vec<Diagnostic>> {
+    let syntax = syntax::cel::Syntax { backquotes: environment.has_back_quotes() };
+    let read = syntax::cel::parse_with(text, syntax, SourceId::default(), &|at| at);
+    match read.expr {
+        Some(expr) => check(&expr, text, environment),
+        None => Err(read.diagnostics),
+    }
 }
 
 /// Compiles an expression that was read; `text` is what its spans refer to.

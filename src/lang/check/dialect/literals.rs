@@ -26,10 +26,7 @@ impl Checker<'_> {
             if ty.is_unknown() {
                 return self.unknown(span);
             }
-            joined = match self.joined(joined, &ty, "list", item.span) {
-                Some(joined) => Some(joined),
-                None => return self.unknown(span),
-            };
+            joined = Some(self.joined(joined, &ty));
             types.push((ty, item.span));
             items.push((item, element.optional));
         }
@@ -65,17 +62,13 @@ impl Checker<'_> {
         (made, held)
     }
 
-    /// The type of elements so far and of one more; reports it where there is none.
-    fn joined(&mut self, known: Option<Type>, next: &Type, what: &str, span: Span) -> Option<Type> {
-        let Some(known) = known else { return Some(next.clone()) };
-        if self.inference.assign(&known, next) {
-            return Some(inference::most_general(&known, next));
+    /// The type of elements so far and of one more.
+    fn joined(&mut self, known: Option<Type>, next: &Type) -> Type {
+        let Some(known) = known else { return next.clone() };
+        match self.inference.assign(&known, next) {
+            true => inference::most_general(&known, next),
+            false => Type::Dyn,
         }
-        if self.cel().library == Library::Specification || self.is_unchecked() {
-            return Some(Type::Dyn);
-        }
-        self.uneven(what, &known, next, span);
-        None
     }
 
     fn uneven(&mut self, what: &str, known: &Type, next: &Type, span: Span) {
@@ -117,10 +110,8 @@ impl Checker<'_> {
             if key_ty.is_unknown() || value_ty.is_unknown() {
                 return self.unknown(span);
             }
-            let key_joined = self.joined(key_type, &key_ty, "map", key.span);
-            let value_joined = self.joined(value_type, &value_ty, "map", value.span);
-            let (Some(k), Some(v)) = (key_joined, value_joined) else { return self.unknown(span) };
-            (key_type, value_type) = (Some(k), Some(v));
+            key_type = Some(self.joined(key_type, &key_ty));
+            value_type = Some(self.joined(value_type, &value_ty));
             keys.push((key_ty, key.span));
             values.push((value_ty, value.span));
             made.push((key, value, entry.optional));
@@ -131,7 +122,10 @@ impl Checker<'_> {
         let key = key_type.unwrap_or_else(|| self.inference.fresh());
         let value = value_type.unwrap_or_else(|| self.inference.fresh());
         let ty = Type::Map(Arc::new(key), Arc::new(value));
-        if are_different_keys(&made) {
+        // A map of constants is made when the expression is compiled: the last of equal keys stays.
+        let folded = self.cel().library == Library::Kubernetes
+            && made.iter().all(|(key, value, optional)| !optional && is_folded(key) && is_folded(value));
+        if folded || are_different_keys(&made) {
             return self.make(ExprKind::Map(made), ty, span);
         }
         let flags: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
@@ -200,6 +194,18 @@ impl Checker<'_> {
         let message = format!("the pattern does not compile: {}", error.why);
         self.mistake(&codes::BAD_CONSTANT, first.value.span, message, "");
         false
+    }
+}
+
+/// Whether cel-go makes the value when it compiles the expression.
+fn is_folded(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(_) => true,
+        ExprKind::List(items) => items.iter().all(|(item, optional)| !optional && is_folded(item)),
+        ExprKind::Map(entries) => {
+            entries.iter().all(|(key, value, optional)| !optional && is_folded(key) && is_folded(value))
+        }
+        _ => false,
     }
 }
 
