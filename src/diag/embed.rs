@@ -1,12 +1,80 @@
 //! The bytes of a YAML scalar beside the bytes of its value, for every style of scalar.
 //!
-//! Called by `SourceMap::embed` only. The two texts are compared: everything except white space and
+//! Called by `SourceMap::embed` for the texts of ConfigMaps, and by the reader of policy documents for the
+//! expressions in them. The two texts are compared: everything except white space and
 //! escapes must be the same byte by byte, white space around a line end is matched line by line, and an escape
 //! is read. A style that does not come out even is not the scalar's; if none does, the places are the
 //! scalar's beginning, never a wrong one.
 
-use super::source::Run;
 use std::ops::Range;
+
+/// Bytes that are equal in an embedded text and its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    /// First byte in the embedded text.
+    inner: u32,
+    /// First byte in the file.
+    outer: u32,
+    /// The number of bytes.
+    len: u32,
+}
+
+/// The value of a YAML scalar beside the bytes of the scalar.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    /// Runs of bytes that are equal in both texts, ordered by their start in the inner one. Inner bytes
+    /// between two runs (an escape, a fold) correspond to the outer bytes between them.
+    runs: Vec<Run>,
+    /// The byte of the file after the scalar.
+    end: u32,
+    pub(super) edits: Edits,
+}
+
+impl Embedded {
+    /// Lays `value` beside the scalar at a range of a text. If the two cannot be aligned, every place is the
+    /// beginning of the scalar.
+    pub fn new(file: &str, scalar: Range<usize>, value: &str) -> Self {
+        let (runs, end, edits) = runs(file, scalar, value);
+        Embedded { runs, end: end as u32, edits }
+    }
+
+    /// The byte of the file that a byte of the value comes from.
+    pub fn outer(&self, inner: u32) -> u32 {
+        let at = self.runs.partition_point(|run| run.inner <= inner);
+        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
+            return self.runs.first().map_or(self.end, |run| run.outer);
+        };
+        match (inner - run.inner < run.len, self.runs.get(at)) {
+            (true, _) => run.outer + (inner - run.inner),
+            // an escape or a fold: it begins where the run before it ends
+            (false, Some(_)) => run.outer + run.len,
+            (false, None) => (run.outer + run.len).min(self.end),
+        }
+    }
+
+    /// The byte of the file after a part of the value that ends at `inner`.
+    pub fn outer_end(&self, inner: u32) -> u32 {
+        let at = self.runs.partition_point(|run| run.inner < inner);
+        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
+            return self.runs.first().map_or(self.end, |run| run.outer);
+        };
+        match (inner - run.inner <= run.len, self.runs.get(at)) {
+            (true, _) => run.outer + (inner - run.inner),
+            (false, Some(next)) => next.outer,
+            (false, None) => self.end,
+        }
+    }
+
+    /// Whether the places of the value are known.
+    pub fn is_aligned(&self) -> bool {
+        self.edits != Edits::No
+    }
+
+    /// Whether the value stands in the file byte by byte, without an escape or a fold.
+    pub fn is_verbatim(&self) -> bool {
+        self.is_aligned() && self.runs.len() <= 1
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -31,7 +99,7 @@ pub(super) enum Edits {
 
 /// The runs of equal bytes of `text` and `file[scalar]`, the byte of the file behind the scalar, and how it
 /// may be changed there.
-pub(super) fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize, Edits) {
+fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize, Edits) {
     let end = scalar.end.min(file.len());
     let start = scalar.start.min(end);
     let outer = file.as_bytes().get(start..end).unwrap_or(&[]);

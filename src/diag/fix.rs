@@ -174,7 +174,7 @@ fn wrong_fixes(
         let Some(edits) = rounds.last_mut() else { return Vec::new() };
         text = edited(&text, edits);
         let mut sources = SourceMap::new();
-        let id = sources.add(source.name(), text.clone());
+        let id = sources.add_like(source, text.clone());
         let Some(fixed) = sources.get(id) else { return Vec::new() };
         after = compile(fixed);
         let next: Edits =

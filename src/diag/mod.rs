@@ -24,8 +24,9 @@ pub mod width;
 pub use codes::Code;
 pub use commas::with_commas;
 pub use draw::{Drawn, Look};
+pub use embed::Embedded;
 pub use report::Report;
-pub use source::{Origin, Place, Source, SourceId, SourceMap, Span};
+pub use source::{Form, Origin, Place, Source, SourceId, SourceMap, Span};
 pub use tally::Tally;
 
 /// How severe a diagnostic is, from the least to the most severe.

@@ -4,7 +4,7 @@
 //! ConfigMap is a source of its own; [`SourceMap::embed`] maps its bytes to those of the YAML file. The
 //! caller reads the files.
 
-use super::embed::Edits;
+use super::embed::{Edits, Embedded};
 use super::{Diagnostic, codes};
 use std::ops::Range;
 use std::sync::Arc;
@@ -84,6 +84,7 @@ pub struct Source {
     name: Arc<str>,
     text: Arc<str>,
     origin: Option<Origin>,
+    form: Form,
     lines: Vec<u32>,
     /// The number of characters before each block of [`BLOCK`] bytes, so that the column of a place
     /// in a line of a million characters costs no more than that of any other.
@@ -103,51 +104,23 @@ fn letters(bytes: &[u8]) -> usize {
 #[derive(Clone, Debug)]
 struct Host {
     source: SourceId,
-    /// Runs of bytes that are equal in both texts, ordered by their start in the inner one. Inner bytes
-    /// between two runs (an escape, a fold) correspond to the outer bytes between them.
-    runs: Vec<Run>,
-    /// The byte of the file after the scalar.
-    end: u32,
-    edits: Edits,
+    embedded: Embedded,
 }
 
-/// Bytes that are equal in an embedded text and its file.
+/// How policies are written in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    /// First byte in the embedded text.
-    pub(super) inner: u32,
-    /// First byte in the file.
-    pub(super) outer: u32,
-    /// The number of bytes.
-    pub(super) len: u32,
+pub enum Form {
+    /// In the policy language.
+    Language,
+    /// As YAML or JSON documents.
+    Document,
 }
 
-impl Host {
-    /// The byte of the file that a byte of the text comes from.
-    fn outer(&self, inner: u32) -> u32 {
-        let at = self.runs.partition_point(|run| run.inner <= inner);
-        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
-            return self.runs.first().map_or(self.end, |run| run.outer);
-        };
-        match (inner - run.inner < run.len, self.runs.get(at)) {
-            (true, _) => run.outer + (inner - run.inner),
-            // an escape or a fold: it begins where the run before it ends
-            (false, Some(_)) => run.outer + run.len,
-            (false, None) => (run.outer + run.len).min(self.end),
-        }
-    }
-
-    /// The byte of the file after a text that ends at `inner`.
-    fn outer_end(&self, inner: u32) -> u32 {
-        let at = self.runs.partition_point(|run| run.inner < inner);
-        let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
-            return self.runs.first().map_or(self.end, |run| run.outer);
-        };
-        match (inner - run.inner <= run.len, self.runs.get(at)) {
-            (true, _) => run.outer + (inner - run.inner),
-            (false, Some(next)) => next.outer,
-            (false, None) => self.end,
-        }
+impl Form {
+    /// The form of a file or of a key of a ConfigMap, by its ending.
+    pub fn of(name: &str) -> Self {
+        let document = [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending));
+        if document { Form::Document } else { Form::Language }
     }
 }
 
@@ -175,6 +148,11 @@ impl Source {
     /// The object and key, for a text of a ConfigMap.
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
+    }
+
+    /// How policies are written in it: by the ending of its key, or of its name.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// The file of an embedded text.
@@ -245,6 +223,15 @@ impl SourceMap {
         self.push(name.into(), text.into(), None, None)
     }
 
+    /// Another text in place of a source, with its name and form.
+    pub fn add_like(&mut self, source: &Source, text: impl Into<Arc<str>>) -> SourceId {
+        let id = self.push(source.name.clone(), text.into(), None, None);
+        if let Some(added) = self.sources.get_mut(id.0 as usize) {
+            added.form = source.form;
+        }
+        id
+    }
+
     /// A file's bytes, without a byte order mark. Bytes that are not UTF-8 are replaced, and the
     /// first one gets a diagnostic.
     pub fn add_bytes(
@@ -308,8 +295,8 @@ impl SourceMap {
         let text = text.into();
         let (name, host) = match self.get(host) {
             Some(source) => {
-                let (runs, end, edits) = super::embed::runs(source.text(), scalar, &text);
-                (source.name.clone(), Some(Host { source: host, runs, end: end as u32, edits }))
+                let embedded = Embedded::new(source.text(), scalar, &text);
+                (source.name.clone(), Some(Host { source: host, embedded }))
             }
             None => (Arc::from(""), None),
         };
@@ -329,8 +316,9 @@ impl SourceMap {
     pub fn in_file(&self, span: Span) -> Span {
         match self.source(span).and_then(|source| source.host.as_ref()) {
             Some(host) => {
-                let start = host.outer(span.start);
-                let end = if span.end > span.start { host.outer_end(span.end).max(start) } else { start };
+                let start = host.embedded.outer(span.start);
+                let end =
+                    if span.end > span.start { host.embedded.outer_end(span.end).max(start) } else { start };
                 Span { source: host.source, start, end }
             }
             None => span,
@@ -343,7 +331,7 @@ impl SourceMap {
         let Some(host) = self.source(span).and_then(|source| source.host.as_ref()) else {
             return self.source(span).is_some();
         };
-        match host.edits {
+        match host.embedded.edits {
             Edits::Verbatim => !text.contains('\n'),
             Edits::Quoted => !text.contains(['"', '\'', '\\', '\n']),
             Edits::No => false,
@@ -378,7 +366,8 @@ impl SourceMap {
             before
         });
         let letters = std::iter::once(0).chain(blocks).collect();
-        self.sources.push(Source { id, name, text, origin, lines, letters, host });
+        let form = Form::of(origin.as_ref().map_or(&name, |origin| &origin.key));
+        self.sources.push(Source { id, name, text, origin, form, lines, letters, host });
         id
     }
 }

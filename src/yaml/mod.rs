@@ -13,5 +13,5 @@ mod read;
 mod tree;
 
 pub use field::{Field, FieldError, Fields};
-pub use read::{Booleans, YamlError, document, documents, place, values};
+pub use read::{Booleans, YamlError, document, documents, limited_documents, place, values};
 pub use tree::{At, Tree, TreeEntry, TreeValue};

@@ -59,12 +59,36 @@ pub fn document(text: &str, booleans: Booleans) -> Result<Tree, YamlError> {
 /// Reads every document of a stream, without empty ones. A broken document does not hide the
 /// others.
 pub fn documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
-    match stream(text, 0) {
+    documents_with(text, &options())
+}
+
+/// The same for texts that somebody else wrote: what nests or repeats itself without measure is refused.
+pub fn limited_documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
+    let budget = serde_saphyr::budget! {
+        max_depth: 64,
+        flow_nesting_limit: 64,
+        max_nodes: 200_000,
+        max_events: 500_000,
+        max_aliases: 1_000,
+        max_total_scalar_bytes: 8 << 20,
+    };
+    let alias_limits = serde_saphyr::alias_limits! {
+        max_total_replayed_events: 100_000,
+        max_replay_stack_depth: 16,
+    };
+    documents_with(
+        text,
+        &serde_saphyr::options! { budget: budget, strict_booleans: true, alias_limits: alias_limits },
+    )
+}
+
+fn documents_with(text: &str, options: &serde_saphyr::Options) -> (Vec<Tree>, Vec<YamlError>) {
+    match stream(text, 0, options) {
         Ok(trees) => (trees, Vec::new()),
         Err(_) => {
             let (mut trees, mut errors) = (Vec::new(), Vec::new());
             for (base, document) in split(text) {
-                match stream(document, base) {
+                match stream(document, base, options) {
                     Ok(found) => trees.extend(found),
                     Err(error) => errors.push(error),
                 }
@@ -85,7 +109,7 @@ pub fn values(text: &str, is_json: bool) -> Result<Vec<Value>, YamlError> {
             Err(_) => {}
         }
     }
-    multiple(text).map_err(|error| yaml_error(text, 0, &error))
+    multiple(text, &options()).map_err(|error| yaml_error(text, 0, &error))
 }
 
 /// The place of the value at `path` (`items[3].spec.containers[0].image`) in a document, counted
@@ -96,14 +120,17 @@ pub fn place(text: &str, document: usize, path: &str) -> At {
     trees.get(document).map(|tree| tree.find(path).head(text)).unwrap_or_default()
 }
 
-fn stream(text: &str, base: usize) -> Result<Vec<Tree>, YamlError> {
-    let read: Vec<Spanned<Node>> = multiple(text).map_err(|error| yaml_error(text, base, &error))?;
+fn stream(text: &str, base: usize, options: &serde_saphyr::Options) -> Result<Vec<Tree>, YamlError> {
+    let read: Vec<Spanned<Node>> = multiple(text, options).map_err(|error| yaml_error(text, base, &error))?;
     let trees = read.into_iter().map(|root| tree(text, base, root));
     Ok(trees.filter(|tree| !matches!(tree.value, TreeValue::Null)).collect())
 }
 
-fn multiple<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
-    serde_saphyr::from_multiple_with_options(text, options())
+fn multiple<T: DeserializeOwned>(
+    text: &str,
+    options: &serde_saphyr::Options,
+) -> Result<Vec<T>, serde_saphyr::Error> {
+    serde_saphyr::from_multiple_with_options(text, options.clone())
 }
 
 /// No limits, since the files are the user's own; only `true` and `false` are booleans.

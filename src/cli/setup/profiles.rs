@@ -29,7 +29,7 @@ impl Setup {
             }
             let source = self.policies.sources.source(compiled.policy.span)?;
             let (text, _) = leave_out::with_line(source.text(), &compiled.policy, &line)?;
-            let id = sources.add(source.name().to_owned(), text);
+            let id = sources.add_like(source, text);
             let (made, said) = crate::lang::compile_for(sources.get(id)?, size, &|_| Vec::new());
             if said.iter().any(Diagnostic::is_error) {
                 return None;

@@ -197,6 +197,9 @@ pub(super) fn check_unused_items(
         name: ast::Name { text: Text::from("file"), span: Span::default() },
         version: None,
         statements: Vec::new(),
+        dialect: ast::Dialect::default(),
+        on_error: ast::OnError::default(),
+        strict: None,
     };
     let mut checker = Checker::new(text, Vec::new(), budget);
     checker.declare(&empty, items);

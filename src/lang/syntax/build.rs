@@ -148,7 +148,15 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        Ok(Policy { name: self.need(name, span)?, version, statements })
+        let name = self.need(name, span)?;
+        Ok(Policy {
+            name,
+            version,
+            statements,
+            dialect: Dialect::Policy,
+            on_error: OnError::Reject,
+            strict: None,
+        })
     }
 
     fn version(&mut self, pair: Node<'_>) -> Option<(u64, Span)> {
@@ -170,7 +178,7 @@ impl<'a> Builder<'a> {
         let span = self.tight(&pair);
         let kind = self.statement_kind(pair);
         let kind = kind.unwrap_or_else(|Failed| StatementKind::Broken(self.broken(&pair)));
-        Statement { doc: None, kind, span }
+        Statement { doc: None, kind, span, on_error: None }
     }
 
     fn statement_kind(&mut self, pair: Node<'_>) -> Built<StatementKind> {
@@ -452,7 +460,7 @@ impl<'a> Builder<'a> {
         let span = self.tight(&pair);
         let kind = self.block_kind(pair);
         let kind = kind.unwrap_or_else(|Failed| BlockKind::Broken(self.broken(&pair)));
-        BlockStatement { doc: None, kind, span }
+        BlockStatement { doc: None, kind, span, on_error: None }
     }
 
     fn block_kind(&mut self, pair: Node<'_>) -> Built<BlockKind> {

@@ -1,7 +1,7 @@
 //! Blocks of statements, and the statements that only a block may hold.
 
 use super::expressions::Expr;
-use super::items::Except;
+use super::items::{Except, OnError};
 use super::names::{Broken, Doc, Name, StringLiteral, Template};
 use super::statements::{Let, Mode, Reason};
 use crate::diag::Span;
@@ -25,6 +25,8 @@ pub struct BlockStatement {
     pub kind: BlockKind,
     /// From its first word to its last mark.
     pub span: Span,
+    /// What an expression of it that fails does, where it says so.
+    pub on_error: Option<(OnError, Span)>,
 }
 
 /// The statements of blocks.

@@ -66,6 +66,41 @@ pub struct Policy {
     pub version: Option<(u64, Span)>,
     /// In the order of the text.
     pub statements: Vec<Statement>,
+    /// The language of its expressions.
+    pub dialect: Dialect,
+    /// What an expression that fails does, where nothing else is said. Always `Reject` in the policy language,
+    /// whose expressions do not fail.
+    pub on_error: OnError,
+    /// Where an expression that may fail is an error: `strict: true`.
+    pub strict: Option<Span>,
+}
+
+/// The language of the expressions of a policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// The policy language, whose expressions do not fail.
+    #[default]
+    Policy,
+    /// CEL, whose expressions may end with an error.
+    Cel,
+}
+
+/// What happens when an expression of CEL ends with an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// The rule refuses, or gives no value.
+    #[default]
+    Reject,
+    /// The rule is left out.
+    Ignore,
+    /// The attempt ends with an error.
+    Error,
+}
+
+impl OnError {
+    /// Each with its word in documents.
+    pub const WORDS: [(&'static str, OnError); 3] =
+        [("reject", OnError::Reject), ("ignore", OnError::Ignore), ("error", OnError::Error)];
 }
 
 /// `def f(a: T, …) [: T] = E`

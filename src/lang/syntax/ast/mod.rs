@@ -21,7 +21,7 @@ pub use expressions::{
     Arg, Binary, BinaryOp, Call, Conditional, Element, Entry, Expr, ExprKind, FieldAccess, IndexAccess,
     Literal, MethodCall, Unary, UnaryOp,
 };
-pub use items::{Def, Except, File, Item, ItemKind, Policy, TypeItem};
+pub use items::{Def, Dialect, Except, File, Item, ItemKind, OnError, Policy, TypeItem};
 pub use names::{
     Allow, Broken, Comment, CommentKind, Doc, Name, StringLiteral, Template, TemplatePart, Text,
 };

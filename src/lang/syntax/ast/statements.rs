@@ -2,7 +2,7 @@
 
 use super::blocks::Block;
 use super::expressions::{Expr, Literal};
-use super::items::{Def, Except, TypeItem};
+use super::items::{Def, Except, OnError, TypeItem};
 use super::names::{Broken, Doc, Name, Template};
 use super::types::TypeExpr;
 use crate::diag::Span;
@@ -17,6 +17,8 @@ pub struct Statement {
     pub kind: StatementKind,
     /// From its first word to its last mark.
     pub span: Span,
+    /// What an expression of it that fails does, where it says so.
+    pub on_error: Option<(OnError, Span)>,
 }
 
 /// The statements of a policy.
