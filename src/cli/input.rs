@@ -39,7 +39,7 @@ impl Policies {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Reads `*.bay` files, YAML or JSON files with ConfigMaps, folders of both. What cannot be read is a
+    /// Reads `*.bay` files, YAML or JSON files with policy documents or ConfigMaps, folders of them. What cannot be read is a
     /// diagnostic; an error only when nothing at a path holds policies.
     pub(super) fn read(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         for path in paths {
@@ -56,7 +56,8 @@ impl Policies {
             if self.texts.len() + self.diagnostics.len() == before {
                 let path = path.display();
                 anyhow::bail!(
-                    "no policies in {path}: expected *.bay files, or ConfigMaps in *.yaml or *.json"
+                    "no policies in {path}: expected *.bay files, or SchedulingPolicy documents or ConfigMaps in \
+                     *.yaml or *.json"
                 );
             }
         }
@@ -72,7 +73,7 @@ impl Policies {
             return;
         }
         if file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json") {
-            self.config_maps(id);
+            self.yaml_file(id);
         } else {
             self.texts.push(id);
         }
@@ -114,8 +115,8 @@ impl Policies {
         Ok(ids)
     }
 
-    /// Adds the policies of the ConfigMaps in a file, with or without our label.
-    fn config_maps(&mut self, file: SourceId) {
+    /// Adds the policies of a YAML file: its documents, and those of its ConfigMaps with or without our label.
+    fn yaml_file(&mut self, file: SourceId) {
         let (found, diagnostics) = policy_files::policies_in(&mut self.sources, file);
         self.texts.extend(found.iter().map(|found| found.source));
         self.diagnostics.extend(diagnostics);
@@ -267,12 +268,13 @@ fn is_policy_file(path: &Path) -> bool {
         && (name.ends_with(policy_files::ENDING) || yaml && !is_test_file(path) && mentions_policies(path))
 }
 
-/// Whether a YAML file in a folder may hold a ConfigMap with policies; other YAML files are not ours.
+/// Whether a YAML file in a folder may hold policies, in documents or in ConfigMaps; other YAML files are not ours.
 fn mentions_policies(path: &Path) -> bool {
     path.is_file()
         && std::fs::read(path).is_ok_and(|bytes| {
             let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
             holds(policy_files::LABEL.as_bytes())
+                || policy_files::mentions_documents(&bytes)
                 || (holds(b"ConfigMap") && holds(policy_files::ENDING.as_bytes()))
         })
 }

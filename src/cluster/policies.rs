@@ -5,7 +5,7 @@
 use super::informers::Needs;
 use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
-use crate::diag::{Diagnostic, SourceMap};
+use crate::diag::{Diagnostic, Form, Source, SourceMap};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::compile_for;
@@ -44,7 +44,7 @@ pub fn compile(object: &str, texts: &Texts, size: Size) -> Result<Vec<Compiled<P
             line: 0,
             column: 0,
             message: format!("`{object}` has the label of policies but no policy"),
-            help: "put policies into `data`, under keys that end in `.bay`".into(),
+            help: "put policies into `data`, under keys that end in `.bay` or `.yaml`".into(),
         }]);
     }
     let mut sources = SourceMap::new();
@@ -96,11 +96,15 @@ pub fn stand_in(object: &str, texts: &Texts, compiles: bool) -> Option<Texts> {
     for (key, text) in texts {
         let mut sources = SourceMap::new();
         let id = sources.add(key.as_str(), text.as_str());
-        let (file, _) = syntax::parse(sources.get(id)?);
+        let source = sources.get(id)?;
+        let (file, _) = syntax::parse(source);
         let mut standing = String::new();
         for policy in file.policies() {
             let found = [true, false].into_iter().find_map(|definitions| {
-                let text = held_policy(object, policy, &sources, (definitions, why))?;
+                let text = match source.form() {
+                    Form::Language => held_policy(object, policy, &sources, (definitions, why))?,
+                    Form::Document => held_document(object, policy, source, (definitions, why))?,
+                };
                 let mut sources = SourceMap::new();
                 let id = sources.add(key.as_str(), text.as_str());
                 let (_, said) = compile_for(sources.get(id)?, Size::default(), &|_| Vec::new());
@@ -145,6 +149,19 @@ fn held_policy(
     Some(text)
 }
 
+/// The same as a document, which a line `---` separates from the one before.
+fn held_document(
+    object: &str,
+    policy: &ast::Policy,
+    source: &Source,
+    (definitions, why): (bool, &str),
+) -> Option<String> {
+    let name = &policy.name.text;
+    let reason = format!("policy {name} of {object} {why}");
+    let text = syntax::document::stand_in(source, name, &reason, definitions)?;
+    Some(format!("---\n{text}\n"))
+}
+
 fn problem(sources: &SourceMap, key: &str, diagnostic: &Diagnostic) -> Problem {
     let (start, _) = sources.places(diagnostic.span);
     Problem {
@@ -187,11 +204,32 @@ mod tests {
     use super::*;
 
     fn stands_in(text: &str) -> Option<String> {
-        let texts = [("p.bay".to_owned(), text.to_owned())].into();
+        stands_in_under("p.bay", text)
+    }
+
+    fn stands_in_under(key: &str, text: &str) -> Option<String> {
+        let texts = [(key.to_owned(), text.to_owned())].into();
         assert!(compile("n/a", &texts, Size::default()).is_err(), "{text}");
         let held = stand_in("n/a", &texts, false)?;
         assert!(compile("n/a", &held, Size::default()).is_ok(), "{held:?}");
         held.into_values().next()
+    }
+
+    #[test]
+    fn a_document_has_a_stand_in_too() {
+        let document = |name: &str, applies: &str| {
+            format!(
+                "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: {name}}}\nspec:\n  {applies}\n  \
+                 variables: [{{name: team, expression: 'pod.labels[\"team\"]'}}]\n  filters:\n  - {{name: f, expression: nod.x}}\n"
+            )
+        };
+        let text =
+            format!("{}---\n{}", document("gpu", "appliesWhen: variables.team == 'a'"), document("all", ""));
+        let held = stands_in_under("p.yaml", &text).unwrap();
+        assert!(held.contains("variables.team == 'a'") && !held.contains("nod.x"), "{held}");
+        assert_eq!(held.matches("---").count(), 1, "{held}");
+        assert_eq!(stands_in_under("p.yaml", &document("x", "appliesWhen: nod.x")), None);
+        assert_eq!(stands_in_under("p.yaml", "policy x { applies when pod.priority > 3 }"), None);
     }
 
     #[test]

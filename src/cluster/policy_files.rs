@@ -1,8 +1,8 @@
-//! Policies of `--policies`: the `.bay` files below a folder, or one file, read again when they
-//! change. Called by `policy_source`.
+//! Policies of `--policies`: the `.bay` files and the YAML files with policy documents below a folder, or
+//! one file, read again when they change. Called by `policy_source`.
 
 use super::policy_verdict::Texts;
-use crate::policy_files::ENDING;
+use crate::policy_files::{ENDING, is_policy_key, mentions_documents};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -59,12 +59,17 @@ fn texts_below(root: &Path) -> std::io::Result<BTreeMap<String, String>> {
                 let name = name.to_string_lossy();
                 // Kubernetes mounts a ConfigMap through hidden folders, which have every file
                 // again.
-                if !name.starts_with('.') && (path.is_dir() || name.ends_with(ENDING)) {
+                if !name.starts_with('.') && (path.is_dir() || is_policy_key(&name)) {
                     open.push(path);
                 }
             }
         } else {
-            files.insert(at.display().to_string(), std::fs::read_to_string(&at)?);
+            let text = std::fs::read_to_string(&at)?;
+            let path = at.display().to_string();
+            // Other YAML files of a folder, such as the tests of policies, are not policies.
+            if at == root || path.ends_with(ENDING) || mentions_documents(text.as_bytes()) {
+                files.insert(path, text);
+            }
         }
     }
     Ok(files)
@@ -79,19 +84,25 @@ mod tests {
         let root = std::env::temp_dir().join(format!("bayplan-files-{}", std::process::id()));
         std::fs::create_dir_all(root.join("team")).unwrap();
         std::fs::create_dir_all(root.join("..data")).unwrap();
-        for (name, text) in [("a.bay", "one"), ("team/b.bay", "two"), ("..data/a.bay", "one"), ("y", "none")]
-        {
+        for (name, text) in [
+            ("a.bay", "one"),
+            ("team/b.bay", "two"),
+            ("..data/a.bay", "one"),
+            ("y", "none"),
+            ("c.yaml", "kind: SchedulingPolicy"),
+            ("d.yaml", "kind: Pod"),
+        ] {
             std::fs::write(root.join(name), text).unwrap();
         }
         let mut files = PolicyFiles::new(root.clone());
         let reading = files.read().unwrap();
         let texts: Vec<&str> =
             reading.present.iter().flat_map(|(_, texts)| texts.values().map(String::as_str)).collect();
-        assert_eq!((texts, reading.gone.len()), (vec!["one", "two"], 0));
+        assert_eq!((texts, reading.gone.len()), (vec!["one", "kind: SchedulingPolicy", "two"], 0));
         std::fs::remove_file(root.join("a.bay")).unwrap();
         let reading = files.read().unwrap();
         assert_eq!(reading.gone, [root.join("a.bay").display().to_string()]);
-        assert_eq!(reading.present.len(), 1);
+        assert_eq!(reading.present.len(), 2);
         std::fs::remove_dir_all(&root).unwrap();
         let error = files.read().err().unwrap().to_string();
         assert!(error.starts_with("cannot read policies from `"), "{error}");

@@ -4,7 +4,7 @@
 use super::policy_verdict::{ObjectName, Texts, hash};
 use super::watch::{self, Collection, Watched};
 use crate::model::objects::projection::Projection;
-use crate::policy_files::ENDING;
+use crate::policy_files::is_policy_key;
 use k8s_openapi::api::core::v1::ConfigMap;
 
 pub use crate::policy_files::LABEL;
@@ -60,9 +60,9 @@ pub(super) fn path_of(name: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps/{name}")
 }
 
-/// The policy texts of a ConfigMap: its keys that end in `.bay`.
+/// The policy texts of a ConfigMap: its keys that end in `.bay`, `.yaml`, `.yml` or `.json`.
 pub(super) fn texts_of(object: &ConfigMap) -> Texts {
-    let data = object.data.iter().flatten().filter(|(key, _)| key.ends_with(ENDING));
+    let data = object.data.iter().flatten().filter(|(key, _)| is_policy_key(key));
     data.map(|(key, text)| (key.clone(), text.clone())).collect()
 }
 

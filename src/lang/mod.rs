@@ -62,6 +62,9 @@ pub fn compile_for(
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
     lint::lint(source, &file, &policies, &mut said);
     policies.retain(|policy| !analysis::cost::is_refused(policy, &said));
+    if !file.scalars.is_empty() {
+        syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);
+    }
     (policies, said)
 }
 

@@ -1,10 +1,11 @@
-//! Where policies are written: files that end in [`ENDING`], and ConfigMaps with the label
-//! [`LABEL`]. [`policies_in`] finds the policy texts of the ConfigMaps in a YAML or JSON file, each
-//! with its places. Called by `cli`, `dry_run` and `cluster` before `lang::compile`; reads no files.
+//! Where policies are written: files that end in [`ENDING`], YAML and JSON files with documents of
+//! `kind: SchedulingPolicy`, and ConfigMaps with the label [`LABEL`]. [`policies_in`] finds the policy texts
+//! of a YAML or JSON file, each with its places. Called by `cli`, `dry_run` and `cluster` before
+//! `lang::compile`; reads no files.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use crate::diag::{Diagnostic, Origin, SourceId, SourceMap, Span, codes};
+use crate::diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes};
 use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
 
 /// The label of ConfigMaps that hold policies.
@@ -13,32 +14,59 @@ pub const LABEL: &str = "bayplan.dev/policy";
 /// The ending of policy files, and of the keys of a ConfigMap that hold a policy.
 pub const ENDING: &str = ".bay";
 
+/// The kind of documents that are policies.
+pub const KIND: &str = "SchedulingPolicy";
+
+/// Whether a key of a ConfigMap with the label holds policies: in the policy language, or as documents.
+pub fn is_policy_key(key: &str) -> bool {
+    key.ends_with(ENDING) || Form::of(key) == Form::Document
+}
+
+/// Whether the text of a YAML or JSON file mentions documents of policies.
+pub fn mentions_documents(text: &[u8]) -> bool {
+    text.windows(KIND.len()).any(|window| window == KIND.as_bytes())
+}
+
 /// A policy text found in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyText {
-    /// The text; its origin is the ConfigMap and key.
+    /// The text; its origin is the ConfigMap and key. The file itself, where its documents are policies.
     pub source: SourceId,
     /// Whether its ConfigMap has the label. Without it the linter checks the text and no scheduler
     /// reads it.
     pub labelled: bool,
 }
 
-/// The policy texts of the ConfigMaps in a YAML or JSON file: single objects, streams of documents,
-/// lists. Other kinds are skipped. Mistakes in the YAML itself come back as diagnostics.
+/// The policy texts in a YAML or JSON file: its own documents of policies, and those of its ConfigMaps; single
+/// objects, streams of documents, lists. Other kinds are skipped. Mistakes in the YAML itself come back as
+/// diagnostics, unless the file is a policy text: then the parser of policies reports them.
 pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>, Vec<Diagnostic>) {
     let mut finder = Finder { sources, file, found: Vec::new(), diagnostics: Vec::new() };
     let Some(text) = finder.sources.get(file).map(|source| source.shared_text()) else {
         return (Vec::new(), Vec::new());
     };
     // Most files of a cluster hold no policy: they are not parsed twice.
-    if text.contains(ENDING) || text.contains(LABEL) {
+    if text.contains(ENDING) || text.contains(LABEL) || mentions_documents(text.as_bytes()) {
         let (trees, errors) = yaml::documents(&text);
-        finder.diagnostics.extend(errors.iter().map(|error| error.diagnostic(file)));
+        let broken = !errors.is_empty() && text.lines().any(|line| line.trim() == format!("kind: {KIND}"));
+        if broken || trees.iter().any(has_documents) {
+            finder.found.push(PolicyText { source: file, labelled: true });
+        } else {
+            finder.diagnostics.extend(errors.iter().map(|error| error.diagnostic(file)));
+        }
         for tree in &trees {
             finder.object(&text, tree);
         }
     }
     (finder.found, finder.diagnostics)
+}
+
+/// Whether a document is a policy, or a list with one.
+fn has_documents(tree: &Tree) -> bool {
+    if let Some(TreeValue::List(items)) = tree.get("items").map(|items| &items.value) {
+        return items.iter().any(has_documents);
+    }
+    tree.get("kind").and_then(Tree::as_str) == Some(KIND)
 }
 
 /// Collects the policies of a file.
@@ -81,15 +109,15 @@ impl Finder<'_> {
     }
 
     fn config_map(&mut self, text: &str, map: &ConfigMap) {
-        let policies = policy_keys(map.tree, "data");
-        let binary = policy_keys(map.tree, "binaryData");
+        let policies = policy_keys(map, "data");
+        let binary = policy_keys(map, "binaryData");
         for entry in &binary {
             let message = format!("`{}` of the ConfigMap `{}` is in `binaryData`", entry.key, map.name);
             self.wrong(entry.key_at, message, "write the policy as text under `data`");
         }
         if let Some(label) = map.label.filter(|_| policies.is_empty() && binary.is_empty()) {
             let message = format!("the ConfigMap `{}` has the label `{LABEL}` and no policy", map.name);
-            self.wrong(label, message, "write policies in `data`, under keys that end in `.bay`");
+            self.wrong(label, message, "write policies in `data`, under keys that end in `.bay` or `.yaml`");
         }
         for (index, entry) in policies.into_iter().enumerate() {
             let Some(policy) = entry.value.as_str() else {
@@ -121,7 +149,7 @@ impl Finder<'_> {
             let said = Diagnostic::new(&codes::UNLABELLED_POLICY_MAP, span.at_start(), message);
             self.diagnostics.push(said.with_help(help));
         }
-        if let Some(mark) = folded(text, span) {
+        if let Some(mark) = folded(text, span).filter(|_| Form::of(&entry.key) == Form::Language) {
             let mark = Span::new(self.file, mark, mark + 1);
             let help = format!("write `{}: |`", entry.key);
             let message = "line breaks are lost in a folded block";
@@ -134,10 +162,15 @@ impl Finder<'_> {
     }
 }
 
-/// The entries of a field whose keys hold policies.
-fn policy_keys<'t>(tree: &'t Tree, field: &str) -> Vec<&'t TreeEntry> {
-    match tree.get(field).map(|data| &data.value) {
-        Some(TreeValue::Map(entries)) => entries.iter().filter(|entry| entry.key.ends_with(ENDING)).collect(),
+/// The entries of a field whose keys hold policies. Without the label, YAML and JSON are policies only where they
+/// say so: such ConfigMaps may hold anything.
+fn policy_keys<'t>(map: &ConfigMap<'t>, field: &str) -> Vec<&'t TreeEntry> {
+    let is_policy = |entry: &&TreeEntry| {
+        let says = || entry.value.as_str().is_some_and(|text| mentions_documents(text.as_bytes()));
+        entry.key.ends_with(ENDING) || is_policy_key(&entry.key) && (map.label.is_some() || says())
+    };
+    match map.tree.get(field).map(|data| &data.value) {
+        Some(TreeValue::Map(entries)) => entries.iter().filter(is_policy).collect(),
         _ => Vec::new(),
     }
 }

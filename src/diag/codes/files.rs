@@ -124,6 +124,30 @@ kind: KubeSchedulerConfiguration
 percentageOfNodesToScore: 50
 "#
 
+    BAD_DOCUMENT "BP0506" "bad-document" Error
+        "the policy document is malformed"
+        "A document of `kind: SchedulingPolicy` has known fields only, so that a typing mistake cannot change what a \
+         policy means. Each field holds one type of value; `bayplan schema` prints all of them as a JSON schema."
+        in "healthy.yaml"
+        bad r#"
+# Keeps pods off broken nodes.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: healthy}
+spec:
+  filters:
+  - {name: ready, expresion: node.ready, reason: node(s) not ready}
+"#
+        good r#"
+# Keeps pods off broken nodes.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: healthy}
+spec:
+  filters:
+  - {name: ready, expression: node.ready, reason: node(s) not ready}
+"#
+
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"
         "The object is left out. The message names the field and says what Kubernetes would say of its \

@@ -1,35 +1,66 @@
 //! Comments to the tree: `///` to the item or statement below it, `// bayplan: allow(…)` to its target.
 //!
-//! Called once by `syntax::parse`, after the tree is built.
+//! Called once by `syntax::parse`, after the tree is built; `document::comments` does the same for YAML.
 
 use crate::diag::{Diagnostic, Source, Span, codes};
 use crate::lang::syntax::ast::*;
 use crate::lang::syntax::tokens::{Remark, Scan};
 
+/// How comments are marked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// `//` and `///`
+    Language,
+    /// `#`; between a comment and an item of a list stands its `-`.
+    Yaml,
+}
+
+impl Marks {
+    fn letter(self) -> char {
+        if self == Marks::Yaml { '#' } else { '/' }
+    }
+
+    fn words(self) -> &'static str {
+        if self == Marks::Yaml { "#" } else { "//" }
+    }
+}
+
 pub(super) fn comments(source: &Source, scan: &Scan, file: &mut File, diagnostics: &mut Vec<Diagnostic>) {
-    if scan.comments.is_empty() {
+    attach(source, &scan.comments, Marks::Language, file, diagnostics);
+}
+
+/// Adds comments to a tree.
+pub(super) fn attach(
+    source: &Source,
+    comments: &[Remark],
+    marks: Marks,
+    file: &mut File,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if comments.is_empty() {
         return;
     }
     let at = |remark: &Remark| Span::new(source.id(), remark.start, remark.end);
-    file.comments =
-        scan.comments.iter().map(|remark| Comment { kind: remark.kind, span: at(remark) }).collect();
-    let docs = Docs { source, comments: &scan.comments };
-    if scan.comments.iter().any(|remark| remark.kind == CommentKind::Doc) {
+    file.comments = comments.iter().map(|remark| Comment { kind: remark.kind, span: at(remark) }).collect();
+    let docs = Docs { source, comments, marks };
+    if comments.iter().any(|remark| remark.kind == CommentKind::Doc) {
         for item in &mut file.items {
-            item.doc = docs.above(item.span);
+            item.doc = item.doc.take().or_else(|| docs.above(item.span));
             let ItemKind::Policy(policy) = &mut item.kind else { continue };
             for statement in &mut policy.statements {
-                statement.doc = docs.above(statement.span);
+                let outer = statement.span;
+                statement.doc = docs.above(outer);
                 for inner in statement.kind.block_mut().into_iter().flat_map(|block| &mut block.statements) {
-                    inner.doc = docs.above(inner.span);
+                    // What begins with its statement has no comment of its own.
+                    inner.doc = if inner.span.start == outer.start { None } else { docs.above(inner.span) };
                 }
             }
         }
     }
     let mut spans = None;
-    for remark in &scan.comments {
+    for remark in comments {
         let text = source.slice(at(remark));
-        let body = text.trim_start_matches('/').trim_start();
+        let body = text.trim_start_matches(marks.letter()).trim_start();
         let Some(rest) = body.strip_prefix("bayplan:") else { continue };
         let spans = spans.get_or_insert_with(|| places(file));
         match allow(source, remark, rest) {
@@ -39,7 +70,7 @@ pub(super) fn comments(source: &Source, scan: &Scan, file: &mut File, diagnostic
             }
             Err(message) => diagnostics.push(
                 Diagnostic::new(&codes::BAD_ALLOW, at(remark), message)
-                    .with_help("write `// bayplan: allow(slug) because …`"),
+                    .with_help(format!("write `{} bayplan: allow(slug) because …`", marks.words())),
             ),
         }
     }
@@ -48,6 +79,7 @@ pub(super) fn comments(source: &Source, scan: &Scan, file: &mut File, diagnostic
 struct Docs<'a> {
     source: &'a Source,
     comments: &'a [Remark],
+    marks: Marks,
 }
 
 impl Docs<'_> {
@@ -59,13 +91,15 @@ impl Docs<'_> {
         let mut place: Option<Span> = None;
         while let Some(remark) = index.checked_sub(1).and_then(|index| self.comments.get(index)) {
             let gap = self.source.text().get(remark.end..until).unwrap_or("x");
+            let gap = gap.trim();
+            let gap = if self.marks == Marks::Yaml && lines.is_empty() { gap.trim_matches('-') } else { gap };
             if !remark.first || !gap.trim().is_empty() {
                 break;
             }
             if remark.kind == CommentKind::Doc {
                 let here = Span::new(self.source.id(), remark.start, remark.end);
                 place = Some(place.map_or(here, |place| here.to(place)));
-                let line = self.source.slice(here).trim_start_matches('/');
+                let line = self.source.slice(here).trim_start_matches(self.marks.letter());
                 lines.push(line.strip_prefix(' ').unwrap_or(line).trim_end());
             }
             until = remark.start;

@@ -443,7 +443,7 @@ impl<'a> Builder<'a> {
 }
 
 /// A name, its fields, and its indices that are literals or paths.
-fn is_path(expr: &Expr) -> bool {
+pub(super) fn is_path(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Name(_) => true,
         ExprKind::Field(access) => is_path(&access.object),

@@ -8,6 +8,7 @@ pub mod ast;
 mod build;
 pub mod cel;
 mod comments;
+pub mod document;
 mod expr;
 mod grammar;
 pub(in crate::lang) mod literal;
@@ -15,7 +16,7 @@ mod nodes;
 mod recovery;
 mod tokens;
 
-use crate::diag::{Diagnostic, Source, Span, codes};
+use crate::diag::{Diagnostic, Form, Source, Span, codes};
 use crate::lang::language::limits::MOST_TOKENS;
 use crate::lang::syntax::ast::{Expr, File};
 use build::Builder;
@@ -32,11 +33,22 @@ pub const MAX_OPERATORS: usize = 1000;
 /// How many diagnostics of one file are kept; what follows is counted in the last one.
 const MAX_DIAGNOSTICS: usize = 200;
 
-/// Reads a policy file. The tree has every statement that could be read, and `Broken` for every one that
-/// could not; then there is at least one error among the diagnostics.
+/// Reads a policy file, in the policy language or as documents. The tree has every statement that could be read,
+/// and `Broken` for every one that could not; then there is at least one error among the diagnostics.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    if source.form() == Form::Document {
+        return document::parse(source);
+    }
     let text = source.text();
-    let mut file = File { source: source.id(), items: Vec::new(), comments: Vec::new(), allows: Vec::new() };
+    let mut file = File { source: source.id(), ..File::default() };
+    if document::is_document(text) {
+        let message = "this is YAML or JSON, not the policy language";
+        let help = "give the file or key the ending `.yaml` or `.json`";
+        return (
+            file,
+            vec![Diagnostic::new(&codes::SYNTAX, source.span().at_start(), message).with_help(help)],
+        );
+    }
     if let Some(diagnostic) = too_long(source) {
         return (file, vec![diagnostic]);
     }

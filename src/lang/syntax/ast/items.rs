@@ -5,9 +5,10 @@ use super::names::{Allow, Broken, Comment, Doc, Name, StringLiteral};
 use super::statements::Statement;
 use super::types::{FieldDecl, TypeExpr};
 use crate::diag::{SourceId, Span};
+use crate::lang::syntax::document::Scalar;
 
 /// A file: `use`, `type`, `def` and `policy` items.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
     /// The text it was read from.
     pub source: SourceId,
@@ -17,6 +18,8 @@ pub struct File {
     pub comments: Vec<Comment>,
     /// All `// bayplan: allow(…)` comments.
     pub allows: Vec<Allow>,
+    /// The YAML scalars with expressions; none in the policy language.
+    pub scalars: Vec<Scalar>,
 }
 
 impl File {

@@ -1,0 +1,368 @@
+//! [`DOCUMENT`]: the fields of a policy that is written as a YAML document, `kind: SchedulingPolicy`.
+//!
+//! `syntax::document` reads documents by this table, `bayplan schema` prints the JSON schema of it, and the
+//! docs list it.
+
+use super::statements::StatementId;
+
+/// The kind of the documents.
+pub const KIND: &str = "SchedulingPolicy";
+
+/// Their API version.
+pub const API_VERSION: &str = "bayplan.dev/v1";
+
+/// The annotation that says what a policy is for.
+pub const DESCRIPTION: &str = "kubernetes.io/description";
+
+/// A map of a document.
+#[derive(Debug)]
+pub struct ObjectDef {
+    /// What it is, for messages and the schema.
+    pub name: &'static str,
+    /// Its fields, in the order in which `convert` writes them.
+    pub fields: &'static [FieldDef],
+    /// The forms of which it has one. The first field of a form tells that it is this form; the others may stand
+    /// beside that one only. Fields that are in no form may stand in all.
+    pub forms: &'static [&'static [&'static str]],
+}
+
+/// A field of a map.
+#[derive(Debug)]
+pub struct FieldDef {
+    /// Its key.
+    pub name: &'static str,
+    /// What it holds.
+    pub shape: Shape,
+    /// Whether it must be there; if it belongs to a form, in that form.
+    pub needed: bool,
+    /// The statement of the policy language that it stands for.
+    pub statement: Option<StatementId>,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// An expression of CEL; `true`, `false` and numbers need no quotes.
+    Expression,
+    /// A message for the owner of the pod, in which `{path}` is replaced.
+    Reason,
+    /// A name of expressions: letters, digits and `_`.
+    Identifier,
+    /// A name of a policy, filter or score, which may also have `-`.
+    Name,
+    /// Any text.
+    Text,
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Whole,
+    /// A whole number, or an expression that is a constant.
+    Weight,
+    /// A duration such as `60s`, or an expression.
+    Duration,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Any value: amounts, durations and times are texts.
+    Value,
+    /// A type of the language, as in `list<string>`.
+    Type,
+    /// A map.
+    Object(&'static ObjectDef),
+    /// A list of maps.
+    List(&'static ObjectDef),
+    /// One of some words, or a map.
+    WordOr(&'static [&'static str], &'static ObjectDef),
+    /// A map from names to expressions.
+    Expressions,
+    /// A map from names to texts.
+    Texts,
+    /// A statement that this release does not have; what it holds is not read.
+    NotBuilt,
+}
+
+impl ObjectDef {
+    /// A field by its key.
+    pub fn field(&self, name: &str) -> Option<&'static FieldDef> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields that tell its forms apart.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.forms.iter().filter_map(|form| form.first().copied())
+    }
+
+    /// Whether a field may stand in a form.
+    pub fn takes(&self, form: &[&str], field: &str) -> bool {
+        form.contains(&field) || !self.forms.iter().any(|other| other.contains(&field))
+    }
+}
+
+const fn field(name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
+    FieldDef { name, shape, needed: false, statement: None, doc }
+}
+
+const fn needed(name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
+    FieldDef { name, shape, needed: true, statement: None, doc }
+}
+
+const fn of(statement: StatementId, name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
+    FieldDef { name, shape, needed: false, statement: Some(statement), doc }
+}
+
+const fn not_built(statement: StatementId, name: &'static str) -> FieldDef {
+    FieldDef {
+        name,
+        shape: Shape::NotBuilt,
+        needed: false,
+        statement: Some(statement),
+        doc: "Not built yet.",
+    }
+}
+
+const ON_ERROR: FieldDef = field(
+    "onError",
+    Shape::Word(&["reject", "ignore", "error"]),
+    "What happens when an expression of it ends with an error; by default what the policy says.",
+);
+const WITH: FieldDef =
+    field("with", Shape::Expressions, "Values that explanations and logs show beside the reason.");
+const RESOLVABLE: FieldDef =
+    field("resolvable", Shape::Bool, "Whether evicting pods from the node may help against the refusal.");
+const WHEN: FieldDef = field("when", Shape::Expression, "The condition; without it, always.");
+const REJECT: FieldDef = needed("reject", Shape::Reason, "The reason of a refusal.");
+
+/// A policy.
+pub static DOCUMENT: ObjectDef = ObjectDef {
+    name: KIND,
+    forms: &[],
+    fields: &[
+        needed("apiVersion", Shape::Word(&[API_VERSION]), "The version of this format."),
+        needed("kind", Shape::Word(&[KIND]), "The kind of document."),
+        needed("metadata", Shape::Object(&METADATA), "The name of the policy."),
+        needed("spec", Shape::Object(&SPEC), "What the policy does."),
+    ],
+};
+
+static METADATA: ObjectDef = ObjectDef {
+    name: "metadata",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Name, "The name of the policy, which is a plugin of that name."),
+        field(
+            "annotations",
+            Shape::Texts,
+            "`kubernetes.io/description` says what the policy is for; a comment above the document does as well.",
+        ),
+        field("labels", Shape::Texts, "Labels; the scheduler does not read them."),
+    ],
+};
+
+/// What a policy does.
+pub static SPEC: ObjectDef = ObjectDef {
+    name: "spec",
+    forms: &[],
+    fields: &[
+        field("version", Shape::Whole, "The version of the language that the policy asks for."),
+        field(
+            "onError",
+            Shape::Word(&["reject", "ignore", "error"]),
+            "What happens when an expression ends with an error: the rule refuses or gives no value (`reject`, the \
+             default), is left out (`ignore`), or the attempt ends with an error (`error`).",
+        ),
+        field("strict", Shape::Bool, "With `true` an expression that may end with an error is a mistake."),
+        of(StatementId::Applies, "appliesWhen", Shape::Expression, "The pods that the policy is about."),
+        of(
+            StatementId::Applies,
+            "appliesToAllPods",
+            Shape::Bool,
+            "With `true` also the pods that policies leave alone.",
+        ),
+        of(StatementId::Param, "params", Shape::List(&PARAM), "Values that a profile may set."),
+        of(StatementId::Let, "variables", Shape::List(&VARIABLE), "Names for expressions: `variables.NAME`."),
+        of(StatementId::Group, "groups", Shape::List(&GROUP), "Sets of pods: `groups.NAME`."),
+        of(StatementId::Gate, "gates", Shape::List(&GATE), "Keep pods out of the queue."),
+        of(StatementId::Queue, "queueBy", Shape::List(&QUEUE_KEY), "The order of the queue."),
+        of(
+            StatementId::Prefilter,
+            "prefilter",
+            Shape::List(&PREFILTER),
+            "Refusals once per pod, and the names of the nodes to look at.",
+        ),
+        of(StatementId::Filter, "filters", Shape::List(&FILTER), "Which nodes a pod may run on."),
+        of(StatementId::Score, "scores", Shape::List(&SCORE), "Which nodes are better, from 0 to 100."),
+        of(StatementId::Prefer, "prefer", Shape::List(&PREFER), "Scores of 100 or 0."),
+        of(StatementId::Permit, "permit", Shape::List(&PERMIT), "Refusals and waits once a node is chosen."),
+        not_built(StatementId::Preempt, "preempt"),
+        not_built(StatementId::Ledger, "ledgers"),
+        not_built(StatementId::Memo, "memos"),
+        not_built(StatementId::Source, "sources"),
+        not_built(StatementId::Reserve, "reserve"),
+        not_built(StatementId::BeforeBind, "beforeBind"),
+        not_built(StatementId::AfterBind, "afterBind"),
+        not_built(StatementId::AfterFailure, "afterFailure"),
+        not_built(StatementId::Mode, "mode"),
+        not_built(StatementId::Mode, "enforceWhen"),
+        not_built(StatementId::Mode, "modeUntil"),
+        not_built(StatementId::Except, "exceptions"),
+    ],
+};
+
+static PARAM: ObjectDef = ObjectDef {
+    name: "param",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `params.NAME`."),
+        field("type", Shape::Type, "Its type; that of the default if it is missing."),
+        needed(
+            "default",
+            Shape::Value,
+            "Its value where a profile sets none. With a type of amounts, durations or times: a text, such as `60s`.",
+        ),
+        field("min", Shape::Value, "The least value that a profile may set."),
+        field("max", Shape::Value, "The largest value that a profile may set."),
+    ],
+};
+
+static VARIABLE: ObjectDef = ObjectDef {
+    name: "variable",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `variables.NAME`."),
+        field("type", Shape::Type, "Its type, which the expression must have."),
+        needed("expression", Shape::Expression, "What it stands for; it may read `node`."),
+        field(
+            "missing",
+            Shape::WordOr(&["skip", "error"], &MISSING),
+            "What happens when the value is absent: `skip` the policy, `error` for the attempt, or a `reject`.",
+        ),
+    ],
+};
+
+static MISSING: ObjectDef = ObjectDef { name: "missing", forms: &[], fields: &[REJECT, WITH, RESOLVABLE] };
+
+static GROUP: ObjectDef = ObjectDef {
+    name: "group",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `groups.NAME`."),
+        needed("expression", Shape::Expression, "Whether the pod `p` is in the group of `pod`."),
+    ],
+};
+
+static GATE: ObjectDef = ObjectDef {
+    name: "gate",
+    forms: &[],
+    fields: &[
+        needed("reason", Shape::Reason, "Why the pod stays out of the queue."),
+        needed("when", Shape::Expression, "It stays out while this holds."),
+        WITH,
+        RESOLVABLE,
+        ON_ERROR,
+    ],
+};
+
+static QUEUE_KEY: ObjectDef = ObjectDef {
+    name: "key of the queue",
+    forms: &[],
+    fields: &[
+        needed("expression", Shape::Expression, "What is compared."),
+        field(
+            "order",
+            Shape::Word(&["asc", "desc"]),
+            "Small keys first (`asc`, the default), or large ones.",
+        ),
+    ],
+};
+
+static PREFILTER: ObjectDef = ObjectDef {
+    name: "statement of `prefilter`",
+    forms: &[&["reject", "with", "resolvable"], &["onlyNodes"]],
+    fields: &[
+        REJECT,
+        needed("onlyNodes", Shape::Expression, "The names of the nodes to look at."),
+        WHEN,
+        WITH,
+        RESOLVABLE,
+        ON_ERROR,
+    ],
+};
+
+static FILTER: ObjectDef = ObjectDef {
+    name: "filter",
+    forms: &[&["expression", "reason", "with", "resolvable"], &["rules"]],
+    fields: &[
+        needed("name", Shape::Name, "Its name, one of a kind in the policy."),
+        needed("expression", Shape::Expression, "The node passes if it holds."),
+        field("reason", Shape::Reason, "The reason when it does not hold."),
+        WITH,
+        RESOLVABLE,
+        needed("rules", Shape::List(&RULE), "Rules, each of which must let the node pass."),
+        ON_ERROR,
+    ],
+};
+
+static RULE: ObjectDef = ObjectDef {
+    name: "rule of a filter",
+    forms: &[&["require", "else"], &["reject", "when"]],
+    fields: &[
+        needed("require", Shape::Expression, "The node passes if it holds."),
+        field("else", Shape::Reason, "The reason when it does not hold."),
+        REJECT,
+        WHEN,
+        WITH,
+        RESOLVABLE,
+        ON_ERROR,
+    ],
+};
+
+static SCORE: ObjectDef = ObjectDef {
+    name: "score",
+    forms: &[&["expression"], &["gives"]],
+    fields: &[
+        needed("name", Shape::Name, "Its name, one of a kind in the policy."),
+        field("weight", Shape::Weight, "A whole number from 1; 1 if it is missing."),
+        field(
+            "normalize",
+            Shape::Word(&["none", "max", "minmax"]),
+            "How the values of all nodes become 0 to 100; `none` if they are.",
+        ),
+        field("reversed", Shape::Bool, "With `true` 100 minus the value."),
+        needed("expression", Shape::Expression, "The value of the node."),
+        needed("gives", Shape::List(&GIVE), "Values, of which the first counts whose condition holds."),
+        ON_ERROR,
+    ],
+};
+
+static GIVE: ObjectDef = ObjectDef {
+    name: "value of a score",
+    forms: &[],
+    fields: &[needed("value", Shape::Expression, "The value of the node."), WHEN],
+};
+
+static PREFER: ObjectDef = ObjectDef {
+    name: "preference",
+    forms: &[],
+    fields: &[
+        needed("weight", Shape::Weight, "A whole number from 1."),
+        needed("when", Shape::Expression, "The nodes that are preferred."),
+        ON_ERROR,
+    ],
+};
+
+static PERMIT: ObjectDef = ObjectDef {
+    name: "statement of `permit`",
+    forms: &[&["reject", "when"], &["wait", "for", "until", "else"]],
+    fields: &[
+        REJECT,
+        WHEN,
+        needed("wait", Shape::Duration, "For how long the pod waits at most."),
+        field("for", Shape::Identifier, "The group that waits together."),
+        needed("until", Shape::Expression, "What it waits for."),
+        needed("else", Shape::Reason, "The reason when it did not happen."),
+        WITH,
+        RESOLVABLE,
+        ON_ERROR,
+    ],
+};

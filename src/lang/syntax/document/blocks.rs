@@ -1,0 +1,134 @@
+//! Statements with a block: `filters`, `scores`, `prefilter` and `permit`.
+
+use super::read::Reader;
+use super::values::Node;
+use crate::diag::Span;
+use crate::lang::syntax::ast::*;
+use crate::yaml::TreeValue;
+
+/// Reads one statement of a block.
+type ReadOne = fn(&mut Reader<'_>, Node<'_>) -> Option<BlockKind>;
+
+impl Reader<'_> {
+    /// A list as a block, an item a statement.
+    pub(super) fn block(&mut self, list: Node<'_>, span: Span, read: ReadOne) -> Block {
+        let items = self.items(list);
+        Block { statements: items.into_iter().map(|item| self.block_statement(item, read)).collect(), span }
+    }
+
+    fn block_statement(&mut self, item: Node<'_>, read: ReadOne) -> BlockStatement {
+        let span = self.places.whole(item.tree);
+        let before = self.said.len();
+        let kind = read(self, item).filter(|_| self.said.len() == before);
+        let broken = || BlockKind::Broken(Broken { word: Text::from(""), declares: None });
+        BlockStatement { doc: None, kind: kind.unwrap_or_else(broken), span, on_error: self.on_error(item) }
+    }
+
+    /// A condition that may be missing; the outer `None` is a mistake.
+    fn when(&mut self, item: Node<'_>) -> Option<Option<Expr>> {
+        match self.get(item, "when") {
+            Some(when) => self.expression(when).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn reject(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let when = self.when(item);
+        let reason = self.reason(item, "reject")?;
+        Some(BlockKind::Reject(Reject { reason, when: when? }))
+    }
+
+    pub(super) fn prefilter_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let Some(nodes) = self.get(item, "onlyNodes") else { return self.reject(item) };
+        let nodes = self.expression(nodes);
+        let when = self.when(item)?;
+        Some(BlockKind::Only(Only { nodes: nodes?, when }))
+    }
+
+    pub(super) fn permit_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let Some(patience) = self.get(item, "wait") else { return self.reject(item) };
+        let patience = self.duration(patience);
+        let group = match self.get(item, "for") {
+            Some(group) => Some(self.name(group)?),
+            None => None,
+        };
+        let until = self.get(item, "until").and_then(|until| self.expression(until));
+        let reason = self.reason(item, "else")?;
+        Some(BlockKind::Wait(Wait { patience: patience?, group, until: until?, reason }))
+    }
+
+    /// A filter of one expression, or of rules.
+    pub(super) fn filter(&mut self, item: Node<'_>, span: Span) -> Option<StatementKind> {
+        let block = match self.get(item, "rules") {
+            Some(rules) => {
+                let within = self.places.whole(rules.tree);
+                Some(self.block(rules, within, |reader, item| reader.rule(item)))
+            }
+            None => self.require(item, "expression", "reason").map(|kind| self.alone(item, kind, span)),
+        };
+        let name = self.name(self.get(item, "name")?)?;
+        Some(StatementKind::Filter(Filter { name, block: block? }))
+    }
+
+    /// The block of a statement that has an expression in the place of one.
+    fn alone(&self, item: Node<'_>, kind: BlockKind, span: Span) -> Block {
+        let entry = self.entry(item, "expression");
+        let own = entry.map_or(span, |entry| self.places.entry(entry));
+        let statement = BlockStatement { doc: None, kind, span: own, on_error: self.on_error(item) };
+        Block { statements: vec![statement], span }
+    }
+
+    fn require(&mut self, item: Node<'_>, key: &str, reason: &str) -> Option<BlockKind> {
+        let condition = self.get(item, key).and_then(|condition| self.expression(condition));
+        let reason = match self.get(item, reason) {
+            Some(_) => Some(self.reason(item, reason)?),
+            None => None,
+        };
+        Some(BlockKind::Require(Require { condition: condition?, reason }))
+    }
+
+    fn rule(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        match self.get(item, "require") {
+            Some(_) => self.require(item, "require", "else"),
+            None => self.reject(item),
+        }
+    }
+
+    /// A score of one expression, or of several values with conditions.
+    pub(super) fn score(&mut self, item: Node<'_>, span: Span) -> Option<StatementKind> {
+        let block = match self.get(item, "gives") {
+            Some(gives) => {
+                let within = self.places.whole(gives.tree);
+                Some(self.block(gives, within, |reader, item| reader.give(item)))
+            }
+            None => {
+                let value = self.get(item, "expression").and_then(|value| self.expression(value));
+                value.map(|value| self.alone(item, BlockKind::Give(Give { value, when: None }), span))
+            }
+        };
+        let weight = match self.get(item, "weight") {
+            Some(weight) => Some(self.expression(weight)?),
+            None => None,
+        };
+        let normalize = self.entry(item, "normalize").and_then(|entry| {
+            let how = match entry.value.as_str()? {
+                "none" => Normalize::None,
+                "max" => Normalize::Max,
+                "minmax" => Normalize::MinMax,
+                _ => return None,
+            };
+            Some((how, self.places.entry(entry)))
+        });
+        let reversed = self.entry(item, "reversed");
+        let reversed = reversed.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
+        let reversed = reversed.map(|entry| self.places.entry(entry));
+        let name = self.name(self.get(item, "name")?)?;
+        Some(StatementKind::Score(Score { name, weight, normalize, reversed, block: block? }))
+    }
+
+    fn give(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let value = self.get(item, "value").and_then(|value| self.expression(value));
+        let when = self.when(item)?;
+        Some(BlockKind::Give(Give { value: value?, when }))
+    }
+}

@@ -1,0 +1,61 @@
+//! Expressions of documents, and their types, from the text that YAML decodes.
+
+use super::remap::Move;
+use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
+use crate::lang::syntax::ast::{Expr, TypeExpr};
+use crate::lang::syntax::build::Builder;
+use crate::lang::syntax::grammar::{Grammar, Rule};
+use crate::lang::syntax::nodes::Nodes;
+use crate::lang::syntax::{parse_expression, tokens};
+use pest::Parser as _;
+
+/// Reads an expression. `at` is the place of a byte of `text` in the document.
+pub(super) fn parse(
+    text: &str,
+    source: SourceId,
+    at: &dyn Fn(usize) -> usize,
+) -> (Option<Expr>, Vec<Diagnostic>) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("expression", text);
+    let Some(own) = sources.get(id) else { return (None, Vec::new()) };
+    let (mut expr, mut said) = parse_expression(own);
+    let moved = Move { source, at };
+    expr.iter_mut().for_each(|expr| moved.expr(expr));
+    said.iter_mut().for_each(|said| moved.diagnostic(said));
+    (expr, said)
+}
+
+/// Reads a type, which is written as in the policy language.
+pub(super) fn parse_type(
+    text: &str,
+    source: SourceId,
+    at: &dyn Fn(usize) -> usize,
+) -> (Option<TypeExpr>, Vec<Diagnostic>) {
+    let mut sources = SourceMap::new();
+    let id = sources.add("type", text);
+    let Some(own) = sources.get(id) else { return (None, Vec::new()) };
+    let found = tokens::scan(text);
+    let mut said = Vec::new();
+    let mut declared = None;
+    if found.too_deep.is_none()
+        && let Ok(pairs) = Grammar::parse(Rule::type_, text)
+    {
+        let nodes = Nodes::of(text, pairs);
+        let whole = nodes
+            .root()
+            .is_some_and(|root| text.get(root.end()..).is_some_and(|rest| rest.trim().is_empty()));
+        if let Some(root) = nodes.root().filter(|_| whole) {
+            declared = Builder::new(own, &found, &mut said).type_(root).ok();
+        }
+    }
+    if declared.is_none() && said.is_empty() {
+        let message = format!("`{text}` is not a type");
+        let help =
+            "types are `int`, `float`, `string`, `bool`, `cpu`, `bytes`, `duration`, `list<string>`, …";
+        said.push(Diagnostic::new(&codes::BAD_DOCUMENT, own.span(), message).with_help(help));
+    }
+    let moved = Move { source, at };
+    declared.iter_mut().for_each(|declared| moved.type_expr(declared));
+    said.iter_mut().for_each(|said| moved.diagnostic(said));
+    (declared, said)
+}

@@ -1,0 +1,122 @@
+//! Policies that are written as YAML or JSON: documents of `kind: SchedulingPolicy`, with expressions of CEL.
+//!
+//! Called by `syntax::parse` for texts of that form. The result is the tree that the policy language gives, with
+//! places in the document, so that everything behind the parser is shared. A text may have several documents;
+//! those of other kinds are not looked at. `language::documents` is the table of the fields.
+//!
+//! - `shape.rs` compares a document with the table
+//! - `read.rs`, `blocks.rs`, `values.rs` make statements, blocks and their parts
+//! - `names.rs` resolves `params.x`, `variables.x` and `groups.x`
+//! - `node_variables.rs` moves variables that read `node` into the blocks that use them
+//! - `scalars.rs`, `place.rs`, `remap.rs` keep places
+//! - `comments.rs` finds the comments of YAML
+
+mod blocks;
+mod comments;
+mod expression;
+mod names;
+mod node_variables;
+mod place;
+mod read;
+mod remap;
+mod scalars;
+mod shape;
+mod stand_in;
+mod values;
+
+pub use scalars::{Scalar, settle_fixes};
+pub use stand_in::stand_in;
+
+use crate::diag::suggest::nearest;
+use crate::diag::{Diagnostic, Source, codes};
+use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND};
+use crate::lang::syntax::ast::File;
+use crate::yaml::{self, Tree, TreeValue};
+use place::Places;
+use read::Reader;
+
+/// Reads the policies of a text. The tree has every statement that could be read.
+pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    let text = source.text();
+    let mut file = File { source: source.id(), ..File::default() };
+    if let Some(diagnostic) = super::too_long(source) {
+        return (file, vec![diagnostic]);
+    }
+    let (trees, errors) = yaml::limited_documents(text);
+    let mut said: Vec<Diagnostic> = errors.iter().map(|error| error.diagnostic(source.id())).collect();
+    let places = Places { source };
+    let mut found = Vec::new();
+    trees.iter().for_each(|tree| documents(tree, &mut found));
+    for tree in &found {
+        let mut mistakes = Vec::new();
+        let mut checker = shape::Checker { places, said: &mut mistakes };
+        checker.object(tree, &DOCUMENT);
+        let mut reader = Reader::new(places, !mistakes.is_empty());
+        let item = reader.document(tree);
+        file.items.push(item);
+        file.scalars.append(&mut reader.scalars);
+        said.append(&mut mistakes);
+        said.append(&mut reader.said);
+    }
+    if found.is_empty() {
+        said.extend(nothing(source, errors.is_empty()));
+    }
+    if let Some(first) = said.first_mut()
+        && found.is_empty()
+        && is_language(text)
+    {
+        first.help = Some("this is the policy language: its files and keys end in `.bay`".to_owned());
+    }
+    comments::comments(source, &trees, &found, &mut file, &mut said);
+    said.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+    said.dedup();
+    super::limit(&mut said);
+    (file, said)
+}
+
+/// Whether a text has a document of policies, so that its mistakes are those of a policy.
+pub fn has_policies(trees: &[Tree]) -> bool {
+    let mut found = Vec::new();
+    trees.iter().for_each(|tree| documents(tree, &mut found));
+    !found.is_empty()
+}
+
+/// The documents of policies in a document, which may be a list of objects.
+fn documents<'t>(tree: &'t Tree, found: &mut Vec<&'t Tree>) {
+    if let Some(TreeValue::List(items)) = tree.get("items").map(|items| &items.value) {
+        items.iter().for_each(|item| documents(item, found));
+    } else if is_ours(tree) {
+        found.push(tree);
+    }
+}
+
+/// Whether a document is a policy, or is meant to be one.
+fn is_ours(tree: &Tree) -> bool {
+    let kind = tree.get("kind").and_then(Tree::as_str);
+    let version = tree.get("apiVersion").and_then(Tree::as_str);
+    match kind {
+        Some(kind) => kind == KIND || nearest(kind, [KIND]).is_some(),
+        None => version == Some(API_VERSION) && tree.get("spec").is_some(),
+    }
+}
+
+/// A text without a policy; a text of other kinds is no mistake where it is a file.
+fn nothing(source: &Source, is_yaml: bool) -> Option<Diagnostic> {
+    let help = format!("write `apiVersion: {API_VERSION}`, `kind: {KIND}`, `metadata.name` and `spec`");
+    let message = format!("the text has no document of `kind: {KIND}`");
+    is_yaml.then(|| Diagnostic::new(&codes::BAD_DOCUMENT, source.span().at_start(), message).with_help(help))
+}
+
+/// Whether a text looks like the policy language.
+fn is_language(text: &str) -> bool {
+    let first = text.lines().map(str::trim_start).find(|line| !line.is_empty()).unwrap_or("");
+    first.starts_with("//") || first.starts_with("policy ") || first.starts_with("def ")
+}
+
+/// Whether a text looks like a document of policies.
+pub(super) fn is_document(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines.find(|line| *line != "---").unwrap_or("");
+    let json = first.starts_with('{') && text.contains("\"apiVersion\"");
+    json || first.starts_with("apiVersion:") || first.starts_with("kind:")
+}

@@ -1,0 +1,348 @@
+//! A document to a policy: its head, its declarations, and one statement for each item of a list.
+//!
+//! `shape` has reported what is missing or of the wrong type. Here such a part gives no statement but `Broken`, so
+//! that the policy is incomplete and is not loaded.
+
+use super::names::{Names, Uses};
+use super::node_variables;
+use super::place::Places;
+use super::scalars::Scalar;
+use super::values::Node;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::documents::{DESCRIPTION, SPEC, Shape};
+use crate::lang::syntax::ast::*;
+use crate::yaml::{Tree, TreeEntry, TreeValue};
+
+/// The reader of one document.
+pub(super) struct Reader<'a> {
+    pub(super) places: Places<'a>,
+    pub(super) said: Vec<Diagnostic>,
+    pub(super) scalars: Vec<Scalar>,
+    pub(super) names: Names,
+    /// What the expressions read so far use.
+    pub(super) uses: Uses,
+    /// The document has mistakes that were reported before.
+    malformed: bool,
+}
+
+/// A statement with what its expressions use.
+pub(super) struct Draft {
+    pub(super) statement: Statement,
+    pub(super) uses: Uses,
+    /// The field that it was written in.
+    pub(super) field: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(places: Places<'a>, malformed: bool) -> Self {
+        Reader {
+            places,
+            said: Vec::new(),
+            scalars: Vec::new(),
+            names: Names::default(),
+            uses: Uses::default(),
+            malformed,
+        }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.places.source.text()
+    }
+
+    pub(super) fn say(&mut self, said: Diagnostic) {
+        self.said.push(said);
+    }
+
+    fn errors(&self) -> usize {
+        self.said.iter().filter(|said| said.is_error()).count()
+    }
+
+    /// The policy of a document.
+    pub(super) fn document(&mut self, tree: &Tree) -> Item {
+        let span = self.places.whole(tree);
+        let root = Node { tree, flow: false };
+        let metadata = self.get(root, "metadata");
+        let name = metadata.and_then(|metadata| self.get(metadata, "name"));
+        let name = name.filter(|name| name.tree.as_str().is_some()).and_then(|name| self.name(name));
+        let Some(name) = name else {
+            let broken = Broken { word: Text::from("policy"), declares: None };
+            // The expressions are read all the same, so that their mistakes are reported.
+            self.policy(root, Name { text: Text::from(""), span: span.at_start() });
+            return Item { doc: None, kind: ItemKind::Broken(broken), span };
+        };
+        let policy = self.policy(root, name);
+        let doc = metadata.and_then(|metadata| {
+            let annotations = self.get(metadata, "annotations")?;
+            let text = self.get(annotations, DESCRIPTION)?;
+            let span = self.places.head(text.tree);
+            Some(Doc { text: Text::from(text.tree.as_str()?.trim()), span })
+        });
+        Item { doc, kind: ItemKind::Policy(policy), span }
+    }
+
+    fn policy(&mut self, root: Node<'_>, name: Name) -> Policy {
+        let mut policy = Policy {
+            name,
+            version: None,
+            statements: Vec::new(),
+            dialect: Dialect::Cel,
+            on_error: OnError::default(),
+            strict: None,
+        };
+        if self.malformed {
+            policy.statements.push(self.broken(policy.name.span, "spec", None));
+        }
+        let Some(spec) = self.get(root, "spec") else { return policy };
+        policy.version = self.version(spec);
+        policy.on_error = self.on_error(spec).map_or(OnError::default(), |(on_error, _)| on_error);
+        policy.strict = self
+            .entry(spec, "strict")
+            .filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)))
+            .map(|entry| self.places.entry(entry));
+        self.declare(spec);
+        let mut drafts = Vec::new();
+        if let TreeValue::Map(entries) = &spec.tree.value {
+            for entry in entries {
+                self.field(spec, entry, &mut drafts);
+            }
+        }
+        policy.statements.extend(node_variables::place(self, drafts));
+        policy
+    }
+
+    fn version(&mut self, spec: Node<'_>) -> Option<(u64, Span)> {
+        let node = self.get(spec, "version")?;
+        let TreeValue::Int(version) = node.tree.value else { return None };
+        let span = self.places.head(node.tree);
+        if version != 1 {
+            let message = format!("no language version `{version}`");
+            let said = Diagnostic::new(&codes::LANGUAGE_VERSION, span, message);
+            self.say(said.with_help("this release knows version 1"));
+        }
+        u64::try_from(version).ok().map(|version| (version, span))
+    }
+
+    /// `onError` of a map.
+    pub(super) fn on_error(&self, node: Node<'_>) -> Option<(OnError, Span)> {
+        let entry = self.entry(node, "onError")?;
+        let word = entry.value.as_str()?;
+        let (_, on_error) = OnError::WORDS.into_iter().find(|(known, _)| *known == word)?;
+        Some((on_error, self.places.entry(entry)))
+    }
+
+    /// Registers the names that the policy declares.
+    fn declare(&mut self, spec: Node<'_>) {
+        for space in ["params", "variables", "groups"] {
+            let Some(list) = self.get(spec, space) else { continue };
+            for item in self.items(list) {
+                if let Some(name) = self.get(item, "name").and_then(|name| name.tree.as_str()) {
+                    self.names.declared.entry(Text::from(name)).or_insert(space);
+                }
+            }
+        }
+    }
+
+    /// The statements of a field of `spec`, in the order of the text.
+    fn field(&mut self, spec: Node<'_>, entry: &TreeEntry, drafts: &mut Vec<Draft>) {
+        let Some(def) = SPEC.field(&entry.key) else { return };
+        let whole = self.places.entry(entry);
+        if let (Shape::NotBuilt, Some(statement)) = (def.shape, def.statement) {
+            let message = format!("`{}` is not built yet", def.name);
+            let said = Diagnostic::new(&codes::NOT_BUILT, self.places.key(entry), message);
+            self.say(said.with_help(
+                "this release refuses it rather than ignoring it; the rest of the document is checked",
+            ));
+            let broken = self.broken(whole, statement.def().words, None);
+            drafts.push(Draft { statement: broken, uses: Uses::default(), field: def.name });
+            return;
+        }
+        let Some(node) = self.get(spec, def.name) else { return };
+        let mut read: Vec<(Statement, Uses)> = Vec::new();
+        match def.name {
+            "appliesWhen" => read.push(self.statement(whole, None, |this| this.applies(spec))),
+            // Beside `appliesWhen` it is a part of that statement.
+            "appliesToAllPods" if self.get(spec, "appliesWhen").is_none() => {
+                if let TreeValue::Bool(true) = node.tree.value {
+                    read.push(self.statement(whole, None, |this| this.applies(spec)));
+                }
+            }
+            "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
+            "prefilter" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::Prefilter(
+                    this.block(node, whole, |reader, item| reader.prefilter_statement(item)),
+                ))
+            })),
+            "permit" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::Permit(
+                    this.block(node, whole, |reader, item| reader.permit_statement(item)),
+                ))
+            })),
+            "params" | "variables" | "groups" | "gates" | "filters" | "scores" | "prefer" => {
+                for item in self.items(node) {
+                    let span = self.places.whole(item.tree);
+                    read.push(self.statement(span, Some(item), |this| match def.name {
+                        "params" => this.param(item),
+                        "variables" => this.variable(item),
+                        "groups" => this.group(item),
+                        "gates" => this.gate(item),
+                        "filters" => this.filter(item, span),
+                        "scores" => this.score(item, span),
+                        _ => this.prefer(item),
+                    }));
+                }
+            }
+            _ => {}
+        }
+        drafts.extend(read.into_iter().map(|(statement, uses)| Draft { statement, uses, field: def.name }));
+    }
+
+    fn broken(&self, span: Span, word: &str, declares: Option<Name>) -> Statement {
+        let kind = StatementKind::Broken(Broken { word: Text::from(word), declares });
+        Statement { doc: None, kind, span, on_error: None }
+    }
+
+    /// Reads a statement. With a mistake it is `Broken`, and what it would have declared is known to exist.
+    fn statement(
+        &mut self,
+        span: Span,
+        item: Option<Node<'_>>,
+        read: impl FnOnce(&mut Self) -> Option<StatementKind>,
+    ) -> (Statement, Uses) {
+        let before = self.errors();
+        let (kind, uses) = self.uses_of(read);
+        let on_error = item.and_then(|item| self.on_error(item));
+        let kind = match kind {
+            Some(kind) if self.errors() == before => kind,
+            _ => {
+                let name = item.and_then(|item| self.get(item, "name"));
+                let declares = name.and_then(|name| self.name(name));
+                let declares = declares.filter(|name| self.names.declared.contains_key(&name.text));
+                return (self.broken(span, "", declares), uses);
+            }
+        };
+        (Statement { doc: None, kind, span, on_error }, uses)
+    }
+
+    // ---- statements without a block
+
+    fn applies(&mut self, spec: Node<'_>) -> Option<StatementKind> {
+        let all = self.entry(spec, "appliesToAllPods");
+        let all = all.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
+        let to_all_pods = all.map(|entry| self.places.entry(entry));
+        let when = match self.get(spec, "appliesWhen") {
+            Some(node) => Some(self.expression(node)?),
+            None => None,
+        };
+        Some(StatementKind::Applies(Applies { to_all_pods, when }))
+    }
+
+    fn param(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let name = self.name(self.get(item, "name")?)?;
+        let declared = match self.get(item, "type") {
+            Some(node) => Some(self.declared(node)?),
+            None => None,
+        };
+        let default = self.entry(item, "default")?;
+        let default = Node { tree: &default.value, flow: item.flow };
+        let default = self.constant(default, declared.as_ref())?;
+        let range = self.range(item, declared.as_ref())?;
+        Some(StatementKind::Param(Param { name, declared, range, default }))
+    }
+
+    /// `min` and `max`; the outer `None` is a mistake. Where one is missing, the largest value there is.
+    fn range(&mut self, item: Node<'_>, declared: Option<&TypeExpr>) -> Option<Option<(Bound, Bound)>> {
+        let mut ends = [None, None];
+        for (end, key) in ends.iter_mut().zip(["min", "max"]) {
+            let Some(node) = self.get(item, key) else { continue };
+            let value = self.constant(node, declared)?;
+            match value.kind {
+                ExprKind::Literal(
+                    literal @ (Literal::Int(_)
+                    | Literal::Float(_)
+                    | Literal::Cpu(_)
+                    | Literal::Bytes(_)
+                    | Literal::Duration(_)
+                    | Literal::Share(_)),
+                ) => *end = Some(Bound { value: literal, span: value.span }),
+                _ => {
+                    let message = format!("`{key}` is a number, an amount or a duration");
+                    self.say(Diagnostic::new(&codes::BAD_DOCUMENT, value.span, message));
+                    return None;
+                }
+            }
+        }
+        Some(match ends {
+            [None, None] => None,
+            [Some(low), Some(high)] => Some((low, high)),
+            [Some(low), None] => {
+                Some((low.clone(), Bound { value: extreme(&low.value, true), span: low.span }))
+            }
+            [None, Some(high)] => Some((Bound { value: extreme(&high.value, false), span: high.span }, high)),
+        })
+    }
+
+    fn variable(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let name = self.name(self.get(item, "name")?)?;
+        let declared = match self.get(item, "type") {
+            Some(node) => Some(self.declared(node)?),
+            None => None,
+        };
+        let missing = match self.entry(item, "missing") {
+            None => None,
+            Some(entry) => {
+                let span = self.places.entry(entry);
+                let missing = match entry.value.as_str() {
+                    Some("skip") => Missing::Skip,
+                    Some("error") => Missing::Error,
+                    _ => Missing::Reject(self.reason(self.get(item, "missing")?, "reject")?),
+                };
+                Some((missing, span))
+            }
+        };
+        let value = self.expression(self.get(item, "expression")?)?;
+        Some(StatementKind::Let(Let { name, declared, value, missing }))
+    }
+
+    fn group(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let name = self.name(self.get(item, "name")?)?;
+        let condition = self.expression(self.get(item, "expression")?)?;
+        let variable = Name { text: Text::from("p"), span: condition.span.at_start() };
+        Some(StatementKind::Group(Group { name, variable, condition }))
+    }
+
+    fn gate(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let reason = self.reason(item, "reason");
+        let when = self.expression(self.get(item, "when")?)?;
+        Some(StatementKind::Gate(Gate { reason: reason?, when }))
+    }
+
+    fn queue(&mut self, node: Node<'_>) -> Option<StatementKind> {
+        let mut keys = Vec::new();
+        for item in self.items(node) {
+            let order = self.get(item, "order").and_then(|order| order.tree.as_str());
+            let value = self.get(item, "expression").and_then(|value| self.expression(value));
+            keys.push(value.map(|value| QueueKey { descending: order == Some("desc"), value }));
+        }
+        let keys: Option<Vec<QueueKey>> = keys.into_iter().collect();
+        keys.filter(|keys| !keys.is_empty()).map(StatementKind::Queue)
+    }
+
+    fn prefer(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let weight = self.get(item, "weight").and_then(|weight| self.expression(weight));
+        let when = self.expression(self.get(item, "when")?)?;
+        Some(StatementKind::Prefer(Prefer { weight: weight?, when }))
+    }
+}
+
+/// The largest or the least amount of the kind of another.
+fn extreme(like: &Literal, largest: bool) -> Literal {
+    let (whole, float) = if largest { (i64::MAX, f64::MAX) } else { (i64::MIN, f64::MIN) };
+    match like {
+        Literal::Float(_) => Literal::Float(float),
+        Literal::Share(_) => Literal::Share(float),
+        Literal::Cpu(_) => Literal::Cpu(whole),
+        Literal::Bytes(_) => Literal::Bytes(whole),
+        Literal::Duration(_) => Literal::Duration(whole),
+        _ => Literal::Int(whole),
+    }
+}

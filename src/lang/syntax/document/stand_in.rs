@@ -1,0 +1,33 @@
+//! A document that makes the pods of a policy wait, for a policy that cannot be in service.
+
+use crate::diag::Source;
+use crate::lang::language::documents::{API_VERSION, KIND};
+use crate::yaml::{self, Tree};
+use serde_json::{Value, json};
+
+/// A document with the name and `appliesWhen` of a policy of a text, and a gate with a reason that always holds.
+/// With `definitions` it also has the params and variables of the policy. `None` if the text has no such policy, or
+/// the policy no `appliesWhen`.
+pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) -> Option<String> {
+    let (trees, _) = yaml::limited_documents(source.text());
+    let mut found = Vec::new();
+    trees.iter().for_each(|tree| super::documents(tree, &mut found));
+    let named = |tree: &&&Tree| {
+        let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
+        name.and_then(Tree::as_str) == Some(policy)
+    };
+    let spec = found.iter().find(named)?.get("spec")?;
+    let applies = spec.get("appliesWhen")?;
+    let reason = reason.replace('{', "{{").replace('}', "}}");
+    let mut held = json!({ "appliesWhen": applies.to_json(), "gates": [{ "reason": reason, "when": true }] });
+    if let (Some(map), true) = (held.as_object_mut(), definitions) {
+        for field in ["params", "variables"] {
+            if let Some(tree) = spec.get(field) {
+                map.insert(field.to_owned(), tree.to_json());
+            }
+        }
+    }
+    let document: Value =
+        json!({ "apiVersion": API_VERSION, "kind": KIND, "metadata": { "name": policy }, "spec": held });
+    Some(document.to_string())
+}
