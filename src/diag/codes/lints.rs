@@ -428,4 +428,30 @@ policy racks {
   }
 }
 "#
+
+    MAY_FAIL "BP0427" "may-fail" Note
+        "an expression of CEL may end with an error"
+        "A label that a node does not have, a division by 0 and a text that is no number are errors in CEL. The rule then \
+         does what `onError` says: it refuses, is left out, or makes the attempt an error. Where the expression tests \
+         first, no error is possible, and the rule is as fast as in the policy language. `strict: true` makes this an \
+         error."
+        in "zone.yaml"
+        bad r#"
+# Keeps pods in one zone.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: zone}
+spec:
+  filters:
+  - {name: zone, expression: 'node.labels["zone"] == "a"', reason: node(s) of another zone}
+"#
+        good r#"
+# Keeps pods in one zone.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: zone}
+spec:
+  filters:
+  - {name: zone, expression: '"zone" in node.labels && node.labels["zone"] == "a"', reason: node(s) of another zone}
+"#
 }

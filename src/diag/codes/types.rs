@@ -368,4 +368,29 @@ policy notes {
   prefilter { reject "long note" when long.size() > 10 }
 }
 "#
+
+    MUST_NOT_FAIL "BP0124" "must-not-fail" Error
+        "a value that must always exist may be an error"
+        "An expression of CEL may end with an error, and `onError` says what a rule does then. Keys of the queue, \
+         conditions of groups and the time of a wait have no such answer: write them so that no error is possible, with \
+         `has(…)` or `\"key\" in map` in front, `orValue(…)`, or a comparison before a division."
+        in "newest.yaml"
+        bad r#"
+# Old pods come first.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: rank}
+spec:
+  queueBy:
+  - expression: int(pod.labels["rank"])
+"#
+        good r#"
+# Old pods come first.
+apiVersion: bayplan.dev/v1
+kind: SchedulingPolicy
+metadata: {name: rank}
+spec:
+  queueBy:
+  - expression: pod.labels[?"rank"].orValue("none")
+"#
 }

@@ -1,7 +1,11 @@
-//! Which expressions may be a fault: those with an operation of CEL that the checker could not prove.
+//! Which expressions may be a fault: those with an operation of CEL that the checker could not prove. What must
+//! be proved, and the lint `may-fail` with the way out of each place.
 
-use crate::lang::typed::walk::any;
-use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::diag::{Diagnostic, Severity, Span, codes};
+use crate::lang::typed::walk::{any, each_part};
+use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
+use crate::lang::types::value::FaultKind;
+use rustc_hash::FxHashSet;
 
 /// Whether an expression may be a fault, or may hide one of its parts.
 pub fn may_fail(policy: &Policy, expr: &Expr) -> bool {
@@ -10,9 +14,142 @@ pub fn may_fail(policy: &Policy, expr: &Expr) -> bool {
 
 /// Whether the expression itself can make a fault of operands that are none.
 pub fn is_source(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Dynamic(operation, _) => operation.may_fail(),
-        ExprKind::Call(function, _, _) => !function.def().dialects.policy,
-        _ => false,
+    matches!(&expr.kind, ExprKind::Dynamic(operation, _) if operation.may_fail())
+}
+
+/// Reports what must be proved and is not, and every other place that may fail.
+pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
+    if !policy.cel {
+        return;
     }
+    let mut places = Places { policy, severity: None, seen: FxHashSet::default(), found: diagnostics };
+    if policy.strict.is_some() {
+        places.severity = Some(Severity::Error);
+    }
+    for group in &policy.groups {
+        for part in group.keys.iter().flat_map(|key| [&key.member, &key.pod]).chain(&group.rest) {
+            places.must_not_fail(part, "the condition of a group");
+        }
+    }
+    for rule in policy.rules() {
+        for statement in rule.statements() {
+            match statement {
+                Statement::Key(key) => places.must_not_fail(&key.value, "a key of the queue"),
+                Statement::Wait(wait) => {
+                    places.must_not_fail(&wait.patience, "the time of a wait");
+                    places.may_fail(&wait.until, rule);
+                }
+                other => {
+                    let value = match other {
+                        Statement::Guard(_) | Statement::Only(_) | Statement::Give(_) => other.value(),
+                        _ => None,
+                    };
+                    let parts = other.condition().into_iter().chain(value);
+                    parts.for_each(|part| places.may_fail(part, rule));
+                }
+            }
+        }
+    }
+}
+
+/// Collects the places, each once.
+struct Places<'p, 'd> {
+    policy: &'p Policy,
+    severity: Option<Severity>,
+    seen: FxHashSet<Span>,
+    found: &'d mut Vec<Diagnostic>,
+}
+
+impl Places<'_, '_> {
+    fn must_not_fail(&mut self, expr: &Expr, what: &str) {
+        let mut sources = Vec::new();
+        self.sources(expr, &mut sources);
+        for source in sources {
+            let message = format!("{what} may end with an error");
+            let said = Diagnostic::new(&codes::MUST_NOT_FAIL, source.span, message);
+            self.found.push(with_way_out(said, &source));
+        }
+    }
+
+    fn may_fail(&mut self, expr: &Expr, _rule: Rule<'_>) {
+        let mut sources = Vec::new();
+        self.sources(expr, &mut sources);
+        for source in sources {
+            if !self.seen.insert(source.span) {
+                continue;
+            }
+            let mut said = Diagnostic::new(&codes::MAY_FAIL, source.span, why(&source));
+            if let Some(severity) = self.severity {
+                said = said.with_severity(severity);
+            }
+            self.found.push(with_way_out(said, &source));
+        }
+    }
+
+    /// The operations that may fail, through lets and defs.
+    fn sources(&self, expr: &Expr, found: &mut Vec<Expr>) {
+        if is_source(expr) {
+            found.push(expr.clone());
+        }
+        let defined = match &expr.kind {
+            ExprKind::Let(id) => Some(&self.policy[*id].value),
+            ExprKind::CallDef(id, _) => Some(&self.policy[*id].body),
+            _ => None,
+        };
+        if let Some(defined) = defined {
+            self.sources(defined, found);
+        }
+        each_part(expr, &mut |part| self.sources(part, found));
+    }
+}
+
+/// Why an operation may fail.
+fn why(source: &Expr) -> String {
+    let ExprKind::Dynamic(operation, args) = &source.kind else {
+        return "the function has no value for some arguments".to_owned();
+    };
+    match operation {
+        Operation::Demand(FaultKind::NoSuchKey) => "the key may not exist".to_owned(),
+        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(_) => {
+            "the field may not exist".to_owned()
+        }
+        Operation::Demand(FaultKind::IndexOutOfBounds) => "the list may be shorter".to_owned(),
+        Operation::Demand(FaultKind::DivisionByZero) => "the divisor may be 0".to_owned(),
+        Operation::Arithmetic(op)
+            if args.get(1).is_some_and(|by| !by.range.excludes_zero()) && op.divides() =>
+        {
+            "the divisor may be 0".to_owned()
+        }
+        Operation::Arithmetic(_) | Operation::Negate => {
+            "the result may leave the range of its type".to_owned()
+        }
+        Operation::Index => "there may be no such element".to_owned(),
+        Operation::Truth => "the value may be no bool".to_owned(),
+        Operation::Map(_) => "two keys may be the same".to_owned(),
+        _ => "the operation has no value for some operands".to_owned(),
+    }
+}
+
+/// The same with how to write it so that it cannot fail.
+fn with_way_out(said: Diagnostic, source: &Expr) -> Diagnostic {
+    let ExprKind::Dynamic(operation, args) = &source.kind else {
+        return said.with_help("test the argument first");
+    };
+    let help = match operation {
+        Operation::Demand(FaultKind::NoSuchKey) => {
+            "write `\"key\" in map && …`, or `map[?\"key\"].orValue(…)`"
+        }
+        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(_) => {
+            "write `has(…) && …` in front, or `.?field.orValue(…)`"
+        }
+        Operation::Demand(FaultKind::IndexOutOfBounds) | Operation::Index => {
+            "write `size(list) > n && …` in front, or `list[?n].orValue(…)`"
+        }
+        Operation::Arithmetic(op) if op.divides() => "compare the divisor with 0 first: `b != 0 ? a / b : 0`",
+        Operation::Demand(FaultKind::DivisionByZero) => "compare the divisor with 0 first: `b > a ? … : …`",
+        Operation::Arithmetic(_) | Operation::Negate => "compare the operands with a bound first",
+        _ if args.is_empty() => "test the operand first",
+        _ => "test the operand first, or convert it",
+    };
+    said.with_help(help)
 }

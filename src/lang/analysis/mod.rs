@@ -28,4 +28,5 @@ pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagn
     keeps::derive(policy, diagnostics);
     fold::fold(policy, &budget.constants);
     preconditions::check(policy, diagnostics);
+    faults::check(policy, diagnostics);
 }

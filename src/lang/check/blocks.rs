@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::scope::{FactScope, Frame, LocalKind, Place};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, Text};
+use crate::lang::syntax::ast::{self, BlockKind, OnError, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{Check, Expr, Only, PrefilterStatement, Reason, ReasonPart};
 use crate::lang::types::Type;
@@ -80,6 +80,7 @@ impl<'a> Checker<'a> {
                         nodes,
                         when,
                         reads: Reads::default(),
+                        on_error: self.on_error(statement),
                         span: statement.span,
                     }));
                 }
@@ -113,6 +114,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// What a fault of a statement does: as the statement says, else as the rule or the policy does.
+    pub(super) fn on_error(&self, statement: &ast::BlockStatement) -> OnError {
+        statement.on_error.map_or(self.on_error, |(on_error, _)| on_error)
+    }
+
     pub(super) fn reject(&mut self, reject: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {
         let mark = self.frame.facts.mark();
         let condition = reject.when.as_ref().map(|when| {
@@ -133,6 +139,7 @@ impl<'a> Checker<'a> {
             refuses_when: true,
             reason,
             reads: Reads::default(),
+            on_error: self.on_error(statement),
             doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
             span: statement.span,
         }
@@ -180,6 +187,7 @@ impl<'a> Checker<'a> {
                         refuses_when: false,
                         reason,
                         reads: Reads::default(),
+                        on_error: self.on_error(statement),
                         doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
                         span: statement.span,
                     });

@@ -114,6 +114,9 @@ impl Checker<'_> {
 
     /// A value that must be true or false.
     pub(super) fn truth(&mut self, expr: Expr) -> Expr {
+        if self.dialect != Dialect::Policy {
+            return self.cel_truth(expr);
+        }
         if expr.ty.is_unknown() || expr.ty == Type::Bool {
             return expr;
         }

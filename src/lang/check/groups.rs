@@ -40,6 +40,7 @@ impl<'a> Checker<'a> {
             span: of.name.span,
         };
         for conjunct in conjuncts {
+            let conjunct = self.key_that_may_be_absent(conjunct);
             match self.group_key(conjunct, slot) {
                 Ok((key, same)) => {
                     group.mutual &= same;

@@ -182,6 +182,8 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         name_span: name.span,
         to_all_pods: false,
         cel: false,
+        on_error: ast::OnError::default(),
+        strict: None,
         applies: Vec::new(),
         params: Vec::new(),
         lets: Vec::new(),
@@ -230,6 +232,8 @@ struct Checker<'a> {
     inference: Inference,
     /// The first slots are variables that a caller binds.
     bindings: usize,
+    /// What a fault of the statement does.
+    on_error: ast::OnError,
     /// How many calls of `format` are around an expression of CEL.
     formatting: u32,
 }
@@ -258,6 +262,7 @@ impl<'a> Checker<'a> {
             dialect: Dialect::Policy,
             inference: Inference::default(),
             bindings: 0,
+            on_error: ast::OnError::default(),
             formatting: 0,
         }
     }
@@ -268,8 +273,15 @@ impl<'a> Checker<'a> {
         policy: &'a ast::Policy,
         file: &scope::FileItems<'a>,
     ) -> Policy {
+        if policy.dialect == ast::Dialect::Cel {
+            self.dialect = Dialect::Cel(dialect::Cel::policy());
+        }
+        self.on_error = policy.on_error;
         self.declare(policy, file);
         let mut result = empty_policy(&policy.name, item.span);
+        result.cel = policy.dialect == ast::Dialect::Cel;
+        result.on_error = policy.on_error;
+        result.strict = policy.strict;
         result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
         self.check_params();
         self.applies(policy, &mut result);

@@ -84,6 +84,7 @@ impl<'a> Checker<'a> {
             gives,
             prefer: false,
             reads: Reads::default(),
+            on_error: self.on_error,
             span,
         }
     }
@@ -99,6 +100,7 @@ impl<'a> Checker<'a> {
             self.assume(when, true);
         }
         let value = self.expr(&give.value, None);
+        let value = self.of_policy_form(value);
         let none = *value.ty.present() == Type::Never && value.ty.is_optional();
         let value = if none { None } else { Some(self.score_value(value, normalize)) };
         self.frame.facts.forget(mark);
@@ -288,6 +290,7 @@ impl<'a> Checker<'a> {
             gives,
             prefer: true,
             reads: Reads::default(),
+            on_error: self.on_error,
             span,
         }
     }

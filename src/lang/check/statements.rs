@@ -22,6 +22,7 @@ impl<'a> Checker<'a> {
                 return;
             }
             let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
+            self.on_error = statement.on_error.map_or(policy.on_error, |(on_error, _)| on_error);
             match &statement.kind {
                 StatementKind::Applies(_)
                 | StatementKind::Let(_)
@@ -123,6 +124,7 @@ impl<'a> Checker<'a> {
             Some(wanted) => self.fit(value, wanted, &format!("`{}`", of.name.text)),
             None => value,
         };
+        let value = if of.missing.is_some() { self.that_may_be_missing(value) } else { value };
         let missing = match &of.missing {
             None => None,
             Some((_, span)) if !of_policy => {
@@ -170,7 +172,8 @@ impl<'a> Checker<'a> {
         self.assume(&condition, true);
         let reason = self.reason(&gate.reason);
         let reads = Reads::default();
-        Check { condition: Some(condition), refuses_when: true, reason, reads, doc, span }
+        let on_error = self.on_error;
+        Check { condition: Some(condition), refuses_when: true, reason, reads, on_error, doc, span }
     }
 
     /// Reports a second `queue by`.
@@ -188,6 +191,7 @@ impl<'a> Checker<'a> {
         for key in keys {
             let value = self.expr(&key.value, None);
             let value = self.value(value);
+            let value = self.of_policy_form(value);
             if !value.ty.is_ordered() && !value.ty.is_unknown() {
                 let message = format!("pods cannot be put in order by `{}`", value.ty);
                 let help = "keys are bools, numbers, amounts, strings and times";

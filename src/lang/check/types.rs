@@ -156,6 +156,7 @@ impl Checker<'_> {
 
     /// A value where one of type `wanted` must stand; says it if it does not fit.
     pub(super) fn fit(&mut self, expr: Expr, wanted: &Type, who: &str) -> Expr {
+        let expr = self.of_policy_form(expr);
         if expr.ty.is_unknown() || wanted.is_unknown() {
             return expr;
         }

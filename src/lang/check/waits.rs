@@ -25,7 +25,7 @@ impl<'a> Checker<'a> {
                     checks.push(check);
                 }
                 BlockKind::Wait(wait) => {
-                    let wait = self.wait(wait, statement.span);
+                    let wait = self.wait(wait, statement);
                     waits.push(wait);
                 }
                 other => self.refused_in_block(other, statement.span),
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
         Permit { checks, waits, span }
     }
 
-    fn wait(&mut self, wait: &'a ast::Wait, span: Span) -> Wait {
+    fn wait(&mut self, wait: &'a ast::Wait, statement: &ast::BlockStatement) -> Wait {
         let patience = self.expr(&wait.patience, Some(&Type::Duration));
         let patience = self.fit(patience, &Type::Duration, "`wait`");
         if let Some(Value::Int(long)) = self.constant(&patience)
@@ -67,7 +67,8 @@ impl<'a> Checker<'a> {
         self.assume(&until, false);
         let reason = self.reason(&wait.reason);
         self.frame.facts.forget(mark);
-        Wait { patience, group, until, reason, reads: Reads::default(), span }
+        let on_error = self.on_error(statement);
+        Wait { patience, group, until, reason, reads: Reads::default(), on_error, span: statement.span }
     }
 
     fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {

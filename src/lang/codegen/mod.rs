@@ -45,6 +45,8 @@ pub struct Env<'a, 'e> {
     pub tables: lookups::Tables<'a>,
     /// The first fault since it was last taken.
     pub(super) raised: Option<Arc<Fault>>,
+    /// The fault that made the last statement fail.
+    pub failed: Option<Arc<Fault>>,
 }
 
 impl<'a, 'e> Env<'a, 'e> {
@@ -57,6 +59,7 @@ impl<'a, 'e> Env<'a, 'e> {
             lets: vec![None; policy.lets.len()],
             tables: lookups::Tables::default(),
             raised: None,
+            failed: None,
         }
     }
 
@@ -69,6 +72,7 @@ impl<'a, 'e> Env<'a, 'e> {
             lets: Vec::new(),
             tables: lookups::Tables::default(),
             raised: None,
+            failed: None,
         }
     }
 

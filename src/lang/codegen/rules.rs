@@ -6,14 +6,15 @@
 
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::{Env, Lowering, Register};
+use crate::lang::analysis::faults::may_fail;
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
-use crate::lang::syntax::ast::Normalize;
+use crate::lang::syntax::ast::{Normalize, OnError};
 use crate::lang::typed::{
     Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
 };
 use crate::lang::types::value::Value;
-use crate::model::{NodeSet, Symbol};
+use crate::model::{NodeId, NodeSet, Symbol, bits};
 
 /// A let with `missing`: decided before the statements of the policy run.
 pub struct Guard {
@@ -35,6 +36,8 @@ pub struct CompiledCheck {
     range: RangeBool,
     /// The reason, when it is constant.
     pub constant: Option<Symbol>,
+    /// Whether its condition may be a fault: [`Env::failed`] holds it after a refusal.
+    pub may_fail: bool,
 }
 
 impl CompiledCheck {
@@ -59,6 +62,59 @@ impl CompiledCheck {
     }
 }
 
+/// A condition that may be a fault.
+struct Fallible {
+    holds: BoolFn,
+    on_error: OnError,
+}
+
+impl Fallible {
+    /// Whether it holds; where it fails, `failed`, and the environment remembers the fault unless it is to be
+    /// ignored.
+    fn holds(&self, env: &mut Env<'_, '_>, failed: bool) -> bool {
+        let holds = (self.holds)(env);
+        match env.take_fault() {
+            None => holds,
+            Some(fault) => {
+                if self.on_error != OnError::Ignore {
+                    env.failed = Some(fault);
+                }
+                failed
+            }
+        }
+    }
+}
+
+/// A condition of which faults become an answer: `failed`.
+fn fallible(lowering: &mut Lowering<'_>, condition: &Expr, on_error: OnError, failed: bool) -> BoolFn {
+    let holds = lowering.bool(condition);
+    if !may_fail(lowering.policy, condition) {
+        return holds;
+    }
+    let condition = Fallible { holds, on_error };
+    Box::new(move |env| condition.holds(env, failed))
+}
+
+/// A value of which a fault becomes absent, and is remembered.
+fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) -> ValueFn {
+    let closure = lowering.value(value);
+    if !may_fail(lowering.policy, value) {
+        return closure;
+    }
+    super::closures::as_value(move |env| {
+        let value = closure(env);
+        match env.take_fault() {
+            None => value,
+            Some(fault) => {
+                if on_error != OnError::Ignore {
+                    env.failed = Some(fault);
+                }
+                Value::Absent
+            }
+        }
+    })
+}
+
 /// A `filter`.
 pub struct CompiledFilter {
     /// Its name.
@@ -73,6 +129,8 @@ pub struct CompiledOnly {
     pub nodes: ValueFn,
     /// Evaluated first.
     pub when: Option<BoolFn>,
+    /// What a fault of one of them does.
+    pub on_error: OnError,
 }
 
 /// A statement of a `prefilter`.
@@ -97,8 +155,10 @@ pub struct CompiledWait {
     pub wait: Wait,
     /// At most 15 minutes, in microseconds.
     pub patience: IntFn,
-    /// What is waited for.
+    /// What is waited for; a fault does not hold.
     pub until: BoolFn,
+    /// Whether it may be a fault: [`Env::failed`] holds it then.
+    pub may_fail: bool,
     /// The group that waits together.
     pub group: Option<GroupId>,
     /// The members of that group, as pods.
@@ -139,13 +199,21 @@ pub struct CompiledScore {
     /// Whether all values are whole numbers.
     pub whole: bool,
     gives: Vec<CompiledGive>,
+    /// Whether a condition or value may be a fault: then it is computed node by node.
+    may_fail: bool,
+    /// What a fault does: the node is left out, or the attempt is an error.
+    pub on_error: OnError,
 }
 
 impl CompiledScore {
     /// The raw value of the node of `env`; `None` leaves the node out. The definition.
     pub fn raw(&self, env: &mut Env<'_, '_>) -> Option<Raw> {
         for give in &self.gives {
-            if give.when.as_ref().is_none_or(|when| when(env)) {
+            let chosen = give.when.as_ref().is_none_or(|when| when(env));
+            if env.failed.is_some() {
+                return None;
+            }
+            if chosen {
                 let value = give.value.as_ref()?(env);
                 return match (self.whole, value) {
                     (true, Value::Int(number)) => Some(Raw::Whole(number)),
@@ -160,6 +228,20 @@ impl CompiledScore {
     pub fn raw_range(&self, scan: &mut ColumnScan<'_, '_>, nodes: &NodeSet) -> Column {
         let rows = nodes.words().len() * 64;
         let mut column = Column::new(self.whole, rows);
+        if self.may_fail {
+            for (word, mask) in nodes.words().iter().copied().enumerate() {
+                for bit in bits(mask) {
+                    let row = word * 64 + bit;
+                    if scan.turn_to(row)
+                        && let Some(raw) = self.raw(&mut scan.env)
+                    {
+                        column.put(NodeId::from_row(row), raw);
+                    }
+                    scan.keep_fault(row);
+                }
+            }
+            return column;
+        }
         for (word, mask) in nodes.words().iter().copied().enumerate() {
             let mut open = mask;
             for give in &self.gives {
@@ -221,14 +303,19 @@ pub struct Statements {
 pub fn lower(policy: &Policy) -> Statements {
     let mut lowering = Lowering::new(policy);
     let mut inputs = ColumnInputs::default();
-    let applies = policy.applies.iter().map(|condition| lowering.bool(condition)).collect();
+    // A fault is no reason to leave the pod alone, unless it is to be ignored.
+    let applies = policy.applies.iter().map(|condition| {
+        fallible(&mut lowering, condition, policy.on_error, policy.on_error != OnError::Ignore)
+    });
+    let applies = applies.collect();
     let guards = policy
         .lets
         .iter()
         .enumerate()
         .filter_map(|(at, of)| {
             let missing = of.missing.clone()?;
-            Some(Guard { id: LetId(at as u32), value: lowering.value(&of.value), missing })
+            let value = fallible_value(&mut lowering, &of.value, policy.on_error);
+            Some(Guard { id: LetId(at as u32), value, missing })
         })
         .collect();
     let gates = policy.gates.iter().map(|check| once(&mut lowering, check)).collect();
@@ -246,8 +333,9 @@ pub fn lower(policy: &Policy) -> Statements {
                 CompiledPrefilter::Check(Box::new(once(&mut lowering, check)))
             }
             PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
-                nodes: lowering.value(&only.nodes),
-                when: only.when.as_ref().map(|when| lowering.bool(when)),
+                nodes: fallible_value(&mut lowering, &only.nodes, only.on_error),
+                when: only.when.as_ref().map(|when| fallible(&mut lowering, when, only.on_error, false)),
+                on_error: only.on_error,
             }),
         })
         .collect();
@@ -280,13 +368,17 @@ pub fn lower(policy: &Policy) -> Statements {
 fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
     let refuses = refusal(lowering, check);
     let constant = check.reason.constant().map(|text| Symbol::new(text));
-    CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant }
+    let may_fail = check.condition.as_ref().is_some_and(|condition| may_fail(lowering.policy, condition));
+    CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant, may_fail }
 }
 
 /// A check that runs for nodes.
 fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInputs) -> CompiledCheck {
     let range = match &check.condition {
         None => RangeBool::Constant(true),
+        Some(condition) if may_fail(lowering.policy, condition) => {
+            RangeBool::Closure(refusal(lowering, check))
+        }
         Some(condition) => {
             let range = lowering.range_bool(condition, inputs);
             if check.refuses_when { range } else { RangeBool::Not(Box::new(range)) }
@@ -297,7 +389,8 @@ fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInpu
 
 fn refusal(lowering: &mut Lowering<'_>, check: &Check) -> BoolFn {
     let Some(condition) = &check.condition else { return Box::new(|_| true) };
-    let holds = lowering.bool(condition);
+    let refuses = check.on_error != OnError::Ignore;
+    let holds = fallible(lowering, condition, check.on_error, refuses == check.refuses_when);
     if check.refuses_when { holds } else { Box::new(move |env| !holds(env)) }
 }
 
@@ -315,7 +408,8 @@ fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> Compile
     CompiledWait {
         wait: wait.clone(),
         patience: lowering.int(&wait.patience),
-        until: lowering.bool(&wait.until),
+        until: fallible(lowering, &wait.until, wait.on_error, false),
+        may_fail: may_fail(policy, &wait.until),
         group: wait.group,
         members,
     }
@@ -327,7 +421,7 @@ fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs
         .gives
         .iter()
         .map(|give| CompiledGive {
-            value: give.value.as_ref().map(|value| lowering.value(value)),
+            value: give.value.as_ref().map(|value| fallible_value(lowering, value, OnError::Reject)),
             range: give.value.as_ref().map(|value| {
                 if whole {
                     RangeGive::Whole(lowering.range_number(value, inputs))
@@ -337,7 +431,7 @@ fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs
                     RangeGive::Float(lowering.range_float(value, inputs))
                 }
             }),
-            when: give.when.as_ref().map(|when| lowering.bool(when)),
+            when: give.when.as_ref().map(|when| fallible(lowering, when, OnError::Reject, false)),
             range_when: give.when.as_ref().map(|when| lowering.range_bool(when, inputs)),
         })
         .collect();
@@ -348,5 +442,10 @@ fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs
         reversed: score.reversed,
         whole,
         gives,
+        may_fail: score.gives.iter().any(|give| {
+            let mut parts = give.when.iter().chain(&give.value);
+            parts.any(|part| may_fail(lowering.policy, part))
+        }),
+        on_error: score.on_error,
     }
 }

@@ -3,7 +3,7 @@
 
 use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};
-use crate::lang::analysis::faults::{is_source, may_fail};
+use crate::lang::analysis::faults::may_fail;
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
@@ -284,7 +284,7 @@ impl Lowering<'_> {
             ExprKind::Call(function, args, prepared) => {
                 let (body, prepared) = (function.def().body, prepared.clone());
                 let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
-                if is_source(expr) || self.policy.cel {
+                if self.policy.cel {
                     let span = expr.span;
                     return as_value(move |env| {
                         let args = each(env, &args);

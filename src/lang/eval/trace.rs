@@ -7,11 +7,12 @@
 use super::context::EvalContext;
 use super::interpret::Evaluator;
 use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
+use crate::lang::syntax::ast::{OnError, Text};
 use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Reason, Rule, Statement};
 use crate::lang::types::Type;
 use crate::lang::types::show::quantity;
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{Fault, Value};
+use std::sync::Arc;
 
 /// Whether the policy's plugin evaluates a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,26 @@ impl<'p, 'a> Tracer<'p, 'a> {
         reason.details.iter().map(shown).collect()
     }
 
+    /// The fault of a check's condition, if it fails.
+    pub fn fault(&mut self, check: &Check) -> Option<Arc<Fault>> {
+        let condition = check.condition.as_ref()?;
+        self.evaluator.value(condition).as_fault().cloned()
+    }
+
+    /// Whether a condition holds; where it fails, what is taken for it by `on_error`.
+    fn answer(&mut self, policy: &Policy, statement: &Statement<'_>) -> Option<bool> {
+        let condition = statement.condition()?;
+        let value = self.evaluator.value(condition);
+        if !value.is_fault() {
+            return Some(value.holds());
+        }
+        Some(match statement {
+            Statement::Check(check) => (check.on_error != OnError::Ignore) == check.refuses_when,
+            Statement::Condition(_) => policy.on_error != OnError::Ignore,
+            _ => false,
+        })
+    }
+
     fn reach(&self, rule: Rule<'_>) -> Reach {
         match self.decided {
             None => Reach::Evaluated,
@@ -151,7 +172,7 @@ impl<'p> Iterator for Tracer<'p, '_> {
             if self.reached_only && reach != Reach::Evaluated {
                 continue;
             }
-            let holds = statement.condition().map(|condition| self.evaluator.holds(condition));
+            let holds = self.answer(self.evaluator.policy, &statement);
             let decides = match statement {
                 Statement::Condition(_) => holds == Some(false),
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
@@ -271,7 +292,7 @@ impl Evaluator<'_, '_> {
             | ExprKind::Compare(_, left, right)
             | ExprKind::In(left, right)
             | ExprKind::Arithmetic(_, left, right) => vec![(left, true), (right, true)],
-            ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) => {
+            ExprKind::Call(_, args, _) | ExprKind::CallDef(_, args) | ExprKind::Dynamic(_, args) => {
                 args.iter().map(|arg| (arg, true)).collect()
             }
             ExprKind::Macro(of) => vec![(&of.over, true)],

@@ -39,8 +39,12 @@ mod tests {
 
     /// The slugs of what is reported about a text, each once.
     fn reported(text: &str) -> Vec<&'static str> {
+        reported_in("lint.bay", text)
+    }
+
+    fn reported_in(file: &str, text: &str) -> Vec<&'static str> {
         let mut sources = SourceMap::new();
-        let id = sources.add("lint.bay", text);
+        let id = sources.add(file, text);
         // Small enough for a rule that grows with its square.
         let size = crate::lang::analysis::cost::Size::of(100, 1_000);
         let said = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1;
@@ -53,13 +57,17 @@ mod tests {
     fn every_lint_speaks_alone_for_its_bad_example_and_none_for_its_good_one() {
         for lint in LINTS {
             let slug = lint.code.slug;
-            let mut bad = reported(lint.code.bad);
+            let mut bad = reported_in(lint.code.example_file, lint.code.bad);
             if *lint.code == codes::SHARE_ABOVE_TWO {
                 // Such a comparison has the same result on every node, which is a finding of its own.
                 bad.retain(|said| *said != codes::ALWAYS.slug);
             }
             assert_eq!(bad, [slug], "the bad example of {slug}");
-            assert_eq!(reported(lint.code.good), [""; 0], "the good example of {slug}");
+            assert_eq!(
+                reported_in(lint.code.example_file, lint.code.good),
+                [""; 0],
+                "the good example of {slug}"
+            );
         }
     }
 

@@ -38,5 +38,6 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::DUPLICATE_RULE, found_in: "lint/shadow.rs" },
     Lint { code: &codes::ALL_ANNOTATIONS, found_in: "analysis/keeps.rs" },
     Lint { code: &codes::TEXT_DIRECTION, found_in: "lint/text_direction.rs" },
+    Lint { code: &codes::MAY_FAIL, found_in: "analysis/faults.rs" },
     Lint { code: &codes::BOTH_ABSENT, found_in: "lint/both_absent.rs" },
 ];

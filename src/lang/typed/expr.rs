@@ -180,6 +180,13 @@ pub enum ArithmeticOp {
     Remainder,
 }
 
+impl ArithmeticOp {
+    /// Whether the right operand divides.
+    pub fn divides(self) -> bool {
+        matches!(self, ArithmeticOp::Divide | ArithmeticOp::Remainder)
+    }
+}
+
 /// A macro: an expression evaluated for the elements of a collection.
 #[derive(Clone, Debug)]
 pub struct Macro {

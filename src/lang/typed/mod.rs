@@ -20,7 +20,7 @@ pub use visit::{Point, Rule, RuleMut, Statement};
 
 use super::types::Type;
 use crate::diag::Span;
-use crate::lang::syntax::ast::{Normalize, Resolvable, Text};
+use crate::lang::syntax::ast::{Normalize, OnError, Resolvable, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Constant;
 use reads::{Keeps, Reads};
@@ -38,6 +38,10 @@ pub struct Policy {
     pub name_span: Span,
     /// Whether its expressions are CEL, whose operations may fail.
     pub cel: bool,
+    /// What a fault does, where a rule says nothing else; of `applies when` in any case.
+    pub on_error: OnError,
+    /// `strict: true`, at its place: an expression that may fail is an error.
+    pub strict: Option<Span>,
     /// `applies to all pods`: also to pods that are exempt from policies.
     pub to_all_pods: bool,
     /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.
@@ -181,6 +185,8 @@ pub struct Check {
     pub reason: Reason,
     /// What it reads, with the direction that lets the pod pass.
     pub reads: Reads,
+    /// What a fault of the condition does.
+    pub on_error: OnError,
     /// The doc comment.
     pub doc: Option<Text>,
     /// The statement.
@@ -270,6 +276,8 @@ pub struct Only {
     pub when: Option<Expr>,
     /// What both read.
     pub reads: Reads,
+    /// What a fault of one of them does.
+    pub on_error: OnError,
     /// The statement.
     pub span: Span,
 }
@@ -306,6 +314,8 @@ pub struct Score {
     pub prefer: bool,
     /// What all of it reads.
     pub reads: Reads,
+    /// What a fault of a condition or value does.
+    pub on_error: OnError,
     /// The statement.
     pub span: Span,
 }
@@ -345,6 +355,8 @@ pub struct Wait {
     pub reason: Reason,
     /// What `until` reads.
     pub reads: Reads,
+    /// What a fault of `until` does.
+    pub on_error: OnError,
     /// The statement.
     pub span: Span,
 }

@@ -8,7 +8,7 @@ use crate::framework::{
 use crate::lang::codegen::{CompiledPrefilter, Env, compute};
 use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
 use crate::lang::typed::{Missing, Reason};
-use crate::lang::types::value::Constant;
+use crate::lang::types::value::{Constant, Fault, Value};
 use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
 use std::sync::Arc;
 
@@ -96,12 +96,18 @@ impl PolicyPlugin {
 
     /// Whether the policy applies to the pod.
     pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
+        self.applies_or_fails(context).0
+    }
+
+    /// The same, with the fault of `applies when`; then the policy applies and refuses.
+    fn applies_or_fails(&self, context: EvalContext<'_>) -> (bool, Option<Arc<Fault>>) {
         let may_apply = !self.suspended && self.compiled.preconditions.may_apply(context.pod);
         if !may_apply || self.exempts(context.pod) {
-            return false;
+            return (false, None);
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);
-        self.compiled.statements.applies.iter().all(|condition| condition(&mut env))
+        let applies = self.compiled.statements.applies.iter().all(|condition| condition(&mut env));
+        (applies, env.failed.take().filter(|_| applies))
     }
 
     /// The first let with `missing` that is absent.
@@ -113,6 +119,10 @@ impl PolicyPlugin {
         for guard in &self.compiled.statements.guards {
             if !(guard.value)(&mut env).is_absent() {
                 continue;
+            }
+            if let Some(fault) = env.failed.take() {
+                let on_error = self.compiled.policy.on_error;
+                return Absent::Refused(self.failed(numbers::MISSING, on_error, &fault, false));
             }
             return match &guard.missing {
                 Missing::Skip => Absent::Skip,
@@ -134,8 +144,13 @@ impl PolicyPlugin {
     pub(super) fn begin(&self, h: &Handle<'_>) -> Result<(Attempt, Option<NodeSet>), Status> {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
-        if !self.applies(context) {
-            return Ok((Attempt::none(), None));
+        let on_error = self.compiled.policy.on_error;
+        match self.applies_or_fails(context) {
+            (false, _) => return Ok((Attempt::none(), None)),
+            (true, None) => {}
+            // Pods that the policy may not refuse are left alone.
+            (true, Some(_)) if self.never_refuses(h.pod) => return Ok((Attempt::none(), None)),
+            (true, Some(fault)) => return Err(self.failed(0, on_error, &fault, false)),
         }
         match self.missing(context) {
             Absent::Nothing => {}
@@ -162,6 +177,10 @@ impl PolicyPlugin {
             match statement {
                 CompiledPrefilter::Check(check) => {
                     if check.refuses(&mut env) {
+                        if let Some(fault) = env.failed.take() {
+                            let failed = self.failed(numbers::PREFILTER, check.check.on_error, &fault, false);
+                            return Err(failed.whatever_the_node(check.no_node_helps()));
+                        }
                         let refused = refusal(&self.compiled, check.reason(), context);
                         let refused = before_nodes(refused, check.reason());
                         let refused = refused.whatever_the_node(check.no_node_helps());
@@ -169,10 +188,15 @@ impl PolicyPlugin {
                     }
                 }
                 CompiledPrefilter::Only(only) => {
-                    if !only.when.as_ref().is_none_or(|when| when(&mut env)) {
+                    let chosen = only.when.as_ref().is_none_or(|when| when(&mut env));
+                    let names = if chosen { (only.nodes)(&mut env) } else { Value::Absent };
+                    if let Some(fault) = env.failed.take() {
+                        return Err(self.failed(numbers::PREFILTER, only.on_error, &fault, false));
+                    }
+                    // Also of what failed and is to be ignored.
+                    if names.is_absent() {
                         continue;
                     }
-                    let names = (only.nodes)(&mut env);
                     let named: NodeSet = names
                         .elements()
                         .unwrap_or_default()
@@ -236,6 +260,9 @@ impl PreEnqueue for PolicyPlugin {
         let mut env = Env::new(&self.compiled.policy, context, &[]);
         for gate in &self.compiled.statements.gates {
             if gate.refuses(&mut env) {
+                if let Some(fault) = env.failed.take() {
+                    return Err(self.failed(numbers::GATE, gate.check.on_error, &fault, false));
+                }
                 let status = refusal(&self.compiled, gate.reason(), context);
                 return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));
             }

@@ -9,7 +9,9 @@ use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, Tracer};
+use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
+use crate::lang::types::value::Fault;
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
 impl PolicyPlugin {
@@ -29,6 +31,12 @@ impl PolicyPlugin {
         status.whatever_the_node(check.no_node_helps()).of_rule(rule)
     }
 
+    /// The status of a node for which a check failed.
+    fn failed_check(&self, (rule, check): (u16, &CompiledCheck), fault: &Fault) -> Status {
+        let status = self.failed(rule, check.check.on_error, fault, check.reason().derived);
+        status.whatever_the_node(check.no_node_helps())
+    }
+
     /// The attempt, if the policy's filters apply to the pod.
     fn filtering<'a>(&self, h: &Handle<'a>) -> Option<&'a Attempt> {
         h.state::<Attempt>().filter(|attempt| attempt.applies && attempt.refuses)
@@ -42,7 +50,10 @@ impl Filter for PolicyPlugin {
         let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
         for (rule, check) in self.checks() {
             if check.refuses(&mut env) {
-                return Err(self.refused((rule, check), context));
+                return Err(match env.failed.take() {
+                    Some(fault) => self.failed_check((rule, check), &fault),
+                    None => self.refused((rule, check), context),
+                });
             }
         }
         Ok(())
@@ -65,6 +76,12 @@ impl Filter for PolicyPlugin {
                 open &= !refused;
                 if refused == 0 {
                     continue;
+                }
+                let mut refused = refused;
+                for (row, fault) in std::mem::take(&mut scan.failed) {
+                    let status = out.status(self.failed_check((rule, check), &fault));
+                    out.refuse(NodeId::from_row(row), status);
+                    refused &= !(1 << (row % 64));
                 }
                 if check.constant.is_some() {
                     let number =
@@ -91,10 +108,18 @@ impl Filter for PolicyPlugin {
                 && finding.decides
                 && finding.reach != Reach::Unproven
             {
+                let of = match tracer.fault(check) {
+                    Some(fault) => Violation {
+                        reason: self.failed(0, OnError::Reject, &fault, true).message().to_owned(),
+                        have: fault.message.to_string(),
+                        ..Violation::default()
+                    },
+                    None => violation(&self.compiled.policy, &mut tracer, check),
+                };
                 out.push(Violation {
                     rule: finding.rule.name().to_owned(),
                     place: self.compiled.place(check.span).to_owned(),
-                    ..violation(&self.compiled.policy, &mut tracer, check)
+                    ..of
                 });
             }
         }

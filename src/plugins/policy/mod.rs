@@ -18,6 +18,7 @@ mod attempt;
 mod clock;
 mod distance;
 mod events;
+mod faults;
 mod filter;
 mod hints;
 mod permit;

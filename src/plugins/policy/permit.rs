@@ -149,6 +149,14 @@ impl PolicyPlugin {
                 let h = a.handle();
                 let context = placed(&pod, h.snapshot, h.now, Some(node));
                 let context = context.unwrap_or_else(|| EvalContext::new(&pod, h.snapshot, h.now));
+                if check.may_fail {
+                    // The answer may be that of another pod: what failed is found again.
+                    let mut env = Env::new(&self.compiled.policy, context, &[]);
+                    check.refuses(&mut env);
+                    if let Some(fault) = env.failed.take() {
+                        return Err(self.failed(numbers::PERMIT, check.check.on_error, &fault, false));
+                    }
+                }
                 let refused = refusal(&self.compiled, check.reason(), context);
                 return Err(refused.of_rule(numbers::PERMIT));
             }
@@ -159,6 +167,13 @@ impl PolicyPlugin {
             let judged = self.judge(a, own, at, &pod, Some(node), |env| (wait.until)(env));
             let h = a.handle();
             let context = placed(&pod, h.snapshot, h.now, Some(node));
+            if let (true, Some(context), Some((_, false))) = (wait.may_fail, context, &judged) {
+                let mut env = Env::new(&self.compiled.policy, context, &[]);
+                (wait.until)(&mut env);
+                if let Some(fault) = env.failed.take() {
+                    return Err(self.failed(numbers::PERMIT, wait.wait.on_error, &fault, false));
+                }
+            }
             let group =
                 wait.group.zip(context).and_then(|(group, context)| self.group_key(at, group, context));
             let (key, satisfied) = judged.unwrap_or((None, false));

@@ -9,6 +9,7 @@ use crate::framework::{
     Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status,
 };
 use crate::lang::codegen::ColumnScan;
+use crate::lang::syntax::ast::OnError;
 use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ struct Statement {
 }
 
 impl PolicyPlugin {
-    fn scores(&self, h: &Handle<'_>, attempt: &Attempt, nodes: &NodeSet) -> Scores {
+    fn scores(&self, h: &Handle<'_>, attempt: &Attempt, nodes: &NodeSet) -> Result<Scores, Status> {
         let inputs = &self.compiled.statements.inputs;
         // Scores never see a simulation.
         let context = self.context(h, None);
@@ -34,14 +35,20 @@ impl PolicyPlugin {
         let mut totals = vec![0i64; nodes.words().len() * 64];
         let statements = self.compiled.statements.scores.iter().map(|score| {
             let raw = score.raw_range(&mut scan, nodes);
+            // Without `error` the node is left out.
+            let failed = std::mem::take(&mut scan.failed);
+            if let (Some((_, fault)), OnError::Error) = (failed.first(), score.on_error) {
+                let name = format!("{}/{}", self.compiled.name(), score.name);
+                return Err(Status::error(format!("{name}: {}", fault.message)));
+            }
             let scores = raw.normalized(score.normalize, score.reversed);
             for (total, score_of_node) in totals.iter_mut().zip(&scores) {
                 *total = total.saturating_add(score.weight.saturating_mul(*score_of_node));
             }
-            Statement { name: score.name.clone(), weight: score.weight, scores }
+            Ok(Statement { name: score.name.clone(), weight: score.weight, scores })
         });
-        let statements = statements.collect();
-        Scores { totals, statements }
+        let statements = statements.collect::<Result<_, _>>()?;
+        Ok(Scores { totals, statements })
     }
 }
 
@@ -60,7 +67,7 @@ impl PreScore for PolicyPlugin {
         if !attempt.applies {
             return Ok(PreScoreOutcome::Skip);
         }
-        let scores = self.scores(h, attempt, &feasible.nodes);
+        let scores = self.scores(h, attempt, &feasible.nodes)?;
         attempt.scores = Some(Arc::new(scores));
         Ok(PreScoreOutcome::Score)
     }
@@ -89,7 +96,10 @@ impl Score for PolicyPlugin {
         let Some(attempt) = h.state::<Attempt>().filter(|attempt| attempt.applies) else { return Vec::new() };
         let scores = match &attempt.scores {
             Some(scores) => scores.clone(),
-            None => Arc::new(self.scores(h, attempt, &feasible.nodes)),
+            None => match self.scores(h, attempt, &feasible.nodes) {
+                Ok(scores) => Arc::new(scores),
+                Err(_) => return Vec::new(),
+            },
         };
         let row = node.id().row();
         scores

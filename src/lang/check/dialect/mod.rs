@@ -12,6 +12,7 @@ mod literals;
 mod macros;
 mod names;
 mod operators;
+mod statements;
 
 pub(super) use inference::Inference;
 

@@ -5,7 +5,7 @@ use crate::lang::check::Checker;
 use crate::lang::check::scope::LocalKind;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{FaultKind, Value};
 use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
 
@@ -68,7 +68,8 @@ impl Checker<'_> {
         }
         for candidate in self.candidates(name) {
             if self.is_variable(&candidate) {
-                return Some(self.name(&ast::Text::from(candidate.as_str()), span));
+                let value = self.name(&ast::Text::from(candidate.as_str()), span);
+                return Some(self.demand(value, FaultKind::NoSuchField));
             }
             if let Some(ty) = type_named(&candidate) {
                 let value = Value::TypeName(crate::model::Symbol::from(candidate));

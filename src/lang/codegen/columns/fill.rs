@@ -70,6 +70,7 @@ impl RangeBool {
                 for bit in bits(mask) {
                     if scan.turn_to(word * 64 + bit) {
                         truths |= u64::from(condition(&mut scan.env)) << bit;
+                        scan.keep_fault(word * 64 + bit);
                     }
                 }
                 truths

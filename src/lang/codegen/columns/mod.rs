@@ -11,9 +11,10 @@ use super::Env;
 use crate::lang::codegen::closures::{BoolFn, FloatFn, IntFn};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{CompareOp, Policy};
-use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::value::{Constant, Fault, Value};
 use crate::model::{NodeId, Symbol, bits, rows_where};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 pub(super) use crate::lang::analysis::shape::Part;
 
@@ -127,6 +128,8 @@ pub struct ColumnScan<'a, 'e> {
     /// Allocatable and requested, by words of rows.
     resources: Vec<(Blocks<'a>, Blocks<'a>)>,
     operands: Vec<Wanted>,
+    /// Nodes for which a statement failed, by row, since they were last taken.
+    pub failed: Vec<(usize, Arc<Fault>)>,
 }
 
 impl<'a, 'e> ColumnScan<'a, 'e> {
@@ -168,6 +171,14 @@ impl<'a, 'e> ColumnScan<'a, 'e> {
             resources: resources.collect(),
             operands: operands.collect(),
             env: Env::new(policy, context, registers),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Keeps the fault that made a statement fail for the node of a row.
+    pub(super) fn keep_fault(&mut self, row: usize) {
+        if let Some(fault) = self.env.failed.take() {
+            self.failed.push((row, fault));
         }
     }
 
@@ -188,7 +199,7 @@ impl<'a, 'e> ColumnScan<'a, 'e> {
     }
 
     /// Turns to a row for a closure; false if there is no such row.
-    fn turn_to(&mut self, row: usize) -> bool {
+    pub(super) fn turn_to(&mut self, row: usize) -> bool {
         match self.env.context.snapshot.node(NodeId::from_row(row)) {
             Some(node) => {
                 self.env.turn_to(node);

@@ -1,0 +1,102 @@
+//! Values of CEL where statements want those of the policy language.
+
+use super::Dialect;
+use crate::lang::check::Checker;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::value::{Cel, Constant, FaultKind, Value};
+use crate::lang::types::{CelType, Type};
+use crate::model::Time;
+
+impl Checker<'_> {
+    /// A duration or an instant in the form of the policy language, where it is a field, a constant of whole
+    /// microseconds, or a choice between such values; any other value as it is.
+    pub(in crate::lang::check) fn of_policy_form(&self, expr: Expr) -> Expr {
+        let form = match &expr.ty {
+            Type::Cel(CelType::Duration) => Type::Duration,
+            Type::Cel(CelType::Timestamp) => Type::Time,
+            _ => return expr,
+        };
+        let Expr { kind, ty, range, span } = expr;
+        let same = |kind: ExprKind| Expr { kind, ty: ty.clone(), range, span };
+        match kind {
+            ExprKind::Dynamic(Operation::Exact(_), mut inner) if inner.len() == 1 => inner.remove(0),
+            ExprKind::Conditional(condition, then, otherwise) => {
+                let (then, otherwise) = (self.of_policy_form(*then), self.of_policy_form(*otherwise));
+                let ty = if then.ty == form && otherwise.ty == form { form } else { ty };
+                let kind = ExprKind::Conditional(condition, Box::new(then), Box::new(otherwise));
+                Expr { kind, ty, range, span }
+            }
+            kind => {
+                let expr = same(kind);
+                match self.constant_of_cel(&expr).as_ref().and_then(in_microseconds) {
+                    Some(value) => {
+                        let range = super::super::expr::constant_range(&value, &form);
+                        Expr { kind: ExprKind::Constant(value), ty: form, range, span }
+                    }
+                    None => expr,
+                }
+            }
+        }
+    }
+
+    /// The value of a let with `missing`: absent where an optional is empty, or where CEL would have an error
+    /// because a key or field does not exist.
+    pub(in crate::lang::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
+        if self.dialect == Dialect::Policy {
+            return expr;
+        }
+        let Expr { kind, ty, range, span } = expr;
+        match (kind, ty) {
+            (ExprKind::Dynamic(Operation::Demand(_), mut inner), _) if inner.len() == 1 => inner.remove(0),
+            (ExprKind::Dynamic(operation @ Operation::Exact(_), mut inner), ty) if inner.len() == 1 => {
+                let inner = inner.remove(0);
+                let (was, inner) = (inner.ty.clone(), self.that_may_be_missing(inner));
+                if inner.ty == was {
+                    return Expr { kind: ExprKind::Dynamic(operation, vec![inner]), ty, range, span };
+                }
+                inner
+            }
+            (kind, Type::CelOptional(held)) => {
+                let optional = Expr { kind, ty: Type::CelOptional(held.clone()), range, span };
+                let ty = (*held).clone().optional();
+                self.make(ExprKind::Dynamic(Operation::Held, vec![optional]), ty, span)
+            }
+            (kind, ty) => Expr { kind, ty, range, span },
+        }
+    }
+
+    /// `p.labels["job"] == pod.labels["job"]` in the condition of a group: a pod whose path is absent is in no
+    /// group, as in the policy language.
+    pub(in crate::lang::check) fn key_that_may_be_absent(&self, expr: Expr) -> Expr {
+        if self.dialect == Dialect::Policy {
+            return expr;
+        }
+        let Expr { kind, ty, range, span } = expr;
+        let plain = |side: Expr| match side.kind {
+            ExprKind::Dynamic(
+                Operation::Demand(FaultKind::NoSuchKey | FaultKind::NoSuchField),
+                mut inner,
+            ) if inner.len() == 1 => inner.remove(0),
+            kind => Expr { kind, ..side },
+        };
+        let kind = match kind {
+            ExprKind::Equal(left, right) => ExprKind::Equal(Box::new(plain(*left)), Box::new(plain(*right))),
+            kind => kind,
+        };
+        Expr { kind, ty, range, span }
+    }
+}
+
+/// A constant duration or instant in microseconds, if it has no part of one.
+fn in_microseconds(value: &Constant) -> Option<Constant> {
+    match value {
+        Value::Cel(Cel::Duration(nanoseconds)) => {
+            (nanoseconds % 1000 == 0).then_some(Value::Int(nanoseconds / 1000))
+        }
+        Value::Cel(Cel::Instant(at)) if at.nanoseconds % 1000 == 0 => {
+            let seconds = at.seconds.checked_mul(1_000_000)?;
+            Some(Value::Time(Time(seconds.checked_add(i64::from(at.nanoseconds / 1000))?)))
+        }
+        _ => None,
+    }
+}
