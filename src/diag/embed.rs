@@ -70,7 +70,7 @@ impl Embedded {
         self.edits != Edits::No
     }
 
-    /// Whether the value stands in the file byte by byte, without an escape or a fold.
+    /// Whether the file has the value byte by byte, without an escape or a fold.
     pub fn is_verbatim(&self) -> bool {
         self.is_aligned() && self.runs.len() <= 1
     }
@@ -237,7 +237,11 @@ impl Sides<'_> {
         }
         if ends_a.len() == ends_b.len() || last {
             for (at_a, at_b) in ends_a.iter().zip(&ends_b) {
-                self.equal(i + at_a, j + at_b, 1);
+                // `\r\n` becomes `\n` as a whole: what ends before it, ends before the `\r`
+                let carriage = at_a.checked_sub(1).and_then(|before| a.get(before)) == Some(&b'\r');
+                if !carriage || b.get(at_b.saturating_sub(1)) == Some(&b'\r') {
+                    self.equal(i + at_a, j + at_b, 1);
+                }
             }
         }
         let common = tail(a).min(tail(b));

@@ -47,7 +47,10 @@ pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>,
     };
     // Most files of a cluster hold no policy: they are not parsed twice.
     if text.contains(ENDING) || text.contains(LABEL) || mentions_documents(text.as_bytes()) {
-        let (trees, errors) = yaml::documents(&text);
+        // Where the parser of policies reads with limits, the same limits hold here.
+        let limited = mentions_documents(text.as_bytes());
+        let read = if limited { yaml::limited_documents } else { yaml::documents };
+        let (trees, errors) = read(&text);
         let broken = !errors.is_empty() && text.lines().any(|line| line.trim() == format!("kind: {KIND}"));
         if broken || trees.iter().any(has_documents) {
             finder.found.push(PolicyText { source: file, labelled: true });

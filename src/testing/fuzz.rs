@@ -24,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     ("selector", selector),
     ("object", object),
     ("policy", policy),
+    ("document", document),
     ("load", load_text),
     ("cluster", cluster),
     ("configuration", configuration),
@@ -119,6 +120,23 @@ fn policy(data: &[u8]) {
     let Some(source) = sources.get(id) else { return };
     let (policies, diagnostics) = compile(source);
     said_well(&sources, &diagnostics);
+    for policy in policies {
+        let compiled = CompiledPolicy::new(policy, &sources);
+        assert!(!compiled.name().is_empty());
+    }
+}
+
+/// A text of policy documents: the same, and every fix that is offered has its place in the text.
+fn document(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.yaml", text);
+    let Some(source) = sources.get(id) else { return };
+    let (policies, diagnostics) = compile(source);
+    said_well(&sources, &diagnostics);
+    for edit in diagnostics.iter().flat_map(|said| &said.fixes).flat_map(|fix| &fix.edits) {
+        assert!(text.get(edit.span.range()).is_some(), "{edit:?}");
+    }
     for policy in policies {
         let compiled = CompiledPolicy::new(policy, &sources);
         assert!(!compiled.name().is_empty());

@@ -62,7 +62,7 @@ pub fn documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
     documents_with(text, &options())
 }
 
-/// The same for texts that somebody else wrote: what nests or repeats itself without measure is refused.
+/// The same with limits, for texts of other users: deep nesting and repeated aliases are refused.
 pub fn limited_documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
     let budget = serde_saphyr::budget! {
         max_depth: 64,
@@ -177,6 +177,8 @@ fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -> YamlError
 /// A message without ` at line 3, column 5`: the diagnostic shows the place.
 fn without_place(message: &str) -> String {
     let message = message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(message);
+    // The reader's advice about its own options is nothing for people who write YAML.
+    let message = message.split(", set DuplicateKeyPolicy").next().unwrap_or(message);
     message.trim_end_matches(['.', ':', ' ']).to_owned()
 }
 

@@ -9,6 +9,7 @@ mod check;
 mod claims;
 mod compile_limits;
 mod design;
+mod documents;
 mod fix_all;
 mod fixes;
 mod fixtures;

@@ -21,8 +21,8 @@ pub struct ObjectDef {
     pub name: &'static str,
     /// Its fields, in the order in which `convert` writes them.
     pub fields: &'static [FieldDef],
-    /// The forms of which it has one. The first field of a form tells that it is this form; the others may stand
-    /// beside that one only. Fields that are in no form may stand in all.
+    /// The forms of which it has one. The first field of a form tells that it is this form; the others are
+    /// allowed beside that one only. Fields that are in no form are allowed in all.
     pub forms: &'static [&'static [&'static str]],
 }
 
@@ -83,6 +83,14 @@ pub enum Shape {
 }
 
 impl ObjectDef {
+    /// What it is, in a sentence: `a filter`, or the field that holds it.
+    pub fn phrase(&self, article: &str) -> String {
+        match self.name {
+            KIND | "metadata" | "spec" | "missing" => format!("`{}`", self.name),
+            name => format!("{article} {name}"),
+        }
+    }
+
     /// A field by its key.
     pub fn field(&self, name: &str) -> Option<&'static FieldDef> {
         self.fields.iter().find(|field| field.name == name)
@@ -93,7 +101,7 @@ impl ObjectDef {
         self.forms.iter().filter_map(|form| form.first().copied())
     }
 
-    /// Whether a field may stand in a form.
+    /// Whether a form allows a field.
     pub fn takes(&self, form: &[&str], field: &str) -> bool {
         form.contains(&field) || !self.forms.iter().any(|other| other.contains(&field))
     }

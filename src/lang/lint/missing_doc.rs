@@ -1,7 +1,7 @@
 //! The lint `missing-doc`: a policy without a doc comment.
 
 use crate::diag::{Diagnostic, codes};
-use crate::lang::syntax::ast::{File, ItemKind};
+use crate::lang::syntax::ast::{Dialect, File, ItemKind};
 
 /// Reports every policy of the file that has no doc comment.
 pub(super) fn check(file: &File, found: &mut Vec<Diagnostic>) {
@@ -13,7 +13,10 @@ pub(super) fn check(file: &File, found: &mut Vec<Diagnostic>) {
                     policy.name.span,
                     format!("the policy `{}` does not say what it is for", policy.name.text),
                 )
-                .with_help("write a `///` comment above it: explanations show it first"),
+                .with_help(match policy.dialect {
+                    Dialect::Policy => "write a `///` comment above it: explanations show it first",
+                    Dialect::Cel => "write a `#` comment above the document: explanations show it first",
+                }),
             );
         }
     }

@@ -11,7 +11,7 @@ use crate::lang::syntax::tokens::{Remark, Scan};
 pub(super) enum Marks {
     /// `//` and `///`
     Language,
-    /// `#`; between a comment and an item of a list stands its `-`.
+    /// `#`; a `-` separates a comment from the item of a list below it.
     Yaml,
 }
 

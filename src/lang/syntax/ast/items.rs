@@ -71,7 +71,7 @@ pub struct Policy {
     pub statements: Vec<Statement>,
     /// The language of its expressions.
     pub dialect: Dialect,
-    /// What an expression that fails does, where nothing else is said. Always `Reject` in the policy language,
+    /// What an expression that fails does, where the rule has no word of its own. Always `Reject` in the policy language,
     /// whose expressions do not fail.
     pub on_error: OnError,
     /// Where an expression that may fail is an error: `strict: true`.

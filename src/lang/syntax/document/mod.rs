@@ -5,7 +5,7 @@
 //! those of other kinds are not looked at. `language::documents` is the table of the fields.
 //!
 //! - `shape.rs` compares a document with the table
-//! - `read.rs`, `blocks.rs`, `values.rs` make statements, blocks and their parts
+//! - `read.rs`, `blocks.rs`, `values.rs`, `types.rs` make statements, blocks and their parts
 //! - `names.rs` resolves `params.x`, `variables.x` and `groups.x`
 //! - `node_variables.rs` moves variables that read `node` into the blocks that use them
 //! - `scalars.rs`, `place.rs`, `remap.rs` keep places
@@ -13,7 +13,6 @@
 
 mod blocks;
 mod comments;
-mod expression;
 mod names;
 mod node_variables;
 mod place;
@@ -22,6 +21,7 @@ mod remap;
 mod scalars;
 mod shape;
 mod stand_in;
+mod types;
 mod values;
 
 pub use scalars::{Scalar, settle_fixes};
@@ -100,7 +100,7 @@ fn is_ours(tree: &Tree) -> bool {
     }
 }
 
-/// A text without a policy; a text of other kinds is no mistake where it is a file.
+/// A text without a policy; files of other kinds are not read as policies.
 fn nothing(source: &Source, is_yaml: bool) -> Option<Diagnostic> {
     let help = format!("write `apiVersion: {API_VERSION}`, `kind: {KIND}`, `metadata.name` and `spec`");
     let message = format!("the text has no document of `kind: {KIND}`");

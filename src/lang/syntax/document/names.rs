@@ -20,6 +20,9 @@ const SPACES: [(&str, bool); 6] = [
     ("sources", false),
 ];
 
+/// The variables of the language.
+const OURS: [&str; 6] = ["pod", "node", "ns", "nodes", "pods", "nominated"];
+
 /// What a policy declares: the prefix of each name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -171,11 +174,10 @@ impl<'a> Resolver<'a> {
         if self.bound.contains(name) {
             return;
         }
-        if **name == *"node" {
-            self.uses.node = true;
-        }
-        if let Some((space, _)) = SPACES.iter().find(|(space, _)| **name == **space) {
-            let message = format!("`{space}` is no value");
+        if OURS.contains(&&**name) {
+            self.uses.node |= **name == *"node";
+        } else if let Some((space, _)) = SPACES.iter().find(|(space, _)| **name == **space) {
+            let message = format!("`{space}` is not a value");
             let help = format!("write `{space}.NAME`");
             self.said.push(Diagnostic::new(&codes::UNKNOWN_NAME, span, message).with_help(help));
         } else if let Some(space) = self.names.declared.get(name) {

@@ -36,7 +36,12 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
             statement => rest.push((Draft { statement, uses: draft.uses, field: draft.field }, needs)),
         }
     }
-    circles(reader, &mut variables);
+    if circles(reader, &variables) {
+        for (draft, _) in rest.iter_mut().filter(|(_, needs)| !needs.is_empty()) {
+            draft.statement.kind = broken();
+        }
+        return rest.into_iter().map(|(draft, _)| draft.statement).collect();
+    }
     // Scores in place of preferences have blocks. Their names count all of them.
     let any_prefer = rest.iter().any(|(draft, needs)| !needs.is_empty() && is_prefer(&draft.statement));
     let mut prefers = 0;
@@ -71,8 +76,7 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
                     reader.say(said.with_help("use it in `filters`, `scores`, `prefer` or `permit`"));
                 }
                 if !needs.is_empty() {
-                    let broken = Broken { word: Text::from(""), declares: None };
-                    statement.kind = StatementKind::Broken(broken);
+                    statement.kind = broken();
                 }
             }
         }
@@ -109,29 +113,32 @@ fn in_order(name: &Text, variables: &BTreeMap<Text, Variable>, order: &mut Vec<T
     order.push(name.clone());
 }
 
-/// Reports variables that need themselves, and takes the need away.
-fn circles(reader: &mut Reader<'_>, variables: &mut BTreeMap<Text, Variable>) {
-    let names: Vec<Text> = variables.keys().cloned().collect();
-    for name in names {
-        // The variables that are reached from it without the way back to it.
+/// Reports variables that need themselves; whether there are any.
+fn circles(reader: &mut Reader<'_>, variables: &BTreeMap<Text, Variable>) -> bool {
+    let mut found = false;
+    let mut seen: BTreeSet<&Text> = BTreeSet::new();
+    for (name, variable) in variables {
         let mut reached = BTreeSet::new();
-        let mut open = variables.get(&name).map(|of| of.needs.clone()).unwrap_or_default();
+        let mut open: Vec<&Text> = variable.needs.iter().collect();
         while let Some(next) = open.pop() {
-            if reached.insert(next.clone())
-                && let Some(of) = variables.get(&next)
-            {
-                open.extend(of.needs.iter().cloned());
+            if reached.insert(next) {
+                open.extend(variables.get(next).into_iter().flat_map(|of| &of.needs));
             }
         }
-        if reached.contains(&name)
-            && let Some(of) = variables.get_mut(&name)
-        {
+        // Of the variables of one circle the first is reported.
+        if reached.contains(name) && !seen.contains(name) {
             let message = format!("`{name}` is defined by itself");
-            let said = Diagnostic::new(&codes::RECURSION, of.of.name.span, message);
-            of.needs.clear();
+            let said = Diagnostic::new(&codes::RECURSION, variable.of.name.span, message);
             reader.say(said.with_help("a definition may not use itself"));
+            seen.extend(reached);
+            found = true;
         }
     }
+    found
+}
+
+fn broken() -> StatementKind {
+    StatementKind::Broken(Broken { word: Text::from(""), declares: None })
 }
 
 fn unused(reader: &mut Reader<'_>, variables: &BTreeMap<Text, Variable>, used: BTreeSet<Text>) {

@@ -1,4 +1,4 @@
-//! Expressions in YAML scalars: where each byte of them stands in the document, and how a fix is written there.
+//! Expressions in YAML scalars: the place of each byte in the document, and how a fix is written there.
 //!
 //! A fix is made for the expression. In the document its new text needs the escapes of the scalar's style; a fix
 //! that cannot be written in the scalar as it is, is not offered.
@@ -23,7 +23,7 @@ enum Style {
 pub struct Scalar {
     span: Span,
     style: Style,
-    /// Its value stands in the document byte by byte.
+    /// The document has its value byte by byte.
     verbatim: bool,
     aligned: bool,
 }

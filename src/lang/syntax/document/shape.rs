@@ -29,7 +29,7 @@ impl Checker<'_> {
     /// A map with known fields. `name` is the field that holds it.
     pub(super) fn object(&mut self, tree: &Tree, of: &'static ObjectDef) {
         let TreeValue::Map(entries) = &tree.value else {
-            return self.wanted(tree, &format!("a map of the fields of a {}", of.name), "");
+            return self.wanted(tree, &format!("the fields of {}", of.phrase("a")), "");
         };
         let form = self.form(tree, entries, of);
         let mut misspelt = Vec::new();
@@ -37,8 +37,10 @@ impl Checker<'_> {
             match of.field(&entry.key) {
                 None => misspelt.extend(self.unknown(entry, entries, of)),
                 Some(field) => {
+                    // A second form has been reported.
                     if let Some(form) = form
                         && !of.takes(form, &entry.key)
+                        && !of.keys().any(|key| key == entry.key)
                     {
                         let key = self.places.key(entry);
                         let first = form.first().copied().unwrap_or_default();
@@ -47,7 +49,7 @@ impl Checker<'_> {
                         self.wrong(
                             key,
                             message,
-                            listed("beside it may stand", taken.map(|field| field.name)),
+                            listed("the fields beside it are", taken.map(|field| field.name)),
                         );
                     }
                     self.value(entry, field.shape);
@@ -62,7 +64,7 @@ impl Checker<'_> {
         });
         for field in missing.filter(|field| !misspelt.contains(&field.name)) {
             let span = self.places.head(tree);
-            let message = format!("the {} has no `{}`", of.name, field.name);
+            let message = format!("{} has no `{}`", of.phrase("the"), field.name);
             self.wrong(span, message, format!("`{}`: {}", field.name, lower(field.doc)));
         }
         if form.is_none() && !of.forms.is_empty() && !of.keys().any(|key| misspelt.contains(&key)) {
@@ -90,7 +92,7 @@ impl Checker<'_> {
             let entry = entries.iter().find(|entry| entry.key == *second);
             let span = entry.map_or_else(|| self.places.head(tree), |entry| self.places.key(entry));
             let one = first.first().copied().unwrap_or_default();
-            let message = format!("the {} has `{one}` and `{second}`", of.name);
+            let message = format!("{} has `{one}` and `{second}`", of.phrase("the"));
             self.wrong(span, message, "keep one of them");
         }
         Some(first)
@@ -154,7 +156,7 @@ impl Checker<'_> {
                 TreeValue::List(items) => items.iter().for_each(|item| self.object(item, of)),
                 TreeValue::Null => {}
                 _ => {
-                    let help = format!("write each {} as an item: `- …`", of.name);
+                    let help = format!("write each {} as an item, with a dash before it", of.name);
                     self.wanted(tree, "a list", &help);
                 }
             },

@@ -1,17 +1,18 @@
 //! Parts of statements from the values of YAML: expressions, names, reasons with their templates, types and
 //! constants.
 
-use super::expression;
 use super::names::{Resolver, Uses};
 use super::read::Reader;
 use super::scalars::Scalar;
+use super::types;
 use crate::diag::{Diagnostic, Embedded, Span, codes};
 use crate::lang::syntax::ast::*;
+use crate::lang::syntax::cel;
 use crate::lang::syntax::expr::is_path;
 use crate::lang::syntax::literal;
 use crate::yaml::{Tree, TreeEntry, TreeValue};
 
-/// A value, and whether it stands inside of brackets of YAML.
+/// A value, and whether it is inside of brackets of YAML.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'t> {
     pub(super) tree: &'t Tree,
@@ -65,7 +66,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The text of a scalar. Numbers, `true` and `false` are what stands in the document.
+    /// The text of a scalar. Numbers, `true` and `false` are as the document has them.
     fn decoded(&self, node: Node<'_>) -> Option<Decoded> {
         let at = node.tree.at;
         let raw = self.text().get(at.start..at.end)?;
@@ -96,9 +97,9 @@ impl Reader<'_> {
     }
 
     fn parsed(&mut self, text: &str, at: &dyn Fn(usize) -> usize) -> Option<Expr> {
-        let (expr, said) = expression::parse(text, self.places.source.id(), at);
-        self.said.extend(said);
-        let mut expr = expr?;
+        let parsed = cel::parse(text, self.places.source.id(), at);
+        self.said.extend(parsed.diagnostics);
+        let mut expr = parsed.expr?;
         Resolver::new(&self.names, &mut self.said, &mut self.uses).expr(&mut expr);
         Some(expr)
     }
@@ -128,7 +129,7 @@ impl Reader<'_> {
         Some(Name { text: Text::from(decoded.text), span: Span::new(self.places.source.id(), start, end) })
     }
 
-    /// `reason` with what stands beside it: `with` and `resolvable` of the same map.
+    /// `reason` with the fields beside it: `with` and `resolvable` of the same map.
     pub(super) fn reason(&mut self, around: Node<'_>, key: &str) -> Option<Reason> {
         let node = self.get(around, key)?;
         let template = self.template(node)?;
@@ -222,7 +223,7 @@ impl Reader<'_> {
     pub(super) fn declared(&mut self, node: Node<'_>) -> Option<TypeExpr> {
         let decoded = self.decoded(node)?;
         let at = |offset| decoded.at(offset);
-        let (declared, said) = expression::parse_type(&decoded.text, self.places.source.id(), &at);
+        let (declared, said) = types::parse(&decoded.text, self.places.source.id(), &at);
         self.said.extend(said);
         declared
     }

@@ -1,32 +1,16 @@
-//! Expressions of documents, and their types, from the text that YAML decodes.
+//! The types of documents, from the text that YAML decodes. They are written as in the policy language.
 
 use super::remap::Move;
 use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
-use crate::lang::syntax::ast::{Expr, TypeExpr};
+use crate::lang::syntax::ast::TypeExpr;
 use crate::lang::syntax::build::Builder;
 use crate::lang::syntax::grammar::{Grammar, Rule};
 use crate::lang::syntax::nodes::Nodes;
-use crate::lang::syntax::{parse_expression, tokens};
+use crate::lang::syntax::tokens;
 use pest::Parser as _;
 
-/// Reads an expression. `at` is the place of a byte of `text` in the document.
+/// Reads a type. `at` is the place of a byte of `text` in the document.
 pub(super) fn parse(
-    text: &str,
-    source: SourceId,
-    at: &dyn Fn(usize) -> usize,
-) -> (Option<Expr>, Vec<Diagnostic>) {
-    let mut sources = SourceMap::new();
-    let id = sources.add("expression", text);
-    let Some(own) = sources.get(id) else { return (None, Vec::new()) };
-    let (mut expr, mut said) = parse_expression(own);
-    let moved = Move { source, at };
-    expr.iter_mut().for_each(|expr| moved.expr(expr));
-    said.iter_mut().for_each(|said| moved.diagnostic(said));
-    (expr, said)
-}
-
-/// Reads a type, which is written as in the policy language.
-pub(super) fn parse_type(
     text: &str,
     source: SourceId,
     at: &dyn Fn(usize) -> usize,
