@@ -78,7 +78,8 @@ policy healthy {
          20,000 parts and 1,000 levels, all policies of a file together at most 500,000 parts, where each \
          let, def, group and type counts wherever it is used. A file has at most 1,000 policies, a policy \
          100 groups, a block 1,000 statements. A pattern has at most 16 KiB, and 1 MiB when compiled; all \
-         patterns of a file together have at most 16 MiB. Checking a file and computing its constants have \
+         patterns of a file together have at most 16 MiB. An expression in CEL has at most 16 KiB and 250 levels \
+         of `? :` and brackets. Checking a file and computing its constants have \
          limits too. Everything is counted and nothing is timed, so that a file is refused on every machine \
          or on none; the message names the place that takes most."
         bad r#"

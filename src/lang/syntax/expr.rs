@@ -184,6 +184,10 @@ impl<'a> Builder<'a> {
             return self.refuse(&codes::RESERVED_NAME, field.span, message, help);
         }
         let span = object.span.to(end);
+        if optional && args.is_some() {
+            let help = Some("write `.` before a method, or `.optMap(v, …)` behind the field".to_owned());
+            return self.refuse(&codes::SYNTAX, field.span, "`.?` takes a field, not a method", help);
+        }
         let kind = match args {
             Some(args) => ExprKind::Method(Box::new(MethodCall { object, method: field, args })),
             None => {

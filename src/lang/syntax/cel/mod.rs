@@ -4,6 +4,7 @@
 //! `parse` reads it with the `cel` crate and gives every node its place, `mistakes` explains what cannot be read.
 //! Every place goes through the caller's map to the document that has the expression.
 
+mod mistakes;
 mod parse;
 mod tokens;
 
@@ -11,6 +12,7 @@ use crate::diag::{Diagnostic, SourceId, Span, codes};
 use crate::lang::syntax::MAX_OPERATORS;
 use crate::lang::syntax::ast::Expr;
 use crate::lang::syntax::tokens::MAX_DEPTH;
+use mistakes::Text;
 use parse::Refused;
 use tokens::Tokens;
 
@@ -64,31 +66,20 @@ pub fn parse_with(text: &str, syntax: Syntax, source: SourceId, at: &dyn Fn(usiz
     if let Some(said) = too_large(&tokens, &place) {
         return refused(said);
     }
-    match parse::parse(&tokens, &place, syntax.backquotes) {
-        Ok((expr, messages)) if messages.is_empty() => Parsed { expr: Some(expr), diagnostics: Vec::new() },
-        Ok((_, messages)) => {
-            let diagnostics = messages.into_iter().map(message_literal).collect();
-            Parsed { expr: None, diagnostics }
+    let written = Text { tokens: &tokens, place: &place };
+    let diagnostics = match parse::parse(&tokens, &place, syntax.backquotes) {
+        Ok((expr, messages)) => {
+            let mut said: Vec<Diagnostic> = messages.into_iter().map(message_literal).collect();
+            said.extend(mistakes::familiar::accepted(written));
+            if said.is_empty() {
+                return Parsed { expr: Some(expr), diagnostics: said };
+            }
+            said
         }
-        Err(Refused::Errors(found)) => {
-            let diagnostics = found
-                .iter()
-                .map(|mistake| {
-                    let token = tokens.list.iter().find(|token| token.end > mistake.at);
-                    let span = token.map_or(place.span(text.len(), text.len()), |token| {
-                        place.span(token.start, token.end)
-                    });
-                    Diagnostic::new(&codes::SYNTAX, span, "the expression could not be read here")
-                })
-                .collect();
-            Parsed { expr: None, diagnostics }
-        }
-        Err(Refused::Broken) => refused(Diagnostic::new(
-            &codes::SYNTAX,
-            place.span(0, text.len()),
-            "the expression could not be read",
-        )),
-    }
+        Err(Refused::Errors(found)) => mistakes::explain(written, &found),
+        Err(Refused::Broken) => mistakes::explain(written, &[]),
+    };
+    Parsed { expr: None, diagnostics }
 }
 
 /// What of it is too much for the parser.

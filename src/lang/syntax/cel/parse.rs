@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Levels of `? :` and brackets together, as in the API server.
-const MAX_LEVELS: u16 = 250;
+pub(super) const MAX_LEVELS: u16 = 250;
 
 /// Mistakes after which the crate stops.
 const MAX_MISTAKES: u32 = 10;
@@ -174,8 +174,8 @@ impl Layout<'_> {
             }
             tree::Expr::Literal(value) => {
                 let (value, negative) = literal(value);
-                // The sign of 0 is gone; before a number a single minus is its sign.
-                let zero = value == Literal::Int(0) && at == from + 1 && self.tokens.mark(from) == "-";
+                // The sign of 0 is gone: a single minus before it is its sign, two are folded.
+                let zero = value == Literal::Int(0) && self.minuses(from, at) == 1;
                 let first = at.checked_sub(usize::from(negative || zero))?;
                 Some(self.laid(ExprKind::Literal(value), first, at))
             }
@@ -212,6 +212,11 @@ impl Layout<'_> {
             }
             tree::Expr::Unspecified | tree::Expr::Comprehension(_) => None,
         }
+    }
+
+    /// How many minuses precede a token, in an operand that begins with the token `from`.
+    fn minuses(&self, from: usize, at: usize) -> usize {
+        (from..at).rev().take_while(|before| self.tokens.mark(*before) == "-").count()
     }
 
     fn call(&mut self, node: &IdedExpr, call: &tree::CallExpr, at: usize, from: usize) -> Option<Laid> {
