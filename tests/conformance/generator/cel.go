@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"reflect"
 	"sort"
 	"strconv"
 	"time"
@@ -45,6 +47,12 @@ func celTypes() []cel.EnvOption {
 // evaluateCEL answers each line of the input, an expression as a JSON object with `category` and `expr`, as
 // Kubernetes' environment of stored expressions does.
 func evaluateCEL(in io.Reader, out io.Writer) error {
+	return answerCEL(in, out, 1)
+}
+
+// answerCEL evaluates each expression so many times; one whose answers differ, by the order in which Go goes through
+// a map, is left out.
+func answerCEL(in io.Reader, out io.Writer, times int) error {
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{
 			IntroducedVersion: version.MajorMinor(1, 0),
@@ -60,31 +68,55 @@ func evaluateCEL(in io.Reader, out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var line struct{ Category, Expr string }
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return err
 		}
-		answer := map[string]any{"category": line.Category, "expr": line.Expr}
-		ast, issues := env.Compile(line.Expr)
-		if issues.Err() != nil {
-			answer["compileError"] = issues.Err().Error()
-		} else if program, err := env.Program(ast); err != nil {
-			answer["compileError"] = err.Error()
-		} else {
-			answer["type"] = ast.OutputType().String()
-			value, _, err := program.Eval(celVariables)
-			if err != nil {
-				answer["error"] = err.Error()
-			} else {
-				answer["value"] = tagged(value)
-			}
+		answer, same := verdict(env, line.Expr, times)
+		if !same {
+			continue
 		}
+		answer["category"], answer["expr"] = line.Category, line.Expr
 		if err := encoder.Encode(answer); err != nil {
 			return err
 		}
 	}
 	return lines.Err()
+}
+
+// verdict is what an environment says of an expression, and whether it says so each time. It is false where cel-go
+// panics.
+func verdict(env *cel.Env, expr string, times int) (answer map[string]any, same bool) {
+	defer func() {
+		if said := recover(); said != nil {
+			fmt.Fprintf(os.Stderr, "cel-go panics on %s: %v\n", expr, said)
+			answer, same = nil, false
+		}
+	}()
+	ast, issues := env.Compile(expr)
+	if issues.Err() != nil {
+		return map[string]any{"compileError": issues.Err().Error()}, true
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		return map[string]any{"compileError": err.Error()}, true
+	}
+	for range times {
+		again := map[string]any{"type": ast.OutputType().String()}
+		value, _, err := program.Eval(celVariables)
+		if err != nil {
+			again["error"] = err.Error()
+		} else {
+			again["value"] = tagged(value)
+		}
+		if answer != nil && ((answer["error"] == nil) != (err == nil) || !reflect.DeepEqual(answer["value"], again["value"])) {
+			return nil, false
+		}
+		answer = again
+	}
+	return answer, true
 }
 
 // tagged is a value that carries its type, as the recorded files have it.
@@ -136,4 +168,9 @@ func tagged(value ref.Val) any {
 		return one("quantity", quantity.String())
 	}
 	return one(value.Type().TypeName(), fmt.Sprint(value.ConvertToType(types.StringType).Value()))
+}
+
+// writeVariables writes the first line of a recorded file.
+func writeVariables(out io.Writer) error {
+	return json.NewEncoder(out).Encode(map[string]any{"vars": celVariables, "dyn": []string{"o"}})
 }

@@ -81,6 +81,8 @@ func main() {
 	again := flag.String("again", "", "decide the cases of this .jsonl.gz again and write them")
 	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
 	random := flag.Bool("cel-random", false, "write random CEL expressions with what Kubernetes' CEL says of them")
+	typed := flag.Bool("cel-typed", false, "write typed CEL programs with what Kubernetes' CEL says of them")
+	devices := flag.Bool("cel-devices", false, "write device selectors with what Kubernetes says of them")
 	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
 	flag.Parse()
 	var err error
@@ -91,6 +93,16 @@ func main() {
 		if err = writeExpressions(*seed, *cases, &lines); err == nil {
 			err = evaluateCEL(&lines, os.Stdout)
 		}
+	} else if *typed {
+		var lines bytes.Buffer
+		if err = writeTyped(*seed, *cases, &lines); err == nil {
+			err = writeVariables(os.Stdout)
+		}
+		if err == nil {
+			err = answerCEL(&lines, os.Stdout, 100)
+		}
+	} else if *devices {
+		err = writeDevices(*seed, *cases, os.Stdout)
 	} else if *expressions {
 		err = evaluateCEL(os.Stdin, os.Stdout)
 	} else if *replay != "" {
