@@ -8,4 +8,5 @@ pub(super) mod getters;
 pub mod interpret;
 mod limits;
 pub mod operations;
+pub mod tagged;
 pub mod trace;

@@ -28,7 +28,7 @@ pub(super) fn seconds(us: i64) -> String {
 }
 
 /// A float as Go's `%g` writes it: the shortest digits, an exponent below -4 and from 6 up.
-pub(super) fn go_float(x: f64) -> String {
+pub fn go_float(x: f64) -> String {
     if x == 0.0 {
         return if x.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
     }

@@ -1,0 +1,65 @@
+//! Recorded expressions with the variables of their file.
+
+use super::tally::{Outcome, Tally, fault, said, same};
+use bayplan::lang::cel::{Environment, compile};
+use bayplan::lang::eval::tagged::{tagged, typed};
+use bayplan::lang::types::Type;
+use bayplan::lang::types::value::Value;
+use serde_json::Value as Json;
+
+/// What the order decides in which Go goes through a map, which differs from one evaluation to the next. Ours
+/// is the order of the keys.
+const BY_ORDER_OF_KEYS: [&str; 1] = ["m.map(k, k + '=' + m[k]).isSorted()"];
+
+/// Compares the lines of a file. Its first line declares the variables; without one they are those of the
+/// first recorded file.
+pub(super) fn compare(file: &str, lines: &[Json]) -> Tally {
+    let mut tally = Tally::new(file.rsplit('/').next().unwrap_or(file));
+    let others = super::lines(super::RECORDED[0]);
+    let first = lines.first().filter(|line| line.get("vars").is_some()).unwrap_or(&others[0]);
+    let (environment, values) = variables(first);
+    for line in lines {
+        if let Some(expression) = line["expr"].as_str() {
+            tally.add(expression, outcome(expression, line, &environment, &values));
+        }
+    }
+    tally
+}
+
+fn variables(first: &Json) -> (Environment, Vec<Value<'static>>) {
+    // The first recorded file does not say that `o` is dyn.
+    let dynamic = first.get("dyn").cloned().unwrap_or_else(|| serde_json::json!(["o"]));
+    let dynamic: Vec<&str> = dynamic.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    for (name, json) in first["vars"].as_object().unwrap() {
+        let (ty, value) = typed(json);
+        types.push((name.as_str(), if dynamic.contains(&name.as_str()) { Type::Dyn } else { ty }));
+        values.push(value);
+    }
+    (Environment::kubernetes(types.iter().map(|(name, ty)| (*name, ty.clone()))), values)
+}
+
+fn outcome(expression: &str, line: &Json, environment: &Environment, values: &[Value<'static>]) -> Outcome {
+    if BY_ORDER_OF_KEYS.contains(&expression) {
+        return Outcome::Excluded("the order of a Go map decides");
+    }
+    let program = match (compile(expression, environment), line.get("compileError")) {
+        (Ok(program), None) => program,
+        (Err(_), Some(_)) => return Outcome::Passed,
+        (Err(errors), None) => return Outcome::Failed(format!("is refused: {}", said(&errors))),
+        (Ok(program), Some(why)) => {
+            return Outcome::Failed(format!("compiles as {}; upstream: {why}", program.type_name()));
+        }
+    };
+    if line["type"].as_str() != Some(&*program.type_name()) {
+        return Outcome::Failed(format!("has type {}; upstream: {}", program.type_name(), line["type"]));
+    }
+    let value = program.run(values);
+    match (fault(&value), line.get("value")) {
+        (Some(_), None) => Outcome::Passed,
+        (Some(why), Some(value)) => Outcome::Failed(format!("stops: {why}; upstream: {value}")),
+        (None, None) => Outcome::Failed(format!("is {}; upstream stops: {}", tagged(&value), line["error"])),
+        (None, Some(wanted)) if same(&tagged(&value), wanted) => Outcome::Passed,
+        (None, Some(wanted)) => Outcome::Failed(format!("is {}; upstream: {wanted}", tagged(&value))),
+    }
+}

@@ -1,0 +1,67 @@
+//! CEL is what Kubernetes' own CEL and the tests of cel-spec say: compile error, checked type, value,
+//! run-time error.
+//!
+//! Each test prints a table of what passed, what is excluded and why, and what failed.
+//! `BAYPLAN_CEL=FILE cargo test --test tests cel_conformance -- --nocapture` compares a file of
+//! `tests/conformance/generator -cel`, `-cel-random`, `-cel-typed` or `-cel-devices`, gzipped or not.
+
+mod devices;
+mod kubernetes;
+mod specification;
+mod tally;
+
+use serde_json::Value as Json;
+use std::io::Read;
+use std::path::Path;
+use tally::Tally;
+
+/// The lines of a file of `tests/conformance`, or of a path.
+fn lines(file: &str) -> Vec<Json> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(file);
+    let bytes = std::fs::read(path).unwrap();
+    let mut text = String::new();
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
+    } else {
+        text = String::from_utf8(bytes).unwrap();
+    }
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Verdicts of Kubernetes' CEL.
+const RECORDED: &[&str] = &[
+    "cel-kubernetes-1.36.jsonl.gz",
+    "cel-words-1.36.jsonl.gz",
+    "cel-quantities-1.36.jsonl.gz",
+    "cel-random-1.36.jsonl.gz",
+    "cel-more-1.36.jsonl.gz",
+];
+
+#[test]
+fn expressions_are_what_they_are_in_kubernetes() {
+    let tallies = RECORDED.iter().map(|file| kubernetes::compare(file, &lines(file))).collect();
+    tally::judge("Kubernetes' CEL, 1.36", tallies);
+}
+
+#[test]
+fn device_selectors_are_what_they_are_in_kubernetes() {
+    let file = "cel-devices-1.36.jsonl.gz";
+    tally::judge("Device selectors of Kubernetes, 1.36", vec![devices::compare(file, &lines(file))]);
+}
+
+#[test]
+fn the_tests_of_cel_spec_pass() {
+    let tests = lines("cel-spec.jsonl.gz");
+    assert_eq!(tests.len(), 1888);
+    tally::judge("cel-spec", specification::compare(&tests));
+}
+
+#[test]
+fn another_file_has_the_verdicts_of_kubernetes() {
+    let Ok(file) = std::env::var("BAYPLAN_CEL") else { return };
+    let found = lines(&file);
+    let devices = found.first().is_some_and(|line| line.get("device").is_some());
+    let tally: Tally =
+        if devices { devices::compare(&file, &found) } else { kubernetes::compare(&file, &found) };
+    tally::judge("Kubernetes' CEL", vec![tally]);
+}
