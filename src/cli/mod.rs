@@ -10,7 +10,7 @@ mod setup;
 mod live;
 mod lint;
 mod test;
-mod eval;
+pub(crate) mod eval;
 mod plan;
 mod dry_run;
 mod explain;

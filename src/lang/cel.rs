@@ -56,6 +56,11 @@ impl Environment {
         Environment { cel: dialect::Cel { bind: true, ..environment.cel }, ..environment }
     }
 
+    /// The environment of policies: `pod`, `node` and the other names that a filter sees.
+    pub fn policy() -> Self {
+        Environment { cel: dialect::Cel::policy(), variables: Vec::new() }
+    }
+
     /// The same without a checker: what it would refuse is a fault when it is evaluated.
     pub fn unchecked(mut self) -> Self {
         self.cel.unchecked = true;
@@ -112,6 +117,11 @@ impl Program {
     /// The type of the result, in the words of cel-go.
     pub fn type_name(&self) -> &str {
         &self.type_name
+    }
+
+    /// What an evaluator takes: the expression, and the policy around it.
+    pub fn parts(&self) -> (&Policy, &Expr) {
+        (&self.policy, &self.expr)
     }
 
     /// The result for these values of the variables, in the order of the environment. A fault where CEL has an

@@ -57,7 +57,7 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "eval",
         success: "the value was printed",
-        findings: "",
+        findings: "the expression in CEL has a run-time error (never with `--batch`)",
         failure: "the expression does not compile, or the pod or node does not exist",
     },
     ExitRow {

@@ -4,6 +4,7 @@
 //!
 //! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
 
+use crate::cli::eval::batch::{Language, Lines, answer_all};
 use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::{cases, load};
@@ -28,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("load", load_text),
     ("cluster", cluster),
     ("configuration", configuration),
+    ("batch", batch),
 ];
 
 /// Runs the target `name`.
@@ -205,6 +207,25 @@ fn configuration(data: &[u8]) {
     let Some(source) = sources.get(id) else { return };
     let (_, diagnostics) = config::read(source);
     said_well(&sources, &diagnostics);
+}
+
+/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank.
+fn batch(data: &[u8]) {
+    for language in [Language::Cel, Language::Policy] {
+        let mut answers = 0;
+        let read = answer_all(&mut Lines::of(data), language, &mut |answer| {
+            answers += 1;
+            let said =
+                ["compileError", "value", "error"].iter().filter(|key| answer.get(**key).is_some()).count();
+            assert!(said == 1 && answer["expr"].is_string(), "{answer}");
+            assert_eq!(answer.get("type").is_some(), answer.get("compileError").is_none(), "{answer}");
+            Ok(())
+        });
+        if read.is_ok() {
+            let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+            assert!(answers <= lines.count(), "{answers}");
+        }
+    }
 }
 
 /// Every diagnostic has words, lies inside its text, and can be drawn and written.

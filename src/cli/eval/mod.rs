@@ -1,6 +1,8 @@
-//! `bayplan eval EXPR`: evaluates an expression of the policy language for a pod and a node of a
-//! cluster, live or from files: its value, its type, and the value of every part. The expression is
-//! checked as the value of a `let` in a filter.
+//! `bayplan eval EXPR`: evaluates an expression of the policy language, or of CEL, for a pod and a node
+//! of a cluster, live or from files: its value, its type, and the value of every part. The expression
+//! is checked as the value of a `let` in a filter.
+
+pub(crate) mod batch;
 
 use super::explain::tree;
 use super::input::Policies;
@@ -8,25 +10,26 @@ use super::setup::{Cluster, named};
 use super::{ExitStatus, Output, Style};
 use crate::diag::{Diagnostic, SourceId, Span, draw};
 use crate::dry_run;
+use crate::lang::cel;
 use crate::lang::eval::context::{EvalContext, Moved};
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::syntax;
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
 use crate::model::{Change, NodeInfo, Object, Placement, PodInfo, Snapshot, Symbol, Time};
 use anyhow::Context;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Evaluates an expression of the policy language for a pod and a node.
+/// Evaluates an expression of the policy language, or of CEL, for a pod and a node.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan eval '2cpu + 500m'
   bayplan eval 'node.free.cpu >= pod.requests.cpu' --cluster cluster.yaml --pod web-1 --node cpu-1
   bayplan eval 'node.free.cpu' --context prod --node cpu-1      of a live cluster
-  bayplan eval --dsl --batch expressions.jsonl")]
+  bayplan eval --cel 'node.name.startsWith(\"gpu-\")' --cluster cluster.yaml --node gpu-1
+  bayplan eval --batch expressions.jsonl                        many expressions in CEL")]
 pub(super) struct Args {
     /// The expression.
     #[arg(required_unless_present = "batch")]
@@ -47,10 +50,14 @@ pub(super) struct Args {
     /// The node.
     #[arg(long)]
     node: Option<String>,
-    /// A file of expressions, one JSON object per line; the first line holds variables.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["expression", "pod", "node", "cluster"], requires = "dsl")]
+    /// A file of expressions in CEL, one JSON object per line, or `-` for stdin. The first line holds the
+    /// variables: `{"vars": {"i": 7}, "dyn": []}`; each further one an expression: `{"expr": "i + 1"}`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["expression", "pod", "node", "cluster"])]
     batch: Option<PathBuf>,
-    /// The expressions of `--batch` are in the policy language; CEL is not built yet.
+    /// The expressions are in CEL, which is the default of `--batch`.
+    #[arg(long, conflicts_with = "dsl")]
+    cel: bool,
+    /// The expressions are in the policy language, which is the default without `--batch`.
     #[arg(long)]
     dsl: bool,
     /// How to print: `text` or `json`.
@@ -64,7 +71,8 @@ const NAME: &str = "value_of_the_expression";
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(file) = &args.batch {
-        return batch(file, out);
+        let language = if args.dsl { batch::Language::Policy } else { batch::Language::Cel };
+        return batch::run(file, language, out);
     }
     let text = args.expression.as_deref().unwrap_or_default();
     let mut read = Policies::default();
@@ -78,7 +86,8 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         Some(name) => Some(node(&snapshot, name)?),
         None => None,
     };
-    let compiled = match compile(&mut read, "", text) {
+    let compiled = if args.cel { compile_cel(&mut read, text) } else { compile(&mut read, "", text) };
+    let compiled = match compiled {
         Ok(compiled) => compiled,
         Err(errors) => {
             let drawn = draw::human(&read.sources, &errors, out.stderr_look(Some(20)));
@@ -86,7 +95,8 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             return Ok(ExitStatus::Failure);
         }
     };
-    let reads = |root: Root| reads(compiled.expr(), root);
+    let (policy, expr) = compiled.parts();
+    let reads = |root: Root| reads(expr, root);
     if node.is_none() && reads(Root::Node) {
         anyhow::bail!("the expression reads `node`: say which one with `--node NAME`");
     }
@@ -101,15 +111,17 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if args.pod.is_none() {
         context.moved = &placeholder;
     }
-    let shown = Evaluator::new(&compiled.policy, context).tree(compiled.expr());
-    let ty = compiled.expr().ty.to_string();
+    let shown = Evaluator::new(policy, context).tree(expr);
+    let failed = Evaluator::new(policy, context).value(expr).is_fault();
+    let status = if failed { ExitStatus::Findings } else { ExitStatus::Success };
+    let ty = compiled.type_name();
     if args.output == "json" {
         let json = json!({
             "apiVersion": "bayplan.dev/v1", "kind": "Evaluation", "expression": text, "type": ty,
             "value": shown.value, "tree": tree::to_json(&read.sources, &shown),
         });
         out.json(&json)?;
-        return Ok(ExitStatus::Success);
+        return Ok(status);
     }
     let value = out.paint(Style::Strong, &shown.value);
     writeln!(out.stdout(), "{value}   {ty}")?;
@@ -117,7 +129,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         let drawn = tree::draw(&read.sources, &shown, 2, out);
         writeln!(out.stdout(), "\n{}", drawn.trim_end())?;
     }
-    Ok(ExitStatus::Success)
+    Ok(status)
 }
 
 /// Whether an expression reads a variable.
@@ -144,16 +156,38 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
 }
 
-/// An expression in a policy made for it.
-struct Compiled {
-    policy: Policy,
-    at: usize,
+/// An expression that was checked.
+enum Compiled {
+    /// A `let`, by its place, of a policy made for it.
+    Policy(Box<Policy>, usize),
+    /// An expression of CEL.
+    Cel(cel::Program),
 }
 
 impl Compiled {
-    fn expr(&self) -> &Expr {
-        &self.policy.lets[self.at].value
+    /// The expression, and the policy around it.
+    fn parts(&self) -> (&Policy, &Expr) {
+        match self {
+            Compiled::Policy(policy, at) => (policy, &policy.lets[*at].value),
+            Compiled::Cel(program) => program.parts(),
+        }
     }
+
+    /// The type in the words of its language.
+    fn type_name(&self) -> String {
+        match self {
+            Compiled::Policy(..) => self.parts().1.ty.to_string(),
+            Compiled::Cel(program) => program.type_name().to_owned(),
+        }
+    }
+}
+
+/// Checks an expression of CEL, with the names of policies.
+fn compile_cel(read: &mut Policies, text: &str) -> Result<Compiled, Vec<Diagnostic>> {
+    let source = read.sources.add("expression", text);
+    let parsed = syntax::cel::parse(text, source, &|at| at);
+    let expr = parsed.expr.ok_or(parsed.diagnostics)?;
+    cel::check(&expr, text, &cel::Environment::policy()).map(Compiled::Cel)
 }
 
 /// Checks an expression; `names` are lets of the policy around it. Places are those of the
@@ -178,7 +212,7 @@ fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec
         .collect();
     let found = policies.into_iter().next().and_then(|policy| {
         let at = policy.lets.iter().position(|known| *known.name == *NAME)?;
-        Some(Compiled { policy, at })
+        Some(Compiled::Policy(Box::new(policy), at))
     });
     match found {
         Some(compiled) if errors.is_empty() => Ok(compiled),
@@ -256,98 +290,4 @@ fn node<'s>(snapshot: &'s Snapshot, name: &str) -> anyhow::Result<NodeInfo<'s>> 
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         anyhow::anyhow!("no node of the cluster is called `{name}`{hint}")
     })
-}
-
-/// Evaluates many expressions: one line of answer for each.
-fn batch(file: &std::path::Path, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let mut read = Policies::default();
-    let id = read.add(file)?;
-    if super::setup::complain(&read, out)? {
-        return Ok(ExitStatus::Failure);
-    }
-    let text = read.sources.get(id).map(|source| source.text().to_owned()).unwrap_or_default();
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let line = |at: usize, text: &str| -> anyhow::Result<Json> {
-        serde_json::from_str(text)
-            .with_context(|| format!("line {} of {} is not valid JSON", at + 1, file.display()))
-    };
-    let (at, first) = lines.next().context("the file is empty: its first line holds the variables")?;
-    let head = line(at, first)?;
-    if head.get("dyn").is_some() {
-        anyhow::bail!("variables of type `dyn` are not built yet");
-    }
-    let variables = head.get("vars").and_then(Json::as_object).context("the first line holds no `vars`")?;
-    let mut names = String::new();
-    for (name, value) in variables {
-        let literal = literal(value).with_context(|| format!("the variable `{name}`"))?;
-        names.push_str(&format!("let {name} = {literal}\n"));
-    }
-    let placeholder = PodInfo::from_value(Arc::new(json!({
-        "metadata": {"name": "none", "namespace": "default"}, "spec": {"containers": [{"name": "none"}]}
-    })));
-    let pod = placeholder.map_err(|error| anyhow::anyhow!("{error}"))?;
-    let snapshot = Snapshot::default();
-    for (at, text) in lines {
-        let asked = line(at, text)?;
-        let expression = asked.get("expr").and_then(Json::as_str).context("a line without `expr`")?;
-        // Each expression has its own source map, so that memory does not grow.
-        let mut read = Policies::default();
-        let answer = match compile(&mut read, &names, expression) {
-            Err(errors) => {
-                let first = errors.first().map_or("it is not an expression", |said| said.message.as_str());
-                json!({"expr": expression, "compileError": first})
-            }
-            Ok(compiled) => {
-                let context = EvalContext::new(&pod, &snapshot, Time(0));
-                let value = Evaluator::new(&compiled.policy, context).value(compiled.expr());
-                let ty = &compiled.expr().ty;
-                json!({"expr": expression, "type": ty.to_string(), "value": tagged(&value, ty)})
-            }
-        };
-        writeln!(out.stdout(), "{answer}")?;
-    }
-    Ok(ExitStatus::Success)
-}
-
-/// A JSON value as the language writes it.
-fn literal(value: &Json) -> anyhow::Result<String> {
-    Ok(match value {
-        Json::Bool(_) | Json::Number(_) => value.to_string(),
-        Json::String(_) => value.to_string(),
-        Json::Array(items) => {
-            let items: anyhow::Result<Vec<String>> = items.iter().map(literal).collect();
-            format!("[{}]", items?.join(", "))
-        }
-        Json::Object(entries) => {
-            let entries: anyhow::Result<Vec<String>> = entries
-                .iter()
-                .map(|(key, value)| Ok(format!("{}: {}", Json::from(key.as_str()), literal(value)?)))
-                .collect();
-            format!("{{{}}}", entries?.join(", "))
-        }
-        Json::Null => anyhow::bail!("`null` has no type"),
-    })
-}
-
-/// A value with its type, as the recorded verdicts of Kubernetes write them.
-fn tagged(value: &Value<'_>, ty: &Type) -> Json {
-    match value {
-        Value::Absent | Value::Null => Json::Null,
-        Value::Bool(truth) => json!({"bool": truth}),
-        Value::Int(number) => json!({"int": number.to_string()}),
-        Value::Uint(number) => json!({"uint": number.to_string()}),
-        Value::Float(number) => json!({"double": number}),
-        Value::String(text) => json!({"string": text.as_str()}),
-        Value::List(items) => {
-            let element = ty.present().element().unwrap_or(Type::Unknown);
-            json!({"list": items.iter().map(|item| tagged(item, &element)).collect::<Vec<_>>()})
-        }
-        Value::Map(entries) => {
-            let pairs = entries.iter();
-            let pairs =
-                pairs.map(|(key, value)| json!([tagged(key, &Type::Unknown), tagged(value, &Type::Unknown)]));
-            json!({"map": pairs.collect::<Vec<_>>()})
-        }
-        other => json!({"text": other.to_string()}),
-    }
 }
