@@ -10,8 +10,8 @@ use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::{cases, load};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
-use crate::lang::compile;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::{STACK, compile};
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
 use crate::policy_files::policies_in;
@@ -209,23 +209,31 @@ fn configuration(data: &[u8]) {
     said_well(&sources, &diagnostics);
 }
 
-/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank.
+/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank. It has
+/// the stack of the command.
 fn batch(data: &[u8]) {
-    for language in [Language::Cel, Language::Policy] {
-        let mut answers = 0;
-        let read = answer_all(&mut Lines::of(data), language, &mut |answer| {
-            answers += 1;
-            let said =
-                ["compileError", "value", "error"].iter().filter(|key| answer.get(**key).is_some()).count();
-            assert!(said == 1 && answer["expr"].is_string(), "{answer}");
-            assert_eq!(answer.get("type").is_some(), answer.get("compileError").is_none(), "{answer}");
-            Ok(())
-        });
-        if read.is_ok() {
-            let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-            assert!(answers <= lines.count(), "{answers}");
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK);
+        let thread =
+            builder.spawn_scoped(scope, || [Language::Cel, Language::Policy].map(|of| answered(data, of)));
+        if let Err(panic) = thread.expect("a thread").join() {
+            std::panic::resume_unwind(panic);
         }
-    }
+    });
+}
+
+/// Every answer has an expression and one outcome; only what compiles has a type.
+fn answered(data: &[u8], language: Language) {
+    let mut answers = 0;
+    let read = answer_all(&mut Lines::of(data), language, &mut |answer| {
+        answers += 1;
+        let outcomes = ["compileError", "value", "error"].iter().filter(|key| answer.get(**key).is_some());
+        assert!(outcomes.count() == 1 && answer["expr"].is_string(), "{answer}");
+        assert_eq!(answer.get("type").is_some(), answer.get("compileError").is_none(), "{answer}");
+        Ok(())
+    });
+    let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    assert!(answers <= lines.count(), "{answers} answers: {read:?}");
 }
 
 /// Every diagnostic has words, lies inside its text, and can be drawn and written.

@@ -555,7 +555,73 @@ fn expressions_have_a_value_a_type_and_a_tree() {
     let answers: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers[0]["value"], serde_json::json!({"int": "4"}), "{}{}", ended.out, ended.err);
     assert!(answers[1]["compileError"].is_string());
-    assert_eq!(with_stdin(&["eval", "--batch", "-"], lines).status, 2, "CEL is not built yet");
+}
+
+/// Answers of `eval --batch`, a line each.
+fn answers(arguments: &[&str], lines: &str) -> Vec<Value> {
+    let ended = with_stdin(arguments, lines);
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{lines}");
+    ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_batch_of_cel_answers_every_line() {
+    use serde_json::json;
+    let long = format!("{{\"expr\": \"{}\"}}", "1".repeat(1 << 20));
+    let lines = format!(
+        "{{\"vars\": {{\"i\": 7, \"l\": [], \"o\": {{\"a\": 1.5}}}}, \"dyn\": [\"o\"], \"note\": 1}}\n\
+         {{\"expr\": \"i + 1\", \"category\": \"x\"}}\n\n{{\"expr\": \"o.a\"}}\r\n{{\"expr\": \"1 / (i - 7)\"}}\n\
+         {{\"expr\": \"i + 'a'\"}}\n{{\"expr\"\n7\n{{\"expr\": 7}}\n{long}\n{{\"expr\": \"l\"}}"
+    );
+    let answers = answers(&["eval", "--batch", "-"], &lines);
+    assert_eq!(answers[0], json!({"expr": "i + 1", "type": "int", "value": {"int": "8"}}));
+    assert_eq!(answers[1], json!({"expr": "o.a", "type": "dyn", "value": {"double": "1.5"}}));
+    assert_eq!((&answers[2]["type"], answers[2]["error"].is_string()), (&json!("int"), true));
+    for refused in &answers[3..8] {
+        assert!(refused["compileError"].is_string() && refused["expr"].is_string(), "{refused}");
+    }
+    assert!(answers[7]["compileError"].as_str().unwrap().contains("longer than 1 MiB"));
+    assert_eq!(answers[8], json!({"expr": "l", "type": "list(int)", "value": {"list": []}}));
+    assert_eq!(answers.len(), 9);
+}
+
+#[test]
+fn a_batch_without_variables_that_can_be_read_is_refused() {
+    for (first, words) in [
+        ("", "is empty"),
+        ("{}", "holds no `vars`"),
+        ("{\"vars\": []}", "holds no `vars`"),
+        ("{\"vars\"", "is not JSON"),
+        ("{\"vars\": {\"a-b\": 1}}", "`a-b` is not the name of a variable"),
+        ("{\"vars\": {}, \"dyn\": \"o\"}", "is a list of names"),
+        ("{\"vars\": {}, \"dyn\": [\"o\"]}", "`o`, which is not in `vars`"),
+    ] {
+        let ended = with_stdin(&["eval", "--batch", "-"], &format!("{first}\n{{\"expr\": \"1\"}}\n"));
+        let empty = first.is_empty().then(|| with_stdin(&["eval", "--batch", "-"], ""));
+        let ended = empty.unwrap_or(ended);
+        assert!(
+            ended.status == 2 && ended.err.contains(words) && ended.out.is_empty(),
+            "{first}: {}",
+            ended.err
+        );
+    }
+    let dynamic = "{\"vars\": {\"o\": 1}, \"dyn\": [\"o\"]}\n";
+    assert_eq!(with_stdin(&["eval", "--dsl", "--batch", "-"], dynamic).status, 2);
+    assert_eq!(bayplan(&["eval", "--batch", "no/such/file"]).status, 2);
+}
+
+#[test]
+fn eval_of_cel_knows_the_names_of_policies() {
+    let at = ["--cluster", "examples/first/cluster.yaml", "--node", "gpu-3"];
+    let eval = |expression: &str| bayplan(&[&["eval", "--cel", expression][..], &at].concat());
+    let ended = eval("node.name == 'gpu-3' || false");
+    assert!(ended.status == 0 && ended.out.starts_with("true   bool"), "{}{}", ended.out, ended.err);
+    let ended = eval("[1][node.name == 'gpu-3' ? 1 : 0]");
+    assert!(ended.status == 1 && ended.out.starts_with("error: "), "{}{}", ended.out, ended.err);
+    let ended = eval("node.name == 1");
+    assert!(ended.status == 2 && ended.err.contains("expression:1:"), "{}", ended.err);
+    assert_eq!(bayplan(&["eval", "--cel", "node.name"]).status, 2, "which node?");
+    assert_eq!(bayplan(&["eval", "--cel", "--dsl", "1"]).status, 2);
 }
 
 /// What a shell offers for a line whose last word is being typed.

@@ -124,7 +124,7 @@ impl<R: BufRead> Iterator for Lines<R> {
             };
             if !text.trim().is_empty() {
                 let json = serde_json::from_str(&text);
-                return Some(Ok(json.map_err(|error| format!("line {} is no JSON: {error}", self.number))));
+                return Some(Ok(json.map_err(|error| format!("line {} is not JSON: {error}", self.number))));
             }
         }
     }
