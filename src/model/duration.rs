@@ -44,12 +44,21 @@ const LIMIT: u64 = 1 << 63;
 impl Duration {
     /// Reads a duration as Go does.
     pub fn parse(text: &str) -> Result<Self, DurationError> {
+        let nanoseconds = Self::parse_nanoseconds(text)?;
+        if nanoseconds % 1_000 != 0 {
+            return Err(DurationError::TooFine);
+        }
+        Ok(Self(nanoseconds / 1_000))
+    }
+
+    /// Reads a duration as Go does, in nanoseconds; never [`DurationError::TooFine`].
+    pub fn parse_nanoseconds(text: &str) -> Result<i64, DurationError> {
         let (negative, mut rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         if rest == "0" {
-            return Ok(Self::ZERO);
+            return Ok(0);
         }
         if rest.is_empty() {
             return Err(DurationError::Malformed);
@@ -64,11 +73,8 @@ impl Duration {
         if nanoseconds == LIMIT && !negative {
             return Err(DurationError::TooLong);
         }
-        if !nanoseconds.is_multiple_of(1_000) {
-            return Err(DurationError::TooFine);
-        }
-        let microseconds = (nanoseconds / 1_000).cast_signed();
-        Ok(Self(if negative { -microseconds } else { microseconds }))
+        let nanoseconds = nanoseconds.cast_signed();
+        Ok(if negative { nanoseconds.wrapping_neg() } else { nanoseconds })
     }
 }
 

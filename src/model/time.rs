@@ -60,12 +60,18 @@ impl Time {
     /// Reads an RFC 3339 instant as Kubernetes reads it (Go's `time.Parse`); digits beyond
     /// microseconds are dropped. `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
-        rfc3339::read(text).map(|(at, _)| at)
+        rfc3339::read(text).map(|read| read.at())
     }
 
     /// [`Time::parse`] of an instant that is a whole number of microseconds.
     pub fn parse_exactly(text: &str) -> Option<Self> {
-        rfc3339::read(text).and_then(|(at, exact)| exact.then_some(at))
+        rfc3339::read(text).and_then(|read| (read.nanoseconds % 1000 == 0).then_some(read.at()))
+    }
+
+    /// Reads an RFC 3339 instant to the nanosecond: seconds since 1970, nanoseconds of the second, and the
+    /// seconds east of UTC that it is written with. `None` outside of the calendar too.
+    pub fn parse_nanoseconds(text: &str) -> Option<(i64, u32, i32)> {
+        rfc3339::read(text).map(|read| (read.seconds, read.nanoseconds, read.offset))
     }
 
     /// Writes the instant as Kubernetes' `metav1.Time`: RFC 3339 in UTC, whole seconds. Instants
@@ -93,8 +99,24 @@ mod rfc3339 {
     use super::Time;
     use jiff::civil::date;
 
-    /// The instant, and whether it has no digits beyond microseconds.
-    pub(super) fn read(text: &str) -> Option<(Time, bool)> {
+    /// What a text says.
+    pub(super) struct Read {
+        /// Since 1970.
+        pub seconds: i64,
+        /// Of the second.
+        pub nanoseconds: u32,
+        /// Seconds east of UTC.
+        pub offset: i32,
+    }
+
+    impl Read {
+        /// The instant; digits beyond microseconds are dropped.
+        pub(super) fn at(&self) -> Time {
+            Time(self.seconds * 1_000_000 + i64::from(self.nanoseconds / 1000))
+        }
+    }
+
+    pub(super) fn read(text: &str) -> Option<Read> {
         let (year, rest) = digits(text, 4)?;
         let (month, rest) = digits(rest.strip_prefix('-')?, 2)?;
         let (day, rest) = digits(rest.strip_prefix('-')?, 2)?;
@@ -110,8 +132,12 @@ mod rfc3339 {
         let day = jiff::civil::Date::new(year as i16, month as i8, day as i8).ok()?;
         let days = i64::from(date(1970, 1, 1).until(day).ok()?.get_days());
         let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset;
-        let at = Time(seconds * 1_000_000 + nanoseconds / 1000);
-        (at == at.in_calendar()).then_some((at, nanoseconds % 1000 == 0))
+        let read = Read {
+            seconds,
+            nanoseconds: u32::try_from(nanoseconds).unwrap_or(0),
+            offset: i32::try_from(offset).unwrap_or(0),
+        };
+        (read.at() == read.at().in_calendar()).then_some(read)
     }
 
     pub(super) fn write(at: Time) -> String {

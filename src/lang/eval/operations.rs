@@ -113,10 +113,10 @@ fn exact<'a>(ty: &Type, value: &Value<'a>) -> Value<'a> {
         (Type::Cel(CelType::Duration), Value::Int(microseconds)) => {
             Value::Cel(Cel::Duration(microseconds.saturating_mul(1000)))
         }
-        (Type::Cel(CelType::Timestamp), Value::Time(at)) => Value::Cel(Cel::Instant(Arc::new(Instant {
-            seconds: at.0.div_euclid(1_000_000),
-            nanoseconds: (at.0.rem_euclid(1_000_000) * 1000) as u32,
-        }))),
+        (Type::Cel(CelType::Timestamp), Value::Time(at)) => Value::Cel(Cel::Instant(Arc::new(Instant::utc(
+            at.0.div_euclid(1_000_000),
+            (at.0.rem_euclid(1_000_000) * 1000) as u32,
+        )))),
         _ => value.clone(),
     }
 }
@@ -199,7 +199,7 @@ fn moved<'a>(at: &Instant, by: i128) -> Value<'a> {
         return overflow();
     }
     let nanoseconds = sum.rem_euclid(1_000_000_000) as u32;
-    Value::Cel(Cel::Instant(Arc::new(Instant { seconds, nanoseconds })))
+    Value::Cel(Cel::Instant(Arc::new(Instant { seconds, nanoseconds, offset: at.offset })))
 }
 
 /// `==` of CEL: numbers of all types by amount, NaN like nothing, values of other types different.

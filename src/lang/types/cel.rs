@@ -64,12 +64,52 @@ pub enum Cel {
 }
 
 /// A point in time with nanoseconds, from the year 1 to the year 9999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub struct Instant {
     /// Whole seconds since 1970, rounded down.
     pub seconds: i64,
     /// Nanoseconds of the second: 0 to 999,999,999.
     pub nanoseconds: u32,
+    /// Seconds east of UTC of the text that it was read from. It says how the instant is written again, and takes
+    /// no part in comparisons.
+    pub offset: i32,
+}
+
+impl Instant {
+    /// An instant that is written in UTC.
+    pub fn utc(seconds: i64, nanoseconds: u32) -> Self {
+        Instant { seconds, nanoseconds, offset: 0 }
+    }
+
+    fn point(&self) -> (i64, u32) {
+        (self.seconds, self.nanoseconds)
+    }
+}
+
+impl PartialEq for Instant {
+    fn eq(&self, other: &Self) -> bool {
+        self.point() == other.point()
+    }
+}
+
+impl Eq for Instant {}
+
+impl PartialOrd for Instant {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Instant {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.point().cmp(&other.point())
+    }
+}
+
+impl std::hash::Hash for Instant {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.point().hash(state);
+    }
 }
 
 /// A network: the address as it was written, and how many bits of it name the network.
