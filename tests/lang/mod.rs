@@ -2,6 +2,7 @@
 //! clusters.
 
 mod cel;
+mod cel_calls;
 mod cel_conformance;
 mod cel_quick;
 mod cel_random;

@@ -18,6 +18,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -146,6 +147,12 @@ func tagged(value ref.Val) any {
 			return one("optional", nil)
 		}
 		return one("optional", tagged(v.GetValue()))
+	case apiservercel.URL:
+		return one("kubernetes.URL", v.URL.String())
+	case apiservercel.Semver:
+		return one("kubernetes.Semver", v.Version.String())
+	case apiservercel.Format:
+		return one("kubernetes.NamedFormat", v.Name)
 	case traits.Mapper:
 		var pairs [][2]any
 		for keys := v.Iterator(); keys.HasNext() == types.True; {

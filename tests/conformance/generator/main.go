@@ -83,11 +83,14 @@ func main() {
 	random := flag.Bool("cel-random", false, "write random CEL expressions with what Kubernetes' CEL says of them")
 	typed := flag.Bool("cel-typed", false, "write typed CEL programs with what Kubernetes' CEL says of them")
 	devices := flag.Bool("cel-devices", false, "write device selectors with what Kubernetes says of them")
+	calls := flag.Bool("cel-calls", false, "write calls of CEL's functions with what Kubernetes' CEL and cel-go give")
 	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
 	flag.Parse()
 	var err error
 	if *logarithms {
 		err = writeLogarithms(os.Stdout)
+	} else if *calls {
+		err = writeCalls(os.Stdout)
 	} else if *random {
 		var lines bytes.Buffer
 		if err = writeExpressions(*seed, *cases, &lines); err == nil {

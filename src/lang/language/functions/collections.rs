@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, FunctionDef, Grows, Influence, Prepared, Work};
+use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
@@ -40,14 +40,22 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
 
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
-    FunctionDef { examples: &[("{\"a\": 1}.size()", "1")], ..sized("size", true, &[M]) },
+    FunctionDef { dialects: Dialects::ALL, examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
+    FunctionDef {
+        dialects: Dialects::ALL,
+        examples: &[("{\"a\": 1}.size()", "1")],
+        ..sized("size", true, &[M])
+    },
     FunctionDef {
         examples: &[("resources({\"cpu\": \"1\", \"memory\": \"1Gi\"}).size()", "2")],
         ..sized("size", true, &[Ty::Resources])
     },
-    FunctionDef { examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
-    FunctionDef { examples: &[("size({\"a\": 1})", "1")], ..sized("size", false, &[M]) },
+    FunctionDef { dialects: Dialects::ALL, examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
+    FunctionDef {
+        dialects: Dialects::ALL,
+        examples: &[("size({\"a\": 1})", "1")],
+        ..sized("size", false, &[M])
+    },
     FunctionDef { examples: &[("[1, 2].count()", "2")], ..sized("count", true, &[L]) },
     FunctionDef {
         name: "first",
@@ -116,6 +124,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "slice",
+        dialects: Dialects::ALL,
         grows: Grows::Takes(2),
         params: &[L, Ty::Int, Ty::Int],
         names: &["list", "from", "to"],
@@ -212,6 +221,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "reverse",
+        dialects: Dialects::ALL,
         params: &[L],
         names: &["list"],
         result: L,

@@ -228,13 +228,13 @@ fn unsigned_zero(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x }
 }
 
-fn hex(bytes: &[u8], upper: bool) -> String {
+pub(super) fn hex(bytes: &[u8], upper: bool) -> String {
     bytes.iter().map(|b| if upper { format!("{b:02X}") } else { format!("{b:02x}") }).collect()
 }
 
 /// Digits with a comma before every three and this many after the point; halves are rounded to
 /// even.
-fn fixed(x: f64, digits: usize) -> String {
+pub(super) fn fixed(x: f64, digits: usize) -> String {
     let x = unsigned_zero(x);
     let plain = format!("{x:.digits$}");
     let (sign, plain) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
@@ -253,7 +253,7 @@ fn fixed(x: f64, digits: usize) -> String {
     text
 }
 
-fn scientific(x: f64, width: usize) -> String {
+pub(super) fn scientific(x: f64, width: usize) -> String {
     let x = unsigned_zero(x);
     let plain = format!("{x:.6e}");
     let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));

@@ -6,6 +6,7 @@
 //! family.
 
 mod beta;
+pub mod cel;
 mod collections;
 mod compiled_pattern;
 mod conversions;
@@ -39,6 +40,24 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     quantities::FUNCTIONS,
     resources::FUNCTIONS,
     times::FUNCTIONS,
+    cel::conversions::FUNCTIONS,
+    cel::times::FUNCTIONS,
+    cel::format::FUNCTIONS,
+    cel::lists::FUNCTIONS,
+    cel::lists::IS_SORTED,
+    cel::lists::MIN,
+    cel::lists::MAX,
+    cel::sets::FUNCTIONS,
+    cel::quantities::FUNCTIONS,
+    cel::net::FUNCTIONS,
+    cel::url::FUNCTIONS,
+    cel::semver::FUNCTIONS,
+    cel::formats::FUNCTIONS,
+    cel::math::FUNCTIONS,
+    cel::math::GREATEST,
+    cel::math::LEAST,
+    cel::math::BITS,
+    cel::encoders::FUNCTIONS,
 ];
 
 /// Functions of CEL in Kubernetes that this release does not have, for messages.
@@ -137,6 +156,11 @@ impl Dialects {
     pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, specification: false };
     /// The policy language and CEL.
     pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, specification: true };
+    /// The policy language and the extensions of cel-go that Kubernetes leaves out.
+    pub const POLICY_AND_SPECIFICATION: Dialects =
+        Dialects { policy: true, kubernetes: false, specification: true };
+    /// CEL in Kubernetes, where cel-go's newest version differs.
+    pub const KUBERNETES: Dialects = Dialects { policy: false, kubernetes: true, specification: false };
     /// CEL alone.
     pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, specification: true };
     /// The extensions of cel-go that Kubernetes leaves out.

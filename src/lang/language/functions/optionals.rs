@@ -1,12 +1,12 @@
-//! CEL's `optional`: a value that holds another or nothing. What the language itself leaves out is
+//! CEL's `optional`, for both languages: a value that holds another or nothing. What the language itself leaves out is
 //! `T?`.
 
-use super::{Absence, FunctionDef, Influence};
+use super::{Absence, Dialects, FunctionDef, Influence};
 use crate::lang::types::Ty;
-use crate::lang::types::value::{Value, named_resources};
+use crate::lang::types::value::{Cel, Value, named_resources};
 use std::sync::Arc;
 
-const BASE: FunctionDef = FunctionDef::BASE;
+const BASE: FunctionDef = FunctionDef { dialects: Dialects::ALL, ..FunctionDef::BASE };
 const T: Ty = Ty::Var('t');
 const O: Ty = Ty::CelOptional(&T);
 
@@ -17,6 +17,7 @@ pub const WRAP: &str = ".?";
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: WRAP,
+        dialects: Dialects::POLICY,
         params: &[Ty::Optional(&T)],
         names: &["field or element"],
         result: O,
@@ -153,6 +154,9 @@ fn unwrap<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
     }))
 }
 
+/// 0001-01-01T00:00:00Z in seconds since 1970.
+const FIRST_SECOND: i64 = -62_135_596_800;
+
 /// Whether a value is what CEL calls zero.
 fn is_zero(value: &Value<'_>) -> bool {
     match value {
@@ -162,6 +166,9 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Uint(x) => *x == 0,
         Value::Float(x) => *x == 0.0,
         Value::Resources(amounts) => named_resources(amounts).is_empty(),
+        Value::Cel(Cel::Duration(nanoseconds)) => *nanoseconds == 0,
+        // Go's zero time, the first instant of the year 1.
+        Value::Cel(Cel::Instant(at)) => at.seconds == FIRST_SECOND && at.nanoseconds == 0,
         other => other.size() == Some(0),
     }
 }

@@ -1,12 +1,13 @@
-//! Regular expressions of RE2. A pattern is a constant, compiled once when the policy is loaded.
+//! Regular expressions of RE2. In the policy language a pattern is a constant, compiled once when the policy is
+//! loaded; in CEL it may be computed, and is compiled at each call.
 
 use super::notation::text;
-use super::{FunctionDef, Grows, Pattern, PatternError, Prepare, Prepared, Work};
+use super::{Dialects, FunctionDef, Grows, Pattern, PatternError, Prepare, Prepared, Work};
 use crate::lang::types::Ty;
-use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::value::{Constant, FaultKind, Value};
 use std::sync::Arc;
 
-const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const BASE: FunctionDef = FunctionDef { method: true, dialects: Dialects::ALL, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
 
 /// A pattern that is a constant: argument 1.
@@ -48,12 +49,10 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "pattern"],
         result: S,
         prepare: PATTERN,
-        body: |args, prepared| match (args, prepared) {
-            ([a, _], Prepared::Pattern(pattern)) => {
-                let found = text(a).and_then(|a| pattern.find(a).map(|found| found.as_str().to_owned()));
-                Value::text(found.unwrap_or_default())
-            }
-            _ => Value::Absent,
+        body: |args, prepared| {
+            with_pattern(args, prepared, |pattern, a| {
+                Value::text(pattern.find(a).map_or("", |found| found.as_str()))
+            })
         },
         doc: "the first match of the regular expression; the empty string if there is none",
         examples: &[("\"abc 123\".find(\"[0-9]+\")", "\"123\""), ("\"abc\".find(\"[0-9]\")", "\"\"")],
@@ -67,12 +66,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "pattern"],
         result: Ty::List(&S),
         prepare: PATTERN,
-        body: |args, prepared| match (args, prepared) {
-            ([a, _], Prepared::Pattern(pattern)) => {
-                Value::list(pattern.find_iter(text(a).unwrap_or("")).map(|found| Value::text(found.as_str())))
-            }
-            _ => Value::Absent,
-        },
+        body: |args, prepared| with_pattern(args, prepared, |pattern, a| found_by(pattern, a, usize::MAX)),
         doc: "all matches of the regular expression",
         examples: &[("\"a1b22\".findAll(\"[0-9]+\")", "[\"1\", \"22\"]")],
         ..BASE
@@ -85,11 +79,11 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "pattern", "most"],
         result: Ty::List(&S),
         prepare: PATTERN,
-        body: |args, prepared| match (args, prepared) {
-            ([a, _, Value::Int(most)], Prepared::Pattern(pattern)) => {
+        body: |args, prepared| match args {
+            [a, source, Value::Int(most)] => {
                 let most = usize::try_from(*most).unwrap_or(usize::MAX);
-                let found = pattern.find_iter(text(a).unwrap_or("")).take(most);
-                Value::list(found.map(|found| Value::text(found.as_str())))
+                let args = [a.clone(), source.clone()];
+                with_pattern(&args, prepared, |pattern, a| found_by(pattern, a, most))
             }
             _ => Value::Absent,
         },
@@ -100,9 +94,31 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
 ];
 
 fn matches<'a>(args: &[Value<'a>], prepared: &Prepared) -> Value<'a> {
-    match (args, prepared) {
-        ([a, _], Prepared::Pattern(pattern)) => Value::Bool(text(a).is_some_and(|a| pattern.is_match(a))),
-        _ => Value::Absent,
+    with_pattern(args, prepared, |pattern, a| Value::Bool(pattern.is_match(a)))
+}
+
+fn found_by(pattern: &Pattern, a: &str, most: usize) -> Value<'static> {
+    Value::list(pattern.find_iter(a).take(most).map(|found| Value::text(found.as_str())))
+}
+
+/// Calls `body` with the pattern and the text. A pattern that is not prepared is compiled; what cannot be compiled is
+/// a fault.
+fn with_pattern<'a>(
+    args: &[Value<'a>],
+    prepared: &Prepared,
+    body: impl Fn(&Pattern, &str) -> Value<'static>,
+) -> Value<'a> {
+    let [a, source] = args else { return Value::Absent };
+    let (Some(a), Some(source)) = (text(a), text(source)) else { return Value::Absent };
+    match prepared {
+        Prepared::Pattern(pattern) => body(pattern, a),
+        _ => match Pattern::compile(source) {
+            Ok(pattern) => body(&pattern, a),
+            Err(error) => {
+                let why = format!("the pattern {source:?} does not compile: {}", error.why);
+                Value::fault(FaultKind::BadArgument, why)
+            }
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! Kubernetes' quantities as CEL has them: exact amounts without a unit. The language's own amounts
 //! are `as_cpu`, `as_bytes` and `as_count`.
 
-use super::{Absence, FunctionDef};
+use super::{Absence, Dialects, FunctionDef};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
@@ -9,7 +9,7 @@ use crate::model::Quantity;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const BASE: FunctionDef = FunctionDef { method: true, dialects: Dialects::ALL, ..FunctionDef::BASE };
 const Q: Ty = Ty::Quantity;
 
 const fn compared(name: &'static str, body: super::Body) -> FunctionDef {
@@ -24,6 +24,7 @@ const fn combined(name: &'static str, params: &'static [Ty], body: super::Body) 
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "quantity",
+        dialects: Dialects::POLICY,
         method: false,
         params: &[Ty::Optional(&Ty::String)],
         names: &["text"],
@@ -122,6 +123,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "asApproximateFloat",
+        dialects: Dialects::POLICY,
         params: &[Q],
         names: &["amount"],
         result: Ty::Float,
@@ -132,7 +134,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
 ];
 
-fn made(amount: Quantity) -> Value<'static> {
+pub(super) fn made(amount: Quantity) -> Value<'static> {
     Value::Quantity(Arc::new(amount))
 }
 

@@ -1,14 +1,14 @@
-//! Strings: CEL's string functions but those with patterns. Indexes count code points.
+//! Strings: CEL's string functions but those with patterns, for both languages. Indexes count code points.
 
 use super::notation::text;
-use super::{Absence, FunctionDef, Grows, Influence, Prepared};
+use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{FaultKind, Value};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
+const BASE: FunctionDef = FunctionDef { method: true, dialects: Dialects::ALL, ..FunctionDef::BASE };
 const S: Ty = Ty::String;
 
 /// The size of the largest text. Texts of files may be longer; numbers about them stop here.
@@ -105,6 +105,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "reverse",
+        dialects: Dialects::POLICY_AND_SPECIFICATION,
         params: &[S],
         names: &["text"],
         result: S,
@@ -360,6 +361,24 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("b\"abc\".size()", "3")],
         ..BASE
     },
+    FunctionDef {
+        name: "size",
+        method: false,
+        dialects: Dialects::CEL,
+        influence: &[Influence::Raises],
+        counts_elements: true,
+        params: &[Ty::Blob],
+        names: &["bytes"],
+        result: Ty::Int,
+        range: Some(|_| Range::whole(0, LONGEST as i128)),
+        body: |args, _| match args {
+            [Value::Blob(bytes)] => Value::Int((bytes.len() as i64).min(LONGEST)),
+            _ => Value::Absent,
+        },
+        doc: "the number of bytes",
+        examples: &[("size(b'abc')", "3")],
+        ..BASE
+    },
 ];
 
 fn one<'a>(args: &[Value<'a>], f: impl Fn(&str) -> Value<'static>) -> Value<'a> {
@@ -472,8 +491,11 @@ fn pieces(a: &str, separator: &str) -> Vec<String> {
 
 fn joined<'a>(list: &Value<'a>, separator: &str) -> Value<'a> {
     let Some(items) = list.elements() else { return Value::Absent };
-    let texts: Vec<&str> = items.iter().filter_map(text).collect();
-    Value::text(texts.join(separator))
+    // In CEL, elements behind the first may be of any type.
+    match items.iter().map(text).collect::<Option<Vec<&str>>>() {
+        Some(texts) => Value::text(texts.join(separator)),
+        None => Value::fault(FaultKind::NoSuchOverload, "`join` needs a list of strings"),
+    }
 }
 
 fn part(a: &str, from: i64, to: i64) -> Value<'static> {
