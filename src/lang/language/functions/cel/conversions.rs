@@ -2,7 +2,7 @@
 
 use super::calendar::CALENDAR;
 use super::{BASE, DURATION, TIMESTAMP, go, no_overload, overflow, type_name};
-use crate::lang::language::functions::{Body, Examples, FunctionDef, Influence};
+use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef, Influence};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
@@ -21,6 +21,18 @@ const fn from(
     FunctionDef { name, params, names: &["x"], result, body, doc, examples, ..BASE }
 }
 
+/// A row of a conversion that not every value has.
+const fn partial(
+    name: &'static str,
+    params: &'static [Ty],
+    result: Ty,
+    body: Body,
+    doc: &'static str,
+    examples: Examples,
+) -> FunctionDef {
+    FunctionDef { absent: Absence::Maybe, ..from(name, params, result, body, doc, examples) }
+}
+
 /// A row of a conversion that gives the value itself.
 const fn same(name: &'static str, params: &'static [Ty], result: Ty, examples: Examples) -> FunctionDef {
     FunctionDef {
@@ -33,7 +45,7 @@ const fn same(name: &'static str, params: &'static [Ty], result: Ty, examples: E
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     same("int", &[Ty::Int], Ty::Int, &[("int(1)", "1")]),
-    from(
+    partial(
         "int",
         &[Ty::Float],
         Ty::Int,
@@ -49,7 +61,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the nanoseconds of a duration",
         &[("int(duration('1s'))", "1000000000")],
     ),
-    from(
+    partial(
         "int",
         &[Ty::String],
         Ty::Int,
@@ -65,7 +77,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the seconds from 1970-01-01T00:00:00Z to a timestamp",
         &[("int(timestamp('1970-01-01T00:01:00Z'))", "60")],
     ),
-    from(
+    partial(
         "int",
         &[Ty::Uint],
         Ty::Int,
@@ -74,7 +86,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[("int(7u)", "7")],
     ),
     same("uint", &[Ty::Uint], Ty::Uint, &[("uint(7u)", "7u")]),
-    from(
+    partial(
         "uint",
         &[Ty::Float],
         Ty::Uint,
@@ -82,8 +94,15 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the whole part of a double; an error if it is negative or too large",
         &[("uint(2.9)", "2u")],
     ),
-    from("uint", &[Ty::Int], Ty::Uint, to_uint, "an int as a uint; an error below 0", &[("uint(7)", "7u")]),
-    from(
+    partial(
+        "uint",
+        &[Ty::Int],
+        Ty::Uint,
+        to_uint,
+        "an int as a uint; an error below 0",
+        &[("uint(7)", "7u")],
+    ),
+    partial(
         "uint",
         &[Ty::String],
         Ty::Uint,
@@ -93,7 +112,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     ),
     same("double", &[Ty::Float], Ty::Float, &[("double(1.5)", "1.5")]),
     from("double", &[Ty::Int], Ty::Float, to_double, "an int as a double", &[("double(1)", "1.0")]),
-    from(
+    partial(
         "double",
         &[Ty::String],
         Ty::Float,
@@ -104,7 +123,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     from("double", &[Ty::Uint], Ty::Float, to_double, "a uint as a double", &[("double(7u)", "7.0")]),
     same("string", &[Ty::String], Ty::String, &[("string('a')", "'a'")]),
     from("string", &[Ty::Bool], Ty::String, to_string, "`true` or `false`", &[("string(true)", "'true'")]),
-    from(
+    partial(
         "string",
         &[Ty::Blob],
         Ty::String,
@@ -139,7 +158,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     ),
     from("string", &[Ty::Uint], Ty::String, to_string, "the decimal digits", &[("string(7u)", "'7'")]),
     same("bool", &[Ty::Bool], Ty::Bool, &[("bool(true)", "true")]),
-    from(
+    partial(
         "bool",
         &[Ty::String],
         Ty::Bool,
@@ -160,7 +179,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[("bytes('a')", "b'a'")],
     ),
     same("duration", &[DURATION], DURATION, &[("duration(duration('1s'))", "duration('1s')")]),
-    from(
+    partial(
         "duration",
         &[Ty::Int],
         DURATION,
@@ -168,7 +187,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "always an error: an int has no unit; the overload exists because cel-go declares it",
         &[],
     ),
-    from(
+    partial(
         "duration",
         &[Ty::String],
         DURATION,
@@ -178,7 +197,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[("duration('90m')", "duration('1h30m')")],
     ),
     same("timestamp", &[TIMESTAMP], TIMESTAMP, &[("timestamp(timestamp(0))", "timestamp(0)")]),
-    from(
+    partial(
         "timestamp",
         &[Ty::Int],
         TIMESTAMP,
@@ -186,7 +205,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the timestamp so many seconds after 1970-01-01T00:00:00Z; an error outside of the years 1 to 9999",
         &[("timestamp(60)", "timestamp('1970-01-01T00:01:00Z')")],
     ),
-    from(
+    partial(
         "timestamp",
         &[Ty::String],
         TIMESTAMP,

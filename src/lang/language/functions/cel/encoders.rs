@@ -1,6 +1,6 @@
 //! Base64, which Kubernetes leaves out.
 
-use super::{no_overload, of_text, row};
+use super::{no_overload, of_text, partial, row};
 use crate::lang::language::functions::{Dialects, FunctionDef};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{FaultKind, Value};
@@ -11,7 +11,7 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         dialects: Dialects::SPECIFICATION,
-        ..row(
+        ..partial(
             "base64.decode",
             &[Ty::String],
             Ty::Blob,

@@ -5,7 +5,7 @@ use super::conversions::text_of;
 use super::{METHOD, go, refused, type_name};
 use crate::lang::language::functions::format::{fixed as grouped, hex, scientific as superscript};
 use crate::lang::language::functions::strings::quoted_for_print;
-use crate::lang::language::functions::{Dialects, FunctionDef, Grows};
+use crate::lang::language::functions::{Absence, Dialects, FunctionDef, Grows};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{Cel, Value};
 use std::fmt::Write;
@@ -15,6 +15,7 @@ const FORMAT: FunctionDef = FunctionDef {
     params: &[Ty::String, Ty::List(&Ty::Dyn)],
     names: &["text", "values"],
     result: Ty::String,
+    absent: Absence::Maybe,
     grows: Grows::Formats,
     ..METHOD
 };

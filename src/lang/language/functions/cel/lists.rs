@@ -3,7 +3,7 @@
 
 use super::comparisons::{compare, equal, has_order};
 use super::{DURATION, TIMESTAMP, no_overload, overflow, refused, row, type_name};
-use crate::lang::language::functions::{Body, Examples, FunctionDef, Grows, Influence, Work};
+use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef, Grows, Influence, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, FaultKind, Value};
@@ -47,6 +47,7 @@ const fn min(params: &'static [Ty], result: Ty) -> FunctionDef {
     let doc = "the smallest element; an error for an empty list";
     let body: Body = |args, _| items("min", args, |list| extreme("min", list, Ordering::Greater));
     FunctionDef {
+        absent: Absence::Maybe,
         influence: &[Influence::Raises],
         ..method("min", params, result, body, doc, &[("[2, 1].min()", "1")])
     }
@@ -56,6 +57,7 @@ const fn max(params: &'static [Ty], result: Ty) -> FunctionDef {
     let doc = "the largest element; an error for an empty list";
     let body: Body = |args, _| items("max", args, |list| extreme("max", list, Ordering::Less));
     FunctionDef {
+        absent: Absence::Maybe,
         influence: &[Influence::Raises],
         ..method("max", params, result, body, doc, &[("[2, 1].max()", "2")])
     }
@@ -70,7 +72,11 @@ pub(in super::super) static MAX: &[FunctionDef] = of_ordered!(max);
 
 const fn sum(params: &'static [Ty], result: Ty, body: Body, examples: Examples) -> FunctionDef {
     let doc = "the sum of the elements, 0 for an empty list; an error if it leaves the range";
-    FunctionDef { influence: &[Influence::Raises], ..method("sum", params, result, body, doc, examples) }
+    FunctionDef {
+        absent: Absence::Maybe,
+        influence: &[Influence::Raises],
+        ..method("sum", params, result, body, doc, examples)
+    }
 }
 
 const fn method(
@@ -191,6 +197,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         )
     },
     FunctionDef {
+        absent: Absence::Maybe,
         grows: Grows::Flattens,
         names: &["list", "depth"],
         ..method(
@@ -237,6 +244,9 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[("[3, 4].last()", "optional.of(4)")],
     ),
     FunctionDef {
+        absent: Absence::Unless(|ranges| {
+            ranges.first().and_then(|n| n.ends()).is_some_and(|(_, most)| most <= LONGEST as f64)
+        }),
         grows: Grows::Counts,
         names: &["n"],
         ..row(

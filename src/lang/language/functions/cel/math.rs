@@ -3,7 +3,7 @@
 
 use super::comparisons::compare;
 use super::{no_overload, overflow, refused, row};
-use crate::lang::language::functions::{Body, Dialects, Examples, FunctionDef, Prepared};
+use crate::lang::language::functions::{Absence, Body, Dialects, Examples, FunctionDef, Prepared};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{FaultKind, Value};
 use std::cmp::Ordering;
@@ -40,6 +40,11 @@ const fn is(name: &'static str, body: Body, doc: &'static str, examples: Example
     function(name, &[Ty::Float], Ty::Bool, body, doc, examples)
 }
 
+/// NaN has no order, and an empty list no number.
+const fn partial(def: FunctionDef) -> FunctionDef {
+    FunctionDef { absent: Absence::Maybe, ..def }
+}
+
 /// The overloads of `math.greatest` and `math.least`, one for the numbers of each type, alone, in pairs and in lists.
 macro_rules! extremes {
     ($make:expr) => {
@@ -47,18 +52,18 @@ macro_rules! extremes {
             $make(&[Ty::Float], Ty::Float),
             $make(&[Ty::Int], Ty::Int),
             $make(&[Ty::Uint], Ty::Uint),
-            $make(&[Ty::Float, Ty::Float], Ty::Float),
+            partial($make(&[Ty::Float, Ty::Float], Ty::Float)),
             $make(&[Ty::Int, Ty::Int], Ty::Int),
             $make(&[Ty::Uint, Ty::Uint], Ty::Uint),
             $make(&[Ty::Int, Ty::Uint], Ty::Dyn),
-            $make(&[Ty::Int, Ty::Float], Ty::Dyn),
-            $make(&[Ty::Float, Ty::Int], Ty::Dyn),
-            $make(&[Ty::Float, Ty::Uint], Ty::Dyn),
+            partial($make(&[Ty::Int, Ty::Float], Ty::Dyn)),
+            partial($make(&[Ty::Float, Ty::Int], Ty::Dyn)),
+            partial($make(&[Ty::Float, Ty::Uint], Ty::Dyn)),
             $make(&[Ty::Uint, Ty::Int], Ty::Dyn),
-            $make(&[Ty::Uint, Ty::Float], Ty::Dyn),
-            $make(&[Ty::List(&Ty::Float)], Ty::Float),
-            $make(&[Ty::List(&Ty::Int)], Ty::Int),
-            $make(&[Ty::List(&Ty::Uint)], Ty::Uint),
+            partial($make(&[Ty::Uint, Ty::Float], Ty::Dyn)),
+            partial($make(&[Ty::List(&Ty::Float)], Ty::Float)),
+            partial($make(&[Ty::List(&Ty::Int)], Ty::Int)),
+            partial($make(&[Ty::List(&Ty::Uint)], Ty::Uint)),
         ]
     };
 }
@@ -95,10 +100,10 @@ pub(in super::super) static BITS: &[FunctionDef] = &[
     bits("math.bitOr", UINTS, bit_or, OR, &[("math.bitOr(1u, 2u)", "3u")]),
     bits("math.bitXor", INTS, bit_xor, XOR, &[("math.bitXor(3, 1)", "2")]),
     bits("math.bitXor", UINTS, bit_xor, XOR, &[("math.bitXor(3u, 1u)", "2u")]),
-    bits("math.bitShiftLeft", INTS, shift_left, LEFT, &[("math.bitShiftLeft(1, 2)", "4")]),
-    bits("math.bitShiftLeft", UINT_INT, shift_left, LEFT, &[("math.bitShiftLeft(1u, 2)", "4u")]),
-    bits("math.bitShiftRight", INTS, shift_right, RIGHT, &[("math.bitShiftRight(8, 2)", "2")]),
-    bits("math.bitShiftRight", UINT_INT, shift_right, RIGHT, &[("math.bitShiftRight(8u, 2)", "2u")]),
+    partial(bits("math.bitShiftLeft", INTS, shift_left, LEFT, &[("math.bitShiftLeft(1, 2)", "4")])),
+    partial(bits("math.bitShiftLeft", UINT_INT, shift_left, LEFT, &[("math.bitShiftLeft(1u, 2)", "4u")])),
+    partial(bits("math.bitShiftRight", INTS, shift_right, RIGHT, &[("math.bitShiftRight(8, 2)", "2")])),
+    partial(bits("math.bitShiftRight", UINT_INT, shift_right, RIGHT, &[("math.bitShiftRight(8u, 2)", "2u")])),
 ];
 
 /// The family's other rows.
@@ -153,7 +158,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "x without its sign",
         &[("math.abs(-1.5)", "1.5")],
     ),
-    function(
+    partial(function(
         "math.abs",
         &[Ty::Int],
         Ty::Int,
@@ -163,7 +168,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         },
         "x without its sign; an error for the smallest int",
         &[("math.abs(-1)", "1")],
-    ),
+    )),
     function(
         "math.abs",
         &[Ty::Uint],

@@ -26,7 +26,7 @@ mod url_parser;
 pub use calendar::{add, negate, subtract};
 pub use comparisons::{compare, equal};
 
-use super::{Dialects, Examples, FunctionDef};
+use super::{Absence, Dialects, Examples, FunctionDef};
 use crate::lang::types::value::{Cel, FaultKind, Value};
 use crate::lang::types::{CelType, Ty};
 
@@ -45,6 +45,18 @@ const fn row(
     examples: Examples,
 ) -> FunctionDef {
     FunctionDef { name, params, result, body, doc, examples, ..BASE }
+}
+
+/// A row of a function that not every argument has a value of.
+const fn partial(
+    name: &'static str,
+    params: &'static [Ty],
+    result: Ty,
+    body: super::Body,
+    doc: &'static str,
+    examples: Examples,
+) -> FunctionDef {
+    FunctionDef { absent: Absence::Maybe, ..row(name, params, result, body, doc, examples) }
 }
 
 /// cel-go's name of the type of a value at run time; `None` for a fault, and for objects of the policy language.

@@ -1,8 +1,8 @@
 //! Addresses and networks, as Go's `net/netip` reads them, without zones and without IPv4 addresses inside of IPv6
 //! addresses.
 
-use super::{METHOD, netip, no_overload, of_text, row};
-use crate::lang::language::functions::{Body, Examples, FunctionDef};
+use super::{METHOD, netip, no_overload, of_text, partial, row};
+use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, Cidr, FaultKind, Value};
 use crate::lang::types::{CelType, Ty};
@@ -23,13 +23,25 @@ const fn method(
     FunctionDef { name, params, names: &["of", "other"], result, body, doc, examples, ..METHOD }
 }
 
+/// A method that not every string has a value of.
+const fn partial_method(
+    name: &'static str,
+    params: &'static [Ty],
+    result: Ty,
+    body: Body,
+    doc: &'static str,
+    examples: Examples,
+) -> FunctionDef {
+    FunctionDef { absent: Absence::Maybe, ..method(name, params, result, body, doc, examples) }
+}
+
 const fn is(name: &'static str, body: Body, doc: &'static str, examples: Examples) -> FunctionDef {
     method(name, &[IP], Ty::Bool, body, doc, examples)
 }
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    row(
+    partial(
         "ip",
         &[Ty::String],
         IP,
@@ -45,7 +57,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "true if a string is an IP address, without zone and leading zeros",
         &[("isIP('::1')", "true"), ("isIP('010.0.0.1')", "false")],
     ),
-    row(
+    partial(
         "ip.isCanonical",
         &[Ty::String],
         Ty::Bool,
@@ -107,7 +119,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
          are global unicast addresses here",
         &[("ip('10.0.0.1').isGlobalUnicast()", "true")],
     ),
-    row(
+    partial(
         "cidr",
         &[Ty::String],
         CIDR,
@@ -131,7 +143,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the network in CIDR notation",
         &[("string(cidr('10.0.0.0/8'))", "'10.0.0.0/8'")],
     ),
-    method(
+    partial_method(
         "containsIP",
         &[CIDR, Ty::String],
         Ty::Bool,
@@ -147,7 +159,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         CONTAINS_IP,
         &[("cidr('10.0.0.0/8').containsIP(ip('11.0.0.1'))", "false")],
     ),
-    method(
+    partial_method(
         "containsCIDR",
         &[CIDR, Ty::String],
         Ty::Bool,

@@ -1,7 +1,7 @@
 //! Kubernetes' quantities where CEL has an error or an infinite float. The other functions of quantities are those of
 //! the policy language.
 
-use super::{METHOD, no_overload, of_text, row};
+use super::{METHOD, no_overload, of_text, partial};
 use crate::lang::language::functions::FunctionDef;
 use crate::lang::language::functions::quantities::made;
 use crate::lang::types::Ty;
@@ -10,7 +10,7 @@ use crate::model::Quantity;
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    row(
+    partial(
         "quantity",
         &[Ty::String],
         Ty::Quantity,

@@ -1,6 +1,6 @@
 //! Semantic versions, as the library blang/semver v4 reads them.
 
-use super::{METHOD, no_overload, row};
+use super::{METHOD, no_overload, partial, row};
 use crate::lang::language::functions::{Body, Examples, FunctionDef, Prepared};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, FaultKind, PreRelease, Semver, Value};
@@ -23,7 +23,7 @@ const fn method(
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    row(
+    partial(
         "semver",
         &[Ty::String],
         V,
@@ -33,7 +33,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     ),
     FunctionDef {
         names: &["text", "normalize"],
-        ..row(
+        ..partial(
             "semver",
             &[Ty::String, Ty::Bool],
             V,

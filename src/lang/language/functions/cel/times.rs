@@ -2,7 +2,7 @@
 
 use super::calendar::{Civil, offset_at};
 use super::{DURATION, METHOD, TIMESTAMP, go, nanoseconds, no_overload, refused};
-use crate::lang::language::functions::{FunctionDef, Work};
+use crate::lang::language::functions::{Absence, FunctionDef, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, Instant, Value};
@@ -35,6 +35,7 @@ macro_rules! rows {
                     names: &["at", "time zone"],
                     result: Ty::Int,
                     range: Some(|_| Range::whole($lo, $hi)),
+                    absent: Absence::Maybe,
                     work: Work::Calendar,
                     body: |args, _| part_of($name, args, $part),
                     doc: concat!(

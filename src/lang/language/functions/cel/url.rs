@@ -1,6 +1,6 @@
 //! URLs.
 
-use super::{METHOD, no_overload, of_text, row, url_parser};
+use super::{METHOD, no_overload, of_text, partial, row, url_parser};
 use crate::lang::language::functions::{Examples, FunctionDef};
 use crate::lang::types::value::{Cel, FaultKind, Url, Value};
 use crate::lang::types::{CelType, Ty};
@@ -19,7 +19,7 @@ const fn part(
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    row(
+    partial(
         "url",
         &[Ty::String],
         URL,
