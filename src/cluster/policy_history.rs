@@ -6,8 +6,8 @@ use super::policy_verdict::Texts;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
 
-/// The key of the revisions.
-const KEY: &str = "revisions.json";
+/// The key of the revisions, which holds no policy although it is JSON.
+pub const KEY: &str = "revisions.json";
 /// Maximum number of revisions.
 const MOST: usize = 10;
 /// Maximum size of the data. A ConfigMap may have 1 MiB; the rest is for its metadata. The newest

@@ -1,6 +1,7 @@
 //! ConfigMaps that hold policies: their labels, names and texts. The same rules serve the scheduler
 //! (`policy_source`) and the commands that read a live cluster (`policy_list`).
 
+use super::policy_history;
 use super::policy_verdict::{ObjectName, Texts, hash};
 use super::watch::{self, Collection, Watched};
 use crate::model::objects::projection::Projection;
@@ -62,7 +63,8 @@ pub(super) fn path_of(name: &str) -> String {
 
 /// The policy texts of a ConfigMap: its keys that end in `.bay`, `.yaml`, `.yml` or `.json`.
 pub(super) fn texts_of(object: &ConfigMap) -> Texts {
-    let data = object.data.iter().flatten().filter(|(key, _)| is_policy_key(key));
+    let data =
+        object.data.iter().flatten().filter(|(key, _)| is_policy_key(key) && *key != policy_history::KEY);
     data.map(|(key, text)| (key.clone(), text.clone())).collect()
 }
 

@@ -9,7 +9,7 @@ use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::model::{Kind, KindRow, Node, Object, ObjectKey, PodKey, Symbol};
-use crate::policy_files::policies_in;
+use crate::policy_files::{KIND, policies_in};
 use crate::yaml;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
@@ -208,7 +208,7 @@ impl Reading {
         self.objects += 1;
         let version = if version.is_empty() { "v1" } else { version };
         // Their policies are found by `policy_files`.
-        if (version, kind) == ("v1", "ConfigMap") {
+        if (version, kind) == ("v1", "ConfigMap") || kind == KIND {
             return;
         }
         let pods = self.nodes_for_pods.is_some();

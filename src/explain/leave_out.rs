@@ -2,22 +2,36 @@
 //!
 //! Called for suggestions and by `explain --fix`; the callers compile the text.
 
+use crate::diag::{Form, Source};
+use crate::lang::syntax::document;
 use crate::lang::typed::Policy;
 use crate::model::PodInfo;
+
+/// The text of a policy that leaves a pod out, and the byte of the old text where it was changed. `None` when the
+/// policy is not where it says.
+pub fn changed(source: &Source, policy: &Policy, pod: &PodInfo) -> Option<(String, usize)> {
+    match source.form() {
+        Form::Language => with_line(source.text(), policy, &line(pod)),
+        Form::Document => document::with_condition(source, &policy.name, &condition(pod)),
+    }
+}
 
 /// The line for a pod. Pods that a controller made are named by the controller's prefix: their
 /// names change.
 pub fn line(pod: &PodInfo) -> String {
+    format!("applies when {}", condition(pod))
+}
+
+fn condition(pod: &PodInfo) -> String {
     let namespace = literal(&pod.namespace);
     let controller = pod.owners.iter().find(|owner| owner.controller);
     let prefix = controller.map(|owner| format!("{}-", owner.name));
     match prefix.filter(|prefix| pod.name.starts_with(prefix.as_str())) {
-        Some(prefix) => format!(
-            "applies when !(pod.namespace == {namespace} && pod.name.startsWith({}))",
-            literal(&prefix)
-        ),
+        Some(prefix) => {
+            format!("!(pod.namespace == {namespace} && pod.name.startsWith({}))", literal(&prefix))
+        }
         None => {
-            format!("applies when !(pod.namespace == {namespace} && pod.name == {})", literal(&pod.name))
+            format!("!(pod.namespace == {namespace} && pod.name == {})", literal(&pod.name))
         }
     }
 }

@@ -78,6 +78,7 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         findings: "",
         failure: "no command, topic or word has that name",
     },
+    ExitRow { command: "schema", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "version", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "completions", success: "always", findings: "", failure: "arguments are wrong" },
 ];

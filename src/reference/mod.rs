@@ -9,6 +9,8 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod codes;
+mod document_schema;
+mod documents;
 mod exit_status;
 mod fields;
 mod functions;
@@ -19,6 +21,7 @@ mod test_files;
 mod topics;
 
 pub use codes::look_up as code;
+pub use document_schema::document_schema;
 pub use exit_status::{EXIT_STATUSES, ExitRow};
 pub use json::{SHAPES, Shape};
 pub use page::{Block, Page};

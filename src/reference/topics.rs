@@ -1,7 +1,7 @@
 //! The topics of `bayplan help`, one row each.
 
 use super::page::Page;
-use super::{codes, exit_status, fields, functions, json, statements, test_files};
+use super::{codes, documents, exit_status, fields, functions, json, statements, test_files};
 use crate::diag::suggest::nearest;
 
 /// A topic.
@@ -56,6 +56,12 @@ pub static TOPICS: &[Topic] = &[
         summary: "statements and clauses, with their syntax and an example",
         file: "statements.md",
         content: Content::Table { page: statements::page, look_up: statements::look_up, word: "STATEMENT" },
+    },
+    Topic {
+        name: "documents",
+        summary: "policies as YAML or JSON with CEL, and their fields",
+        file: "documents.md",
+        content: Content::Table { page: documents::page, look_up: documents::look_up, word: "FIELD" },
     },
     Topic {
         name: "fields",

@@ -28,6 +28,7 @@ mod held;
 mod leader_election;
 mod object_kinds;
 mod policies;
+mod policy_documents;
 mod preemption;
 mod secure_port;
 mod soak;

@@ -18,6 +18,16 @@ fn every_policy_of_the_guide_compiles_without_a_finding() {
 }
 
 #[test]
+fn the_document_of_its_page_compiles_without_a_finding() {
+    let page = std::fs::read_to_string(repository("docs/documents.md")).unwrap();
+    let (_, text) = blocks(&page).into_iter().find(|(words, _)| *words == "yaml").unwrap();
+    let mut sources = bayplan::diag::SourceMap::new();
+    let id = sources.add("page.yaml", text);
+    let (compiled, found) = bayplan::lang::compile(sources.get(id).unwrap());
+    assert!(found.is_empty() && compiled.len() == 1, "{found:?}");
+}
+
+#[test]
 fn expressions_of_the_guide_have_the_values_beside_them() {
     let guide = std::fs::read_to_string(repository("docs/language.md")).unwrap();
     let table = guide.split("| expression | value |\n|---|---|\n").nth(1).unwrap();

@@ -183,7 +183,7 @@ fn policy_change(setup: &Setup, pod: &PodInfo, policy: &Symbol) -> Option<Policy
     let compiled = setup.policies.set.get(policy)?;
     let source = sources.source(compiled.policy.span)?;
     let line = leave_out::line(pod);
-    let (changed, at) = leave_out::with_line(source.text(), &compiled.policy, &line)?;
+    let (changed, at) = leave_out::changed(source, &compiled.policy, pod)?;
     let span = Span::new(source.id(), at, at);
     let file = sources.file(span)?;
     let object = source.origin().map(|origin| format!("{} {}", origin.object, origin.key));

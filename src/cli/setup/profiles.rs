@@ -19,7 +19,6 @@ impl Setup {
     /// The profile that serves a scheduler name, where some policies leave a pod out by a further
     /// `applies when`. `None` when a policy does not compile with it.
     pub(crate) fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
-        let line = leave_out::line(pod);
         let (mut sources, size) = (self.policies.sources.clone(), self.policies.size);
         let mut changed = Vec::new();
         for compiled in self.policies.set.iter() {
@@ -28,7 +27,7 @@ impl Setup {
                 continue;
             }
             let source = self.policies.sources.source(compiled.policy.span)?;
-            let (text, _) = leave_out::with_line(source.text(), &compiled.policy, &line)?;
+            let (text, _) = leave_out::changed(source, &compiled.policy, pod)?;
             let id = sources.add_like(source, text);
             let (made, said) = crate::lang::compile_for(sources.get(id)?, size, &|_| Vec::new());
             if said.iter().any(Diagnostic::is_error) {

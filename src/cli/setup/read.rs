@@ -58,8 +58,7 @@ pub(crate) fn load(
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
     let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
     policies.read(&from.policies)?;
-    let already: Vec<SourceId> =
-        policies.texts.iter().filter_map(|id| policies.sources.get(*id)?.host()).collect();
+    let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
     let Cluster { mut world, namespace } = cluster(from, origin, &already, &mut policies, out)?;
     let mut said = std::mem::take(&mut policies.diagnostics);
@@ -97,6 +96,11 @@ pub(crate) fn load(
     })
 }
 
+/// The file of a policy text: the text itself, or the one that it is embedded in.
+fn file_of(policies: &Policies, text: SourceId) -> SourceId {
+    policies.sources.get(text).and_then(Source::host).unwrap_or(text)
+}
+
 /// Reads the objects, and the policies among them except those of the files `already` read.
 fn cluster(
     from: &From,
@@ -114,10 +118,7 @@ fn cluster(
     let cluster = policies.add_all(&from.cluster)?;
     let loaded = dry_run::load(&mut policies.sources, &cluster);
     policies.diagnostics.extend(loaded.diagnostics);
-    let fresh = |id: &SourceId| {
-        let host = policies.sources.get(*id).and_then(Source::host);
-        host.is_none_or(|host| !already.contains(&host))
-    };
+    let fresh = |id: &SourceId| !already.contains(&file_of(policies, *id));
     let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
     policies.texts.extend(texts);
     Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })

@@ -13,6 +13,7 @@
 
 mod blocks;
 mod comments;
+mod edit;
 mod names;
 mod node_variables;
 mod place;
@@ -24,6 +25,7 @@ mod stand_in;
 mod types;
 mod values;
 
+pub use edit::with_condition;
 pub use scalars::{Scalar, settle_fixes};
 pub use stand_in::stand_in;
 
