@@ -11,6 +11,7 @@ use crate::dry_run::{cases, load};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::syntax::{cel, parse_expression};
 use crate::lang::{STACK, compile};
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
@@ -30,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("cluster", cluster),
     ("configuration", configuration),
     ("batch", batch),
+    ("cel", cel_text),
 ];
 
 /// Runs the target `name`.
@@ -142,6 +144,26 @@ fn document(data: &[u8]) {
     for policy in policies {
         let compiled = CompiledPolicy::new(policy, &sources);
         assert!(!compiled.name().is_empty());
+    }
+}
+
+/// A CEL expression: it is read or refused with places inside of it, and what both languages read is one tree.
+fn cel_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.cel", text);
+    let Some(source) = sources.get(id) else { return };
+    let parsed = cel::parse(text, id, &|at| at);
+    assert_eq!(parsed.expr.is_none(), parsed.diagnostics.iter().any(Diagnostic::is_error));
+    said_well(&sources, &parsed.diagnostics);
+    // What CEL folds, names with a leading dot, and a word that is a literal of the policy language.
+    let close = text.replace(char::is_whitespace, "");
+    let differs = ["!!", "--", "//", "none"].iter().any(|part| close.contains(part));
+    if let (Some(found), false) = (parsed.expr, differs)
+        && let (Some(wanted), _) = parse_expression(source)
+        && !format!("{found:?}").contains("\".")
+    {
+        assert_eq!(found, wanted, "{text:?}");
     }
 }
 

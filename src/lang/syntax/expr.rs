@@ -330,7 +330,7 @@ impl<'a> Builder<'a> {
         let (raw, start, end) = literal::content(text);
         let body = text.get(start..end).unwrap_or("");
         let span = self.place(pair);
-        let value = if raw { Ok(body.to_owned()) } else { literal::unescape(body) };
+        let value = if raw { Ok(literal::raw(body)) } else { literal::unescape(body) };
         match value {
             Ok(value) => Ok(StringLiteral { text: Text::from(value), span }),
             Err(escape) => self.bad_escape(body, span.start as usize + start, escape),
@@ -342,7 +342,7 @@ impl<'a> Builder<'a> {
         let (raw, start, end) = literal::content(text);
         let body = text.get(start..end).unwrap_or("");
         let span = self.place(pair);
-        let value = if raw { Ok(body.as_bytes().to_vec()) } else { literal::unescape_bytes(body) };
+        let value = if raw { Ok(literal::raw(body).into_bytes()) } else { literal::unescape_bytes(body) };
         match value {
             Ok(value) => Ok(Literal::Blob(value.into())),
             Err(escape) => self.bad_escape(body, span.start as usize + start, escape),

@@ -234,6 +234,11 @@ pub(super) fn content(text: &str) -> (bool, usize, usize) {
     (raw, quote + marks, text.len().saturating_sub(marks).max(quote + marks))
 }
 
+/// The value of a raw string: line ends as `\n`.
+pub(super) fn raw(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
 /// The value of a string: escapes resolved, line ends as `\n`. On failure the byte range of the escape.
 pub(super) fn unescape(text: &str) -> Result<String, (usize, usize)> {
     if !text.contains(['\\', '\r']) {

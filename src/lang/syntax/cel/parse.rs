@@ -18,6 +18,9 @@ pub(super) const MAX_LEVELS: u16 = 250;
 /// Mistakes after which the crate stops.
 const MAX_MISTAKES: u32 = 10;
 
+/// Errors of the crate that are kept.
+const MAX_ERRORS: usize = 100;
+
 /// Why the crate has no tree.
 #[derive(Debug)]
 pub(super) enum Refused {
@@ -93,7 +96,12 @@ fn mistakes(text: &str, errors: &[cel::ParseError]) -> Vec<Mistake> {
         _ if message.starts_with("invalid") => MistakeKind::Number,
         _ => MistakeKind::Grammar,
     };
-    errors.iter().map(|error| Mistake { at: at(error.pos), kind: kind(&error.msg) }).collect()
+    // A letter that no token has is an error each.
+    errors
+        .iter()
+        .take(MAX_ERRORS)
+        .map(|error| Mistake { at: at(error.pos), kind: kind(&error.msg) })
+        .collect()
 }
 
 /// A node with its first and last token; both include the prefixes that the crate folded (`!!x`).
