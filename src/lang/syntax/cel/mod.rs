@@ -1,12 +1,13 @@
 //! CEL expressions: text to the tree of the policy language.
 //!
 //! Called for the expressions of a `SchedulingPolicy`, for `eval --cel` and for device selectors. `tokens` cuts the text,
-//! `parse` reads it with the `cel` crate and gives every node its place, `mistakes` explains what cannot be read.
+//! `parse` reads it with the `cel` crate and gives every node its place, `mistakes` explains what cannot be read, `write` gives the text of a tree.
 //! Every place goes through the caller's map to the document that has the expression.
 
 mod mistakes;
 mod parse;
 mod tokens;
+mod write;
 
 use crate::diag::{Diagnostic, SourceId, Span, codes};
 use crate::lang::syntax::MAX_OPERATORS;
@@ -15,6 +16,7 @@ use crate::lang::syntax::tokens::MAX_DEPTH;
 use mistakes::Text;
 use parse::Refused;
 use tokens::Tokens;
+pub use write::{NotInCel, write};
 
 /// Bytes that an expression may have.
 pub const MAX_BYTES: usize = 16 << 10;
