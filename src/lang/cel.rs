@@ -11,8 +11,8 @@ use super::syntax::{
     ast::{self, Text},
 };
 use super::typed::{Expr, Policy, SlotId};
-use super::types::Type;
-use super::types::value::{FaultKind, Value};
+use super::types::value::{Cel, Constant, FaultKind, Value};
+use super::types::{RecordType, Type};
 use crate::diag::{Diagnostic, SourceId};
 use crate::model::{PodInfo, Snapshot, Time};
 use std::sync::{Arc, LazyLock};
@@ -52,7 +52,18 @@ impl Environment {
     ///
     /// Source: `k8s.io/dynamic-resource-allocation/cel`.
     pub fn device() -> Self {
-        let environment = Environment::kubernetes([("device", Type::Dyn)]);
+        let by_domain = |of: Type| {
+            let names = Type::Map(Arc::new(Type::String), Arc::new(of));
+            Type::Map(Arc::new(Type::String), Arc::new(names))
+        };
+        let fields = [
+            (Text::from("driver"), Type::String),
+            (Text::from("allowMultipleAllocations"), Type::Bool),
+            (Text::from("attributes"), by_domain(Type::Any)),
+            (Text::from("capacity"), by_domain(Type::Quantity)),
+        ];
+        let device = RecordType { name: Some(Text::from("kubernetes.DRADevice")), fields: fields.into() };
+        let environment = Environment::kubernetes([("device", Type::Record(Arc::new(device)))]);
         Environment { cel: dialect::Cel { bind: true, ..environment.cel }, ..environment }
     }
 
@@ -74,6 +85,22 @@ impl Environment {
     pub fn has_back_quotes(&self) -> bool {
         self.cel.library == dialect::Library::Specification
     }
+}
+
+/// The value of the variable `device`: attributes and capacities by domain and name.
+pub fn device(
+    driver: &str,
+    allow_multiple_allocations: bool,
+    attributes: Vec<(Constant, Constant)>,
+    capacity: Vec<(Constant, Constant)>,
+) -> Constant {
+    let domains = |of: Vec<(Constant, Constant)>| Value::Cel(Cel::Domains(Arc::new(of)));
+    Value::Record(Arc::from([
+        Value::text(driver),
+        Value::Bool(allow_multiple_allocations),
+        domains(attributes),
+        domains(capacity),
+    ]))
 }
 
 /// A compiled expression.

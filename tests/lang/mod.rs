@@ -4,7 +4,6 @@
 mod cel;
 mod cel_calls;
 mod cel_conformance;
-mod cel_quick;
 mod cel_random;
 mod cel_syntax;
 mod check;

@@ -36,7 +36,7 @@ impl Preconditions {
 /// single value.
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     let tests_a_value =
-        |conjunct| value_test(policy, conjunct).is_some() || requested(policy, conjunct).is_some();
+        |conjunct| value_test(policy, conjunct).is_some() || precondition(policy, conjunct).is_some();
     if policy.applies.is_empty() || policy.applies.iter().any(tests_a_value) {
         return;
     }
@@ -49,6 +49,16 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
 fn precondition(policy: &Policy, conjunct: &Expr) -> Option<PodPrecondition> {
     if let Some(resource) = requested(policy, conjunct) {
         return Some(PodPrecondition::Requests(resource));
+    }
+    // `"k" in pod.labels` asks what `has(pod.labels["k"])` asks.
+    if let ExprKind::In(key, map) = &conjunct.kind
+        && let (Some(path), Some(key)) = (pod_path(policy, map), constant_text(policy, key))
+    {
+        return match path {
+            ("labels", None) => Some(PodPrecondition::Label(key)),
+            ("annotations", None) => Some(PodPrecondition::Annotation(key)),
+            _ => None,
+        };
     }
     let (path, values) = value_test(policy, conjunct)?;
     let path = pod_path(policy, path)?;

@@ -4,7 +4,7 @@
 //! Like the bodies of functions, it is the one definition that the reference evaluator and the closures both
 //! call; recorded verdicts of Kubernetes' own CEL are what it is tested against.
 
-use crate::lang::language::functions::{FunctionId, Prepared};
+use crate::lang::language::functions::{FunctionId, Prepared, cel};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Operation};
 use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
 use crate::lang::types::{CelType, Ty, Type};
@@ -30,7 +30,7 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
             None => overflow(),
         },
         (Operation::Negate, [Value::Float(number)]) => Value::Float(-number),
-        (Operation::Equal, [a, b]) => Value::Bool(equal(a, b)),
+        (Operation::Equal, [a, b]) => cel::equal(a, b).map_or_else(|fault| fault, Value::Bool),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
         (Operation::In, [a, b]) => is_in(a, b),
         (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false),
@@ -67,26 +67,9 @@ fn no_overload<'a>(args: &[Value<'_>]) -> Value<'a> {
     )
 }
 
-/// The name of the type of a value in CEL.
-pub fn kind_name(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::Absent => "none",
-        Value::Null => "null_type",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int",
-        Value::Uint(_) => "uint",
-        Value::Float(_) => "double",
-        Value::Time(_) => "google.protobuf.Timestamp",
-        Value::String(_) => "string",
-        Value::Blob(_) => "bytes",
-        Value::List(_) => "list",
-        Value::Map(_) | Value::Labels(_) | Value::Annotations(_) => "map",
-        Value::Optional(_) => "optional_type",
-        Value::TypeName(_) => "type",
-        Value::Quantity(_) => "kubernetes.Quantity",
-        Value::Cel(of) => of.ty().map_or("error", CelType::name),
-        _ => "object",
-    }
+/// The name of the type of a value, for people.
+fn kind_name(value: &Value<'_>) -> &'static str {
+    cel::type_name(value).unwrap_or("an object")
 }
 
 /// JSON as values of CEL, in which `null` is a value.
@@ -104,7 +87,7 @@ pub fn settled(value: Value<'_>) -> Value<'_> {
 }
 
 fn is_collection(value: &Value<'_>) -> bool {
-    matches!(value, Value::List(_) | Value::Map(_) | Value::Labels(_) | Value::Annotations(_))
+    matches!(value, Value::List(_)) || value.entries().is_some()
 }
 
 /// A field of the cluster in the form that CEL has it in.
@@ -113,10 +96,10 @@ fn exact<'a>(ty: &Type, value: &Value<'a>) -> Value<'a> {
         (Type::Cel(CelType::Duration), Value::Int(microseconds)) => {
             Value::Cel(Cel::Duration(microseconds.saturating_mul(1000)))
         }
-        (Type::Cel(CelType::Timestamp), Value::Time(at)) => Value::Cel(Cel::Instant(Arc::new(Instant::utc(
-            at.0.div_euclid(1_000_000),
-            (at.0.rem_euclid(1_000_000) * 1000) as u32,
-        )))),
+        (Type::Cel(CelType::Timestamp), Value::Time(at)) => {
+            let (seconds, rest) = (at.0.div_euclid(1_000_000), at.0.rem_euclid(1_000_000));
+            Value::Cel(Cel::Instant(Arc::new(Instant::utc(seconds, rest as u32 * 1000))))
+        }
         _ => value.clone(),
     }
 }
@@ -162,88 +145,17 @@ fn arithmetic<'a>(op: ArithmeticOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
         (Value::List(a), Value::List(b)) if op == ArithmeticOp::Add => {
             Value::List(a.iter().chain(b.iter()).cloned().collect())
         }
-        (Value::Cel(a), Value::Cel(b)) => times(op, a, b),
+        (Value::Cel(_), Value::Cel(_)) if matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract) => {
+            let made = if op == ArithmeticOp::Add { cel::add(a, b) } else { cel::subtract(a, b) };
+            made.unwrap_or_else(|| no_overload(&[a.clone(), b.clone()]))
+        }
         _ => no_overload(&[a.clone(), b.clone()]),
-    }
-}
-
-/// The first and the last second of the years 1 to 9999.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-
-/// Sums and differences of instants and durations.
-fn times<'a>(op: ArithmeticOp, a: &Cel, b: &Cel) -> Value<'a> {
-    let duration = |nanoseconds: Option<i64>| {
-        nanoseconds.map_or_else(overflow, |nanoseconds| Value::Cel(Cel::Duration(nanoseconds)))
-    };
-    match (op, a, b) {
-        (ArithmeticOp::Add, Cel::Duration(a), Cel::Duration(b)) => duration(a.checked_add(*b)),
-        (ArithmeticOp::Subtract, Cel::Duration(a), Cel::Duration(b)) => duration(a.checked_sub(*b)),
-        (ArithmeticOp::Add, Cel::Instant(at), Cel::Duration(by))
-        | (ArithmeticOp::Add, Cel::Duration(by), Cel::Instant(at)) => moved(at, i128::from(*by)),
-        (ArithmeticOp::Subtract, Cel::Instant(at), Cel::Duration(by)) => moved(at, -i128::from(*by)),
-        (ArithmeticOp::Subtract, Cel::Instant(a), Cel::Instant(b)) => {
-            duration(i64::try_from(nanoseconds(a) - nanoseconds(b)).ok())
-        }
-        _ => no_overload(&[Value::Cel(a.clone()), Value::Cel(b.clone())]),
-    }
-}
-
-fn nanoseconds(at: &Instant) -> i128 {
-    i128::from(at.seconds) * 1_000_000_000 + i128::from(at.nanoseconds)
-}
-
-fn moved<'a>(at: &Instant, by: i128) -> Value<'a> {
-    let sum = nanoseconds(at) + by;
-    let seconds = i64::try_from(sum.div_euclid(1_000_000_000)).unwrap_or(i64::MAX);
-    if !SECONDS.contains(&seconds) {
-        return overflow();
-    }
-    let nanoseconds = sum.rem_euclid(1_000_000_000) as u32;
-    Value::Cel(Cel::Instant(Arc::new(Instant { seconds, nanoseconds, offset: at.offset })))
-}
-
-/// `==` of CEL: numbers of all types by amount, NaN like nothing, values of other types different.
-pub fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
-    if a.as_float().is_some() && b.as_float().is_some() {
-        return a.compare_numbers(b) == Some(Ordering::Equal);
-    }
-    match (a, b) {
-        (Value::Absent, _) | (_, Value::Absent) => false,
-        (Value::List(a), Value::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| equal(a, b))
-        }
-        (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => equal(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        },
-        _ => match (a.entries(), b.entries()) {
-            (Some(a), Some(other)) => {
-                a.len() == other.len()
-                    && a.iter().all(|(key, value)| found(b, key).is_some_and(|held| equal(value, &held)))
-            }
-            _ => kind_name(a) == kind_name(b) && a.order(b) == Ordering::Equal,
-        },
     }
 }
 
 /// `<` and so on of CEL.
 fn compare<'a>(op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
-    let is_nan = |value: &Value<'_>| matches!(value, Value::Float(number) if number.is_nan());
-    let ordered = match (a, b) {
-        (Value::Bool(_), Value::Bool(_))
-        | (Value::String(_), Value::String(_))
-        | (Value::Blob(_), Value::Blob(_))
-        | (Value::Cel(Cel::Duration(_)), Value::Cel(Cel::Duration(_)))
-        | (Value::Cel(Cel::Instant(_)), Value::Cel(Cel::Instant(_))) => true,
-        _ => a.as_float().is_some() && b.as_float().is_some(),
-    };
-    if !ordered {
-        return no_overload(&[a.clone(), b.clone()]);
-    }
-    if is_nan(a) || is_nan(b) {
-        return Value::fault(FaultKind::BadArgument, "NaN has no order");
-    }
-    let order = a.order(b);
+    let Some(order) = cel::compare(a, b) else { return no_overload(&[a.clone(), b.clone()]) };
     Value::Bool(match op {
         CompareOp::Less => order == Ordering::Less,
         CompareOp::LessEqual => order != Ordering::Greater,
@@ -255,7 +167,17 @@ fn compare<'a>(op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
 /// `a in b` of CEL.
 fn is_in<'a>(a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
     match b {
-        Value::List(items) => Value::Bool(items.iter().any(|item| equal(item, a))),
+        Value::List(items) => {
+            let mut fault = None;
+            for item in items.iter() {
+                match cel::equal(item, a) {
+                    Ok(true) => return Value::Bool(true),
+                    Ok(false) => {}
+                    Err(raised) => fault = fault.or(Some(raised)),
+                }
+            }
+            fault.unwrap_or(Value::Bool(false))
+        }
         map if map.entries().is_some() => Value::Bool(found(map, a).is_some()),
         _ => no_overload(&[a.clone(), b.clone()]),
     }
@@ -269,11 +191,14 @@ fn found<'a>(map: &Value<'a>, key: &Value<'_>) -> Option<Value<'a>> {
                 let at = entries.binary_search_by(|(known, _)| known.order(key)).ok()?;
                 entries.get(at).map(|(_, value)| value.clone())
             }
+            Value::Cel(Cel::Domains(domains)) => {
+                domains.iter().find(|(known, _)| known.as_str() == Some(text)).map(|(_, value)| value.clone())
+            }
             _ => map.has_key(text).then(|| map.key(text)),
         };
     }
     let entries = map.entries()?;
-    entries.iter().find(|(known, _)| equal(known, key)).map(|(_, value)| value.clone())
+    entries.iter().find(|(known, _)| cel::equal(known, key).unwrap_or(false)).map(|(_, value)| value.clone())
 }
 
 /// The element of a list at an index of any type of numbers.
@@ -302,7 +227,14 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> 
             Ok(value) => (value, FaultKind::IndexOutOfBounds),
             Err(fault) => return fault,
         },
+        // A device has every domain; one without attributes is an empty map.
+        Value::Cel(Cel::Domains(_)) if key.as_str().is_some() => {
+            let empty = || Value::Map(Arc::from([]));
+            (Some(found(target, key).unwrap_or_else(empty)), FaultKind::NoSuchKey)
+        }
         map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
+        // A value without parts has none, as in cel-go.
+        _ if optional => return Value::Optional(None),
         other => return no_overload(std::slice::from_ref(other)),
     };
     match (value, optional) {
@@ -324,25 +256,23 @@ fn has_field<'a>(object: &Value<'a>, name: &str) -> Value<'a> {
         Value::Optional(None) => Value::Bool(false),
         Value::Optional(Some(held)) => has_field(held, name),
         map if map.entries().is_some() => Value::Bool(found(map, &Value::borrowed(name)).is_some()),
-        other => no_overload(std::slice::from_ref(other)),
+        list @ Value::List(_) => no_overload(std::slice::from_ref(list)),
+        _ => Value::Bool(false),
     }
 }
 
-/// A map from keys and values in turn.
+/// A map from keys and values in turn: a later key replaces an equal earlier one, and an empty optional removes it.
 fn map<'a>(flags: &[bool], parts: &[Value<'a>]) -> Value<'a> {
     let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(flags.len());
     for (pair, optional) in parts.chunks_exact(2).zip(flags) {
         let [key, value] = pair else { continue };
-        if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_)) {
-            let message = format!("a key of a map cannot be {}", kind_name(key));
-            return Value::fault(FaultKind::NoSuchOverload, message);
-        }
         if *optional && value.is_absent() {
-            continue;
+            entries.retain(|(known, _)| !known.equals(key));
+        } else {
+            entries.push((key.clone(), value.clone()));
         }
-        entries.push((key.clone(), value.clone()));
     }
-    unique(entries)
+    Value::map(entries)
 }
 
 /// A map of entries whose keys must differ.

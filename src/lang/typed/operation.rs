@@ -53,6 +53,6 @@ pub enum Operation {
 impl Operation {
     /// Whether some operands make it a fault.
     pub fn may_fail(&self) -> bool {
-        !matches!(self, Operation::Exact(_))
+        !matches!(self, Operation::Exact(_) | Operation::Map(_) | Operation::Equal)
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! The policy language counts time in microseconds and has no faults; none of these values is ever in it.
 
+use super::value::Constant;
 use crate::diag::Span;
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -61,6 +62,8 @@ pub enum Cel {
     Semver(Arc<Semver>),
     /// A format of Kubernetes, by its name.
     Format(&'static str),
+    /// The attributes or capacities of a device by domain: a domain without any is an empty map.
+    Domains(Arc<Vec<(Constant, Constant)>>),
 }
 
 /// A point in time with nanoseconds, from the year 1 to the year 9999.
@@ -220,7 +223,7 @@ impl Cel {
     /// The type; `None` for a fault.
     pub fn ty(&self) -> Option<CelType> {
         Some(match self {
-            Cel::Fault(_) => return None,
+            Cel::Fault(_) | Cel::Domains(_) => return None,
             Cel::Duration(_) => CelType::Duration,
             Cel::Instant(_) => CelType::Timestamp,
             Cel::Ip(_) => CelType::Ip,
@@ -241,6 +244,7 @@ impl Cel {
             Cel::Url(_) => 5,
             Cel::Semver(_) => 6,
             Cel::Format(_) => 7,
+            Cel::Domains(_) => 8,
         }
     }
 
@@ -264,7 +268,7 @@ impl std::hash::Hash for Cel {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.rank().hash(state);
         match self {
-            Cel::Fault(_) => {}
+            Cel::Fault(_) | Cel::Domains(_) => {}
             Cel::Duration(nanoseconds) => nanoseconds.hash(state),
             Cel::Instant(instant) => instant.hash(state),
             Cel::Ip(address) => address.hash(state),

@@ -18,7 +18,7 @@
 //! optionals may be absent on both sides.
 
 use super::resources::{amount, named_resources};
-use super::value::Value;
+use super::value::{Cel, Value};
 use crate::model::{Container, OwnerReference, Resource, Symbol};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -77,6 +77,7 @@ impl<'a> Value<'a> {
             (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
             (Value::TypeName(left), Value::TypeName(right)) => left.cmp(right),
             (Value::Quantity(left), Value::Quantity(right)) => left.cmp(right),
+            (Value::Cel(Cel::Domains(_)), _) | (_, Value::Cel(Cel::Domains(_))) => self.order_shape(other),
             (Value::Cel(left), Value::Cel(right)) => left.order(right),
             (Value::Resources(left), Value::Resources(right)) => order_amounts(left, right),
             (Value::Pod(left), Value::Pod(right)) => left.key.cmp(&right.key),
@@ -139,6 +140,7 @@ impl<'a> Value<'a> {
             Value::Map(_)
             | Value::Labels(_)
             | Value::Annotations(_)
+            | Value::Cel(Cel::Domains(_))
             | Value::Json(serde_json::Value::Object(_)) => 8,
             Value::Resources(_) => 9,
             Value::Record(_) => 10,
@@ -256,6 +258,7 @@ impl Hash for Value<'_> {
             Value::TypeName(name) => name.hash(state),
             // Equal quantities may be written with other exponents.
             Value::Quantity(amount) => amount.sign().hash(state),
+            Value::Cel(Cel::Domains(_)) => self.entries().unwrap_or_default().hash(state),
             Value::Cel(of) => of.hash(state),
             Value::Json(
                 serde_json::Value::Null

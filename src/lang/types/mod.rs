@@ -74,6 +74,8 @@ pub enum Type {
     Api(ApiType),
     /// JSON without a known type.
     Dyn,
+    /// CEL's `google.protobuf.Any`: a `dyn` that cannot be gone over, and stands beside no other type in a literal.
+    Any,
     /// CEL's name of a type, as `type(x)` gives it.
     TypeName,
     /// One of Kubernetes' quantities, as CEL has them: exact, without a unit.
@@ -279,6 +281,7 @@ impl fmt::Display for Type {
             Type::Object(object) => f.write_str(object.name()),
             Type::Api(api) => f.write_str(api.name),
             Type::Dyn => f.write_str("dyn"),
+            Type::Any => f.write_str("google.protobuf.Any"),
             Type::TypeName => f.write_str("type"),
             Type::Quantity => f.write_str("quantity"),
             Type::CelOptional(t) => write!(f, "optional<{t}>"),

@@ -119,6 +119,13 @@ impl std::fmt::Display for Cel {
             Cel::Url(url) => f.write_str(&url.text),
             Cel::Semver(version) => version.fmt(f),
             Cel::Format(name) => f.write_str(name),
+            Cel::Domains(domains) => {
+                f.write_str("{")?;
+                for (at, (name, of)) in domains.iter().enumerate() {
+                    write!(f, "{}{name}: {of}", if at > 0 { ", " } else { "" })?;
+                }
+                f.write_str("}")
+            }
         }
     }
 }

@@ -207,6 +207,7 @@ impl<'a> Value<'a> {
     pub fn entries(&self) -> Option<Cow<'_, [(Value<'a>, Value<'a>)]>> {
         match self {
             Value::Map(entries) => Some(Cow::Borrowed(entries)),
+            Value::Cel(Cel::Domains(entries)) => Some(Cow::Borrowed(entries)),
             Value::Labels(labels) => Some(
                 labels.iter().map(|(k, v)| (Value::symbol(k), Value::symbol(v))).collect::<Vec<_>>().into(),
             ),
@@ -240,6 +241,7 @@ impl<'a> Value<'a> {
         match self {
             Value::List(items) => Some(items.len()),
             Value::Map(entries) => Some(entries.len()),
+            Value::Cel(Cel::Domains(entries)) => Some(entries.len()),
             Value::Labels(labels) => Some(labels.iter().len()),
             Value::Annotations(annotations) => Some(annotations.iter().len()),
             Value::Resources(resources) => Some(named_resources(resources).len()),

@@ -53,22 +53,26 @@ fn outcome(expression: &str, line: &Json, environment: &Environment) -> Outcome 
 fn device(line: &Json) -> Value<'static> {
     let driver = line["driver"].as_str().unwrap();
     let of = &line["device"];
-    Value::map([
-        (Value::text("driver"), Value::text(driver)),
-        (Value::text("allowMultipleAllocations"), Value::Bool(of["allowMultipleAllocations"] == true)),
-        (Value::text("attributes"), by_domain(driver, &of["attributes"], attribute)),
-        (Value::text("capacity"), by_domain(driver, &of["capacity"], |amount| quantity(&amount["value"]))),
-    ])
+    bayplan::lang::cel::device(
+        driver,
+        of["allowMultipleAllocations"] == true,
+        by_domain(driver, &of["attributes"], attribute),
+        by_domain(driver, &of["capacity"], |amount| quantity(&amount["value"])),
+    )
 }
 
 /// Maps of a domain each; a name without one is in that of the driver.
-fn by_domain(driver: &str, named: &Json, value: fn(&Json) -> Value<'static>) -> Value<'static> {
+fn by_domain(
+    driver: &str,
+    named: &Json,
+    value: fn(&Json) -> Value<'static>,
+) -> Vec<(Value<'static>, Value<'static>)> {
     let mut domains: BTreeMap<&str, Vec<(Value<'static>, Value<'static>)>> = BTreeMap::new();
     for (name, json) in named.as_object().into_iter().flatten() {
         let (domain, id) = name.split_once('/').unwrap_or((driver, name));
         domains.entry(domain).or_default().push((Value::text(id), value(json)));
     }
-    Value::map(domains.into_iter().map(|(domain, values)| (Value::text(domain), Value::map(values))))
+    domains.into_iter().map(|(domain, values)| (Value::text(domain), Value::map(values))).collect()
 }
 
 fn attribute(json: &Json) -> Value<'static> {

@@ -179,7 +179,7 @@ fn object(json: &Json) -> Value<'static> {
     let (seconds, nanoseconds) = (number("seconds"), number("nanos"));
     let value = match name.rsplit('.').next().unwrap().trim_end_matches(']') {
         "Duration" => Cel::Duration(seconds * 1_000_000_000 + nanoseconds),
-        "Timestamp" => Cel::Instant(Arc::new(Instant { seconds, nanoseconds: nanoseconds as u32 })),
+        "Timestamp" => Cel::Instant(Arc::new(Instant::utc(seconds, nanoseconds as u32))),
         other => panic!("{other}"),
     };
     Value::Cel(value)

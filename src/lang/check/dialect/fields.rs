@@ -3,13 +3,35 @@
 
 use super::is_static;
 use super::names::qualified;
+use super::operators::Overload;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::value::FaultKind;
-use crate::lang::types::{CelType, Type};
+use crate::lang::types::{CelType, Ty, Type};
 use std::sync::Arc;
+
+const A: Ty = Ty::Var('a');
+const B: Ty = Ty::Var('b');
+const LIST: Ty = Ty::List(&A);
+const MAP: Ty = Ty::Map(&A, &B);
+
+/// `_[_]`, with its forms for optionals.
+const INDEX: &[Overload] = &[
+    (&[LIST, Ty::Int], A),
+    (&[MAP, A], B),
+    (&[Ty::CelOptional(&LIST), Ty::Int], Ty::CelOptional(&A)),
+    (&[Ty::CelOptional(&MAP), A], Ty::CelOptional(&B)),
+];
+
+/// `_[?_]`
+const OPTIONAL_INDEX: &[Overload] = &[
+    (&[LIST, Ty::Int], Ty::CelOptional(&A)),
+    (&[Ty::CelOptional(&LIST), Ty::Int], Ty::CelOptional(&A)),
+    (&[MAP, A], Ty::CelOptional(&B)),
+    (&[Ty::CelOptional(&MAP), A], Ty::CelOptional(&B)),
+];
 
 impl Checker<'_> {
     /// The value of an expression that may be absent, or a fault.
@@ -90,7 +112,8 @@ impl Checker<'_> {
                 self.inference.assign(&Type::Dyn, &target);
                 Type::Dyn
             }
-            Type::Dyn => Type::Dyn,
+            Type::Dyn | Type::Any => Type::Dyn,
+            _ if self.is_unchecked() => Type::Dyn,
             other => {
                 let message = format!("`{}` has no fields", self.shown(other));
                 return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "", vec![object]);
@@ -108,11 +131,7 @@ impl Checker<'_> {
     /// `has(a.f)`
     pub(super) fn cel_has(&mut self, call: &ast::Call, span: Span) -> Expr {
         let access = match call.args.as_slice() {
-            [ast::Arg { name: None, value: ast::Expr { kind: ast::ExprKind::Field(access), .. } }]
-                if !access.optional =>
-            {
-                access
-            }
+            [ast::Arg { name: None, value }] if let Some(access) = plain_field(value) => access,
             args => {
                 let at = args.first().map_or(call.function.span, |arg| arg.value.span);
                 let text = self.excerpt(at);
@@ -150,7 +169,8 @@ impl Checker<'_> {
         }
         let (target, _) = Self::without_optional(&ty);
         match &target {
-            Type::Map(..) | Type::Dyn => {}
+            Type::Map(..) | Type::Dyn | Type::Any => {}
+            _ if self.is_unchecked() => {}
             Type::Variable(_) => {
                 self.inference.assign(&Type::Dyn, &target);
             }
@@ -192,29 +212,28 @@ impl Checker<'_> {
             let found = self.map_index(Expr { ty, ..object }, index, &value, span);
             return self.demand(found, kind);
         }
-        let (target, held) = Self::without_optional(&ty);
-        let element = match &target {
-            Type::List(of) => self.inference.assign(&index_ty, &Type::Int).then(|| (**of).clone()),
-            Type::Map(key, of) => self.inference.assign(&index_ty, key).then(|| (**of).clone()),
-            Type::Dyn => Some(Type::Dyn),
-            // Both a list and a map would do: nothing is known of the element.
-            Type::Variable(_) => {
-                self.inference.assign(&Type::Dyn, &target);
-                Some(Type::Dyn)
-            }
-            _ => None,
+        let (overloads, operation) = match access.optional {
+            true => (OPTIONAL_INDEX, Operation::OptionalIndex),
+            false => (INDEX, Operation::Index),
         };
-        let Some(element) = element else {
+        let Some(result) = self.operator(overloads, &[ty.clone(), index_ty.clone()]) else {
             let message =
                 format!("`[ ]` does not take `{}` and `{}`", self.shown(&ty), self.shown(&index_ty));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", vec![object, index]);
-        };
-        let element = self.inference.resolve(&element);
-        let (operation, result) = match (access.optional, held) {
-            (true, _) => (Operation::OptionalIndex, Type::CelOptional(Arc::new(element))),
-            (false, true) => (Operation::Index, Type::CelOptional(Arc::new(element))),
-            (false, false) => (Operation::Index, element),
+            let args = vec![object, index];
+            if self.is_unchecked() {
+                return self.dynamic_node(operation, args, Type::Dyn, span);
+            }
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", args);
         };
         self.dynamic_node(operation, vec![object, index], result, span)
+    }
+}
+
+/// A field without `?`, in any number of brackets.
+fn plain_field(of: &ast::Expr) -> Option<&ast::FieldAccess> {
+    match &of.kind {
+        ast::ExprKind::Paren(inner) => plain_field(inner),
+        ast::ExprKind::Field(access) if !access.optional => Some(access),
+        _ => None,
     }
 }

@@ -33,7 +33,7 @@ fn same_kind(left: &Type, right: &Type) -> bool {
 }
 
 fn is_dyn(ty: &Type) -> bool {
-    matches!(ty, Type::Dyn | Type::Unknown)
+    matches!(ty, Type::Dyn | Type::Any | Type::Unknown)
 }
 
 /// Whether cel-go takes `null` for a value of this type.

@@ -1,14 +1,14 @@
 //! Lists and maps of CEL, and what Kubernetes validates of constants: durations, timestamps and patterns that
 //! are written in place, and conversions of constants.
 
-use super::{Library, inference, is_static};
+use super::{Library, inference};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::language::functions::{self, FunctionId, Prepared};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
-use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::value::Constant;
 use std::sync::Arc;
 
 /// Functions whose call with a constant is computed when the expression is compiled, as cel-go does.
@@ -122,10 +122,8 @@ impl Checker<'_> {
         let key = key_type.unwrap_or_else(|| self.inference.fresh());
         let value = value_type.unwrap_or_else(|| self.inference.fresh());
         let ty = Type::Map(Arc::new(key), Arc::new(value));
-        // A map of constants is made when the expression is compiled: the last of equal keys stays.
-        let folded = self.cel().library == Library::Kubernetes
-            && made.iter().all(|(key, value, optional)| !optional && is_folded(key) && is_folded(value));
-        if folded || are_different_keys(&made) {
+        let optional = made.iter().any(|(_, _, optional)| *optional);
+        if !optional && are_plain_keys(&made) {
             return self.make(ExprKind::Map(made), ty, span);
         }
         let flags: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
@@ -197,18 +195,6 @@ impl Checker<'_> {
     }
 }
 
-/// Whether cel-go makes the value when it compiles the expression.
-fn is_folded(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Constant(_) => true,
-        ExprKind::List(items) => items.iter().all(|(item, optional)| !optional && is_folded(item)),
-        ExprKind::Map(entries) => {
-            entries.iter().all(|(key, value, optional)| !optional && is_folded(key) && is_folded(value))
-        }
-        _ => false,
-    }
-}
-
 /// Whether two types are the same but for the numbers of variables.
 fn is_equivalent(left: &Type, right: &Type) -> bool {
     match (left, right) {
@@ -222,16 +208,7 @@ fn is_equivalent(left: &Type, right: &Type) -> bool {
     }
 }
 
-/// Whether all keys are constants that differ: then making the map cannot fail.
-fn are_different_keys(entries: &[(Expr, Expr, bool)]) -> bool {
-    let mut known: Vec<&Constant> = Vec::with_capacity(entries.len());
-    for (key, _, _) in entries {
-        let ExprKind::Constant(value) = &key.kind else { return false };
-        let is_key = matches!(value, Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_));
-        if !is_key || !is_static(&key.ty) || known.iter().any(|other| other.equals(value)) {
-            return false;
-        }
-        known.push(value);
-    }
-    true
+/// Whether the policy language has keys of this type.
+fn are_plain_keys(entries: &[(Expr, Expr, bool)]) -> bool {
+    entries.iter().all(|(key, _, _)| matches!(key.ty, Type::String | Type::Int | Type::Uint | Type::Bool))
 }

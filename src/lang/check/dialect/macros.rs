@@ -39,6 +39,7 @@ const MACROS: [(&str, MacroKind, usize, Parts); 20] = [
 /// The name of a macro's variable; `cel.iterVar(0, 1)` and `cel.accuVar(0, 1)` of the specification are names too.
 fn variable(of: &ast::Expr) -> Option<ast::Text> {
     match &of.kind {
+        ast::ExprKind::Paren(inner) => variable(inner),
         ast::ExprKind::Name(name) if !name.starts_with('.') => Some(name.clone()),
         ast::ExprKind::Method(call) => of_cel(call).and_then(|name| name.starts_with('@').then_some(name)),
         _ => None,
@@ -85,8 +86,11 @@ impl Checker<'_> {
             }
         }
         let (kind, variables, parts) = MACROS.iter().find_map(|(name, kind, variables, parts)| {
+            // Of one variable it is too new for Kubernetes.
+            let known =
+                (*name, *variables) != ("existsOne", 1) || self.cel().library == Library::Specification;
             let fits = **name == *call.method.text && call.args.len() == variables + parts.count();
-            fits.then_some((*kind, *variables, *parts))
+            (known && fits).then_some((*kind, *variables, *parts))
         })?;
         // `m.exists(k, v, p)` and `l.map(x, p, e)` have as many arguments; the variables tell them apart.
         let names: Vec<Option<ast::Text>> =
@@ -105,6 +109,11 @@ impl Checker<'_> {
                 );
                 return Some(self.unknown(span));
             };
+            if declared.iter().any(|(known, _)| *known == name) {
+                let message = format!("both variables are called `{name}`");
+                self.mistake(&codes::DUPLICATE_NAME, arg.value.span, message, "choose another name");
+                return Some(self.unknown(span));
+            }
             declared.push((name, arg.value.span));
         }
         Some(self.cel_macro_of((kind, parts), object, &declared, &call.args[variables..], span))

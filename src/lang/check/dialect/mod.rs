@@ -187,6 +187,7 @@ pub fn cel_name(ty: &Type) -> String {
         Type::Quantity => "kubernetes.Quantity".to_owned(),
         Type::List(of) | Type::Set(of) => format!("list({})", cel_name(of)),
         Type::Map(key, value) => format!("map({}, {})", cel_name(key), cel_name(value)),
+        Type::CelOptional(of) if **of == Type::Never => "optional_type".to_owned(),
         Type::CelOptional(of) => format!("optional_type({})", cel_name(of)),
         Type::TypeOf(of) => format!("type({})", cel_name(of)),
         other => other.to_string(),
@@ -196,7 +197,7 @@ pub fn cel_name(ty: &Type) -> String {
 /// Whether the type says what values there are: nothing of it is found out when it is evaluated.
 fn is_static(ty: &Type) -> bool {
     match ty {
-        Type::Dyn | Type::Unknown | Type::Variable(_) | Type::Never => false,
+        Type::Dyn | Type::Any | Type::Unknown | Type::Variable(_) | Type::Never => false,
         Type::List(of) | Type::Set(of) | Type::CelOptional(of) | Type::Optional(of) => is_static(of),
         Type::Map(key, value) => is_static(key) && is_static(value),
         _ => true,

@@ -23,7 +23,7 @@ fn type_named(name: &str) -> Option<Type> {
         "map" => Type::Map(dynamic(), dynamic()),
         "null_type" => Type::Null,
         "type" => Type::TypeName,
-        "optional_type" => Type::CelOptional(dynamic()),
+        "optional_type" => Type::CelOptional(Arc::new(Type::Never)),
         "google.protobuf.Duration" => Type::Cel(CelType::Duration),
         "google.protobuf.Timestamp" => Type::Cel(CelType::Timestamp),
         "net.IP" => Type::Cel(CelType::Ip),

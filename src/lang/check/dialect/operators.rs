@@ -16,7 +16,7 @@ const SPAN: Ty = Ty::Cel(CelType::Duration);
 const AT: Ty = Ty::Cel(CelType::Timestamp);
 
 /// Parameters and result of an operator.
-type Overload = (&'static [Ty], Ty);
+pub(super) type Overload = (&'static [Ty], Ty);
 
 const ADD: &[Overload] = &[
     (&[Ty::Blob, Ty::Blob], Ty::Blob),
@@ -138,7 +138,8 @@ impl Checker<'_> {
             let range = operand.range.negated();
             return self.with_range(ExprKind::Negate(Box::new(operand)), ty, range, span);
         }
-        let Some(result) = self.operator(NEGATION, std::slice::from_ref(&ty)) else {
+        let known = self.operator(NEGATION, std::slice::from_ref(&ty));
+        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let message = format!("`-` wants a number, this is `{}`", self.shown(&ty));
             return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "", vec![operand]);
         };
@@ -156,7 +157,7 @@ impl Checker<'_> {
     }
 
     /// The result of an operator for operands of these types.
-    fn operator(&mut self, overloads: &'static [Overload], given: &[Type]) -> Option<Type> {
+    pub(super) fn operator(&mut self, overloads: &'static [Overload], given: &[Type]) -> Option<Type> {
         let rows = overloads.iter().map(|(params, result)| (*params, false, result));
         self.inference.overload(rows, given).map(|(_, result)| result)
     }
@@ -174,13 +175,14 @@ impl Checker<'_> {
         if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
             return self.with_units(of, left, right, span);
         }
-        let Some(result) = self.operator(overloads(of.op), &[a.clone(), b.clone()]) else {
+        let known = self.operator(overloads(of.op), &[a.clone(), b.clone()]);
+        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = self.cel_help_of_operator(of.op, &a, &b);
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
         };
-        let same = a == b && is_static(&a);
+        let same = a == b && is_static(&a) && a != Type::Null;
         match of.op {
             BinaryOp::Eq | BinaryOp::Ne => {
                 let equal = if same && !has_float(&a) {
@@ -374,7 +376,8 @@ impl Checker<'_> {
             let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
             return self.with_range(kind, ty, range, span);
         }
-        let Some(result) = self.operator(CHOICE, &[a.clone(), b.clone()]) else {
+        let known = self.operator(CHOICE, &[a.clone(), b.clone()]);
+        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = "both sides have one type; `dyn(…)` takes any";
             let args = vec![condition, then, otherwise];

@@ -73,6 +73,7 @@ pub fn type_name(value: &Value<'_>) -> Option<&'static str> {
         Value::Optional(_) => "optional_type",
         Value::TypeName(_) => "type",
         Value::Quantity(_) => "kubernetes.Quantity",
+        Value::Cel(Cel::Domains(_)) => "map",
         Value::Cel(of) => of.ty()?.name(),
         Value::List(_) | Value::Json(serde_json::Value::Array(_)) => "list",
         Value::Map(_)
