@@ -64,7 +64,8 @@ impl Environment {
         ];
         let device = RecordType { name: Some(Text::from("kubernetes.DRADevice")), fields: fields.into() };
         let environment = Environment::kubernetes([("device", Type::Record(Arc::new(device)))]);
-        Environment { cel: dialect::Cel { bind: true, ..environment.cel }, ..environment }
+        let cel = dialect::Cel { bind: true, library: dialect::Library::Devices, ..environment.cel };
+        Environment { cel, ..environment }
     }
 
     /// The environment of policies: `pod`, `node` and the other names that a filter sees.

@@ -31,6 +31,8 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
         },
         (Operation::Negate, [Value::Float(number)]) => Value::Float(-number),
         (Operation::Equal, [a, b]) => cel::equal(a, b).map_or_else(|fault| fault, Value::Bool),
+        // A fault between two values is a difference, as in cel-go.
+        (Operation::NotEqual, [a, b]) => Value::Bool(!cel::equal(a, b).unwrap_or(false)),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
         (Operation::In, [a, b]) => is_in(a, b),
         (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false),
@@ -38,7 +40,7 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
         (Operation::HasField(name), [object]) => has_field(object, name),
         (Operation::Index, [object, index]) => select(object, index, false),
         (Operation::OptionalIndex, [object, index]) => select(object, index, true),
-        (Operation::Map(flags), parts) => map(flags, parts),
+        (Operation::Map { optional, unique }, parts) => map(optional, *unique, parts),
         (Operation::Call(rows), args) => call(rows, args),
         (_, args) => no_overload(args),
     }
@@ -191,9 +193,6 @@ fn found<'a>(map: &Value<'a>, key: &Value<'_>) -> Option<Value<'a>> {
                 let at = entries.binary_search_by(|(known, _)| known.order(key)).ok()?;
                 entries.get(at).map(|(_, value)| value.clone())
             }
-            Value::Cel(Cel::Domains(domains)) => {
-                domains.iter().find(|(known, _)| known.as_str() == Some(text)).map(|(_, value)| value.clone())
-            }
             _ => map.has_key(text).then(|| map.key(text)),
         };
     }
@@ -227,10 +226,9 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> 
             Ok(value) => (value, FaultKind::IndexOutOfBounds),
             Err(fault) => return fault,
         },
-        // A device has every domain; one without attributes is an empty map.
-        Value::Cel(Cel::Domains(_)) if key.as_str().is_some() => {
-            let empty = || Value::Map(Arc::from([]));
-            (Some(found(target, key).unwrap_or_else(empty)), FaultKind::NoSuchKey)
+        // A device has every domain.
+        Value::Cel(Cel::Domains(_)) if let Some(name) = key.as_str() => {
+            (Some(target.key(name)), FaultKind::NoSuchKey)
         }
         map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
         // A value without parts has none, as in cel-go.
@@ -262,13 +260,24 @@ fn has_field<'a>(object: &Value<'a>, name: &str) -> Value<'a> {
 }
 
 /// A map from keys and values in turn: a later key replaces an equal earlier one, and an empty optional removes it.
-fn map<'a>(flags: &[bool], parts: &[Value<'a>]) -> Value<'a> {
-    let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(flags.len());
-    for (pair, optional) in parts.chunks_exact(2).zip(flags) {
+/// In the CEL of the specification keys must differ, and be of a type that keys have.
+fn map<'a>(optional: &[bool], unique: bool, parts: &[Value<'a>]) -> Value<'a> {
+    let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(optional.len());
+    for (pair, optional) in parts.chunks_exact(2).zip(optional) {
         let [key, value] = pair else { continue };
-        if *optional && value.is_absent() {
-            entries.retain(|(known, _)| !known.equals(key));
-        } else {
+        let is_key = matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_));
+        if unique && !is_key {
+            let message = format!("a key of a map cannot be {}", kind_name(key));
+            return Value::fault(FaultKind::NoSuchOverload, message);
+        }
+        let known = entries.iter().position(|(known, _)| known.equals(key));
+        if unique && known.is_some() {
+            return Value::fault(FaultKind::BadArgument, "two entries of a map have the same key");
+        }
+        if let Some(known) = known {
+            entries.remove(known);
+        }
+        if !(*optional && value.is_absent()) {
             entries.push((key.clone(), value.clone()));
         }
     }

@@ -30,6 +30,8 @@ pub enum Operation {
     Negate,
     /// `a == b`
     Equal,
+    /// `a != b`
+    NotEqual,
     /// `a < b` and so on.
     Compare(CompareOp),
     /// `a in b`
@@ -44,8 +46,13 @@ pub enum Operation {
     Index,
     /// `a[?i]`: an optional.
     OptionalIndex,
-    /// `{k: v, ?k: v}`: keys and values in turn; with the flag, an empty optional is omitted.
-    Map(Arc<[bool]>),
+    /// `{k: v, ?k: v}`: keys and values in turn.
+    Map {
+        /// Which values are optionals, of which an empty one is omitted.
+        optional: Arc<[bool]>,
+        /// Whether two equal keys are a fault.
+        unique: bool,
+    },
     /// A call whose overload the values choose from these rows.
     Call(Arc<[FunctionId]>),
 }
@@ -53,6 +60,6 @@ pub enum Operation {
 impl Operation {
     /// Whether some operands make it a fault.
     pub fn may_fail(&self) -> bool {
-        !matches!(self, Operation::Exact(_) | Operation::Map(_) | Operation::Equal)
+        !matches!(self, Operation::Exact(_) | Operation::NotEqual | Operation::Map { unique: false, .. })
     }
 }

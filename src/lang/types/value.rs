@@ -275,7 +275,7 @@ impl<'a> Value<'a> {
             return false;
         }
         match container {
-            Value::Labels(_) | Value::Annotations(_) | Value::Resources(_) => {
+            Value::Labels(_) | Value::Annotations(_) | Value::Resources(_) | Value::Cel(Cel::Domains(_)) => {
                 self.as_str().is_some_and(|key| container.has_key(key))
             }
             Value::Json(serde_json::Value::Object(fields)) => {
@@ -292,6 +292,7 @@ impl<'a> Value<'a> {
             Value::Labels(labels) => labels.iter().any(|(name, _)| name.as_str() == key),
             Value::Annotations(annotations) => annotations.get(key).is_some(),
             Value::Resources(resources) => is_named(resources, key),
+            Value::Cel(Cel::Domains(domains)) => domains.iter().any(|(name, _)| name.as_str() == Some(key)),
             _ => !self.key(key).is_absent(),
         }
     }
@@ -310,6 +311,11 @@ impl<'a> Value<'a> {
             Value::Map(entries) => Value::optional(
                 entries.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value.clone()),
             ),
+            // A device has every domain; one without attributes is an empty map.
+            Value::Cel(Cel::Domains(domains)) => domains
+                .iter()
+                .find(|(name, _)| name.as_str() == Some(key))
+                .map_or_else(|| Value::Map(Arc::from([])), |(_, value)| value.clone()),
             _ => Value::Absent,
         }
     }

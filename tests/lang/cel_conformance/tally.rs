@@ -112,12 +112,22 @@ pub(super) fn same(here: &Json, there: &Json) -> bool {
         "double" => {
             let number = |json: &Json| json.as_str().and_then(|text| text.parse::<f64>().ok());
             match (number(&here), number(&there)) {
-                (Some(here), Some(there)) => {
-                    here.is_nan() && there.is_nan() || here.to_bits() == there.to_bits()
+                // Some files have 16 digits.
+                (Some(mine), Some(other)) => {
+                    mine.is_nan() && other.is_nan()
+                        || mine.to_bits() == other.to_bits()
+                        || there.as_str().is_some_and(|text| digits(text) == 16)
+                            && format!("{mine:.15e}") == format!("{other:.15e}")
                 }
                 _ => false,
             }
         }
         _ => here == there,
     }
+}
+
+/// How many digits a number is written with.
+fn digits(text: &str) -> usize {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    mantissa.chars().filter(char::is_ascii_digit).count()
 }

@@ -161,7 +161,7 @@ impl<'p> Walk<'p> {
     fn dynamic(&mut self, expr: &'p Expr, operation: &Operation, args: &'p [Expr]) -> (Cost, Extent) {
         match (operation, args) {
             (Operation::Arithmetic(op), [left, right]) => self.arithmetic(expr, *op, left, right),
-            (Operation::Equal | Operation::Compare(_), [left, right]) => {
+            (Operation::Equal | Operation::NotEqual | Operation::Compare(_), [left, right]) => {
                 (self.comparison(left, right), Extent::Plain)
             }
             (Operation::Index | Operation::OptionalIndex, [object, key]) => self.index(object, key),
@@ -170,7 +170,7 @@ impl<'p> Walk<'p> {
                 Some(row) => self.call(expr, *row, args, &Prepared::Nothing),
                 None => (self.parts(args).0, Extent::Plain),
             },
-            (Operation::Map(_), args) => {
+            (Operation::Map { .. }, args) => {
                 let (cost, extents) = self.parts(args);
                 let part = |from: usize| {
                     extents.iter().skip(from).step_by(2).fold(Extent::Plain, |all, one| all.or(one))

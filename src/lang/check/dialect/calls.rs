@@ -28,7 +28,13 @@ impl Checker<'_> {
             _ => {}
         }
         let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
-        self.cel_function(name, false, args, &call.args, span)
+        let given = args.first().map(|arg| self.ty(arg));
+        let made = self.cel_function(name, false, args, &call.args, span);
+        // `type(x)` has the type of the name of the type of x.
+        match (&*name.text, given, made.ty.is_unknown()) {
+            ("type", Some(of), false) => Expr { ty: Type::TypeOf(Arc::new(of)), ..made },
+            _ => made,
+        }
     }
 
     fn cel_arguments(&mut self, args: &[ast::Arg]) -> Option<Vec<Expr>> {
@@ -46,7 +52,11 @@ impl Checker<'_> {
             let text = format!("{}.{}", prefix.trim_start_matches('.'), call.method.text);
             let name = ast::Name { text: text.as_str().into(), span: call.method.span };
             if !self.cel().rows(&text, false).is_empty() {
-                let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
+                let Some(mut args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
+                // Three numbers and more are a list.
+                if matches!(&*text, "math.greatest" | "math.least") && args.len() > 2 {
+                    args = vec![self.cel_list_of(args, span)];
+                }
                 return self.cel_function(&name, false, args, &call.args, span);
             }
         }
@@ -187,6 +197,7 @@ impl Checker<'_> {
         let cel = self.cel();
         let has = |row: &functions::FunctionDef| match cel.library {
             super::Library::Kubernetes => row.dialects.kubernetes || cel.policy && row.dialects.policy,
+            super::Library::Devices => row.dialects.devices,
             super::Library::Specification => row.dialects.specification,
         };
         let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());

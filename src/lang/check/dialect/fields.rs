@@ -73,6 +73,7 @@ impl Checker<'_> {
         let span = whole.span;
         if !access.optional
             && let Some(name) = qualified(whole)
+            && !name.split('.').next().is_some_and(|root| self.is_local(root))
             && let Some(known) = self.cel_known(&name, span)
         {
             return known;

@@ -37,6 +37,17 @@ impl Checker<'_> {
         self.make(ExprKind::List(items), element.list(), span)
     }
 
+    /// A list of these elements, of any types.
+    pub(super) fn cel_list_of(&mut self, items: Vec<Expr>, span: Span) -> Expr {
+        let mut joined: Option<Type> = None;
+        for item in &items {
+            let ty = self.ty(item);
+            joined = Some(self.joined(joined, &ty));
+        }
+        let element = joined.unwrap_or(Type::Dyn);
+        self.make(ExprKind::List(items.into_iter().map(|item| (item, false)).collect()), element.list(), span)
+    }
+
     /// An element with its type.
     fn part(&self, item: Expr) -> (Expr, Type) {
         let ty = self.ty(&item);
@@ -123,12 +134,13 @@ impl Checker<'_> {
         let value = value_type.unwrap_or_else(|| self.inference.fresh());
         let ty = Type::Map(Arc::new(key), Arc::new(value));
         let optional = made.iter().any(|(_, _, optional)| *optional);
-        if !optional && are_plain_keys(&made) {
+        let unique = self.cel().library == Library::Specification;
+        if !optional && !unique && are_plain_keys(&made) {
             return self.make(ExprKind::Map(made), ty, span);
         }
-        let flags: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
+        let optional: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
         let parts = made.into_iter().flat_map(|(key, value, _)| [key, value]).collect();
-        self.dynamic_node(Operation::Map(flags), parts, ty, span)
+        self.dynamic_node(Operation::Map { optional, unique }, parts, ty, span)
     }
 
     /// The value of an expression that is made of constants; `None` where it is a fault.
@@ -151,14 +163,20 @@ impl Checker<'_> {
             return Ok(expr);
         }
         let span = expr.span;
-        if name == "matches" && self.cel().library == Library::Kubernetes && !self.is_pattern(written) {
+        let pattern = match name {
+            "matches" => written.first().into_iter().chain(written.get(1)).collect(),
+            "find" | "findAll" => written.first().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        let kubernetes = self.cel().library != Library::Specification;
+        if kubernetes && !pattern.into_iter().all(|pattern| self.is_pattern(pattern)) {
             return Err(self.unknown(span));
         }
-        let parts = match &expr.kind {
-            ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => args,
-            _ => return Ok(expr),
-        };
-        let ([part], [row], true) = (parts.as_slice(), rows, CONVERSIONS.contains(&name)) else {
+        let parts = call_arguments(&expr);
+        if name == "format" && self.cel().library != Library::Specification {
+            return self.validated_format(written, expr);
+        }
+        let (Some([part]), [row], true) = (parts, rows, CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
         let ExprKind::Constant(constant) = &part.kind else { return Ok(expr) };
@@ -180,18 +198,26 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the first argument of `matches` may be a pattern: Kubernetes reads it as one where it is a literal.
-    fn is_pattern(&mut self, written: &[ast::Arg]) -> bool {
-        let Some(first) = written.first() else { return true };
-        let mut inner = &first.value;
+    /// Whether an argument may be a pattern: Kubernetes reads it as one where it is a literal.
+    fn is_pattern(&mut self, of: &ast::Arg) -> bool {
+        let mut inner = &of.value;
         while let ast::ExprKind::Paren(of) = &inner.kind {
             inner = of;
         }
         let ast::ExprKind::Literal(ast::Literal::String(text)) = &inner.kind else { return true };
         let Err(error) = functions::Pattern::compile(text) else { return true };
         let message = format!("the pattern does not compile: {}", error.why);
-        self.mistake(&codes::BAD_CONSTANT, first.value.span, message, "");
+        self.mistake(&codes::BAD_CONSTANT, of.value.span, message, "");
         false
+    }
+}
+
+/// The arguments of a call, also of one whose outcome is demanded.
+pub(super) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
+    match &expr.kind {
+        ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => Some(args),
+        ExprKind::Dynamic(Operation::Demand(_), inner) => inner.first().and_then(call_arguments),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod calls;
 mod fields;
+mod formats;
 mod inference;
 mod literals;
 mod macros;
@@ -53,6 +54,8 @@ pub struct Cel {
 pub enum Library {
     /// Those of Kubernetes 1.36; the elements of a literal have one type, and literals are validated.
     Kubernetes,
+    /// The same, and those of selectors of devices.
+    Devices,
     /// Those of cel-go; the elements of a literal may differ.
     Specification,
 }
@@ -77,6 +80,7 @@ impl Cel {
     fn rows(&self, name: &str, method: bool) -> &'static [FunctionId] {
         match self.library {
             Library::Kubernetes => functions::named_in_kubernetes(name, method),
+            Library::Devices => functions::named_in_devices(name, method),
             Library::Specification => functions::named_in_specification(name, method),
         }
     }

@@ -80,7 +80,7 @@ impl Checker<'_> {
     }
 
     /// Whether a macro around the expression declares the name.
-    fn is_local(&self, name: &str) -> bool {
+    pub(super) fn is_local(&self, name: &str) -> bool {
         let own = self.frame.locals.iter().rev().find(|local| *local.name == *name);
         own.is_some_and(
             |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.bindings),

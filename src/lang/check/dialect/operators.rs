@@ -176,25 +176,23 @@ impl Checker<'_> {
             return self.with_units(of, left, right, span);
         }
         let known = self.operator(overloads(of.op), &[a.clone(), b.clone()]);
-        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known.clone().or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = self.cel_help_of_operator(of.op, &a, &b);
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
         };
-        let same = a == b && is_static(&a) && a != Type::Null;
+        let same = a == b && is_static(&a) && a != Type::Null && known.is_some();
         match of.op {
-            BinaryOp::Eq | BinaryOp::Ne => {
-                let equal = if same && !has_float(&a) {
-                    self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span)
-                } else {
-                    self.dynamic_node(Operation::Equal, vec![left, right], Type::Bool, span)
-                };
+            BinaryOp::Eq | BinaryOp::Ne if same && !has_float(&a) => {
+                let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
                 match of.op {
                     BinaryOp::Eq => equal,
                     _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
                 }
             }
+            BinaryOp::Eq => self.dynamic_node(Operation::Equal, vec![left, right], Type::Bool, span),
+            BinaryOp::Ne => self.dynamic_node(Operation::NotEqual, vec![left, right], Type::Bool, span),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
                 let op = compare_op(of.op);
                 if same && !has_float(&a) {

@@ -57,6 +57,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::math::GREATEST,
     cel::math::LEAST,
     cel::math::BITS,
+    cel::devices::FUNCTIONS,
     cel::encoders::FUNCTIONS,
 ];
 
@@ -149,22 +150,31 @@ pub struct Dialects {
     pub kubernetes: bool,
     /// The extensions of cel-go that Kubernetes leaves out.
     pub specification: bool,
+    /// Selectors of devices.
+    pub devices: bool,
 }
 
 impl Dialects {
     /// The policy language alone.
-    pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, specification: false };
+    pub const POLICY: Dialects =
+        Dialects { policy: true, kubernetes: false, specification: false, devices: false };
     /// The policy language and CEL.
-    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, specification: true };
+    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, specification: true, devices: true };
     /// The policy language and the extensions of cel-go that Kubernetes leaves out.
     pub const POLICY_AND_SPECIFICATION: Dialects =
-        Dialects { policy: true, kubernetes: false, specification: true };
+        Dialects { policy: true, kubernetes: false, specification: true, devices: false };
     /// CEL in Kubernetes, where cel-go's newest version differs.
-    pub const KUBERNETES: Dialects = Dialects { policy: false, kubernetes: true, specification: false };
+    pub const KUBERNETES: Dialects =
+        Dialects { policy: false, kubernetes: true, specification: false, devices: true };
+    /// Selectors of devices alone.
+    pub const DEVICES: Dialects =
+        Dialects { policy: false, kubernetes: false, specification: false, devices: true };
     /// CEL alone.
-    pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, specification: true };
+    pub const CEL: Dialects =
+        Dialects { policy: false, kubernetes: true, specification: true, devices: true };
     /// The extensions of cel-go that Kubernetes leaves out.
-    pub const SPECIFICATION: Dialects = Dialects { policy: false, kubernetes: false, specification: true };
+    pub const SPECIFICATION: Dialects =
+        Dialects { policy: false, kubernetes: false, specification: true, devices: false };
 }
 
 /// Expressions and their values, as the language writes them.
@@ -377,12 +387,18 @@ pub fn named_in_specification(name: &str, method: bool) -> &'static [FunctionId]
     indexed(&SPECIFICATION_INDEX, name, method, |dialects| dialects.specification)
 }
 
+/// The rows of a name in selectors of devices, methods or functions.
+pub fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId] {
+    indexed(&DEVICES_INDEX, name, method, |dialects| dialects.devices)
+}
+
 /// Rows by name: functions, and methods.
 type Index = OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]>;
 
 static POLICY_INDEX: Index = OnceLock::new();
 static KUBERNETES_INDEX: Index = OnceLock::new();
 static SPECIFICATION_INDEX: Index = OnceLock::new();
+static DEVICES_INDEX: Index = OnceLock::new();
 
 fn indexed(
     index: &'static Index,

@@ -8,6 +8,7 @@
 mod calendar;
 mod comparisons;
 pub(super) mod conversions;
+pub(super) mod devices;
 pub(super) mod encoders;
 pub(super) mod format;
 pub(super) mod formats;
@@ -77,6 +78,7 @@ pub fn type_name(value: &Value<'_>) -> Option<&'static str> {
         Value::Cel(of) => of.ty()?.name(),
         Value::List(_) | Value::Json(serde_json::Value::Array(_)) => "list",
         Value::Map(_)
+        | Value::Record(_)
         | Value::Labels(_)
         | Value::Annotations(_)
         | Value::Json(serde_json::Value::Object(_)) => "map",

@@ -1,0 +1,112 @@
+//! What Kubernetes validates of `format` with a text and a list that are written in place: as many values as
+//! verbs, each of a type that its verb takes.
+
+use crate::diag::{Span, codes};
+use crate::lang::check::Checker;
+use crate::lang::syntax::ast;
+use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::value::Value;
+use crate::lang::types::{CelType, Type};
+
+impl Checker<'_> {
+    /// A call of `format`. `Err` after a report.
+    pub(super) fn validated_format(&mut self, written: &[ast::Arg], expr: Expr) -> Result<Expr, Expr> {
+        let span = expr.span;
+        let Some([text, list]) = super::literals::call_arguments(&expr) else { return Ok(expr) };
+        let in_place = written.first().is_some_and(|arg| {
+            let mut inner = &arg.value;
+            while let ast::ExprKind::Paren(of) = &inner.kind {
+                inner = of;
+            }
+            matches!(inner.kind, ast::ExprKind::List(_))
+        });
+        let (ExprKind::Constant(Value::String(text)), ExprKind::List(items), true) =
+            (&text.kind, &list.kind, in_place)
+        else {
+            return Ok(expr);
+        };
+        let items: Vec<Expr> = items.iter().map(|(item, _)| item.clone()).collect();
+        match self.mistake_of_format(text.as_str(), &items, span) {
+            None => Ok(expr),
+            Some((at, message)) => {
+                self.mistake(&codes::WRONG_ARGUMENTS, at, message, "");
+                Err(self.unknown(span))
+            }
+        }
+    }
+
+    /// The first mistake, with its place.
+    fn mistake_of_format(&self, text: &str, items: &[Expr], span: Span) -> Option<(Span, String)> {
+        let mut rest = text;
+        let mut values = items.iter();
+        while let Some((_, behind)) = rest.split_once('%') {
+            if let Some(behind) = behind.strip_prefix('%') {
+                rest = behind;
+                continue;
+            }
+            let Some(value) = values.next() else {
+                return Some((span, "the text has more verbs than there are values".to_owned()));
+            };
+            let digits = behind
+                .strip_prefix('.')
+                .map_or(behind, |behind| behind.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+            let mut letters = digits.chars();
+            let Some(verb) = letters.next() else {
+                return Some((span, "the text ends after a `%`".to_owned()));
+            };
+            match self.misfit(verb, value) {
+                None => {}
+                Some(at) => {
+                    let message = format!("`%{verb}` does not take `{}`", self.shown(&self.ty(at)));
+                    return Some((at.span, message));
+                }
+            }
+            rest = letters.as_str();
+        }
+        let more = values.len();
+        (more > 0).then(|| (span, format!("the text has fewer verbs than values: {more} too many")))
+    }
+
+    /// The value, or the part of it, that a verb does not take.
+    fn misfit<'e>(&self, verb: char, value: &'e Expr) -> Option<&'e Expr> {
+        let ty = self.ty(value);
+        let fits = match (verb, &ty) {
+            (_, Type::Dyn | Type::Variable(_)) => true,
+            ('d' | 'b' | 'o' | 'x' | 'X', Type::Int | Type::Uint) => true,
+            ('b', Type::Bool) => true,
+            ('x' | 'X', Type::String | Type::Blob) => true,
+            ('f' | 'e', Type::Float | Type::String) => true,
+            (
+                's',
+                Type::List(_)
+                | Type::Map(..)
+                | Type::Int
+                | Type::Uint
+                | Type::Float
+                | Type::Bool
+                | Type::String
+                | Type::Blob
+                | Type::Null
+                | Type::TypeOf(_)
+                | Type::TypeName
+                | Type::Cel(CelType::Duration | CelType::Timestamp),
+            ) => true,
+            _ => false,
+        };
+        if !fits {
+            return Some(value);
+        }
+        // A list or map in place shows its parts.
+        match (&value.kind, verb) {
+            (ExprKind::List(items), 's') => items.iter().find_map(|(item, _)| self.misfit('s', item)),
+            (ExprKind::Map(entries), 's') => {
+                let mut parts = entries.iter().flat_map(|(key, value, _)| [key, value]);
+                parts.find_map(|part| self.misfit('s', part))
+            }
+            (ExprKind::Dynamic(Operation::Map { .. }, parts), 's') => {
+                parts.iter().find_map(|part| self.misfit('s', part))
+            }
+            _ => None,
+        }
+    }
+}
