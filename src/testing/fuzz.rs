@@ -150,6 +150,10 @@ fn document(data: &[u8]) {
 /// A CEL expression: it is read or refused with places inside of it, and what both languages read is one tree.
 fn cel_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    with_stack(|| one_tree(text));
+}
+
+fn one_tree(text: &str) {
     let mut sources = SourceMap::new();
     let id = sources.add("fuzz.cel", text);
     let Some(source) = sources.get(id) else { return };
@@ -231,17 +235,19 @@ fn configuration(data: &[u8]) {
     said_well(&sources, &diagnostics);
 }
 
-/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank. It has
-/// the stack of the command.
-fn batch(data: &[u8]) {
+/// Does the work with the stack of the commands, which is enough for the deepest expression.
+fn with_stack(work: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(STACK);
-        let thread =
-            builder.spawn_scoped(scope, || [Language::Cel, Language::Policy].map(|of| answered(data, of)));
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         if let Err(panic) = thread.expect("a thread").join() {
             std::panic::resume_unwind(panic);
         }
     });
+}
+
+/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank.
+fn batch(data: &[u8]) {
+    with_stack(|| [Language::Cel, Language::Policy].iter().for_each(|of| answered(data, *of)));
 }
 
 /// Every answer has an expression and one outcome; only what compiles has a type.

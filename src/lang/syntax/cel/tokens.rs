@@ -100,7 +100,7 @@ impl<'t> Tokens<'t> {
                 "||" | "&&" | "==" | "!=" | "<=" | ">=" | "<" | ">" | "+" | "-" | "*" | "/" | "%" | "!"
                 | "in" | "." => true,
                 "?" | "[" => self.ends_operand(at),
-                "(" => self.opens_call(at) && !at.checked_sub(2).is_some_and(|dot| self.mark(dot) == "."),
+                "(" => self.opens_call(at) && at.checked_sub(2).is_none_or(|dot| self.mark(dot) != "."),
                 _ => false,
             };
             operators += usize::from(counts);

@@ -108,7 +108,7 @@ fn coalesce(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         return Some(diagnostic);
     };
     let ends = matches!(tokens.mark(last + 1), "" | ")" | "]" | "}" | "," | "&&" | "||" | ":" | "==" | "!=");
-    let ends = ends && (tokens.mark(last + 1) != "" || tokens.token(last + 1).is_none());
+    let ends = ends && (!tokens.mark(last + 1).is_empty() || tokens.token(last + 1).is_none());
     let before = at.checked_sub(1)?;
     let optional = match tokens.mark(before) {
         "]" => tokens.partner(before).filter(|open| *open > first).map(|open| text.span(open, open).at_end()),
@@ -358,7 +358,7 @@ fn absent(text: Text<'_>, at: usize) -> Option<Diagnostic> {
     let named = |at: usize| tokens.word(at).is_some_and(|word| word == "none");
     let compared = |at: usize| matches!(tokens.mark(at), "==" | "!=");
     let alone = !matches!(tokens.mark(at + 1), "." | "[" | "(");
-    let test = at.checked_sub(1).is_some_and(|before| compared(before)) || compared(at + 1);
+    let test = at.checked_sub(1).is_some_and(&compared) || compared(at + 1);
     if !named(at) || !alone || !test || text.dot_before(at).is_some() {
         return None;
     }
