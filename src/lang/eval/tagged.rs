@@ -6,6 +6,7 @@ use crate::lang::language::functions::go_float;
 use crate::lang::types::Type;
 use crate::lang::types::cel::Cel;
 use crate::lang::types::value::Value;
+use crate::model::Time;
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ fn of_cel(value: &Cel) -> Json {
     match value {
         Cel::Fault(fault) => json!({"error": &*fault.message}),
         Cel::Duration(nanoseconds) => json!({"duration": go_duration(*nanoseconds)}),
-        Cel::Instant(_) => json!({"timestamp": value.to_string()}),
+        Cel::Instant(at) => json!({"timestamp": utc(at.seconds, at.nanoseconds)}),
         other => {
             let name = other.ty().map_or("text", |ty| ty.name());
             let mut tagged = serde_json::Map::new();
@@ -69,6 +70,13 @@ fn double(number: f64) -> String {
         f64::NEG_INFINITY => "-Inf".to_owned(),
         _ => go_float(number),
     }
+}
+
+/// An instant in UTC, with as many decimals as it has, whatever offset its text had.
+fn utc(seconds: i64, nanoseconds: u32) -> String {
+    let whole = Time(seconds.saturating_mul(1_000_000)).to_rfc3339_exactly();
+    let fraction = format!(".{nanoseconds:09}");
+    format!("{}{}Z", whole.trim_end_matches('Z'), fraction.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -158,6 +166,13 @@ mod tests {
         for (nanoseconds, text) in rows {
             assert_eq!(go_duration(nanoseconds), text);
         }
+    }
+
+    #[test]
+    fn instants_are_in_utc() {
+        assert_eq!(utc(-1, 500_000_000), "1969-12-31T23:59:59.5Z");
+        assert_eq!(utc(-62_135_596_800, 1), "0001-01-01T00:00:00.000000001Z");
+        assert_eq!(utc(253_402_300_799, 0), "9999-12-31T23:59:59Z");
     }
 
     #[test]
