@@ -51,6 +51,14 @@ fn alone<'a, 'e, T>(
 impl Lowering<'_> {
     /// An operation of CEL.
     pub(super) fn dynamic(&mut self, operation: &Operation, args: &[Expr], span: Span) -> ValueFn {
+        if let (Operation::OrElse(held), [first, other]) = (operation, args) {
+            let (first, other, held) = (self.value(first), self.value(other), *held);
+            return as_value(move |env| match operations::or_else(first(env), held) {
+                Some(value) => value,
+                None if env.raised.is_some() => Value::Absent,
+                None => other(env),
+            });
+        }
         let operation = operation.clone();
         let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
         as_value(move |env| {

@@ -10,8 +10,8 @@ use super::operations;
 use crate::diag::Span;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Policy, Reason,
-    ReasonPart, Root, SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Operation, Policy,
+    Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -195,6 +195,14 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::CallDef(def, args) => self.call_def(*def, args),
             ExprKind::Macro(of) => self.macro_value(of, &expr.ty),
+            ExprKind::Dynamic(Operation::OrElse(held), args) => match args.as_slice() {
+                [first, other] => match operations::or_else(self.value(first), *held) {
+                    Some(value) => value,
+                    None if self.raised.is_some() => Value::Absent,
+                    None => self.value(other),
+                },
+                _ => Value::Absent,
+            },
             ExprKind::Dynamic(operation, args) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());

@@ -46,6 +46,16 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
     }
 }
 
+/// What `a.or(b)` or `a.orValue(b)` (`held`) is without `b`; `None` where `a` is empty.
+pub fn or_else<'a>(value: Value<'a>, held: bool) -> Option<Value<'a>> {
+    match value {
+        Value::Optional(Some(of)) if held => Some(Value::clone(&of)),
+        Value::Optional(Some(of)) => Some(Value::Optional(Some(of))),
+        Value::Optional(None) => None,
+        other => Some(other),
+    }
+}
+
 /// What is said of a value that is missing.
 fn demanded(kind: FaultKind) -> &'static str {
     match kind {

@@ -53,6 +53,8 @@ pub enum Operation {
         /// Whether two equal keys are a fault.
         unique: bool,
     },
+    /// `a.or(b)` and `a.orValue(b)` of an optional `a`: `b` is evaluated where `a` is empty. `true`: what `a` holds.
+    OrElse(bool),
     /// A call whose overload the values choose from these rows.
     Call(Arc<[FunctionId]>),
 }
@@ -60,6 +62,12 @@ pub enum Operation {
 impl Operation {
     /// Whether some operands make it a fault.
     pub fn may_fail(&self) -> bool {
-        !matches!(self, Operation::Exact(_) | Operation::NotEqual | Operation::Map { unique: false, .. })
+        !matches!(
+            self,
+            Operation::Exact(_)
+                | Operation::NotEqual
+                | Operation::OrElse(_)
+                | Operation::Map { unique: false, .. }
+        )
     }
 }

@@ -9,8 +9,8 @@ use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::Type;
 use crate::lang::types::value::FaultKind;
+use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
 
 impl Checker<'_> {
@@ -67,7 +67,12 @@ impl Checker<'_> {
         self.formatting -= u32::from(formats);
         let (Some(args), false) = (args, self.ty(&object).is_unknown()) else { return self.unknown(span) };
         let args = std::iter::once(object).chain(args).collect();
-        self.cel_function(&call.method, true, args, &call.args, span)
+        let made = self.cel_function(&call.method, true, args, &call.args, span);
+        let validates = formats && !made.ty.is_unknown() && !self.is_unchecked();
+        if validates && self.cel().library != super::Library::Specification {
+            return self.validated_format(call, made);
+        }
+        made
     }
 
     fn cel_function(
@@ -117,6 +122,18 @@ impl Checker<'_> {
         ty: Type,
         span: Span,
     ) -> Expr {
+        let name = rows.first().map_or("", |id| id.def().name);
+        if let ("or" | "orValue", [first, _]) = (name, args.as_slice())
+            && rows.iter().all(|id| matches!(id.def().params.first(), Some(Ty::CelOptional(_))))
+        {
+            let held = name == "orValue";
+            let mut args = args.clone();
+            if !is_static(&self.ty(first)) {
+                let ty = first.ty.clone();
+                args[0] = self.dynamic_node(Operation::Optional, vec![args[0].clone()], ty, args[0].span);
+            }
+            return self.dynamic_node(Operation::OrElse(held), args, ty, span);
+        }
         let known = given.iter().all(is_static);
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);

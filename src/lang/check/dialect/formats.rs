@@ -1,37 +1,35 @@
 //! What Kubernetes validates of `format` with a text and a list that are written in place: as many values as
 //! verbs, each of a type that its verb takes.
 
+use super::literals::{call_arguments, without_brackets};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::value::Value;
 use crate::lang::types::{CelType, Type};
 
 impl Checker<'_> {
-    /// A call of `format`. `Err` after a report.
-    pub(super) fn validated_format(&mut self, written: &[ast::Arg], expr: Expr) -> Result<Expr, Expr> {
+    /// A call of `format` with a text and a list that are written in place, after its validation.
+    pub(super) fn validated_format(&mut self, call: &ast::MethodCall, expr: Expr) -> Expr {
         let span = expr.span;
-        let Some([text, list]) = super::literals::call_arguments(&expr) else { return Ok(expr) };
-        let in_place = written.first().is_some_and(|arg| {
-            let mut inner = &arg.value;
-            while let ast::ExprKind::Paren(of) = &inner.kind {
-                inner = of;
-            }
-            matches!(inner.kind, ast::ExprKind::List(_))
-        });
-        let (ExprKind::Constant(Value::String(text)), ExprKind::List(items), true) =
-            (&text.kind, &list.kind, in_place)
-        else {
-            return Ok(expr);
-        };
+        let is_text =
+            matches!(without_brackets(&call.object).kind, ast::ExprKind::Literal(ast::Literal::String(_)));
+        let [ast::Arg { value: values, .. }] = call.args.as_slice() else { return expr };
+        let ast::ExprKind::List(written) = &without_brackets(values).kind else { return expr };
+        let (Some([text, list]), true) = (call_arguments(&expr), is_text) else { return expr };
+        let (ExprKind::Constant(text), ExprKind::List(items)) = (&text.kind, &list.kind) else { return expr };
+        let optional = written.iter().any(|element| element.optional);
         let items: Vec<Expr> = items.iter().map(|(item, _)| item.clone()).collect();
-        match self.mistake_of_format(text.as_str(), &items, span) {
-            None => Ok(expr),
+        match self.mistake_of_format(text.as_str().unwrap_or(""), &items, span) {
             Some((at, message)) => {
                 self.mistake(&codes::WRONG_ARGUMENTS, at, message, "");
-                Err(self.unknown(span))
+                self.unknown(span)
             }
+            None if optional => {
+                self.mistake(&codes::WRONG_ARGUMENTS, values.span, "no verb takes an optional", "");
+                self.unknown(span)
+            }
+            None => expr,
         }
     }
 

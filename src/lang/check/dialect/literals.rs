@@ -4,7 +4,8 @@
 use super::{Library, inference};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
-use crate::lang::language::functions::{self, FunctionId, Prepared};
+use crate::lang::eval::operations;
+use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
@@ -163,24 +164,14 @@ impl Checker<'_> {
             return Ok(expr);
         }
         let span = expr.span;
-        let pattern = match name {
-            "matches" => written.first().into_iter().chain(written.get(1)).collect(),
-            "find" | "findAll" => written.first().into_iter().collect(),
-            _ => Vec::new(),
-        };
-        let kubernetes = self.cel().library != Library::Specification;
-        if kubernetes && !pattern.into_iter().all(|pattern| self.is_pattern(pattern)) {
+        if self.cel().library != Library::Specification && !self.has_patterns(name, written, &expr) {
             return Err(self.unknown(span));
         }
-        let parts = call_arguments(&expr);
-        if name == "format" && self.cel().library != Library::Specification {
-            return self.validated_format(written, expr);
-        }
-        let (Some([part]), [row], true) = (parts, rows, CONVERSIONS.contains(&name)) else {
+        let (Some([part]), true) = (call_arguments(&expr), CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
         let ExprKind::Constant(constant) = &part.kind else { return Ok(expr) };
-        let value = (row.def().body)(std::slice::from_ref(constant), &Prepared::Nothing);
+        let value = operations::operate(&Operation::Call(rows.into()), vec![constant.clone()]);
         match value {
             value if value.is_fault() || value.is_absent() => {
                 let at = part.span;
@@ -198,17 +189,40 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether an argument may be a pattern: Kubernetes reads it as one where it is a literal.
-    fn is_pattern(&mut self, of: &ast::Arg) -> bool {
-        let mut inner = &of.value;
-        while let ast::ExprKind::Paren(of) = &inner.kind {
-            inner = of;
+    /// Whether the constant patterns of a call are patterns. The first argument that is written in `matches` counts as
+    /// one where it is a literal, as in Kubernetes, also where it is the text.
+    fn has_patterns(&mut self, name: &str, written: &[ast::Arg], expr: &Expr) -> bool {
+        if !matches!(name, "matches" | "find" | "findAll") {
+            return true;
         }
-        let ast::ExprKind::Literal(ast::Literal::String(text)) = &inner.kind else { return true };
-        let Err(error) = functions::Pattern::compile(text) else { return true };
-        let message = format!("the pattern does not compile: {}", error.why);
-        self.mistake(&codes::BAD_CONSTANT, of.value.span, message, "");
-        false
+        let mut patterns: Vec<(ast::Text, Span)> = Vec::new();
+        if let (Some(first), "matches") = (written.first(), name)
+            && let ast::ExprKind::Literal(ast::Literal::String(text)) = &without_brackets(&first.value).kind
+        {
+            patterns.push((text.clone(), first.value.span));
+        }
+        if let Some([_, pattern, ..]) = call_arguments(expr)
+            && let ExprKind::Constant(value) = &pattern.kind
+            && let Some(text) = value.as_str()
+        {
+            patterns.push((ast::Text::from(text), pattern.span));
+        }
+        for (text, at) in patterns {
+            if let Err(error) = functions::Pattern::compile(&text) {
+                let message = format!("the pattern does not compile: {}", error.why);
+                self.mistake(&codes::BAD_CONSTANT, at, message, "");
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// An expression without the brackets around it.
+pub(super) fn without_brackets(of: &ast::Expr) -> &ast::Expr {
+    match &of.kind {
+        ast::ExprKind::Paren(inner) => without_brackets(inner),
+        _ => of,
     }
 }
 
