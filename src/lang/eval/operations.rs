@@ -241,8 +241,9 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> 
             (Some(target.key(name)), FaultKind::NoSuchKey)
         }
         map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
-        // A value without parts has none, as in cel-go.
-        _ if optional => return Value::Optional(None),
+        // A value without parts has none, as in cel-go; what an optional holds must have them.
+        _ if optional && !matches!(object, Value::Optional(_)) => return Value::Optional(None),
+        _ if optional => return Value::fault(FaultKind::NoSuchKey, "no such key"),
         other => return no_overload(std::slice::from_ref(other)),
     };
     match (value, optional) {

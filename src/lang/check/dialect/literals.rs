@@ -77,7 +77,10 @@ impl Checker<'_> {
     /// The type of elements so far and of one more.
     fn joined(&mut self, known: Option<Type>, next: &Type) -> Type {
         let Some(known) = known else { return next.clone() };
+        let specification = self.cel().library == Library::Specification;
         match self.inference.assign(&known, next) {
+            // Beside an optional `null` is one of its values.
+            true if specification && *next == Type::Null && known != Type::Dyn => known,
             true => inference::most_general(&known, next),
             false => Type::Dyn,
         }

@@ -4,7 +4,7 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::scope::LocalKind;
 use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::typed::{Expr, ExprKind, SlotId};
 use crate::lang::types::value::{FaultKind, Value};
 use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
@@ -67,6 +67,9 @@ impl Checker<'_> {
             return Some(self.name(&ast::Text::from(name), span));
         }
         for candidate in self.candidates(name) {
+            if let Some(binding) = self.binding(&candidate, span) {
+                return Some(binding);
+            }
             if self.is_variable(&candidate) {
                 let value = self.name(&ast::Text::from(candidate.as_str()), span);
                 return Some(self.demand(value, FaultKind::NoSuchField));
@@ -87,10 +90,16 @@ impl Checker<'_> {
         )
     }
 
+    /// A variable that is given when the expression is evaluated, also where the variable of a macro hides it.
+    fn binding(&self, name: &str, span: Span) -> Option<Expr> {
+        let slot = self.slots.iter().take(self.bindings).position(|slot| *slot.name == *name)?;
+        let ty = self.slots.get(slot)?.ty.clone();
+        Some(self.make(ExprKind::Slot(SlotId(slot as u32)), ty, span))
+    }
+
     fn is_variable(&self, name: &str) -> bool {
-        self.frame.locals.iter().any(|local| *local.name == *name)
-            || self.cel().policy
-                && (self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some())
+        let known = || self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some();
+        self.frame.locals.iter().any(|local| *local.name == *name) || self.cel().policy && known()
     }
 
     pub(super) fn cel_name(&mut self, name: &ast::Text, span: Span) -> Expr {
