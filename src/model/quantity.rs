@@ -325,13 +325,19 @@ impl Quantity {
     }
 
     /// As a float: the number times a power of ten, as upstream computes it, so not always the nearest (`0.3` is
-    /// 0.30000000000000004).
+    /// 0.30000000000000004). Arbitrary decimals are billionths there, but for those that were cut off.
     pub fn approximate(&self) -> f64 {
-        let (mantissa, exponent) = if self.decimal { self.reduced() } else { (self.mantissa, self.exponent) };
-        if exponent == 0 {
-            return mantissa as f64;
+        let cut_off =
+            self.format == QuantityFormat::BinarySI && self.mantissa.unsigned_abs() == i64::MAX as u128;
+        if self.decimal && !(cut_off && self.exponent == 0) {
+            let billionths: f64 =
+                format!("{}e{}", self.mantissa, self.exponent - NANO).parse().unwrap_or(f64::MAX);
+            return billionths * 1e-9;
         }
-        mantissa as f64 * format!("1e{exponent}").parse().unwrap_or(f64::MAX)
+        if self.exponent == 0 {
+            return self.mantissa as f64;
+        }
+        self.mantissa as f64 * format!("1e{}", self.exponent).parse().unwrap_or(f64::MAX)
     }
 
     /// In units of 10^`unit`, rounded up, as far as 64 bits hold it.

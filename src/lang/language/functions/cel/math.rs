@@ -1,5 +1,4 @@
-//! cel-go's functions of numbers, which Kubernetes leaves out. `math.greatest` and `math.least` of three or more numbers
-//! are calls with the list of them.
+//! cel-go's functions of numbers, which Kubernetes leaves out.
 
 use super::comparisons::compare;
 use super::{no_overload, overflow, refused, row};
@@ -45,6 +44,11 @@ const fn partial(def: FunctionDef) -> FunctionDef {
     FunctionDef { absent: Absence::Maybe, ..def }
 }
 
+/// Three numbers and more.
+const fn repeated(def: FunctionDef) -> FunctionDef {
+    FunctionDef { repeats: true, names: &["x", "y", "z"], ..def }
+}
+
 /// The overloads of `math.greatest` and `math.least`, one for the numbers of each type, alone, in pairs and in lists.
 macro_rules! extremes {
     ($make:expr) => {
@@ -64,6 +68,10 @@ macro_rules! extremes {
             partial($make(&[Ty::List(&Ty::Float)], Ty::Float)),
             partial($make(&[Ty::List(&Ty::Int)], Ty::Int)),
             partial($make(&[Ty::List(&Ty::Uint)], Ty::Uint)),
+            partial(repeated($make(&[Ty::Float, Ty::Float, Ty::Float], Ty::Float))),
+            repeated($make(&[Ty::Int, Ty::Int, Ty::Int], Ty::Int)),
+            repeated($make(&[Ty::Uint, Ty::Uint, Ty::Uint], Ty::Uint)),
+            partial(repeated($make(&[Ty::Dyn, Ty::Dyn, Ty::Dyn], Ty::Dyn))),
         ]
     };
 }
