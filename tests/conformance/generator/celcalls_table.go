@@ -3,30 +3,30 @@ package main
 import "strings"
 
 var (
-	celInts    = []string{"0", "1", "-1", "7", "9223372036854775807", "-9223372036854775807 - 1"}
-	celUints   = []string{"0u", "1u", "7u", "9223372036854775808u", "18446744073709551615u"}
-	celDoubles = []string{
+	callInts    = []string{"0", "1", "-1", "7", "9223372036854775807", "-9223372036854775807 - 1"}
+	callUints   = []string{"0u", "1u", "7u", "9223372036854775808u", "18446744073709551615u"}
+	callDoubles = []string{
 		"0.0", "-0.0", "1.0", "-1.0", "2.5", "-2.5", "3.5", "0.1", "1e6", "123456.0", "1234567.0", "1e-4", "1e-5", "1e21",
 		"1e22", "1e100", "1e308", "-1e308", "5e-324", "9223372036854774784.0", "9223372036854775807.0", "-9223372036854775808.0",
 		"18446744073709549568.0", "18446744073709551615.0", "double('NaN')", "double('Inf')", "double('-Inf')", "12345.678",
 		"0.30000000000000004", "100000.0", "999999.5",
 	}
-	celTexts = []string{"''", "'a'", "'abc'", "'äb€😀'", "'aXa'", "' a\\t\\n\\u0085\\u2003'", "'a\\u0000b'", "'\\\"\\\\\\a\\b\\f\\n\\r\\t\\v\\u200b'"}
-	celBytes = []string{"b''", "b'abc'", "b'\\xff'", "b'\\xc3\\xa4'", "b'\\xed\\xa0\\x80'"}
+	callTexts = []string{"''", "'a'", "'abc'", "'äb€😀'", "'aXa'", "' a\\t\\n\\u0085\\u2003'", "'a\\u0000b'", "'\\\"\\\\\\a\\b\\f\\n\\r\\t\\v\\u200b'"}
+	callBytes = []string{"b''", "b'abc'", "b'\\xff'", "b'\\xc3\\xa4'", "b'\\xed\\xa0\\x80'"}
 
-	celDurations = []string{
+	callDurations = []string{
 		"duration('0')", "duration('1ns')", "duration('-1ns')", "duration('1s')", "duration('1h30m')", "duration('-90.5s')",
 		"duration('9223372036854775807ns')", "duration('-9223372036854775808ns')", "duration('2562046h59m59.999999999s')",
 		"duration('3599.999999999s')", "duration('1h') - duration('1ns')", "duration('100000h') - duration('1ns')", "duration('999999ns')",
 	}
-	celTimestamps = []string{
+	callTimestamps = []string{
 		"timestamp(0)", "timestamp(-1)", "timestamp('0001-01-01T00:00:00Z')", "timestamp('9999-12-31T23:59:59.999999999Z')",
 		"timestamp('2026-01-02T03:04:05.678901234Z')", "timestamp('2024-02-29T23:30:00+02:00')", "timestamp('2024-12-31T23:30:00-11:30')",
 		"timestamp('1969-12-31T23:59:59.5Z')", "timestamp('2026-07-01T12:00:00Z')", "timestamp('2026-03-29T01:00:00Z')",
 		"timestamp('2026-03-29T00:59:59Z')", "timestamp('1900-01-01T00:00:00Z')", "timestamp('2100-03-01T00:00:00Z')",
 		"timestamp('0000-12-31T23:00:00-02:00')", "timestamp('2000-01-01T00:00:00+24:00')", "timestamp('2262-04-11T23:47:16.854775807Z')",
 	}
-	celLists = []string{
+	callLists = []string{
 		"[]", "[1]", "[3, 1, 2]", "[1, 1, 2]", "[1u, 2u]", "[1.5, 0.5]", "['b', 'a', 'c']", "[true, false]", "[b'b', b'a']",
 		"[duration('2s'), duration('1s')]", "[timestamp(5), timestamp(3)]", "[[1], [2, 3]]", "[dyn(1), dyn('a')]", "[dyn('a'), dyn(1)]",
 		"[dyn(1), dyn(2.0), dyn(3u)]", "[dyn(1), dyn(1.0), dyn(1u)]", "[dyn(1), dyn(null)]", "[null]", "[{'a': 1}]",
@@ -36,16 +36,16 @@ var (
 		"[ip('10.0.0.1'), ip('10.0.0.1')]", "[13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]", "[double('NaN'), double('NaN')]",
 		"[url('https://a'), url('https://a')]", "[dyn(quantity('1')), dyn(1)]", "[dyn(1), dyn(quantity('1'))]",
 	}
-	celElements = []string{
+	callElements = []string{
 		"1", "1u", "1.0", "'a'", "null", "true", "double('NaN')", "[1]", "{'a': 1}", "duration('1s')", "timestamp(3)", "b'a'",
 		"optional.of(1)", "quantity('1')", "ip('10.0.0.1')", "url('https://a')", "type(1)", "9007199254740993",
 	}
-	celZones = []string{
+	callZones = []string{
 		"''", "'UTC'", "'utc'", "'America/New_York'", "'america/new_york'", "'Europe/Berlin'", "'Asia/Kathmandu'", "'+02:00'", "'-01:30'", "'-1:30'",
 		"'02:00'", "'-00:30'", "'+14:00'", "'99:99'", "'+2'", "'+02:00:00'", "':30'", "'2:'", "'x:y'", "'Nowhere/City'", "'-12:+30'",
 		"'America/Santiago'", "'Z'", "'EST'", "'../UTC'",
 	}
-	celIPs = []string{
+	callIPs = []string{
 		"'10.0.0.1'", "'0.0.0.0'", "'255.255.255.255'", "'127.1.2.3'", "'169.254.1.1'", "'224.0.0.5'", "'224.0.1.5'", "'239.1.2.3'", "'::'", "'::1'",
 		"'fe80::1'", "'febf::1'", "'fec0::1'", "'ff02::1'", "'ff12::1'", "'ff05::1'", "'2001:DB8::1'", "'2001:db8::1'", "'2001:db8:0:0:1:0:0:1'",
 		"'::ffff:1.2.3.4'", "'::ffff:0102:0304'", "'::1.2.3.4'", "'64:ff9b::1.2.3.4'", "'fe80::1%eth0'", "'1.2.3.4%eth0'", "'010.0.0.1'", "'1.2.3'",
@@ -53,12 +53,12 @@ var (
 		"'1.2.3.4 '", "'::1%'", "'[::1]'", "'1:2:3:4:5:6:1.2.3.4'", "'::01.2.3.4'", "'1.2..3'", "'x'", "'fc00::1'", "'1:2:3:4:5:6:7:'", "':1::'", "'::00001'",
 		"'1:0:0:2:0:0:0:3'", "'0:0:0:0:0:0:0:0'", "'FFFF::'", "'1.2.3.04'", "'1.2.3.4/8'",
 	}
-	celCIDRs = []string{
+	callCIDRs = []string{
 		"'10.0.0.0/8'", "'10.1.2.3/8'", "'0.0.0.0/0'", "'10.1.2.3/32'", "'10.0.0.0/33'", "'10.0.0.0/08'", "'10.0.0.0/+8'", "'10.0.0.0/-8'", "'10.0.0.0/'",
 		"'10.0.0.0'", "'2001:db8::/32'", "'2001:db8::1/64'", "'::/0'", "'::1/128'", "'::1/129'", "'::ffff:1.2.3.4/120'", "'fe80::1%a/10'", "'/8'", "''",
 		"'10.0.0.0/8/9'", "'10.1.0.0/16'", "'10.0.0.0/9'", "'10.0.0.0/0'", "'10.0.0.0/00'", "'10.0.0.0/8 '", "'x/8'", "'::ffff:0:0/96'", "'::/1'",
 	}
-	celURLs = []string{
+	callURLs = []string{
 		"''", "'*'", "'/'", "'/a/b'", "'a'", "'a/b'", "'http://a'", "'HTTP://A.B:80/c%20d?x=1&y=2&x=3#f'", "'https://u:p@a.b:80/c/d?x=1&x=2'", "'https://'",
 		"'https:///a'", "'mailto:a@b'", "'http:a'", "'://a'", "':'", "'1http://a'", "'a b'", "'http://a b'", "'http://a/b c'", "'http://[::1]:80/'",
 		"'http://[::1]'", "'http://[::1%25eth0]:8'", "'http://[::1%eth0]'", "'http://[fe80::1%25e%20n]/'", "'http://[1.2.3.4]/'", "'http://[x]/'",
@@ -73,36 +73,36 @@ var (
 		"'http://h/a%2fb%c3%a4'", "'http://h/ä%2f'", "'http://a@b@c/'", "'http://[::ffff:1.2.3.4]/'", "'http://[::1%25]/'", "'http://[fe80::%2525a]/'",
 		"'x:/a'", "'x:/'", "'http:/a:b'", "'x:?'", "'http://h/%'", "'http://h%20x/'", "'http://h%3C/'", "'http://h%25/'", "'http:?x#y'",
 	}
-	celSemvers = []string{
+	callSemvers = []string{
 		"'1.2.3'", "'0.0.0'", "'v1.2.3'", "'1.2'", "'1'", "'01.2.3'", "'1.02.3'", "'1.2.03'", "'1.2.3-alpha'", "'1.2.3-alpha.1'", "'1.2.3-alpha.01'", "'1.2.3-1'",
 		"'1.2.3-1.a'", "'1.2.3+b'", "'1.2.3+b.1.01'", "'1.2.3-a+b'", "'1.2.3+b-a'", "'1.2.3-'", "'1.2.3+'", "'1.2.3-a..b'", "'1.2.3+a..b'", "'1.2.3.4'", "''",
 		"'a.b.c'", "'-1.2.3'", "'1.-2.3'", "' 1.2.3'", "'18446744073709551615.0.0'", "'18446744073709551616.0.0'", "'9223372036854775808.1.2'", "'v1'", "'v01.02'",
 		"'1.2-a'", "'1.2+b'", "'v1.2.3-rc.1'", "'vv1.2.3'", "'1..2'", "'00.00.00'", "'1.2.00-a'", "'1.2.3-ä'", "'1.2.3-A'", "'1.2.3-a'", "'1.2.3-18446744073709551616'",
 		"'1.2.x'", "'1.2.3-0'", "'1.2.3-00'", "'1.2.3-a.b.c'", "'1.2.3-a.b'", "'V1.2.3'", "'v'", "'1.'", "'1.0a.3'", "'1.2.3\\n'", "'00a.0.0'", "'1.2.0-0'",
 	}
-	celNames = []string{
+	callNames = []string{
 		"''", "'a'", "'A'", "'my-name'", "'my_name'", "'a.b'", "'-a'", "'a-'", "'a--b'", "'a..b'", "'.a'", "'a.'", "'1a'", "'a1'", "'a/b'", "'/b'", "'a/'", "'a/b/c'",
 		"'A.b/C'", "'a.b/C_d.e'", "'ä'", "'a\\n'", "'-'", "'a-.b'", "'my.name-'", "'1.2.3.4'", "'a b'", "'" + strings63 + "'", "'" + strings63 + "x'", "'" + strings63 + "x_'",
 		"'" + strings63 + "." + strings63 + "." + strings63 + "." + strings63 + "'", "'x/" + strings63 + "x'", "'" + strings63 + "." + strings63 + "." + strings63 + "." + strings63 + "/a'",
 		"'ä-'", "'a_-'", "'--'",
 	}
-	celFormatTexts = append([]string{
+	callFormatTexts = append([]string{
 		"'123e4567-e89b-12d3-a456-426614174000'", "'123E4567E89B12D3A456426614174000'", "'123e4567-e89b-12d3-a456-42661417400'", "'{123e4567-e89b-12d3-a456-426614174000}'",
 		"'aGVsbG8='", "'aGVsbG8'", "'aGVs'", "'aG8='", "'a==='", "'YQ=='", "'a-_b'", "'YQ==\\n'", "'2026-01-02'", "'2026-13-02'", "'2026-02-29'", "'2024-02-29'", "'2026-1-2'",
 		"'0000-01-01'", "'26-01-02'", "'2026-01-02 '", "'2026-01-02T03:04:05Z'", "'2026-01-02t03:04:05z'", "'2026-01-02T03:04:05'", "'2026-01-02T24:00:00Z'",
 		"'2026-01-02T03:60:00Z'", "'2026-01-02T03:04:60Z'", "'2026-01-02T03:04:05.123+02:00'", "'2026-01-02T03:04:05x1Z'", "'2026-01-02T03:04:05+99:99'", "'2026-01-02T3:04:05Z'",
 		"'2026-01-02T03:04:05Zt'", "'tt'", "'2026-01-02tT03:04:05Z'", "'2026-01-02T03:04:05é1Z'", "'2026-02-30'", "'2026-00-10'", "'2026-01-00'", "'9999-12-31'", "'２026-01-02'",
-	}, append(celURLs, celNames...)...)
-	celQuantities = []string{
+	}, append(callURLs, callNames...)...)
+	callQuantities = []string{
 		"'0'", "'1'", "'-1'", "'1.5'", "'100m'", "'1000m'", "'1k'", "'1Ki'", "'1.5Gi'", "'1e3'", "'1E-3'", "'9223372036854775807'", "'9223372036854775808'", "'-9223372036854775808'",
 		"'8Ei'", "'1n'", "'0.1n'", "'1e400'", "'1e-400'", "'12345678901234567890123'", "''", "'x'", "'1,5'", "' 1'", "'1 '", "'1Xi'", "'+1'", "'.5'", "'1.'", "'0.3'", "'2000k'",
 		"'-0.5Ki'", "'1e308'", "'1e18'", "'1e19'", "'50M'",
 	}
-	celFormatStrings = []string{
+	callFormatStrings = []string{
 		"''", "'%%'", "'x%sy'", "'%d'", "'%f'", "'%.0f'", "'%.3f'", "'%.20f'", "'%e'", "'%.0e'", "'%.3e'", "'%.15e'", "'%b'", "'%o'", "'%x'", "'%X'", "'%s%s'", "'%'", "'%.'", "'%.f'",
 		"'%5d'", "'%.2s'", "'%.2d'", "'%q'", "'ä%sö'", "'%%%s'", "'%.400f'",
 	}
-	celFormatValues = []string{
+	callFormatValues = []string{
 		"[1]", "[-255]", "[255u]", "[9223372036854775807]", "[-9223372036854775807 - 1]", "[1.5]", "[2.5]", "[-0.0]", "[0.0]", "[1234567.891]", "[-1234567.891]", "[1e21]", "[1e-7]", "[1e300]",
 		"[double('NaN')]", "[double('Inf')]", "[double('-Inf')]", "['abc']", "['NaN']", "['Infinity']", "['-Infinity']", "['Inf']", "['äö']", "[b'abc']", "[b'\\xff']", "[true]", "[false]", "[null]",
 		"[duration('90.5s')]", "[timestamp('2026-01-02T03:04:05.5+02:00')]", "[type(1)]", "[[1, 2]]", "[['a', 'b\\\"']]", "[[1.5, 2.0, 1e21]]", "[[double('NaN'), double('Inf'), double('-Inf')]]",
@@ -114,7 +114,7 @@ var (
 
 const strings63 = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk"
 
-func celJoined(lists ...[]string) []string {
+func callJoined(lists ...[]string) []string {
 	var all []string
 	for _, list := range lists {
 		all = append(all, list...)
@@ -122,8 +122,8 @@ func celJoined(lists ...[]string) []string {
 	return all
 }
 
-// celWrapped puts each expression into a call.
-func celWrapped(call string, texts []string, keep func(string) bool) []string {
+// callWrapped puts each expression into a call.
+func callWrapped(call string, texts []string, keep func(string) bool) []string {
 	var all []string
 	for _, text := range texts {
 		if keep == nil || keep(text) {
@@ -133,26 +133,26 @@ func celWrapped(call string, texts []string, keep func(string) bool) []string {
 	return all
 }
 
-func celValid(call string, texts []string) []string {
+func callValid(call string, texts []string) []string {
 	env, err := celCallEnvironment(false)
 	if err != nil {
 		panic(err)
 	}
-	return celWrapped(call, texts, func(text string) bool {
-		_, err := celValue(env, call+"("+text+")")
+	return callWrapped(call, texts, func(text string) bool {
+		_, err := callValue(env, call+"("+text+")")
 		return err == nil
 	})
 }
 
-func celOne(name string, method bool, pool []string) celCall {
+func callOne(name string, method bool, pool []string) celCall {
 	return celCall{name, method, [][]string{pool}}
 }
 
 var celCallsOfKubernetes = func() []celCall {
-	anything := celJoined(celInts, celUints, celDoubles, celTexts, celBytes, celDurations, celTimestamps, celElements, celLists)
+	anything := callJoined(callInts, callUints, callDoubles, callTexts, callBytes, callDurations, callTimestamps, callElements, callLists)
 	var calls []celCall
 	for _, name := range []string{"int", "uint", "double", "string", "bool", "bytes", "duration", "timestamp", "type", "dyn"} {
-		calls = append(calls, celOne(name, false, anything))
+		calls = append(calls, callOne(name, false, anything))
 	}
 	numbers := []string{
 		"'0'", "'+0'", "'-0'", "'1'", "'-1'", "'+1'", "' 1'", "'1 '", "'1_0'", "'0x10'", "'1e3'", "'1.5'", "'.5'", "'5.'", "'.'", "'NaN'", "'nan'", "'+nan'", "'-NaN'", "'inf'", "'+Inf'", "'-infinity'",
@@ -162,39 +162,39 @@ var celCallsOfKubernetes = func() []celCall {
 		"'0X1P+2'", "'0x1.0_1p0'", "'0x1._1p0'", "'0x1_.1p0'", "'0x1_p0'",
 	}
 	for _, name := range []string{"int", "uint", "double", "bool"} {
-		calls = append(calls, celOne(name, false, numbers))
+		calls = append(calls, callOne(name, false, numbers))
 	}
 	calls = append(calls,
-		celOne("duration", false, []string{
+		callOne("duration", false, []string{
 			"'0'", "'-0'", "'1'", "'1s'", "'1ns'", "'0.5ns'", "'1us'", "'1µs'", "'1μs'", "'1ms'", "'1m'", "'1h'", "'1d'", "'1h1h'", "'1.5h'", "'.5s'", "'5.s'", "'.s'", "'+1s'", "'--1s'", "'1 s'", "''", "'9223372036854775807ns'",
 			"'9223372036854775808ns'", "'-9223372036854775808ns'", "'2562047h47m16.854775807s'", "'2562047h47m16.854775808s'", "'0.9223372036854775807h'", "'1e3s'", "'1S'",
 		}),
-		celOne("timestamp", false, []string{
+		callOne("timestamp", false, []string{
 			"'2026-01-02T03:04:05Z'", "'2026-01-02T03:04:05.1Z'", "'2026-01-02T03:04:05,1Z'", "'2026-01-02T03:04:05.1234567891Z'", "'2026-01-02T3:04:05Z'", "'2026-01-02t03:04:05z'", "'2026-01-02 03:04:05Z'",
 			"'2026-01-02T03:04:05'", "'2026-01-02'", "'2026-02-29T00:00:00Z'", "'2024-02-29T00:00:00Z'", "'2026-01-02T24:00:00Z'", "'2026-01-02T23:59:60Z'", "'2026-01-02T03:04:05+00:00'",
 			"'2026-01-02T03:04:05-00:00'", "'2026-01-02T03:04:05+24:00'", "'2026-01-02T03:04:05+25:00'", "'2026-01-02T03:04:05+02:60'", "'2026-01-02T03:04:05+0200'", "'0000-12-31T23:59:59Z'",
 			"'0001-01-01T00:00:00+01:00'", "'9999-12-31T23:59:59-01:00'", "'10000-01-01T00:00:00Z'", "'2026-01-02T03:04:05.Z'", "''", "'x'",
 		}),
-		celOne("timestamp", false, []string{"-62135596800", "-62135596801", "253402300799", "253402300800"}),
+		callOne("timestamp", false, []string{"-62135596800", "-62135596801", "253402300799", "253402300800"}),
 	)
 	for _, name := range []string{
 		"getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
 	} {
-		calls = append(calls, celOne(name, true, celTimestamps), celCall{name, true, [][]string{celTimestamps, celZones}})
+		calls = append(calls, callOne(name, true, callTimestamps), celCall{name, true, [][]string{callTimestamps, callZones}})
 	}
 	for _, name := range []string{"getHours", "getMinutes", "getSeconds", "getMilliseconds"} {
-		calls = append(calls, celOne(name, true, celDurations))
+		calls = append(calls, callOne(name, true, callDurations))
 	}
-	times := celJoined(celDurations, celTimestamps, []string{"true"})
+	times := callJoined(callDurations, callTimestamps, []string{"true"})
 	calls = append(calls, celCall{"_+_", false, [][]string{times, times}}, celCall{"_-_", false, [][]string{times, times}},
-		celOne("-_", false, celDurations))
-	compared := celJoined(celInts, celUints, celDoubles, celTexts[:3], celBytes, celDurations[:4], celTimestamps[:4], celElements, celLists[:20],
+		callOne("-_", false, callDurations))
+	compared := callJoined(callInts, callUints, callDoubles, callTexts[:3], callBytes, callDurations[:4], callTimestamps[:4], callElements, callLists[:20],
 		[]string{"9007199254740992.0", "{1: 2}", "{1u: 2}", "{'a': double('NaN')}", "optional.none()", "[dyn(quantity('1'))]", "semver('1.2.3+a')", "semver('1.2.3')", "cidr('10.0.0.0/8')", "format.uri()"})
 	calls = append(calls, celCall{"_==_", false, [][]string{compared, compared}})
-	ordered := celJoined(celInts, celUints, celDoubles, celTexts[:4], celBytes, celDurations[:4], celTimestamps[:4], []string{"true", "false", "null", "[1]", "quantity('1')"})
+	ordered := callJoined(callInts, callUints, callDoubles, callTexts[:4], callBytes, callDurations[:4], callTimestamps[:4], []string{"true", "false", "null", "[1]", "quantity('1')"})
 	calls = append(calls, celCall{"_<_", false, [][]string{ordered, ordered}})
 
-	texts := celJoined(celTexts, []string{"'abcabc'", "'aaa'", "'a,b,,c'"})
+	texts := callJoined(callTexts, []string{"'abcabc'", "'aaa'", "'a,b,,c'"})
 	parts := []string{"''", "'a'", "'b'", "'bc'", "'€'", "','", "'aa'", "'abcabcabc'"}
 	places := []string{"-1", "0", "1", "2", "3", "4", "5", "6", "7", "99"}
 	for _, name := range []string{"contains", "startsWith", "endsWith", "indexOf", "lastIndexOf", "split"} {
@@ -204,16 +204,16 @@ var celCallsOfKubernetes = func() []celCall {
 		calls = append(calls, celCall{name, true, [][]string{texts, parts, places}})
 	}
 	for _, name := range []string{"lowerAscii", "upperAscii", "trim"} {
-		calls = append(calls, celOne(name, true, celJoined(texts, []string{"'aBcÄ'"})))
+		calls = append(calls, callOne(name, true, callJoined(texts, []string{"'aBcÄ'"})))
 	}
-	sized := celJoined(texts, celBytes, celLists, []string{"{}", "{'a': 1}", "1"})
+	sized := callJoined(texts, callBytes, callLists, []string{"{}", "{'a': 1}", "1"})
 	calls = append(calls,
-		celOne("size", true, sized), celOne("size", false, sized), celOne("strings.quote", false, texts),
+		callOne("size", true, sized), callOne("size", false, sized), callOne("strings.quote", false, texts),
 		celCall{"charAt", true, [][]string{texts, places}}, celCall{"substring", true, [][]string{texts, places}},
 		celCall{"substring", true, [][]string{texts, places, places}},
 		celCall{"replace", true, [][]string{texts, parts, parts}}, celCall{"replace", true, [][]string{texts, parts, parts[:3], places}},
-		celOne("join", true, celLists), celCall{"join", true, [][]string{celLists, parts}},
-		celCall{"format", true, [][]string{celFormatStrings, celFormatValues}},
+		callOne("join", true, callLists), celCall{"join", true, [][]string{callLists, parts}},
+		celCall{"format", true, [][]string{callFormatStrings, callFormatValues}},
 	)
 	patterns := []string{"''", "'a'", "'a*'", "'[a-c]+'", "'^a'", "'c$'", "'('", "'(a)|b'", "'.'", "'\\\\pL'", "'(?i)ABC'", "'a{1001}'", "'\\\\bb'", "'(?=a)'"}
 	calls = append(calls, celCall{"matches", true, [][]string{texts, patterns}}, celCall{"matches", false, [][]string{texts, patterns}},
@@ -221,28 +221,28 @@ var celCallsOfKubernetes = func() []celCall {
 		celCall{"findAll", true, [][]string{texts, patterns, []string{"-1", "0", "1", "2"}}})
 
 	for _, name := range []string{"isSorted", "sum", "min", "max", "flatten", "distinct", "reverse", "sort", "first", "last"} {
-		calls = append(calls, celOne(name, true, celLists))
+		calls = append(calls, callOne(name, true, callLists))
 	}
 	calls = append(calls,
-		celCall{"indexOf", true, [][]string{celLists, celElements}}, celCall{"lastIndexOf", true, [][]string{celLists, celElements}},
-		celCall{"slice", true, [][]string{celLists[:4], places, places}}, celCall{"flatten", true, [][]string{celLists, []string{"-1", "0", "1", "2", "9"}}},
-		celOne("lists.range", false, []string{"-1", "0", "3"}),
+		celCall{"indexOf", true, [][]string{callLists, callElements}}, celCall{"lastIndexOf", true, [][]string{callLists, callElements}},
+		celCall{"slice", true, [][]string{callLists[:4], places, places}}, celCall{"flatten", true, [][]string{callLists, []string{"-1", "0", "1", "2", "9"}}},
+		callOne("lists.range", false, []string{"-1", "0", "3"}),
 	)
 	for _, name := range []string{"sets.contains", "sets.equivalent", "sets.intersects"} {
-		calls = append(calls, celCall{name, false, [][]string{celLists, celLists}})
+		calls = append(calls, celCall{name, false, [][]string{callLists, callLists}})
 	}
 	optionals := []string{"optional.none()", "optional.of(1)", "optional.of(null)"}
-	zeros := celJoined(celElements, celLists[:3], []string{"0", "0u", "0.0", "-0.0", "''", "b''", "false", "{}", "duration('0')", "timestamp('0001-01-01T00:00:00Z')", "timestamp(0)", "optional.none()", "quantity('0')"})
-	calls = append(calls, celOne("optional.of", false, zeros), celOne("optional.ofNonZeroValue", false, zeros),
-		celOne("hasValue", true, optionals), celOne("value", true, optionals), celCall{"or", true, [][]string{optionals, optionals}},
+	zeros := callJoined(callElements, callLists[:3], []string{"0", "0u", "0.0", "-0.0", "''", "b''", "false", "{}", "duration('0')", "timestamp('0001-01-01T00:00:00Z')", "timestamp(0)", "optional.none()", "quantity('0')"})
+	calls = append(calls, callOne("optional.of", false, zeros), callOne("optional.ofNonZeroValue", false, zeros),
+		callOne("hasValue", true, optionals), callOne("value", true, optionals), celCall{"or", true, [][]string{optionals, optionals}},
 		celCall{"orValue", true, [][]string{optionals, []string{"2", "null"}}},
-		celOne("optional.unwrap", false, []string{"[]", "[optional.none()]", "[optional.of(1), optional.none(), optional.of(2)]"}),
-		celOne("unwrapOpt", true, []string{"[]", "[optional.none()]", "[optional.of(1), optional.none(), optional.of(2)]"}))
+		callOne("optional.unwrap", false, []string{"[]", "[optional.none()]", "[optional.of(1), optional.none(), optional.of(2)]"}),
+		callOne("unwrapOpt", true, []string{"[]", "[optional.none()]", "[optional.of(1), optional.none(), optional.of(2)]"}))
 
-	quantities := celValid("quantity", celQuantities)
-	calls = append(calls, celOne("quantity", false, celQuantities), celOne("isQuantity", false, celQuantities), celOne("sign", false, quantities))
+	quantities := callValid("quantity", callQuantities)
+	calls = append(calls, callOne("quantity", false, callQuantities), callOne("isQuantity", false, callQuantities), callOne("sign", false, quantities))
 	for _, name := range []string{"isInteger", "asInteger", "asApproximateFloat"} {
-		calls = append(calls, celOne(name, true, quantities))
+		calls = append(calls, callOne(name, true, quantities))
 	}
 	for _, name := range []string{"isGreaterThan", "isLessThan", "compareTo"} {
 		calls = append(calls, celCall{name, true, [][]string{quantities, quantities}})
@@ -256,32 +256,32 @@ var celCallsOfKubernetes = func() []celCall {
 		}
 	}
 	for _, name := range []string{"add", "sub"} {
-		calls = append(calls, celCall{name, true, [][]string{short, short}}, celCall{name, true, [][]string{short, celInts[:4]}})
+		calls = append(calls, celCall{name, true, [][]string{short, short}}, celCall{name, true, [][]string{short, callInts[:4]}})
 	}
 
-	addresses, networks := celValid("ip", celIPs), celValid("cidr", celCIDRs)
-	calls = append(calls, celOne("ip", false, celIPs), celOne("isIP", false, celIPs), celOne("ip.isCanonical", false, celIPs),
-		celOne("cidr", false, celCIDRs), celOne("isCIDR", false, celCIDRs), celOne("string", false, celJoined(addresses, networks)))
+	addresses, networks := callValid("ip", callIPs), callValid("cidr", callCIDRs)
+	calls = append(calls, callOne("ip", false, callIPs), callOne("isIP", false, callIPs), callOne("ip.isCanonical", false, callIPs),
+		callOne("cidr", false, callCIDRs), callOne("isCIDR", false, callCIDRs), callOne("string", false, callJoined(addresses, networks)))
 	for _, name := range []string{"family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"} {
-		calls = append(calls, celOne(name, true, addresses))
+		calls = append(calls, callOne(name, true, addresses))
 	}
 	for _, name := range []string{"ip", "prefixLength", "masked"} {
-		calls = append(calls, celOne(name, true, networks))
+		calls = append(calls, callOne(name, true, networks))
 	}
-	calls = append(calls, celCall{"containsIP", true, [][]string{networks, celJoined(addresses, celIPs)}},
-		celCall{"containsCIDR", true, [][]string{networks, celJoined(networks, celCIDRs)}})
+	calls = append(calls, celCall{"containsIP", true, [][]string{networks, callJoined(addresses, callIPs)}},
+		celCall{"containsCIDR", true, [][]string{networks, callJoined(networks, callCIDRs)}})
 
-	urls := celValid("url", celURLs)
-	calls = append(calls, celOne("url", false, celURLs), celOne("isURL", false, celURLs))
+	urls := callValid("url", callURLs)
+	calls = append(calls, callOne("url", false, callURLs), callOne("isURL", false, callURLs))
 	for _, name := range []string{"getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"} {
-		calls = append(calls, celOne(name, true, urls))
+		calls = append(calls, callOne(name, true, urls))
 	}
 	bools := []string{"true", "false"}
-	versions := celValid("semver", celSemvers)
-	calls = append(calls, celOne("semver", false, celSemvers), celOne("isSemver", false, celSemvers),
-		celCall{"semver", false, [][]string{celSemvers, bools}}, celCall{"isSemver", false, [][]string{celSemvers, bools}})
+	versions := callValid("semver", callSemvers)
+	calls = append(calls, callOne("semver", false, callSemvers), callOne("isSemver", false, callSemvers),
+		celCall{"semver", false, [][]string{callSemvers, bools}}, celCall{"isSemver", false, [][]string{callSemvers, bools}})
 	for _, name := range []string{"major", "minor", "patch"} {
-		calls = append(calls, celOne(name, true, versions))
+		calls = append(calls, callOne(name, true, versions))
 	}
 	for _, name := range []string{"isGreaterThan", "isLessThan", "compareTo"} {
 		calls = append(calls, celCall{name, true, [][]string{versions, versions}})
@@ -295,38 +295,38 @@ var celCallsOfKubernetes = func() []celCall {
 		names = append(names, "'"+name+"'")
 		calls = append(calls, celCall{"format." + name, false, nil})
 	}
-	calls = append(calls, celOne("format.named", false, celJoined(names, []string{"'nope'", "''", "'URI'"})),
-		celCall{"validate", true, [][]string{formats, celFormatTexts}})
+	calls = append(calls, callOne("format.named", false, callJoined(names, []string{"'nope'", "''", "'URI'"})),
+		celCall{"validate", true, [][]string{formats, callFormatTexts}})
 	return calls
 }()
 
 var celCallsOfSpecification = func() []celCall {
-	numbers := celJoined(celInts, celUints, celDoubles)
+	numbers := callJoined(callInts, callUints, callDoubles)
 	var calls []celCall
 	for _, name := range []string{"ceil", "floor", "round", "trunc", "isInf", "isNaN", "isFinite"} {
-		calls = append(calls, celOne("math."+name, false, celDoubles))
+		calls = append(calls, callOne("math."+name, false, callDoubles))
 	}
 	for _, name := range []string{"abs", "sign", "sqrt"} {
-		calls = append(calls, celOne("math."+name, false, numbers))
+		calls = append(calls, callOne("math."+name, false, numbers))
 	}
-	whole := celJoined(celInts, celUints)
+	whole := callJoined(callInts, callUints)
 	for _, name := range []string{"bitAnd", "bitOr", "bitXor"} {
 		calls = append(calls, celCall{"math." + name, false, [][]string{whole, whole}})
 	}
 	for _, name := range []string{"bitShiftLeft", "bitShiftRight"} {
 		calls = append(calls, celCall{"math." + name, false, [][]string{whole, []string{"-1", "0", "1", "3", "63", "64", "99"}}})
 	}
-	calls = append(calls, celOne("math.bitNot", false, whole))
+	calls = append(calls, callOne("math.bitNot", false, whole))
 	lists := []string{"[]", "[3, 1, 2]", "[1.5, 0.5]", "[2u, 1u]", "[dyn(1), dyn(0.5), dyn(2u)]", "[1.0, double('NaN')]", "[double('NaN'), 1.0]", "['a']", "[dyn(1), dyn('a')]"}
 	for _, name := range []string{"math.greatest", "math.least"} {
-		calls = append(calls, celOne(name, false, celJoined(numbers, lists)), celCall{name, false, [][]string{numbers, numbers}})
+		calls = append(calls, callOne(name, false, callJoined(numbers, lists)), celCall{name, false, [][]string{numbers, numbers}})
 	}
-	calls = append(calls, celOne("base64.encode", false, celBytes),
-		celOne("base64.decode", false, []string{"''", "'YQ=='", "'YQ='", "'YQ'", "'Y'", "'YWI='", "'YWJj'", "'YWJj\\n'", "'YW\\r\\nJj'", "'YQ==YQ=='", "'a-_b'", "'Y Q=='", "'YR=='", "'YR'", "'='", "'===='", "'YWJjZA'", "'YWJjZA='"}),
-		celOne("reverse", true, celTexts))
+	calls = append(calls, callOne("base64.encode", false, callBytes),
+		callOne("base64.decode", false, []string{"''", "'YQ=='", "'YQ='", "'YQ'", "'Y'", "'YWI='", "'YWJj'", "'YWJj\\n'", "'YW\\r\\nJj'", "'YQ==YQ=='", "'a-_b'", "'Y Q=='", "'YR=='", "'YR'", "'='", "'===='", "'YWJjZA'", "'YWJjZA='"}),
+		callOne("reverse", true, callTexts))
 	var values []string
-	for _, value := range celFormatValues {
+	for _, value := range callFormatValues {
 		values = append(values, value)
 	}
-	return append(calls, celCall{"format", true, [][]string{celFormatStrings, values}})
+	return append(calls, celCall{"format", true, [][]string{callFormatStrings, values}})
 }()

@@ -43,6 +43,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::conversions::FUNCTIONS,
     cel::times::FUNCTIONS,
     cel::format::FUNCTIONS,
+    cel::strings::FUNCTIONS,
     cel::lists::FUNCTIONS,
     cel::lists::IS_SORTED,
     cel::lists::MIN,
@@ -169,6 +170,9 @@ impl Dialects {
     /// Selectors of devices alone.
     pub const DEVICES: Dialects =
         Dialects { policy: false, kubernetes: false, specification: false, devices: true };
+    /// The policy language and CEL in Kubernetes, where the specification differs.
+    pub const POLICY_AND_KUBERNETES: Dialects =
+        Dialects { policy: true, kubernetes: true, specification: false, devices: true };
     /// CEL alone.
     pub const CEL: Dialects =
         Dialects { policy: false, kubernetes: true, specification: true, devices: true };

@@ -224,6 +224,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "indexOf",
+        dialects: Dialects::POLICY_AND_KUBERNETES,
         params: &[S, S, Ty::Int],
         names: &["text", "part", "from"],
         result: Ty::Int,
@@ -242,6 +243,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "lastIndexOf",
+        dialects: Dialects::POLICY_AND_KUBERNETES,
         params: &[S, S, Ty::Int],
         names: &["text", "part", "from"],
         result: Ty::Int,
@@ -410,7 +412,7 @@ fn place<'a>(at: Option<usize>) -> Value<'a> {
 /// A place below 0 is an error in CEL.
 const FROM: Absence = Absence::Unless(|ranges| ranges.last().is_some_and(|from| from.is_positive_or_zero()));
 
-fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+pub(super) fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
     if b.is_empty() {
         return Value::Int(from);
     }
@@ -420,7 +422,7 @@ fn index_of(a: &str, b: &str, from: i64) -> Value<'static> {
     Value::Int(found.map_or(-1, |(at, _)| at as i64))
 }
 
-fn last_index_of(a: &str, b: &str, from: i64) -> Value<'static> {
+pub(super) fn last_index_of(a: &str, b: &str, from: i64) -> Value<'static> {
     if b.is_empty() {
         return Value::Int(from);
     }

@@ -149,8 +149,8 @@ fn radix(value: &Value<'_>, write: fn(u64) -> String) -> Option<String> {
 fn float(verb: char, digits: usize, value: &Value<'_>, style: Style) -> Option<String> {
     let x = match (value, style) {
         (Value::Float(x), _) => *x,
-        // What Go writes where the verb does not fit the number.
-        (Value::Int(_) | Value::Uint(_), Style::Newest) => return Some(misfit(verb, digits, value)),
+        (Value::Int(x), Style::Newest) => *x as f64,
+        (Value::Uint(x), Style::Newest) => *x as f64,
         (value, Style::Kubernetes) => match value.as_str()? {
             "NaN" => f64::NAN,
             "Infinity" => f64::INFINITY,
@@ -192,18 +192,6 @@ fn grouped_at_least(x: f64, digits: usize) -> String {
 fn padded(text: &str, verb: char, width: usize) -> String {
     let missing = if verb == 'e' { width.saturating_sub(text.chars().count()) } else { 0 };
     format!("{}{text}", " ".repeat(missing))
-}
-
-fn misfit(verb: char, digits: usize, value: &Value<'_>) -> String {
-    let (kind, sign, size) = match value {
-        Value::Int(x) => ("int64", if *x < 0 { "-" } else { "" }, x.unsigned_abs()),
-        Value::Uint(x) => ("uint64", "", *x),
-        _ => ("", "", 0),
-    };
-    let number = format!("{size}");
-    let number = if size == 0 && digits == 0 { String::new() } else { number };
-    let zeros = "0".repeat(digits.saturating_sub(number.len()));
-    format!("%!{verb}({kind}={sign}{zeros}{number})")
 }
 
 /// Digits behind the point, those that no float has as zeros.
