@@ -16,6 +16,7 @@ mod dry_run;
 mod explain;
 mod version;
 mod completions;
+mod convert;
 mod schema;
 mod help;
 mod not_built;
@@ -113,6 +114,8 @@ enum Command {
     Policies(policies::Args),
     /// Prints the help of a command, or a topic of the reference: the language, fields, codes, …
     Help(help::Args),
+    /// Converts policies between the policy language and YAML documents.
+    Convert(convert::Args),
     /// Prints the JSON schema of policies that are written as YAML or JSON documents.
     Schema(schema::Args),
     /// Prints versions: of the program, the language, and Kubernetes.
@@ -173,6 +176,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         #[cfg(feature = "cluster")]
         Command::Policies(args) => policies::run(&args, &mut out),
         Command::Help(args) => help::run(&args, command(program), &mut out),
+        Command::Convert(args) => convert::run(&args, &mut out),
         Command::Schema(args) => schema::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),

@@ -4,8 +4,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 10] = [
-    ("convert", ""),
+const COMMANDS: [(&str, &str); 9] = [
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
     ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
     ("fmt", ""),

@@ -16,6 +16,7 @@ pub mod check;
 pub mod analysis;
 pub mod lint;
 pub mod codegen;
+pub mod convert;
 pub mod policy_set;
 pub mod cel;
 

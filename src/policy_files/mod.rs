@@ -5,6 +5,10 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod replace;
+
+pub use replace::{Replacement, holds_only_policies, replaced};
+
 use crate::diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes};
 use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
 

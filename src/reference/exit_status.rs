@@ -78,6 +78,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         findings: "",
         failure: "no command, topic or word has that name",
     },
+    ExitRow {
+        command: "convert",
+        success: "everything was converted, or can be",
+        findings: "a part has no twin in the other language; nothing was written",
+        failure: "a policy has an error, or a file could not be read or written",
+    },
     ExitRow { command: "schema", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "version", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "completions", success: "always", findings: "", failure: "arguments are wrong" },

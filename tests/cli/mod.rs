@@ -1,6 +1,7 @@
 //! The real binary: arguments, what each command prints, and how it ends.
 
 mod commands;
+mod convert;
 mod documents;
 mod escapes;
 mod json_output;

@@ -66,7 +66,10 @@ fn without_places(tree: &impl std::fmt::Debug) -> String {
     let spans =
         regex::Regex::new(r"Span \{\s*source: SourceId\(\s*\d+,?\s*\),\s*start: \d+,\s*end: \d+,?\s*\}")
             .unwrap();
-    spans.replace_all(&text, "Span").replace("dialect: Cel", "dialect: Policy")
+    spans
+        .replace_all(&text, "Span")
+        .replace("dialect: Cel", "dialect: Policy")
+        .replace("cel: true", "cel: false")
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod check;
 mod claims;
 mod compile_limits;
 mod design;
+mod convert;
 mod documents;
 mod fix_all;
 mod fixes;

@@ -148,6 +148,15 @@ spec:
   - {name: ready, expression: node.ready, reason: node(s) not ready}
 "#
 
+    NO_TWIN "BP0507" "no-twin" Error
+        "a part of the policy cannot be said in the other language"
+        "`bayplan convert` writes nothing when a part has no twin, rather than a policy that means something else. An \
+         expression that may end with an error in CEL has a value in the policy language; `none` and values that may \
+         be absent have few spellings in CEL."
+        in ""
+        bad "`bayplan convert` of `score s { give none when node.unschedulable; give 100 }`"
+        good "`score s { give 0 when node.unschedulable; give 100 }`"
+
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"
         "The object is left out. The message names the field and says what Kubernetes would say of its \

@@ -111,16 +111,15 @@ impl Checker<'_> {
         let near = near.or_else(|| foreign(&entry.key, of).filter(|name| free(name)));
         let near = near.and_then(|near| of.field(near)).map(|field| field.name);
         let span = self.places.key(entry);
-        let message = format!("a {} has no field `{}`", of.name, entry.key);
-        let all = listed("its fields are", names());
+        let message = format!("{} has no field `{}`", of.phrase("a"), entry.key);
         let said = Diagnostic::new(&codes::BAD_DOCUMENT, span, message);
         self.said.push(match near {
-            Some(near) => said.with_help(format!("did you mean `{near}`? {all}")).with_fix(
+            Some(near) => said.with_help(format!("did you mean `{near}`?")).with_fix(
                 format!("write `{near}`"),
                 span,
                 near,
             ),
-            None => said.with_help(all),
+            None => said.with_help(listed("its fields are", names())),
         });
         near
     }

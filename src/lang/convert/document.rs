@@ -1,0 +1,531 @@
+//! Policies of the policy language as documents.
+
+use super::expressions::{To, Writer, Written, macro_variables};
+use super::remarks::Remarks;
+use super::yaml::{self, Item, Node};
+use super::{NoTwin, Types, literals};
+use crate::diag::{Source, Span};
+use crate::lang::language::documents::{API_VERSION, KIND, SPEC};
+use crate::lang::syntax::ast::*;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Writes every policy of a file.
+pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {
+    let mut remarks = Remarks::of(source, file);
+    let mut without = Vec::new();
+    let mut text = String::new();
+    let mut of_file = FxHashMap::default();
+    let mut aliases = FxHashMap::default();
+    // Comments of defs and types, which are written out where they are used, go to the next policy.
+    let mut above = Vec::new();
+    for item in &file.items {
+        match &item.kind {
+            ItemKind::Def(def) => {
+                of_file.insert(def.name.text.clone(), def);
+                above.extend(remarks.take(item.span));
+            }
+            ItemKind::Type(of) => {
+                aliases.insert(of.name.text.clone(), &of.value);
+                above.extend(remarks.take(item.span));
+            }
+            ItemKind::Policy(policy) => {
+                let mut spaces = FxHashMap::default();
+                let (mut defs, mut aliases) = (of_file.clone(), aliases.clone());
+                declare(policy, &mut spaces, &mut defs, &mut aliases);
+                let to = To::Cel { types, spaces: &spaces, defs: &defs };
+                let mut writer = PolicyWriter {
+                    to: &to,
+                    aliases: &aliases,
+                    remarks: &mut remarks,
+                    without: &mut without,
+                    fields: BTreeMap::new(),
+                    applies: Vec::new(),
+                    to_all_pods: false,
+                    above: Vec::new(),
+                };
+                let spec = writer.spec(policy);
+                let inside = std::mem::take(&mut writer.above);
+                if !text.is_empty() {
+                    text.push_str("---\n");
+                }
+                above.extend(remarks.take(item.span));
+                above.extend(inside);
+                yaml::comments(&mut text, &std::mem::take(&mut above), "");
+                let scalar = |text: &str| Node::Scalar(yaml::scalar(text));
+                let document = [
+                    ("apiVersion".to_owned(), scalar(API_VERSION)),
+                    ("kind".to_owned(), scalar(KIND)),
+                    ("metadata".to_owned(), Node::Map(vec![("name".to_owned(), scalar(&policy.name.text))])),
+                    ("spec".to_owned(), Node::Map(spec)),
+                ];
+                yaml::map(&mut text, &document, "");
+            }
+            ItemKind::Use(_) | ItemKind::Except(_) | ItemKind::Broken(_) => {
+                without.push(NoTwin::new(item.span, "documents have nothing for this statement"));
+            }
+        }
+    }
+    yaml::comments(&mut text, &above, "");
+    yaml::comments(&mut text, &remarks.rest, "");
+    if without.is_empty() { Ok(text) } else { Err(without) }
+}
+
+fn declare<'a>(
+    policy: &'a Policy,
+    spaces: &mut FxHashMap<Text, &'static str>,
+    defs: &mut FxHashMap<Text, &'a Def>,
+    aliases: &mut FxHashMap<Text, &'a TypeExpr>,
+) {
+    for statement in &policy.statements {
+        match &statement.kind {
+            StatementKind::Param(of) => {
+                spaces.insert(of.name.text.clone(), "params");
+            }
+            StatementKind::Let(of) => {
+                spaces.insert(of.name.text.clone(), "variables");
+            }
+            StatementKind::Group(of) => {
+                spaces.insert(of.name.text.clone(), "groups");
+            }
+            StatementKind::Def(of) => {
+                defs.insert(of.name.text.clone(), of);
+            }
+            StatementKind::Type(of) => {
+                aliases.insert(of.name.text.clone(), &of.value);
+            }
+            _ => {}
+        }
+        for inner in statement.kind.block().into_iter().flat_map(|block| &block.statements) {
+            if let BlockKind::Let(of) = &inner.kind {
+                spaces.insert(of.name.text.clone(), "variables");
+            }
+        }
+    }
+}
+
+/// The writer of one policy. Fields are collected by name and written in the order of the table.
+struct PolicyWriter<'w, 'a> {
+    to: &'w To<'w>,
+    aliases: &'w FxHashMap<Text, &'a TypeExpr>,
+    remarks: &'w mut Remarks,
+    without: &'w mut Vec<NoTwin>,
+    fields: BTreeMap<&'static str, Node>,
+    applies: Vec<String>,
+    to_all_pods: bool,
+    /// Comments of statements that are not items of a list: they go above the document.
+    above: Vec<String>,
+}
+
+type Fields = Vec<(String, Node)>;
+
+fn put(fields: &mut Fields, key: &str, text: &str) {
+    fields.push((key.to_owned(), Node::Scalar(yaml::scalar(text))));
+}
+
+fn put_raw(fields: &mut Fields, key: &str, text: impl ToString) {
+    fields.push((key.to_owned(), Node::Scalar(text.to_string())));
+}
+
+impl PolicyWriter<'_, '_> {
+    fn spec(&mut self, policy: &Policy) -> Fields {
+        if let Some((version, _)) = policy.version {
+            self.fields.insert("version", Node::Scalar(version.to_string()));
+        }
+        for statement in &policy.statements {
+            if let Err(no_twin) = self.statement(statement) {
+                self.without.push(no_twin);
+            }
+        }
+        if self.to_all_pods {
+            self.fields.insert("appliesToAllPods", Node::Scalar("true".to_owned()));
+        }
+        let applies = std::mem::take(&mut self.applies);
+        if let [one] = applies.as_slice() {
+            self.fields.insert("appliesWhen", Node::Scalar(yaml::scalar(one)));
+        } else if !applies.is_empty() {
+            let all: Vec<String> = applies.iter().map(|one| format!("({one})")).collect();
+            self.fields.insert("appliesWhen", Node::Scalar(yaml::scalar(&all.join(" && "))));
+        }
+        let names = SPEC.fields.iter().map(|field| field.name);
+        names.filter_map(|name| Some((name.to_owned(), self.fields.remove(name)?))).collect()
+    }
+
+    fn add(&mut self, field: &'static str, span: Span, fields: Fields) {
+        let item = Item { comments: self.remarks.take(span), fields };
+        match self.fields.entry(field).or_insert_with(|| Node::List(Vec::new())) {
+            Node::List(items) => items.push(item),
+            Node::Scalar(_) | Node::Map(_) => {}
+        }
+    }
+
+    fn cel(&self, expr: &Expr) -> Written {
+        Writer::new(self.to).expr(expr)
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<(), NoTwin> {
+        let span = statement.span;
+        match &statement.kind {
+            StatementKind::Applies(applies) => {
+                let comments = self.remarks.take(span);
+                self.above.extend(comments);
+                self.to_all_pods |= applies.to_all_pods.is_some();
+                if let Some(when) = &applies.when {
+                    let text = self.cel(when)?;
+                    self.applies.push(text);
+                }
+            }
+            StatementKind::Gate(gate) => {
+                let mut fields = Fields::new();
+                self.reason(&mut fields, "reason", &gate.reason)?;
+                let at = fields.iter().position(|(key, _)| key != "reason").unwrap_or(fields.len());
+                fields.insert(at, ("when".to_owned(), Node::Scalar(yaml::scalar(&self.cel(&gate.when)?))));
+                self.add("gates", span, fields);
+            }
+            StatementKind::Queue(keys) => {
+                for (at, key) in keys.iter().enumerate() {
+                    let mut fields = Fields::new();
+                    put(&mut fields, "expression", &self.cel(&key.value)?);
+                    if key.descending {
+                        put(&mut fields, "order", "desc");
+                    }
+                    let place = if at == 0 { span } else { key.value.span.at_end() };
+                    self.add("queueBy", place, fields);
+                }
+            }
+            StatementKind::Prefilter(block) => {
+                self.above_of(span);
+                self.block(block, "prefilter")?;
+            }
+            StatementKind::Permit(block) => {
+                self.above_of(span);
+                self.block(block, "permit")?;
+            }
+            StatementKind::Filter(filter) => self.filter(filter, span)?,
+            StatementKind::Score(score) => self.score(score, span)?,
+            StatementKind::Prefer(prefer) => {
+                let mut fields = Fields::new();
+                put(&mut fields, "weight", &self.cel(&prefer.weight)?);
+                put(&mut fields, "when", &self.cel(&prefer.when)?);
+                unquote(&mut fields, "weight", &prefer.weight);
+                self.add("prefer", span, fields);
+            }
+            StatementKind::Let(of) => self.variable(of, span)?,
+            // Written out where they are used.
+            StatementKind::Def(_) | StatementKind::Type(_) => self.above_of(span),
+            StatementKind::Param(param) => self.param(param, span)?,
+            StatementKind::Group(group) => self.group(group, span)?,
+            _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
+        }
+        Ok(())
+    }
+
+    fn above_of(&mut self, span: Span) {
+        let comments = self.remarks.take(span);
+        self.above.extend(comments);
+    }
+
+    fn param(&mut self, param: &Param, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &param.name.text);
+        let (value, unit) = constant(&param.default)?;
+        match &param.declared {
+            Some(declared) => put(&mut fields, "type", &self.type_text(declared)),
+            None => unit.into_iter().for_each(|unit| put(&mut fields, "type", unit)),
+        }
+        fields.push(("default".to_owned(), Node::Scalar(yaml::value(&value))));
+        if let Some((low, high)) = &param.range {
+            for (key, bound) in [("min", low), ("max", high)] {
+                let value = literals::as_value(&bound.value)
+                    .ok_or_else(|| NoTwin::new(bound.span, "documents have no such end of a range"))?;
+                fields.push((key.to_owned(), Node::Scalar(yaml::value(&value.0))));
+            }
+        }
+        self.add("params", span, fields);
+        Ok(())
+    }
+
+    fn variable(&mut self, of: &Let, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &of.name.text);
+        if let Some(declared) = &of.declared {
+            if declared.optional {
+                return Err(NoTwin::new(declared.span, "CEL has no type with `?`: leave the type out"));
+            }
+            put(&mut fields, "type", &self.type_text(declared));
+        }
+        let mut writer = Writer::new(self.to);
+        // Without `missing` the variable is an optional of CEL; with it, the value that is there.
+        let text = match of.missing.is_none() && writer.may_be_absent(&of.value) {
+            true => super::absent::optional(&mut writer, &of.value)?,
+            false => writer.expr(&of.value)?,
+        };
+        put(&mut fields, "expression", &text);
+        match &of.missing {
+            None => {}
+            Some((Missing::Skip, _)) => put(&mut fields, "missing", "skip"),
+            Some((Missing::Error, _)) => put(&mut fields, "missing", "error"),
+            Some((Missing::Reject(reason), _)) => {
+                let mut inner = Fields::new();
+                self.reason(&mut inner, "reject", reason)?;
+                fields.push(("missing".to_owned(), Node::Map(inner)));
+            }
+        }
+        self.add("variables", span, fields);
+        Ok(())
+    }
+
+    fn group(&mut self, group: &Group, span: Span) -> Result<(), NoTwin> {
+        let mut writer = Writer::new(self.to);
+        writer.in_group = true;
+        if *group.variable.text != *"p" {
+            if macro_variables(&group.condition).iter().any(|name| **name == *"p") {
+                let why =
+                    "the pod of a group is `p` in documents, and a macro of the condition has that name";
+                return Err(NoTwin::new(group.condition.span, why));
+            }
+            writer.instead.insert(group.variable.text.clone(), "p".to_owned());
+        }
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &group.name.text);
+        put(&mut fields, "expression", &writer.expr(&group.condition)?);
+        self.add("groups", span, fields);
+        Ok(())
+    }
+
+    fn filter(&mut self, filter: &Filter, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &filter.name.text);
+        let rules = self.without_lets(&filter.block)?;
+        if let [BlockStatement { kind: BlockKind::Require(require), span: inner, .. }] = rules.as_slice() {
+            put(&mut fields, "expression", &self.cel(&require.condition)?);
+            if let Some(reason) = &require.reason {
+                self.reason(&mut fields, "reason", reason)?;
+            }
+            let mut comments = self.remarks.take(span);
+            comments.extend(self.remarks.take(*inner));
+            return self.add_with("filters", comments, fields);
+        }
+        let mut items = Vec::new();
+        for rule in rules {
+            let mut inner = Fields::new();
+            match &rule.kind {
+                BlockKind::Require(require) => {
+                    put(&mut inner, "require", &self.cel(&require.condition)?);
+                    if let Some(reason) = &require.reason {
+                        self.reason(&mut inner, "else", reason)?;
+                    }
+                }
+                BlockKind::Reject(reject) => self.reject(&mut inner, reject)?,
+                _ => return Err(NoTwin::new(rule.span, "documents have nothing for this statement")),
+            }
+            items.push(Item { comments: self.remarks.take(rule.span), fields: inner });
+        }
+        fields.push(("rules".to_owned(), Node::List(items)));
+        self.add("filters", span, fields);
+        Ok(())
+    }
+
+    fn add_with(&mut self, field: &'static str, comments: Vec<String>, fields: Fields) -> Result<(), NoTwin> {
+        self.add(field, Span::default(), fields);
+        if let Some(Node::List(items)) = self.fields.get_mut(field)
+            && let Some(item) = items.last_mut()
+        {
+            item.comments = comments;
+        }
+        Ok(())
+    }
+
+    /// The statements of a block without its lets, which become variables of the policy.
+    fn without_lets<'b>(&mut self, block: &'b Block) -> Result<Vec<&'b BlockStatement>, NoTwin>
+    where
+        BlockStatement: 'b,
+    {
+        let mut rest = Vec::new();
+        for statement in &block.statements {
+            match &statement.kind {
+                BlockKind::Let(of) => {
+                    let known = matches!(self.fields.get("variables"), Some(Node::List(items)) if items.iter().any(|item| {
+                        matches!(item.fields.first(), Some((_, Node::Scalar(name))) if **name == *of.name.text)
+                    }));
+                    if known {
+                        let why = format!(
+                            "two lets are called `{}`: variables of documents are those of the policy",
+                            of.name.text
+                        );
+                        return Err(NoTwin::new(of.name.span, why));
+                    }
+                    self.variable(of, statement.span)?;
+                }
+                _ => rest.push(statement),
+            }
+        }
+        Ok(rest)
+    }
+
+    fn score(&mut self, score: &Score, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &score.name.text);
+        if let Some(weight) = &score.weight {
+            put(&mut fields, "weight", &self.cel(weight)?);
+            unquote(&mut fields, "weight", weight);
+        }
+        if let Some((normalize, _)) = score.normalize {
+            let word = match normalize {
+                Normalize::None => "none",
+                Normalize::Max => "max",
+                Normalize::MinMax => "minmax",
+            };
+            put(&mut fields, "normalize", word);
+        }
+        if score.reversed.is_some() {
+            put_raw(&mut fields, "reversed", true);
+        }
+        let gives = self.without_lets(&score.block)?;
+        if let [BlockStatement { kind: BlockKind::Give(Give { value, when: None }), span: inner, .. }] =
+            gives.as_slice()
+        {
+            put(&mut fields, "expression", &self.cel(value)?);
+            unquote(&mut fields, "expression", value);
+            let mut comments = self.remarks.take(span);
+            comments.extend(self.remarks.take(*inner));
+            return self.add_with("scores", comments, fields);
+        }
+        let mut items = Vec::new();
+        for statement in gives {
+            let BlockKind::Give(give) = &statement.kind else {
+                return Err(NoTwin::new(statement.span, "documents have nothing for this statement"));
+            };
+            let mut inner = Fields::new();
+            put(&mut inner, "value", &self.cel(&give.value)?);
+            unquote(&mut inner, "value", &give.value);
+            if let Some(when) = &give.when {
+                put(&mut inner, "when", &self.cel(when)?);
+            }
+            items.push(Item { comments: self.remarks.take(statement.span), fields: inner });
+        }
+        fields.push(("gives".to_owned(), Node::List(items)));
+        self.add("scores", span, fields);
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block, field: &'static str) -> Result<(), NoTwin> {
+        for statement in self.without_lets(block)? {
+            let mut fields = Fields::new();
+            match &statement.kind {
+                BlockKind::Reject(reject) => self.reject(&mut fields, reject)?,
+                BlockKind::Only(only) => {
+                    put(&mut fields, "onlyNodes", &self.cel(&only.nodes)?);
+                    if let Some(when) = &only.when {
+                        put(&mut fields, "when", &self.cel(when)?);
+                    }
+                }
+                BlockKind::Wait(wait) => {
+                    let patience = match &wait.patience.kind {
+                        ExprKind::Literal(Literal::Duration(long)) => literals::duration(*long),
+                        _ => self.cel(&wait.patience)?,
+                    };
+                    put(&mut fields, "wait", &patience);
+                    if let Some(group) = &wait.group {
+                        put(&mut fields, "for", &group.text);
+                    }
+                    put(&mut fields, "until", &self.cel(&wait.until)?);
+                    self.reason(&mut fields, "else", &wait.reason)?;
+                }
+                _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
+            }
+            self.add(field, statement.span, fields);
+        }
+        Ok(())
+    }
+
+    fn reject(&mut self, fields: &mut Fields, reject: &Reject) -> Result<(), NoTwin> {
+        self.reason(fields, "reject", &reject.reason)?;
+        if let Some(when) = &reject.when {
+            let text = self.cel(when)?;
+            let when = ("when".to_owned(), Node::Scalar(yaml::scalar(&text)));
+            fields.insert(1, when);
+        }
+        Ok(())
+    }
+
+    /// A reason with what belongs to it.
+    fn reason(&mut self, fields: &mut Fields, key: &str, reason: &Reason) -> Result<(), NoTwin> {
+        let mut text = String::new();
+        for part in &reason.template.parts {
+            match part {
+                TemplatePart::Text(plain) => text.push_str(&plain.replace('{', "{{").replace('}', "}}")),
+                TemplatePart::Hole(path) => text.push_str(&format!("{{{}}}", self.cel(path)?)),
+            }
+        }
+        put(fields, key, &text);
+        if !reason.details.is_empty() {
+            let mut with = Fields::new();
+            for detail in &reason.details {
+                put(&mut with, &yaml::scalar(&detail.name.text), &self.cel(&detail.value)?);
+            }
+            fields.push(("with".to_owned(), Node::Map(with)));
+        }
+        if let Some((resolvable, _)) = reason.resolvable {
+            put_raw(fields, "resolvable", resolvable.helps());
+        }
+        Ok(())
+    }
+
+    /// A type, with the names of types written out.
+    fn type_text(&self, of: &TypeExpr) -> String {
+        let text = match &of.kind {
+            TypeExprKind::Name(name) => match self.aliases.get(&name.text) {
+                Some(alias) => self.type_text(alias),
+                None => name.text.to_string(),
+            },
+            TypeExprKind::Kind(kind) => literals::quoted(&kind.text),
+            TypeExprKind::List(of) => format!("list<{}>", self.type_text(of)),
+            TypeExprKind::Set(of) => format!("set<{}>", self.type_text(of)),
+            TypeExprKind::Map(key, value) => {
+                format!("map<{}, {}>", self.type_text(key), self.type_text(value))
+            }
+            TypeExprKind::Record(fields) => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|field| format!("{}: {}", field.name.text, self.type_text(&field.declared)))
+                    .collect();
+                format!("{{{}}}", fields.join(", "))
+            }
+        };
+        if of.optional { format!("{text}?") } else { text }
+    }
+}
+
+/// Takes the quotes from a number.
+fn unquote(fields: &mut Fields, key: &str, expr: &Expr) {
+    if let ExprKind::Literal(Literal::Int(value)) = &expr.kind
+        && let Some((_, node)) = fields.iter_mut().find(|(other, _)| other == key)
+    {
+        *node = Node::Scalar(value.to_string());
+    }
+}
+
+/// A default as a value, with the type that it needs beside it.
+fn constant(expr: &Expr) -> Result<(serde_json::Value, Option<&'static str>), NoTwin> {
+    let no_twin =
+        || NoTwin::new(expr.span, "the default of a param of a document is a value, not an expression");
+    match &expr.kind {
+        ExprKind::Literal(literal) => literals::as_value(literal).ok_or_else(no_twin),
+        ExprKind::Paren(inner) => constant(inner),
+        ExprKind::List(elements) => {
+            let items: Result<Vec<_>, _> =
+                elements.iter().map(|element| constant(&element.value).map(|(value, _)| value)).collect();
+            Ok((serde_json::Value::Array(items?), None))
+        }
+        ExprKind::Map(entries) => {
+            let mut map = serde_json::Map::new();
+            for entry in entries {
+                let ExprKind::Literal(Literal::String(key)) = &entry.key.kind else { return Err(no_twin()) };
+                map.insert(key.to_string(), constant(&entry.value)?.0);
+            }
+            Ok((serde_json::Value::Object(map), None))
+        }
+        _ => Err(no_twin()),
+    }
+}

@@ -1,0 +1,274 @@
+//! Documents as policies of the policy language.
+
+use super::expressions::{To, Writer};
+use super::remarks::Remarks;
+use super::{NoTwin, literals};
+use crate::diag::{Source, Span};
+use crate::lang::language::statements::RESERVED;
+use crate::lang::syntax::ast::*;
+
+/// Writes every policy of a file.
+pub(super) fn write(source: &Source, file: &File) -> Result<String, Vec<NoTwin>> {
+    let mut writer = LanguageWriter {
+        remarks: Remarks::of(source, file),
+        without: Vec::new(),
+        out: String::new(),
+        indent: 0,
+    };
+    for item in &file.items {
+        let ItemKind::Policy(policy) = &item.kind else { continue };
+        if !writer.out.is_empty() {
+            writer.out.push('\n');
+        }
+        let comments = writer.remarks.take(item.span);
+        match &item.doc {
+            Some(doc) if comments.is_empty() => {
+                doc.text.lines().for_each(|line| writer.line(&format!("/// {line}")))
+            }
+            _ => writer.comments(&comments),
+        }
+        let version = policy.version.map(|(version, _)| format!(" version {version}")).unwrap_or_default();
+        writer.open(&format!("policy {}{version}", policy.name.text));
+        for statement in &policy.statements {
+            writer.statement(statement);
+        }
+        writer.close();
+    }
+    let rest = std::mem::take(&mut writer.remarks.rest);
+    writer.comments(&rest);
+    if writer.without.is_empty() { Ok(writer.out) } else { Err(writer.without) }
+}
+
+struct LanguageWriter {
+    remarks: Remarks,
+    without: Vec<NoTwin>,
+    out: String,
+    indent: usize,
+}
+
+impl LanguageWriter {
+    fn line(&mut self, text: &str) {
+        let indent = " ".repeat(self.indent);
+        self.out.push_str(&format!("{indent}{text}\n"));
+    }
+
+    fn open(&mut self, head: &str) {
+        self.line(&format!("{head} {{"));
+        self.indent += 2;
+    }
+
+    fn close(&mut self) {
+        self.indent = self.indent.saturating_sub(2);
+        self.line("}");
+    }
+
+    fn comments(&mut self, lines: &[String]) {
+        for line in lines {
+            let marks = if line.starts_with("bayplan:") { "//" } else { "///" };
+            self.line(&format!("{marks} {line}"));
+        }
+    }
+
+    fn above(&mut self, span: Span) {
+        let comments = self.remarks.take(span);
+        self.comments(&comments);
+    }
+
+    /// An expression; a mistake is kept and gives nothing.
+    fn expr(&mut self, expr: &Expr) -> String {
+        Writer::new(&To::Language).expr(expr).unwrap_or_else(|no_twin| {
+            self.without.push(no_twin);
+            String::new()
+        })
+    }
+
+    fn name(&mut self, name: &Name) -> String {
+        if RESERVED.contains(&&*name.text) {
+            let why = format!("`{}` is a reserved word of the policy language", name.text);
+            self.without.push(NoTwin::new(name.span, why));
+        }
+        name.text.to_string()
+    }
+
+    fn when(&mut self, when: Option<&Expr>) -> String {
+        when.map(|when| format!(" when {}", self.expr(when))).unwrap_or_default()
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        self.above(statement.span);
+        match &statement.kind {
+            StatementKind::Applies(applies) => {
+                let all = if applies.to_all_pods.is_some() { " to all pods" } else { "" };
+                let when = self.when(applies.when.as_ref());
+                self.line(&format!("applies{all}{when}"));
+            }
+            StatementKind::Gate(gate) => {
+                let (reason, when) = (self.reason(&gate.reason), self.expr(&gate.when));
+                self.line(&format!("gate {reason} when {when}"));
+            }
+            StatementKind::Queue(keys) => {
+                let keys: Vec<String> = keys
+                    .iter()
+                    .map(|key| {
+                        format!("{}{}", if key.descending { "desc " } else { "" }, self.expr(&key.value))
+                    })
+                    .collect();
+                self.line(&format!("queue by {}", keys.join(", ")));
+            }
+            StatementKind::Prefilter(block) => self.block("prefilter", block, statement.span),
+            StatementKind::Permit(block) => self.block("permit", block, statement.span),
+            StatementKind::Filter(filter) => {
+                self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
+            }
+            StatementKind::Score(score) => self.score(score, statement.span),
+            StatementKind::Prefer(prefer) => {
+                let (weight, when) = (self.expr(&prefer.weight), self.expr(&prefer.when));
+                self.line(&format!("prefer {weight} when {when}"));
+            }
+            StatementKind::Let(of) => self.declared_let(of),
+            StatementKind::Param(param) => {
+                let name = self.name(&param.name);
+                let declared =
+                    param.declared.as_ref().map(|of| format!(": {}", type_text(of))).unwrap_or_default();
+                let range = param.range.as_ref().map(|(low, high)| {
+                    let end = |bound: &Bound| literals::in_language(&bound.value);
+                    format!(" in {}..{}", end(low), end(high))
+                });
+                let default = self.expr(&param.default);
+                self.line(&format!("param {name}{declared}{} = {default}", range.unwrap_or_default()));
+            }
+            StatementKind::Group(group) => {
+                let (name, condition) = (self.name(&group.name), self.expr(&group.condition));
+                self.line(&format!("group {name} = {} in pods where {condition}", group.variable.text));
+            }
+            _ => self
+                .without
+                .push(NoTwin::new(statement.span, "the policy language has nothing for this field")),
+        }
+    }
+
+    fn declared_let(&mut self, of: &Let) {
+        let name = self.name(&of.name);
+        let declared = of.declared.as_ref().map(|of| format!(": {}", type_text(of))).unwrap_or_default();
+        let value = self.expr(&of.value);
+        let missing = match &of.missing {
+            None => String::new(),
+            Some((Missing::Skip, _)) => " missing skip".to_owned(),
+            Some((Missing::Error, _)) => " missing error".to_owned(),
+            Some((Missing::Reject(reason), _)) => format!(" missing reject {}", self.reason(reason)),
+        };
+        self.line(&format!("let {name}{declared} = {value}{missing}"));
+    }
+
+    fn score(&mut self, score: &Score, span: Span) {
+        let mut head = format!("score {}", score.name.text);
+        if let Some(weight) = &score.weight {
+            head.push_str(&format!(" weight {}", self.expr(weight)));
+        }
+        match score.normalize {
+            Some((Normalize::None, _)) => head.push_str(" normalize none"),
+            Some((Normalize::Max, _)) => head.push_str(" normalize max"),
+            Some((Normalize::MinMax, _)) => head.push_str(" normalize minmax"),
+            None => {}
+        }
+        if score.reversed.is_some() {
+            head.push_str(" reversed");
+        }
+        self.block(&head, &score.block, span);
+    }
+
+    fn block(&mut self, head: &str, block: &Block, span: Span) {
+        self.open(head);
+        for inner in &block.statements {
+            if inner.span.start != span.start {
+                self.above(inner.span);
+            }
+            match &inner.kind {
+                BlockKind::Let(of) => self.declared_let(of),
+                BlockKind::Require(require) => {
+                    let condition = self.expr(&require.condition);
+                    let reason =
+                        require.reason.as_ref().map(|reason| format!(" else {}", self.reason(reason)));
+                    self.line(&format!("require {condition}{}", reason.unwrap_or_default()));
+                }
+                BlockKind::Reject(reject) => {
+                    let (reason, when) = (self.reason(&reject.reason), self.when(reject.when.as_ref()));
+                    self.line(&format!("reject {reason}{when}"));
+                }
+                BlockKind::Only(only) => {
+                    let (nodes, when) = (self.expr(&only.nodes), self.when(only.when.as_ref()));
+                    self.line(&format!("only nodes {nodes}{when}"));
+                }
+                BlockKind::Give(give) => {
+                    let (value, when) = (self.expr(&give.value), self.when(give.when.as_ref()));
+                    self.line(&format!("give {value}{when}"));
+                }
+                BlockKind::Wait(wait) => {
+                    let patience = self.expr(&wait.patience);
+                    let group =
+                        wait.group.as_ref().map(|group| format!(" for {}", group.text)).unwrap_or_default();
+                    let (until, reason) = (self.expr(&wait.until), self.reason(&wait.reason));
+                    self.line(&format!("wait {patience}{group} until {until} else {reason}"));
+                }
+                _ => self
+                    .without
+                    .push(NoTwin::new(inner.span, "the policy language has nothing for this field")),
+            }
+        }
+        self.close();
+    }
+
+    fn reason(&mut self, reason: &Reason) -> String {
+        let mut text = String::new();
+        for part in &reason.template.parts {
+            match part {
+                TemplatePart::Text(plain) => {
+                    let plain = literals::quoted(&plain.replace('{', "{{").replace('}', "}}"));
+                    text.push_str(plain.get(1..plain.len().saturating_sub(1)).unwrap_or(""));
+                }
+                // A `"` would end the text.
+                TemplatePart::Hole(path) => {
+                    text.push_str(&format!("{{{}}}", self.expr(path).replace('"', "'")))
+                }
+            }
+        }
+        let resolvable = match reason.resolvable {
+            Some((Resolvable::Yes, _)) => "resolvable ",
+            Some((Resolvable::No, _)) => "unresolvable ",
+            None => "",
+        };
+        let details: Vec<String> = reason
+            .details
+            .iter()
+            .map(|detail| format!("{}: {}", detail_name(&detail.name.text), self.expr(&detail.value)))
+            .collect();
+        let with =
+            if details.is_empty() { String::new() } else { format!(" with {{{}}}", details.join(", ")) };
+        format!("{resolvable}\"{text}\"{with}")
+    }
+}
+
+fn detail_name(name: &str) -> String {
+    let word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !RESERVED.contains(&name);
+    if word { name.to_owned() } else { literals::quoted(name) }
+}
+
+fn type_text(of: &TypeExpr) -> String {
+    let text = match &of.kind {
+        TypeExprKind::Name(name) => name.text.to_string(),
+        TypeExprKind::Kind(kind) => literals::quoted(&kind.text),
+        TypeExprKind::List(of) => format!("list<{}>", type_text(of)),
+        TypeExprKind::Set(of) => format!("set<{}>", type_text(of)),
+        TypeExprKind::Map(key, value) => format!("map<{}, {}>", type_text(key), type_text(value)),
+        TypeExprKind::Record(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|field| format!("{}: {}", field.name.text, type_text(&field.declared)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    };
+    if of.optional { format!("{text}?") } else { text }
+}

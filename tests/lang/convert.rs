@@ -1,0 +1,163 @@
+//! Policies of the policy language as documents and back: what is converted compiles and means the same, and what has
+//! no twin is listed.
+
+use super::fixtures::golden;
+use bayplan::diag::SourceMap;
+use bayplan::lang::analysis::cost::Size;
+use bayplan::lang::convert::convert;
+use bayplan::lang::{self};
+use std::path::{Path, PathBuf};
+
+/// Every policy file of the tree that compiles.
+fn policies() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open: Vec<PathBuf> = ["policies", "examples", "tests/lang/design", "tests/lang/documents/twins"]
+        .map(|folder| root.join(folder))
+        .into();
+    let mut found = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|ending| ending == "bay") {
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            found.push((name, std::fs::read_to_string(path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+fn size() -> Size {
+    Size::of(100, 1_000)
+}
+
+/// The text in the other language, or what has no twin.
+fn converted(name: &str, text: &str) -> Result<String, Vec<String>> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(name.to_owned(), text);
+    let source = sources.get(id).unwrap();
+    let (policies, said) = lang::compile_for(source, size(), &|_| Vec::new());
+    assert!(!said.iter().any(|said| said.is_error()), "{name}: {said:?}\n{text}");
+    convert(source, &policies).map_err(|without| {
+        without.iter().map(|of| format!("{}: {}", sources.places(of.span).0.line, of.why)).collect()
+    })
+}
+
+fn errors(name: &str, text: &str) -> Vec<String> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(name.to_owned(), text);
+    let (_, said) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
+    let errors = said.iter().filter(|said| said.is_error());
+    errors
+        .map(|said| {
+            format!("{}: {} `{}`", sources.places(said.span).0.line, said.message, sources.text(said.span))
+        })
+        .collect()
+}
+
+/// `tests/lang/documents/converted.out`: what becomes of every policy of the tree.
+#[test]
+fn every_policy_of_the_tree_is_converted_or_has_no_twin() {
+    let (mut record, mut whole) = (String::new(), 0);
+    for (name, text) in policies() {
+        if !errors(&name, &text).is_empty() {
+            continue;
+        }
+        record.push_str(&format!("{name}: "));
+        match converted(&name, &text) {
+            Err(without) => record.push_str(&format!("no twin\n    {}\n", without.join("\n    "))),
+            Ok(document) => {
+                let refused = errors("p.yaml", &document);
+                if refused.is_empty() {
+                    whole += 1;
+                    record.push_str("converted\n");
+                } else {
+                    record.push_str(&format!("refused\n    {}\n", refused.join("\n    ")));
+                }
+            }
+        }
+    }
+    record.push_str(&format!("{whole} are converted\n"));
+    golden("documents/converted.out", &record);
+}
+
+#[test]
+fn a_document_and_its_twin_are_converted_into_each_other() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lang/documents/twins");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let there = converted("proved.bay", &read("proved.bay")).unwrap();
+    assert_eq!(errors("p.yaml", &there), [""; 0], "{there}");
+    let back = converted("p.yaml", &there).unwrap();
+    assert_eq!(errors("p.bay", &back), [""; 0], "{back}");
+    let again = converted("p.bay", &back).unwrap();
+    assert_eq!(again, there, "a second time changes nothing");
+    golden("documents/proved.converted.yaml", &there);
+    golden("documents/proved.converted.bay", &back);
+}
+
+#[test]
+fn what_the_policy_language_means_is_said_in_cel() {
+    let cases = [
+        ("node.labels[\"a\"] == \"b\"", "node.labels[?\"a\"] == optional.of(\"b\")"),
+        ("node.labels[\"a\"] != \"b\"", "node.labels[?\"a\"] != optional.of(\"b\")"),
+        (
+            "node.labels[\"a\"] == pod.labels[\"a\"]",
+            "(node.labels[?\"a\"].hasValue() && node.labels[?\"a\"] == pod.labels[?\"a\"])",
+        ),
+        ("node.labels[\"a\"] in [\"b\"]", "node.labels[?\"a\"].optMap(v, v in [\"b\"]).orValue(false)"),
+        ("(node.labels[\"a\"] ?? \"x\") == \"b\"", "(node.labels[?\"a\"].orValue(\"x\")) == \"b\""),
+        (
+            "has(node.labels[\"a\"]) && node.labels[\"a\"] == \"b\"",
+            "(\"a\" in node.labels) && node.labels[\"a\"] == \"b\"",
+        ),
+        ("node.zone == \"a\" || node.zone == none", "node.?zone == optional.of(\"a\") || !has(node.zone)"),
+        ("(100 / size(node.pods) ?? 0) > 3", "((size(node.pods) != 0 ? 100 / size(node.pods) : 0)) > 3"),
+        ("node.free.cpu >= 500m", "node.free.cpu >= quantity(\"500m\")"),
+        ("node.free.memory >= 4Gi", "node.free.memory >= quantity(\"4Gi\")"),
+        ("near(node)", "(node.name.startsWith(\"a\"))"),
+        ("1.5 * node.pods.count() > 2", "1.5 * double(node.pods.count()) > 2"),
+        ("node.name matches \"a.*\"", "node.name.matches(\"a.*\")"),
+    ];
+    for (language, cel) in cases {
+        let text = format!(
+            "def near(n: node): bool = n.name.startsWith(\"a\")\n/// A.\npolicy a {{ filter f {{ require {language} else \"no\" }} }}\n"
+        );
+        let document = converted("a.bay", &text).unwrap_or_else(|without| panic!("{language}: {without:?}"));
+        let quoted = cel.replace('\'', "''");
+        assert!(
+            document.contains(&format!("expression: {quoted}\n"))
+                || document.contains(&format!("expression: '{quoted}'\n")),
+            "{language}\n{document}"
+        );
+        // Amounts beside constant quantities are the checker's.
+        if !cel.contains("quantity") {
+            assert_eq!(errors("p.yaml", &document), [""; 0], "{document}");
+        }
+    }
+}
+
+#[test]
+fn comments_stay_with_their_statements() {
+    let text = "// A head.\n\n/// What it is for.\npolicy a {\n  // Why five.\n  param most = 5 // not six\n  /* The\n     rule. */\n  \
+                // bayplan: allow(missing-reason) because it is a test\n  filter f {\n    // inside\n    require node.pods.count() < \
+                most\n  }\n}\n// The end.\n";
+    let document = converted("a.bay", text).unwrap();
+    let wanted = "# A head.\n# What it is for.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata:\n  name: a\nspec:\n  \
+                  params:\n  # Why five.\n  # not six\n  - name: most\n    default: 5\n  filters:\n  # The\n  # rule.\n  # bayplan: \
+                  allow(missing-reason) because it is a test\n  # inside\n  - name: f\n    expression: node.pods.count() < \
+                  params.most\n# The end.\n";
+    assert_eq!(document, wanted);
+    let back = converted("a.yaml", &document).unwrap();
+    let wanted = "/// A head.\n/// What it is for.\npolicy a {\n  /// Why five.\n  /// not six\n  param most = 5\n  /// The\n  /// rule.\n  // bayplan: \
+                  allow(missing-reason) because it is a test\n  /// inside\n  filter f {\n    require node.pods.count() < most\n  }\n}\n/// The end.\n";
+    assert_eq!(back, wanted);
+}
+
+#[test]
+fn what_has_no_twin_is_listed_with_its_place() {
+    let text = "/// A.\npolicy a {\n  param half = 4 / 2\n  score s {\n    give none when node.unschedulable\n    give 100\n  }\n  filter f { \
+                require (int(node.labels[\"n\"]) ?? 0) > 3 else \"no\" }\n}\n";
+    let without = converted("a.bay", text).unwrap_err();
+    let lines: Vec<&str> = without.iter().map(|of| of.split(':').next().unwrap()).collect();
+    assert_eq!(lines, ["3", "5", "8"], "{without:?}");
+}
