@@ -51,7 +51,7 @@ fn outcome(expression: &str, line: &Json, environment: &Environment, values: &[V
             return Outcome::Failed(format!("compiles as {}; upstream: {why}", program.type_name()));
         }
     };
-    if line["type"].as_str() != Some(&*program.type_name()) {
+    if line["type"].as_str() != Some(program.type_name()) {
         return Outcome::Failed(format!("has type {}; upstream: {}", program.type_name(), line["type"]));
     }
     let value = program.run(values);
