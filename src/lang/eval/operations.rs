@@ -35,11 +35,11 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
         (Operation::NotEqual, [a, b]) => Value::Bool(!cel::equal(a, b).unwrap_or(false)),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
         (Operation::In, [a, b]) => is_in(a, b),
-        (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false),
-        (Operation::OptionalSelect(name), [object]) => select(object, &Value::text(name.clone()), true),
+        (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false, true),
+        (Operation::OptionalSelect(name), [object]) => select(object, &Value::text(name.clone()), true, true),
         (Operation::HasField(name), [object]) => has_field(object, name),
-        (Operation::Index, [object, index]) => select(object, index, false),
-        (Operation::OptionalIndex, [object, index]) => select(object, index, true),
+        (Operation::Index, [object, index]) => select(object, index, false, false),
+        (Operation::OptionalIndex, [object, index]) => select(object, index, true, false),
         (Operation::Map { optional, unique }, parts) => map(optional, *unique, parts),
         (Operation::Call(rows), args) => call(rows, args),
         (_, args) => no_overload(args),
@@ -179,17 +179,7 @@ fn compare<'a>(op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
 /// `a in b` of CEL.
 fn is_in<'a>(a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
     match b {
-        Value::List(items) => {
-            let mut fault = None;
-            for item in items.iter() {
-                match cel::equal(item, a) {
-                    Ok(true) => return Value::Bool(true),
-                    Ok(false) => {}
-                    Err(raised) => fault = fault.or(Some(raised)),
-                }
-            }
-            fault.unwrap_or(Value::Bool(false))
-        }
+        Value::List(items) => Value::Bool(items.iter().any(|item| cel::equal(a, item).unwrap_or(false))),
         map if map.entries().is_some() => Value::Bool(found(map, a).is_some()),
         _ => no_overload(&[a.clone(), b.clone()]),
     }
@@ -225,7 +215,7 @@ fn element<'a>(items: &[Value<'a>], index: &Value<'_>) -> Result<Option<Value<'a
 }
 
 /// `a.f` and `a[i]`, and their optional forms; of an optional the result is an optional.
-fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> {
+fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, field: bool) -> Value<'a> {
     let (target, optional) = match object {
         Value::Optional(None) => return Value::Optional(None),
         Value::Optional(Some(held)) => (&**held, true),
@@ -241,9 +231,11 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> 
             (Some(target.key(name)), FaultKind::NoSuchKey)
         }
         map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
-        // A value without parts has none, as in cel-go; what an optional holds must have them.
-        _ if optional && !matches!(object, Value::Optional(_)) => return Value::Optional(None),
-        _ if optional => return Value::fault(FaultKind::NoSuchKey, "no such key"),
+        // A value without parts has none, as in cel-go; what an optional holds must have fields.
+        _ if optional && matches!(object, Value::Optional(_)) && field => {
+            return Value::fault(FaultKind::NoSuchKey, "no such key");
+        }
+        _ if optional => return Value::Optional(None),
         other => return no_overload(std::slice::from_ref(other)),
     };
     match (value, optional) {
@@ -311,7 +303,9 @@ fn call<'a>(rows: &[FunctionId], args: &[Value<'a>]) -> Value<'a> {
         let params = id.def().params;
         let count = params.len() == args.len() || id.def().repeats && args.len() >= params.len();
         let param = |at: usize| params.get(at).or(params.last());
-        count && args.iter().enumerate().all(|(at, arg)| param(at).is_some_and(|ty| fits(ty, arg)))
+        // The only row looks at the elements itself.
+        let deep = rows.len() > 1;
+        count && args.iter().enumerate().all(|(at, arg)| param(at).is_some_and(|ty| fits(ty, arg, deep)))
     });
     let Some(row) = chosen else { return no_overload(args) };
     outcome((row.def().body)(args, &Prepared::Nothing))
@@ -326,7 +320,7 @@ pub fn outcome(value: Value<'_>) -> Value<'_> {
 }
 
 /// Whether a value is one of a row's type. Of lists and maps the first element counts, as in cel-go.
-fn fits(ty: &Ty, value: &Value<'_>) -> bool {
+fn fits(ty: &Ty, value: &Value<'_>, deep: bool) -> bool {
     match (ty, value) {
         (Ty::Var(_) | Ty::Dyn, _) => true,
         (Ty::Bool, Value::Bool(_))
@@ -339,12 +333,12 @@ fn fits(ty: &Ty, value: &Value<'_>) -> bool {
         | (Ty::TypeName, Value::TypeName(_))
         | (Ty::Quantity, Value::Quantity(_)) => true,
         (Ty::Cel(want), Value::Cel(of)) => of.ty() == Some(*want),
-        (Ty::Optional(inner), value) => fits(inner, value),
+        (Ty::Optional(inner), value) => fits(inner, value, deep),
         (Ty::CelOptional(_), Value::Optional(_)) => true,
-        (Ty::List(of), Value::List(items)) => items.first().is_none_or(|item| fits(of, item)),
-        (Ty::Map(key, of), value) => value
-            .entries()
-            .is_some_and(|entries| entries.first().is_none_or(|(k, v)| fits(key, k) && fits(of, v))),
+        (Ty::List(of), Value::List(items)) => !deep || items.first().is_none_or(|item| fits(of, item, deep)),
+        (Ty::Map(key, of), value) => value.entries().is_some_and(|entries| {
+            !deep || entries.first().is_none_or(|(k, v)| fits(key, k, deep) && fits(of, v, deep))
+        }),
         _ => false,
     }
 }

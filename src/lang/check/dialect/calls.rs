@@ -123,15 +123,11 @@ impl Checker<'_> {
         span: Span,
     ) -> Expr {
         let name = rows.first().map_or("", |id| id.def().name);
-        if let ("or" | "orValue", [first, _]) = (name, args.as_slice())
+        if matches!(name, "or" | "orValue")
+            && args.len() == 2
             && rows.iter().all(|id| matches!(id.def().params.first(), Some(Ty::CelOptional(_))))
         {
             let held = name == "orValue";
-            let mut args = args.clone();
-            if !is_static(&self.ty(first)) {
-                let ty = first.ty.clone();
-                args[0] = self.dynamic_node(Operation::Optional, vec![args[0].clone()], ty, args[0].span);
-            }
             return self.dynamic_node(Operation::OrElse(held), args, ty, span);
         }
         let known = given.iter().all(is_static);

@@ -1,14 +1,15 @@
 //! Fields and indices of CEL: of maps and lists whose types are known by the nodes of the policy language, with a
 //! fault where the facts do not prove the element; of anything else by the values.
 
-use super::is_static;
+use super::literals::folded;
 use super::names::qualified;
 use super::operators::Overload;
+use super::{Library, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::value::FaultKind;
+use crate::lang::types::value::{Constant, FaultKind, Value};
 use crate::lang::types::{CelType, Ty, Type};
 use std::sync::Arc;
 
@@ -190,6 +191,17 @@ impl Checker<'_> {
         let (ty, index_ty) = (self.ty(&object), self.ty(&index));
         if ty.is_unknown() || index_ty.is_unknown() {
             return self.unknown(span);
+        }
+        // Kubernetes refuses constants that no list or map has elements at.
+        let is_index = |value: Constant| {
+            matches!(
+                value,
+                Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::String(_)
+            )
+        };
+        if self.cel().library != Library::Specification && !folded(&index).is_none_or(is_index) {
+            let message = format!("nothing has an element at `{}`", self.excerpt(index.span));
+            return self.cel_mistake(&codes::BAD_CONSTANT, index.span, message, "", vec![object, index]);
         }
         if ty == Type::Resources {
             let index = self.fit(index, &Type::String, "the name of a resource");

@@ -53,6 +53,9 @@ impl Checker<'_> {
                 return Some((span, "the text ends after a `%`".to_owned()));
             };
             match self.misfit(verb, value) {
+                _ if !"sdfebxXo".contains(verb) => {
+                    return Some((span, format!("there is no verb `%{verb}`")));
+                }
                 None => {}
                 Some(at) => {
                     let message = format!("`%{verb}` does not take `{}`", self.shown(&self.ty(at)));

@@ -9,12 +9,12 @@ use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
-use crate::lang::types::value::Constant;
+use crate::lang::types::value::{Constant, Value};
 use std::sync::Arc;
 
 /// Functions whose call with a constant is computed when the expression is compiled, as cel-go does.
-const CONVERSIONS: [&str; 9] =
-    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"];
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
 impl Checker<'_> {
     pub(super) fn cel_list(&mut self, elements: &[ast::Element], span: Span) -> Expr {
@@ -173,8 +173,8 @@ impl Checker<'_> {
         let (Some([part]), true) = (call_arguments(&expr), CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
-        let ExprKind::Constant(constant) = &part.kind else { return Ok(expr) };
-        let value = operations::operate(&Operation::Call(rows.into()), vec![constant.clone()]);
+        let Some(constant) = folded(part) else { return Ok(expr) };
+        let value = operations::operate(&Operation::Call(rows.into()), vec![constant]);
         match value {
             value if value.is_fault() || value.is_absent() => {
                 let at = part.span;
@@ -218,6 +218,26 @@ impl Checker<'_> {
             }
         }
         true
+    }
+}
+
+/// The value of an expression that cel-go computes when it compiles: a constant, or a list or map of constants.
+pub(super) fn folded(expr: &Expr) -> Option<Constant> {
+    match &expr.kind {
+        ExprKind::Constant(value) => Some(value.clone()),
+        ExprKind::List(items) => {
+            let items: Option<Vec<Constant>> =
+                items.iter().map(|(item, optional)| folded(item).filter(|_| !optional)).collect();
+            items.map(Value::list)
+        }
+        ExprKind::Map(entries) => {
+            let entries: Option<Vec<(Constant, Constant)>> = entries
+                .iter()
+                .map(|(key, value, optional)| Some((folded(key)?, folded(value).filter(|_| !optional)?)))
+                .collect();
+            entries.map(Value::map)
+        }
+        _ => None,
     }
 }
 

@@ -288,7 +288,11 @@ impl Checker<'_> {
                     return self
                         .cel_refused(at, format!("`{}` cannot be put in order", super::cel_name(body)));
                 }
-                first.list()
+                // Keys of any type fit several overloads, of which each gives a list of its own type.
+                match (&first, body) {
+                    (Type::Dyn, Type::Dyn | Type::Variable(_)) => Type::Dyn,
+                    _ => first.list(),
+                }
             }
             MacroKind::OptMap => Type::CelOptional(Arc::new(body.clone())),
             MacroKind::OptFlatMap => {
