@@ -45,9 +45,13 @@ impl Checker<'_> {
             let Some(value) = values.next() else {
                 return Some((span, "the text has more verbs than there are values".to_owned()));
             };
-            let digits = behind
-                .strip_prefix('.')
-                .map_or(behind, |behind| behind.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+            let digits = match behind.strip_prefix('.') {
+                None => behind,
+                Some(digits) if !digits.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                    return Some((span, "`%.` needs a number after the point".to_owned()));
+                }
+                Some(digits) => digits.trim_start_matches(|letter: char| letter.is_ascii_digit()),
+            };
             let mut letters = digits.chars();
             let Some(verb) = letters.next() else {
                 return Some((span, "the text ends after a `%`".to_owned()));
