@@ -40,22 +40,14 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
 
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef { dialects: Dialects::ALL, examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
-    FunctionDef {
-        dialects: Dialects::ALL,
-        examples: &[("{\"a\": 1}.size()", "1")],
-        ..sized("size", true, &[M])
-    },
+    FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
+    FunctionDef { examples: &[("{\"a\": 1}.size()", "1")], ..sized("size", true, &[M]) },
     FunctionDef {
         examples: &[("resources({\"cpu\": \"1\", \"memory\": \"1Gi\"}).size()", "2")],
         ..sized("size", true, &[Ty::Resources])
     },
-    FunctionDef { dialects: Dialects::ALL, examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
-    FunctionDef {
-        dialects: Dialects::ALL,
-        examples: &[("size({\"a\": 1})", "1")],
-        ..sized("size", false, &[M])
-    },
+    FunctionDef { examples: &[("size([1, 2])", "2")], ..sized("size", false, &[L]) },
+    FunctionDef { examples: &[("size({\"a\": 1})", "1")], ..sized("size", false, &[M]) },
     FunctionDef { examples: &[("[1, 2].count()", "2")], ..sized("count", true, &[L]) },
     FunctionDef {
         name: "first",

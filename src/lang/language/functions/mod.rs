@@ -28,11 +28,14 @@ use crate::lang::types::{Ty, Type};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Every row, family by family.
+/// Every row, family by family. Overloads of CEL are in the order of cel-go, which takes the first where the type of
+/// an argument is open: those of lists before those of strings.
 pub static FUNCTIONS: &[&[FunctionDef]] = &[
     math::FUNCTIONS,
     optionals::FUNCTIONS,
     conversions::FUNCTIONS,
+    cel::sizes::FUNCTIONS,
+    cel::lists::FUNCTIONS,
     strings::FUNCTIONS,
     patterns::FUNCTIONS,
     format::FUNCTIONS,
@@ -44,7 +47,6 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::times::FUNCTIONS,
     cel::format::FUNCTIONS,
     cel::strings::FUNCTIONS,
-    cel::lists::FUNCTIONS,
     cel::lists::IS_SORTED,
     cel::lists::MIN,
     cel::lists::MAX,

@@ -148,7 +148,8 @@ fn one<'a>(args: &[Value<'a>], f: impl Fn(&Quantity) -> Value<'static>) -> Value
 fn both<'a>(args: &[Value<'a>], f: impl Fn(Quantity, Quantity) -> Quantity) -> Value<'a> {
     let amount = |value: &Value<'_>| match value {
         Value::Quantity(amount) => Some(**amount),
-        Value::Int(number) => Quantity::parse(&number.to_string()).ok(),
+        // With an exponent, as upstream: a sum with 0 takes the format of the other.
+        Value::Int(number) => Quantity::parse(&format!("{number}e0")).ok(),
         _ => None,
     };
     match args {

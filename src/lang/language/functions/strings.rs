@@ -18,6 +18,7 @@ const LONGEST: i64 = 1 << 20;
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "size",
+        dialects: Dialects::POLICY,
         influence: &[Influence::Raises],
         counts_elements: true,
         params: &[S],
@@ -31,6 +32,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "size",
+        dialects: Dialects::POLICY,
         influence: &[Influence::Raises],
         counts_elements: true,
         method: false,
@@ -349,6 +351,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "size",
+        dialects: Dialects::POLICY,
         influence: &[Influence::Raises],
         counts_elements: true,
         params: &[Ty::Blob],
@@ -361,24 +364,6 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         },
         doc: "the number of bytes",
         examples: &[("b\"abc\".size()", "3")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "size",
-        method: false,
-        dialects: Dialects::CEL,
-        influence: &[Influence::Raises],
-        counts_elements: true,
-        params: &[Ty::Blob],
-        names: &["bytes"],
-        result: Ty::Int,
-        range: Some(|_| Range::whole(0, LONGEST as i128)),
-        body: |args, _| match args {
-            [Value::Blob(bytes)] => Value::Int((bytes.len() as i64).min(LONGEST)),
-            _ => Value::Absent,
-        },
-        doc: "the number of bytes",
-        examples: &[("size(b'abc')", "3")],
         ..BASE
     },
 ];

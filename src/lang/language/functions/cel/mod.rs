@@ -20,6 +20,7 @@ mod netip;
 pub(super) mod quantities;
 pub(super) mod semver;
 pub(super) mod sets;
+pub(super) mod sizes;
 pub(super) mod strings;
 pub(super) mod times;
 pub(super) mod url;
