@@ -76,6 +76,16 @@ pub static TOPICS: &[Topic] = &[
         content: Content::Table { page: functions::page, look_up: functions::look_up, word: "FUNCTION" },
     },
     Topic {
+        name: "cel",
+        summary: "functions and methods of CEL expressions",
+        file: "cel.md",
+        content: Content::Table {
+            page: functions::cel_page,
+            look_up: functions::look_up_in_cel,
+            word: "FUNCTION",
+        },
+    },
+    Topic {
         name: "codes",
         summary: "every diagnostic and lint, with a bad and a good example",
         file: "codes.md",

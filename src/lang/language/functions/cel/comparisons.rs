@@ -28,7 +28,7 @@ pub fn equal<'a>(left: &Value<'_>, right: &Value<'_>) -> Result<bool, Value<'a>>
         | (Value::Quantity(_), _)
             if type_name(left) != type_name(right) && type_name(right) != Some("null_type") =>
         {
-            Err(no_overload("==", &[right.clone()]))
+            Err(no_overload("==", std::slice::from_ref(right)))
         }
         _ => Ok(same_shape(left, right)),
     }

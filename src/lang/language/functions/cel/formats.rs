@@ -272,7 +272,7 @@ fn is_uuid(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let plain = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
     let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
-    !plain.is_empty() && text.len() % 4 == 0 && plain.bytes().all(digit)
+    !plain.is_empty() && text.len().is_multiple_of(4) && plain.bytes().all(digit)
 }
 
 /// `YYYY-MM-DD`, a day of the calendar from the year 0 on.
@@ -320,7 +320,7 @@ fn is_end_of_time(text: &str) -> bool {
         text == "z" || offset.is_some_and(digits)
     };
     let mut behind = text.chars();
-    let decimals = behind.next().is_some_and(|first| first != '\n').then(|| behind.as_str());
+    let decimals = behind.next().is_some_and(|first| first != '\n').then_some(behind.as_str());
     let decimals = decimals.filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
     zone(text)
         || decimals.is_some_and(|rest| zone(rest.trim_start_matches(|digit: char| digit.is_ascii_digit())))
