@@ -16,6 +16,14 @@ pub fn changed(source: &Source, policy: &Policy, pod: &PodInfo) -> Option<(Strin
     }
 }
 
+/// What is added to the text of a policy, as people read it.
+pub fn added(source: &Source, pod: &PodInfo) -> String {
+    match source.form() {
+        Form::Language => line(pod),
+        Form::Document => format!("appliesWhen: … && {}", condition(pod)),
+    }
+}
+
 /// The line for a pod. Pods that a controller made are named by the controller's prefix: their
 /// names change.
 pub fn line(pod: &PodInfo) -> String {

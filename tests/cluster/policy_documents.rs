@@ -13,7 +13,7 @@ const SOON: Duration = Duration::from_secs(30);
 fn document(refused: &str) -> String {
     format!(
         "# Keeps pods off one half.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: half}}\nspec:\n  \
-         appliesWhen: 'pod.labels[\"team\"] == \"half\"'\n  filters:\n  - name: wanted\n    rules:\n    - reject: the other \
+         appliesWhen: '\"team\" in pod.labels && pod.labels[\"team\"] == \"half\"'\n  filters:\n  - name: wanted\n    rules:\n    - reject: the other \
          half is wanted\n      when: 'node.labels[\"half\"] == \"{refused}\"'\n"
     )
 }

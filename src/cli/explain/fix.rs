@@ -182,7 +182,7 @@ fn policy_change(setup: &Setup, pod: &PodInfo, policy: &Symbol) -> Option<Policy
     let sources = &setup.policies.sources;
     let compiled = setup.policies.set.get(policy)?;
     let source = sources.source(compiled.policy.span)?;
-    let line = leave_out::line(pod);
+    let line = leave_out::added(source, pod);
     let (changed, at) = leave_out::changed(source, &compiled.policy, pod)?;
     let span = Span::new(source.id(), at, at);
     let file = sources.file(span)?;

@@ -6,7 +6,7 @@ use crate::yaml::{self, Tree};
 use serde_json::{Value, json};
 
 /// A document with the name and `appliesWhen` of a policy of a text, and a gate with a reason that always holds.
-/// With `definitions` it also has the params and variables of the policy. `None` if the text has no such policy, or
+/// It keeps `onError`; with `definitions` it also has the params and variables of the policy. `None` if the text has no such policy, or
 /// the policy no `appliesWhen`.
 pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) -> Option<String> {
     let (trees, _) = yaml::limited_documents(source.text());
@@ -20,8 +20,10 @@ pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) 
     let applies = spec.get("appliesWhen")?;
     let reason = reason.replace('{', "{{").replace('}', "}}");
     let mut held = json!({ "appliesWhen": applies.to_json(), "gates": [{ "reason": reason, "when": true }] });
-    if let (Some(map), true) = (held.as_object_mut(), definitions) {
-        for field in ["params", "variables"] {
+    if let Some(map) = held.as_object_mut() {
+        // What an error in `appliesWhen` does stays what the policy says.
+        let kept = ["onError", "params", "variables"];
+        for field in kept.into_iter().take(if definitions { kept.len() } else { 1 }) {
             if let Some(tree) = spec.get(field) {
                 map.insert(field.to_owned(), tree.to_json());
             }
