@@ -103,6 +103,8 @@ fn a_document_serves_reloads_and_excludes_its_namesake() {
 fn pods_of_a_document_without_a_good_text_wait() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "heldback", 1);
+    // A comparison with a label that a node does not have is an error in CEL, and refuses the node.
+    plane.kubectl_ok(["label", "node", &format!("{}-0", load.namespace), "half=even"]);
     let broken = document("odd").replace("node.labels", "nod.labels");
     plane.create(&[map(&load.namespace, "half", "half.yaml", &broken)]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
