@@ -4,7 +4,7 @@ use super::{ExitStatus, Output};
 
 /// Prints the JSON schema of `kind: SchedulingPolicy`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  bayplan schema > schedulingpolicy.schema.json")]
+#[command(after_help = "Example:\n  bayplan schema  > schedulingpolicy.schema.json")]
 pub(super) struct Args {}
 
 /// Runs the command.
