@@ -17,8 +17,7 @@ const COMMANDS: [(&str, &str); 9] = [
 ];
 
 /// Options of commands, each with a partial replacement, or nothing.
-const OPTIONS: [(&str, &str, &str); 4] = [
-    ("eval", "--cel", "without it the expression is in the policy language"),
+const OPTIONS: [(&str, &str, &str); 3] = [
     ("plan", "--cluster", ""),
     ("plan", "--measure", "`plan` always prints the bounds in steps"),
     ("test", "--mutate", "`test` lists the conditions that no case has seen both true and false"),
