@@ -123,6 +123,11 @@ pub(super) fn same(here: &Json, there: &Json) -> bool {
                 _ => false,
             }
         }
+        // Go's name of a format is not the one by which CEL knows it.
+        "kubernetes.NamedFormat" => {
+            let name = |json: &Json| json.as_str().map(str::to_ascii_lowercase);
+            name(&here) == name(&there)
+        }
         // CEL cannot see in which of its forms a quantity is written.
         "quantity" => {
             let amount = |json: &Json| json.as_str().and_then(|text| Quantity::parse(text).ok());
