@@ -82,7 +82,7 @@ impl Environment {
         self
     }
 
-    /// Whether the names of fields may stand in back quotes.
+    /// Whether the names of fields may be written in back quotes.
     pub fn has_back_quotes(&self) -> bool {
         self.cel.library == dialect::Library::Specification
     }

@@ -431,7 +431,7 @@ policy racks {
 
     MAY_FAIL "BP0427" "may-fail" Note
         "an expression of CEL may end with an error"
-        "A label that a node does not have, a division by 0 and a text that is no number are errors in CEL. The rule then \
+        "A label that a node does not have, a division by 0 and a text that does not read as a number are errors in CEL. The rule then \
          does what `onError` says: it refuses, is left out, or makes the attempt an error. Where the expression tests \
          first, no error is possible, and the rule is as fast as in the policy language. `strict: true` makes this an \
          error."

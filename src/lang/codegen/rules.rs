@@ -303,7 +303,7 @@ pub struct Statements {
 pub fn lower(policy: &Policy) -> Statements {
     let mut lowering = Lowering::new(policy);
     let mut inputs = ColumnInputs::default();
-    // A fault is no reason to leave the pod alone, unless it is to be ignored.
+    // After a fault the policy applies, unless faults are ignored.
     let applies = policy.applies.iter().map(|condition| {
         fallible(&mut lowering, condition, policy.on_error, policy.on_error != OnError::Ignore)
     });

@@ -56,7 +56,7 @@ pub fn or_else<'a>(value: Value<'a>, held: bool) -> Option<Value<'a>> {
     }
 }
 
-/// What is said of a value that is missing.
+/// The message about a value that is missing.
 fn demanded(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::NoSuchKey => "no such key",

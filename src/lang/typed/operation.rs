@@ -14,11 +14,11 @@ use std::sync::Arc;
 pub enum Operation {
     /// The operand, or a fault where it is absent.
     Demand(FaultKind),
-    /// The operand, or a fault where it is no bool.
+    /// The operand, or a fault where it is not a bool.
     Truth,
     /// The operand, or a fault where a macro cannot go over it.
     Iterable,
-    /// The operand, or a fault where it is no optional.
+    /// The operand, or a fault where it is not an optional.
     Optional,
     /// What CEL's optional holds; absent where it is empty, a fault for any other value.
     Held,

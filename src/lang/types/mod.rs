@@ -74,7 +74,7 @@ pub enum Type {
     Api(ApiType),
     /// JSON without a known type.
     Dyn,
-    /// CEL's `google.protobuf.Any`: a `dyn` that cannot be gone over, and stands beside no other type in a literal.
+    /// CEL's `google.protobuf.Any`: a `dyn` that macros do not take, and that literals do not mix with other types.
     Any,
     /// CEL's name of a type, as `type(x)` gives it.
     TypeName,

@@ -98,14 +98,17 @@ impl Checker<'_> {
             }
             return self.demand(field, FaultKind::NoSuchField);
         }
-        if let (Type::Map(key, value), false) = (&ty, access.optional)
+        if let Type::Map(key, value) = &ty
             && **key == Type::String
             && is_static(value)
         {
             let key = self.text_constant(access.field.text.clone(), access.field.span);
             let value = (**value).clone();
             let found = self.map_index(Expr { ty, ..object }, key, &value, span);
-            return self.demand(found, FaultKind::NoSuchKey);
+            return match access.optional {
+                true => self.wrapped(found, span),
+                false => self.demand(found, FaultKind::NoSuchKey),
+            };
         }
         let (target, held) = Self::without_optional(&ty);
         let field = match &target {
@@ -211,8 +214,7 @@ impl Checker<'_> {
             }
             return self.demand(amount, FaultKind::NoSuchKey);
         }
-        if !access.optional
-            && is_static(&ty)
+        if is_static(&ty)
             && let Some((value, kind)) = match &ty {
                 Type::List(of) if index_ty == Type::Int => Some((of, FaultKind::IndexOutOfBounds)),
                 Type::Map(key, of) if **key == index_ty && !super::has_float(key) => {
@@ -223,7 +225,10 @@ impl Checker<'_> {
         {
             let value = (**value).clone();
             let found = self.map_index(Expr { ty, ..object }, index, &value, span);
-            return self.demand(found, kind);
+            return match access.optional {
+                true => self.wrapped(found, span),
+                false => self.demand(found, kind),
+            };
         }
         let (overloads, operation) = match access.optional {
             true => (OPTIONAL_INDEX, Operation::OptionalIndex),

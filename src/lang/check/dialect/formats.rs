@@ -58,7 +58,7 @@ impl Checker<'_> {
             };
             match self.misfit(verb, value) {
                 _ if !"sdfebxXo".contains(verb) => {
-                    return Some((span, format!("there is no verb `%{verb}`")));
+                    return Some((span, format!("`%{verb}` is not a verb")));
                 }
                 None => {}
                 Some(at) => {

@@ -102,7 +102,7 @@ impl Inference {
         }
     }
 
-    /// Whether a value of one type may stand where the other is wanted; binds variables if so.
+    /// Whether a value of one type may be used where the other is wanted; binds variables if so.
     pub(super) fn assign(&mut self, left: &Type, right: &Type) -> bool {
         self.assign_all(&[(left, right)])
     }

@@ -151,6 +151,9 @@ impl Checker<'_> {
     pub(super) fn constant_of_cel(&self, expr: &Expr) -> Option<Constant> {
         match &expr.kind {
             ExprKind::Constant(value) => Some(value.clone()),
+            ExprKind::Dynamic(Operation::Demand(_), inner) => {
+                inner.first().and_then(|inner| self.constant_of_cel(inner))
+            }
             _ => self.constant(expr).filter(|value| !value.is_fault() && !value.is_absent()),
         }
     }

@@ -4,12 +4,14 @@
 use super::{Library, has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::check::macros::macro_row;
 use crate::lang::check::scope::{Local, LocalKind};
 use crate::lang::language::macros::{MacroKind, Parts};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
+use crate::lang::types::value::FaultKind;
 use std::sync::Arc;
 
 /// Name, kind, variables and parts of the macros of CEL.
@@ -85,13 +87,14 @@ impl Checker<'_> {
                 }
             }
         }
-        let (kind, variables, parts) = MACROS.iter().find_map(|(name, kind, variables, parts)| {
+        let own = MACROS.iter().find_map(|(name, kind, variables, parts)| {
             // Of one variable it is too new for Kubernetes.
             let known =
                 (*name, *variables) != ("existsOne", 1) || self.cel().library == Library::Specification;
             let fits = **name == *call.method.text && call.args.len() == variables + parts.count();
             (known && fits).then_some((*kind, *variables, *parts))
-        })?;
+        });
+        let (kind, variables, parts) = own.or_else(|| self.macro_of_policies(call))?;
         // `m.exists(k, v, p)` and `l.map(x, p, e)` have as many arguments; the variables tell them apart.
         let names: Vec<Option<ast::Text>> =
             call.args.iter().take(variables).map(|arg| variable(&arg.value)).collect();
@@ -117,6 +120,12 @@ impl Checker<'_> {
             declared.push((name, arg.value.span));
         }
         Some(self.cel_macro_of((kind, parts), object, &declared, &call.args[variables..], span))
+    }
+
+    /// A macro that policies have beside those of CEL.
+    fn macro_of_policies(&self, call: &ast::MethodCall) -> Option<(MacroKind, usize, Parts)> {
+        let row = macro_row(&call.method.text, &call.args).filter(|_| self.cel().policy)?;
+        Some((row.kind, row.variables, row.parts))
     }
 
     fn cel_macro_of(
@@ -170,7 +179,8 @@ impl Checker<'_> {
             condition,
             body,
         };
-        self.make(ExprKind::Macro(Box::new(made)), result, span)
+        let made = self.make(ExprKind::Macro(Box::new(made)), result, span);
+        self.demand(made, FaultKind::BadArgument)
     }
 
     /// The types of the variables, and the object as something that the macro can go over.
@@ -260,6 +270,14 @@ impl Checker<'_> {
         let at = expr.map_or(span, |expr| expr.span);
         Some(match kind {
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => Type::Bool,
+            MacroKind::Count => Type::Int,
+            MacroKind::Sum if body.is_numeric() || *body == Type::Resources => body.clone(),
+            MacroKind::Min | MacroKind::Max if body.is_ordered() => body.clone().optional(),
+            MacroKind::Sum | MacroKind::Min | MacroKind::Max => {
+                let message = format!("`{}` cannot be summed or put in order", super::cel_name(body));
+                return self.cel_refused(at, message);
+            }
+            MacroKind::First => first.optional(),
             MacroKind::Filter => first.list(),
             MacroKind::Map => body.clone().list(),
             MacroKind::TransformMap => Type::Map(Arc::new(first), Arc::new(body.clone())),

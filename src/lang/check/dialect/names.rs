@@ -32,7 +32,7 @@ fn type_named(name: &str) -> Option<Type> {
     })
 }
 
-/// `a.b.c` as one name, where nothing but names stands between the dots.
+/// `a.b.c` as one name, where it consists of names and dots only.
 pub(super) fn qualified(of: &ast::Expr) -> Option<String> {
     match &of.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),
