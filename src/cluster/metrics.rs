@@ -5,7 +5,7 @@
 //! observe its field.
 
 use crate::model::Symbol;
-use crate::scheduler::Waiting;
+use crate::scheduler::{RuleErrors, Waiting};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
@@ -326,6 +326,8 @@ metrics! {
         "Overrides of policies that hold, with a sample of value 1 for each; kind is suspend or rollback";
     rule_refusals: Counters<2> = "bayplan_rule_refusals_total" ["policy", "rule"] Alpha
         "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
+    rule_errors: Counters<2> = "bayplan_rule_errors_total" ["policy", "rule"] Alpha
+        "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, or ended the attempt; evaluations of a gate count one by one, and errors that `onError: ignore` passes over do not count";
     rule_sole_blocker: Gauges<2> = "bayplan_rule_sole_blocker_pods" ["policy", "rule"] Alpha
         "Waiting pods that no other rule of a policy refused in their last attempt";
     waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha
@@ -435,8 +437,8 @@ impl Metrics {
         }
     }
 
-    /// Takes over the waiting pods and the refusals of each rule.
-    pub fn set_waiting(&self, waiting: &Waiting, refusals: &[(Symbol, Symbol, u64)]) {
+    /// Takes over the waiting pods, and the refusals and errors of each rule.
+    pub fn set_waiting(&self, waiting: &Waiting, refusals: &[(Symbol, Symbol, u64)], errors: &[RuleErrors]) {
         let mut by_cause: BTreeMap<&str, usize> = CAUSES.iter().map(|(cause, _)| (*cause, 0)).collect();
         by_cause.extend([("policy", 0), ("other", 0)]);
         for (plugin, count) in &waiting.refused {
@@ -455,6 +457,10 @@ impl Metrics {
         self.rule_refusals.clear();
         for (policy, rule, count) in refusals {
             self.rule_refusals.with([policy, rule]).inc_by(*count);
+        }
+        self.rule_errors.clear();
+        for of in errors {
+            self.rule_errors.with([&of.policy, &of.last.rule]).inc_by(of.count);
         }
     }
 

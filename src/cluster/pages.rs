@@ -17,7 +17,7 @@ use super::stopwatch::Stopwatch;
 use super::term::Term;
 use super::zpages::ZPages;
 use crate::model::Symbol;
-use crate::scheduler::{Scheduler, Waiting};
+use crate::scheduler::{RuleErrors, Scheduler, Waiting};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,7 +167,8 @@ impl Sources {
         type Refusals = Vec<(Symbol, Symbol, u64)>;
         type InFlight = BTreeMap<String, usize>;
         type Refused = BTreeMap<(String, String), usize>;
-        type Look = ([usize; 4], [usize; 3], Incoming, InFlight, Refused, (Waiting, Refusals));
+        type Look =
+            ([usize; 4], [usize; 3], Incoming, InFlight, Refused, (Waiting, Refusals, Vec<RuleErrors>));
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
@@ -175,11 +176,11 @@ impl Sources {
             let sizes = [snapshot.node_count(), snapshot.placed_pods(), scheduler.assumed_pods()];
             let refusals = scheduler.rule_refusals();
             let refusals = refusals.map(|(policy, rule, count)| (policy.clone(), rule.clone(), count));
-            let waiting = (scheduler.waiting(), refusals.collect());
+            let waiting = (scheduler.waiting(), refusals.collect(), scheduler.rule_errors().collect());
             let in_flight = scheduler.in_flight_by_label();
             (scheduler.queue_counts(), sizes, incoming, in_flight, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals)))) =
+        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals, errors)))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
@@ -195,7 +196,7 @@ impl Sources {
             self.metrics.inflight_events.set([event], *count);
         }
         self.metrics.set_queue(&incoming, &refused);
-        self.metrics.set_waiting(&waiting, &refusals);
+        self.metrics.set_waiting(&waiting, &refusals, &errors);
     }
 
     fn show_policies(&self) {

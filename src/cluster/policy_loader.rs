@@ -14,7 +14,7 @@ use super::policy_store::{Compiled, StandIn, Store};
 use super::policy_verdict::{ObjectName, Texts, Verdict};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
-use crate::scheduler::Profiles;
+use crate::scheduler::{Profiles, RuleErrors};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustc_hash::FxHashMap;
@@ -92,6 +92,11 @@ impl Loader {
     /// Whether an override of a namespace pins an older text.
     pub(super) fn rolls_back(&self, namespace: &str) -> bool {
         self.overrides.get(namespace).is_some_and(Overrides::roll_back)
+    }
+
+    /// The rules that failed in the scheduler; `None` if it does not answer in this time.
+    pub(super) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
+        self.service.rule_errors(patience).await
     }
 
     /// Whether the time of an override has come to an end since the set was chosen.

@@ -6,7 +6,7 @@ use super::driver::{Driver, Mailbox};
 use super::informers::{Informers, Needs};
 use super::policies::Policy;
 use super::run::MakeProfiles;
-use crate::scheduler::{Input, Profiles, Scheduler};
+use crate::scheduler::{Input, Profiles, RuleErrors, Scheduler};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -73,6 +73,12 @@ impl PolicyService {
     pub(super) async fn taken_over(&self, revision: u64, patience: Duration) {
         let mut newest = self.acknowledged.subscribe();
         let _ = tokio::time::timeout(patience, newest.wait_for(|newest| *newest >= revision)).await;
+    }
+
+    /// The rules that failed; `None` if the scheduling thread does not answer in this time.
+    pub(super) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
+        let look = self.driver.inspect(|scheduler| scheduler.rule_errors().collect());
+        tokio::time::timeout(patience, look).await.ok().flatten()
     }
 
     /// Whether the scheduler decides with a set as soon as it leads; otherwise why not.

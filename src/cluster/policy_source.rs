@@ -7,6 +7,7 @@
 
 use super::client::Api;
 use super::policies;
+use super::policy_faults::FaultReports;
 use super::policy_files::{PolicyFiles, UnreadableFiles};
 use super::policy_keeper::PolicyKeeper;
 use super::policy_loader::Loader;
@@ -34,6 +35,8 @@ use tokio::task::block_in_place;
 const TOGETHER: Duration = Duration::from_millis(50);
 /// How often files are read again, overrides may end, and failed writes are retried.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long the scheduling thread may take to tell which rules failed.
+const ANSWER: Duration = Duration::from_secs(1);
 /// How long verdicts wait for the scheduling thread to take over the policies.
 const TAKE_OVER: Duration = Duration::from_secs(1);
 
@@ -134,6 +137,7 @@ pub struct PolicySource {
     settings: Settings,
     loader: Loader,
     writer: PolicyWriter,
+    faults: FaultReports,
     objects: BTreeMap<ObjectName, Known>,
     files: Option<PolicyFiles>,
     listed: Vec<ListedParts>,
@@ -162,6 +166,7 @@ impl PolicySource {
         Self {
             writer: PolicyWriter::new(api.clone(), term, settings.identity.clone()),
             loader: Loader::new(service, keeper, stand_in, settings.size),
+            faults: FaultReports::default(),
             api,
             supervisor,
             objects: BTreeMap::new(),
@@ -252,6 +257,7 @@ impl PolicySource {
                 self.loader.taken_over(TAKE_OVER).await;
             }
             self.write().await;
+            self.report_faults().await;
         }
     }
 
@@ -389,6 +395,24 @@ impl PolicySource {
         let objects = &self.objects;
         let object = |name: &str| objects.get(name).map(|known| known.object.clone());
         self.loader.keep(&named, object).await;
+    }
+
+    /// Writes Events about the policies whose rules failed, on their objects.
+    async fn report_faults(&mut self) {
+        if !self.writer.may_write() {
+            return;
+        }
+        let Some(errors) = self.loader.rule_errors(ANSWER).await else { return };
+        let (_, served) = self.loader.state.objects();
+        let serves = |policy: &str| {
+            let of = served.iter().find(|of| of.policies.iter().any(|own| own.name == policy));
+            of.map(|of| of.object.clone()).filter(|object| self.objects.contains_key(object))
+        };
+        for (name, note) in self.faults.due(&errors, serves, tokio::time::Instant::now()) {
+            if let Some(known) = self.objects.get(&name) {
+                self.writer.write_fault(&known.object, note).await;
+            }
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the leader writes about policy objects: the verdict, as annotations (server-side apply
-//! under a field manager of our own) and as an Event. Called by `policy_source`; `policy_keeper`
+//! under a field manager of our own) and as an Event; and faults of its rules, as Events. Called by `policy_source`; `policy_keeper`
 //! writes the texts that served.
 
 use super::client::{Api, ApiError, JSON, Request};
@@ -116,7 +116,7 @@ impl PolicyWriter {
             Err(error) if matches!(error.code(), Some(404 | 409)) => return Ok(()),
             other => other?,
         }
-        self.write_event(&object.metadata, verdict).await;
+        self.write_event(&object.metadata, "Load", event_of(verdict)).await;
         Ok(())
     }
 
@@ -127,10 +127,19 @@ impl PolicyWriter {
         self.api.send(request).await.map(drop)
     }
 
-    /// Writes the verdict as an Event about the object. A lost Event does no harm: the annotations
-    /// have the verdict, too.
-    async fn write_event(&self, object: &ObjectMeta, verdict: &Verdict) {
-        let (type_, reason, note) = event_of(verdict);
+    /// Whether this instance leads.
+    pub(super) fn may_write(&self) -> bool {
+        self.term.may_write()
+    }
+
+    /// Writes an Event about rules of an object that failed.
+    pub(super) async fn write_fault(&self, object: &ConfigMap, note: String) {
+        self.write_event(&object.metadata, "Evaluate", ("Warning", "PolicyRuleFailed", note)).await;
+    }
+
+    /// Writes an Event about an object. A lost Event does no harm: the annotations have the verdict, and the metrics
+    /// count the faults.
+    async fn write_event(&self, object: &ObjectMeta, action: &str, (type_, reason, note): EventText) {
         let name = object.name.as_deref().unwrap_or_default();
         let namespace = object.namespace.as_deref().unwrap_or_default();
         let now = jiff::Timestamp::now();
@@ -143,7 +152,7 @@ impl PolicyWriter {
             event_time: Some(MicroTime(now)),
             reporting_controller: Some("bayplan.dev/policies".to_owned()),
             reporting_instance: Some(self.identity.clone()),
-            action: Some("Load".to_owned()),
+            action: Some(action.to_owned()),
             reason: Some(reason.to_owned()),
             type_: Some(type_.to_owned()),
             note: Some(note.chars().take(NOTE).collect()),
@@ -164,8 +173,11 @@ impl PolicyWriter {
     }
 }
 
-/// Type, reason and note of the Event about a verdict.
-fn event_of(verdict: &Verdict) -> (&'static str, &'static str, String) {
+/// Type, reason and note of an Event.
+type EventText = (&'static str, &'static str, String);
+
+/// The Event about a verdict.
+fn event_of(verdict: &Verdict) -> EventText {
     match verdict {
         Verdict::Serving => {
             ("Normal", "PolicyLoaded", "the policies of this object are in service".to_owned())

@@ -207,5 +207,5 @@ fn out_of_range(framework: &Framework, plugin: PluginId, score: i64) -> Status {
 pub(super) fn score_failed(cycle: &Cycle, status: Status) -> Status {
     let name = cycle.framework.plugin_name(status.plugin);
     let text = format!("running Score plugins: plugin {name:?} failed with: {}", status.message());
-    Status::error(text).by(status.plugin)
+    Status::error(text).by(status.plugin).because_of(&status)
 }

@@ -2,6 +2,7 @@
 
 use super::order::ScorePlugin;
 use super::plugin_id::{PluginId, PluginSet};
+use super::status::RuleFault;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -19,28 +20,37 @@ impl<T: Any + Clone + Send + Sync> StateData for T {
 
 /// The slot of one plugin instance.
 #[derive(Clone, Default)]
-pub struct StateSlot(Option<Arc<Box<dyn StateData>>>);
+pub struct StateSlot {
+    data: Option<Arc<Box<dyn StateData>>>,
+    /// Faults of rules after which the attempt went on.
+    faults: Vec<Arc<RuleFault>>,
+}
 
 impl StateSlot {
     /// Writes the slot.
     pub fn put<T: Any + Clone + Send + Sync>(&mut self, data: T) {
-        self.0 = Some(Arc::new(Box::new(data)));
+        self.data = Some(Arc::new(Box::new(data)));
     }
 
     /// Reads the slot.
     pub fn get<T: Any>(&self) -> Option<&T> {
-        let data: &dyn Any = &***self.0.as_ref()?;
+        let data: &dyn Any = &***self.data.as_ref()?;
         data.downcast_ref()
     }
 
     /// Writes into the slot; a fork that shares it keeps its old value.
     pub fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
-        let shared = self.0.as_mut()?;
+        let shared = self.data.as_mut()?;
         if Arc::get_mut(shared).is_none() {
             *shared = Arc::new((***shared).fork());
         }
         let data: &mut dyn Any = &mut **Arc::get_mut(shared)?;
         data.downcast_mut()
+    }
+
+    /// Notes the fault of a rule after which the attempt goes on.
+    pub fn note_fault(&mut self, fault: Arc<RuleFault>) {
+        self.faults.push(fault);
     }
 }
 
@@ -77,6 +87,11 @@ impl CycleState {
     pub fn slot(&self, plugin: PluginId) -> Option<&StateSlot> {
         let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).ok()?;
         self.slots.get(at).map(|(_, slot)| slot)
+    }
+
+    /// The faults of rules after which the attempt went on.
+    pub fn faults(&self) -> impl Iterator<Item = (PluginId, &Arc<RuleFault>)> {
+        self.slots.iter().flat_map(|(of, slot)| slot.faults.iter().map(move |fault| (*of, fault)))
     }
 
     /// The slot of a plugin instance, to be written.

@@ -67,6 +67,6 @@ pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry, Runner};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;
-pub use status::{Code, Status};
+pub use status::{Code, RuleFault, Status};
 pub use unchecked::{Impact, NotChecked, not_checked_text};
 pub use waits::Waits;

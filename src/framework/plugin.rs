@@ -28,7 +28,7 @@ pub trait Plugin: Send + Sync {
         let _ = h;
         Vec::new()
     }
-    /// The names of its rules that can refuse a pod; statuses number them from 1. In-tree plugins have
+    /// The names of its rules that can refuse a pod or fail; statuses number them from 1. In-tree plugins have
     /// none. The rule of a refusal at PreEnqueue is the first.
     fn rules(&self) -> &[Symbol] {
         &[]

@@ -445,7 +445,7 @@ impl Framework {
 
     fn failed(&self, what: &str, status: Status) -> Status {
         let text = format!("{what} {:?}: {}", self.plugin_name(status.plugin), status.message());
-        Status::error(text).by(status.plugin)
+        Status::error(text).by(status.plugin).because_of(&status)
     }
 
     /// Filter plugins on one node, in order; the first refusal is the node's status.
@@ -465,7 +465,7 @@ impl Framework {
     pub fn filter_error(&self, status: Status) -> Status {
         let text =
             format!("running {:?} filter plugin: {}", self.plugin_name(status.plugin), status.message());
-        Status::error(text).by(status.plugin)
+        Status::error(text).by(status.plugin).because_of(&status)
     }
 
     /// Filter plugins on one node with nominated pods: the pod must fit together with nominated pods of at least its

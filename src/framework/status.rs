@@ -2,6 +2,7 @@
 
 use super::plugin_id::PluginId;
 use crate::model::Symbol;
+use std::sync::Arc;
 
 /// What a refusal means for the queue and for preemption. Numbers are upstream's, for logs and metrics.
 ///
@@ -30,6 +31,34 @@ impl Code {
     }
 }
 
+/// A rule of a plugin that ended with an error instead of an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleFault {
+    /// The name of the rule.
+    pub rule: Symbol,
+    /// Where it failed, as people name it (`gpu.yaml:12`); empty if that is not known.
+    pub place: Box<str>,
+    /// What went wrong, with the values.
+    pub message: Arc<str>,
+}
+
+/// The fault that a status comes from. It is no part of the meaning of the status: statuses of nodes at which one rule
+/// failed on different values are equal, so that they are counted and kept as one.
+#[derive(Clone, Default, Debug)]
+struct Cause(Option<Arc<RuleFault>>);
+
+impl PartialEq for Cause {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Cause {}
+
+impl std::hash::Hash for Cause {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
 /// Separates the reasons inside their symbol; no reason contains it.
 const SEPARATOR: char = '\u{1f}';
 /// One reason that is empty.
@@ -48,12 +77,20 @@ pub struct Status {
     /// Whether no node that does not exist yet could pass either: the refusal reads nothing of nodes.
     pub no_node_helps: bool,
     reasons: Symbol,
+    cause: Cause,
 }
 
 impl Status {
     /// A refusal with one reason.
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
-        Self { code, plugin: PluginId::NONE, rule: 0, no_node_helps: false, reasons: reason.into() }
+        Self {
+            code,
+            plugin: PluginId::NONE,
+            rule: 0,
+            no_node_helps: false,
+            reasons: reason.into(),
+            cause: Cause::default(),
+        }
     }
 
     /// A refusal with one reason, which counts also when it is empty: extenders give such.
@@ -109,6 +146,23 @@ impl Status {
     pub fn of_rule(mut self, rule: u16) -> Self {
         self.rule = rule;
         self
+    }
+
+    /// The same status, which comes from the fault of a rule.
+    pub fn because(mut self, fault: Arc<RuleFault>) -> Self {
+        self.cause = Cause(Some(fault));
+        self
+    }
+
+    /// The same status, which comes from what `other` comes from.
+    pub fn because_of(mut self, other: &Self) -> Self {
+        self.cause = other.cause.clone();
+        self
+    }
+
+    /// The fault that it comes from.
+    pub fn fault(&self) -> Option<&Arc<RuleFault>> {
+        self.cause.0.as_ref()
     }
 
     /// The reasons in order.

@@ -6,6 +6,7 @@
 
 use super::typed::{Point, Policy, Rule};
 use crate::diag::{SourceMap, Span};
+use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::analysis::preconditions::Preconditions;
 use crate::lang::codegen::{self, Statements};
 use crate::lang::eval::context::EvalContext;
@@ -29,7 +30,8 @@ pub struct CompiledPolicy {
     pub reads: Reads,
     /// The reads of `applies when` and of lets with `missing`.
     pub deciding: Reads,
-    /// Where the checks of filters are written, as people name it (`gpu.bay:12`), by span.
+    /// Where the checks of filters, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
+    /// by span.
     places: FxHashMap<Span, String>,
     /// Whether rules read pods other than those on the node, so that a simulation changes
     /// registers.
@@ -55,7 +57,11 @@ impl CompiledPolicy {
             });
         let hash = content_hash(&policy, sources);
         let checks = policy.rules_at(Point::Filter).flat_map(Rule::checks);
-        let places = checks.map(|check| (check.span, place(sources, check.span))).collect();
+        let mut places: FxHashMap<Span, String> =
+            checks.map(|check| (check.span, place(sources, check.span))).collect();
+        for span in sources_of_faults(&policy) {
+            places.entry(span).or_insert_with(|| place(sources, span));
+        }
         let preconditions = Preconditions::of(&policy);
         Self {
             policy: Arc::new(policy),
@@ -74,7 +80,7 @@ impl CompiledPolicy {
         Evaluator::new(&self.policy, context)
     }
 
-    /// The file and line of a check of a filter; empty for anything else.
+    /// The file and line of a check of a filter, or of an expression that may be a fault; empty for anything else.
     pub fn place(&self, span: Span) -> &str {
         self.places.get(&span).map_or("", String::as_str)
     }

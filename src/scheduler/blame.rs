@@ -46,14 +46,14 @@ impl RuleRefusals {
 
     /// Forgets the rules of plugins that no profile has.
     pub(super) fn keep<'a>(&mut self, frameworks: impl Iterator<Item = &'a Framework> + Clone) {
-        self.0.retain(|(policy, rule), _| {
-            frameworks.clone().any(|framework| {
-                let mut plugins = framework.plugins().iter();
-                let found = plugins.find(|plugin| plugin.name() == policy.as_str());
-                found.is_some_and(|plugin| plugin.rules().contains(rule))
-            })
-        });
+        self.0.retain(|rule, _| frameworks.clone().any(|framework| has_rule(framework, rule)));
     }
+}
+
+/// Whether a framework has a policy with this rule.
+pub(super) fn has_rule(framework: &Framework, (policy, rule): &(Symbol, Symbol)) -> bool {
+    let found = framework.plugins().iter().find(|plugin| plugin.name() == policy.as_str());
+    found.is_some_and(|plugin| plugin.rules().contains(rule))
 }
 
 fn rule_of(plugin: &dyn Plugin, number: u16) -> Option<Symbol> {
@@ -96,10 +96,7 @@ impl Scheduler {
                 } else {
                     *waiting.refused.entry(blame.plugin.clone()).or_default() += 1;
                 }
-                let in_service = |(policy, rule): &&(Symbol, Symbol)| {
-                    let mut plugins = framework.plugins().iter();
-                    plugins.any(|plugin| plugin.name() == policy.as_str() && plugin.rules().contains(rule))
-                };
+                let in_service = |rule: &&(Symbol, Symbol)| has_rule(framework, rule);
                 if let Some(rule) = blame.sole_rule.as_ref().filter(in_service) {
                     *waiting.by_one_rule.entry(rule.clone()).or_default() += 1;
                 }

@@ -193,6 +193,7 @@ impl Scheduler {
             feasible: chosen.feasible,
         };
         out.push(Effect::Decided(Box::new(record)));
+        self.rule_errors.count(&attempt.cycle, None);
         let binding = BindingCycle::new(attempt.cycle, attempt.queued, chosen.node, node, now);
         self.begin_binding(binding, waits, now, out);
     }
@@ -224,6 +225,7 @@ impl Scheduler {
             Decision::Error { message: refusal.message.clone() }
         };
         out.push(Effect::Decided(Box::new(record)));
+        self.rule_errors.count(&attempt.cycle, Some(&refusal.status));
         self.attempt_failed(attempt.queued, &attempt.cycle, refusal, now, out);
     }
 

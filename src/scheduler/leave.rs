@@ -99,6 +99,7 @@ impl Scheduler {
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
         match refusal {
             Some(refusal) if pending => {
+                self.rule_errors.count_late(&binding.cycle, &refusal.status);
                 self.attempt_failed(binding.queued, &binding.cycle, refusal, now, out);
             }
             _ => {

@@ -24,6 +24,7 @@ mod cycle;
 mod detail;
 mod evict;
 mod failure;
+mod faults;
 mod interested;
 mod io;
 mod leave;
@@ -40,6 +41,7 @@ mod wants;
 
 pub use blame::Waiting;
 pub use cache::PodState;
+pub use faults::RuleErrors;
 pub use io::{
     Decision, DecisionDetail, DecisionRecord, Effect, Input, NodeDetail, PluginScore, PreemptionRecord,
     Profiles, RecordLevel,
@@ -79,6 +81,8 @@ pub struct Scheduler {
     reconsidered: Generation,
     /// The refusals of each rule.
     rule_refusals: blame::RuleRefusals,
+    /// The faults of each rule.
+    rule_errors: faults::FaultsByRule,
     /// Work that remains before the step ends.
     deferred: VecDeque<Deferred>,
     /// The attempt that waits for extenders.
@@ -105,6 +109,7 @@ impl Clone for Scheduler {
             leading: self.leading,
             reconsidered: self.reconsidered,
             rule_refusals: self.rule_refusals.clone(),
+            rule_errors: self.rule_errors.clone(),
             deferred: self.deferred.clone(),
             suspended: self.suspended.clone(),
             now: self.now,
@@ -133,6 +138,7 @@ impl Scheduler {
             leading: false,
             reconsidered: Generation::default(),
             rule_refusals: blame::RuleRefusals::default(),
+            rule_errors: faults::FaultsByRule::default(),
             deferred: VecDeque::new(),
             suspended: None,
             now: Time(i64::MIN),
@@ -179,6 +185,7 @@ impl Scheduler {
         self.look_at_suspended(now, out);
         self.finish_step(now, out);
         self.show_gates(now, out);
+        self.count_failed_gates();
         self.send(now, out);
     }
 

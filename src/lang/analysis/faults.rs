@@ -17,6 +17,21 @@ pub fn is_source(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Dynamic(operation, _) if operation.may_fail())
 }
 
+/// The expressions of a policy that can make a fault.
+pub fn sources_of_faults(policy: &Policy) -> Vec<Span> {
+    fn look(expr: &Expr, found: &mut Vec<Span>) {
+        if is_source(expr) {
+            found.push(expr.span);
+        }
+        each_part(expr, &mut |part| look(part, found));
+    }
+    let mut found = Vec::new();
+    if policy.cel {
+        policy.for_each_expr(&mut |whole| look(whole, &mut found));
+    }
+    found
+}
+
 /// Reports what must be proved and is not, and every other place that may fail.
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     if !policy.cel {

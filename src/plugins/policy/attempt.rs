@@ -150,7 +150,7 @@ impl PolicyPlugin {
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
             (true, Some(_)) if self.never_refuses(h.pod) => return Ok((Attempt::none(), None)),
-            (true, Some(fault)) => return Err(self.failed(0, on_error, &fault, false)),
+            (true, Some(fault)) => return Err(self.failed(numbers::APPLIES, on_error, &fault, false)),
         }
         match self.missing(context) {
             Absent::Nothing => {}

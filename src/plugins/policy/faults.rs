@@ -1,25 +1,50 @@
 //! What a fault of a rule in CEL becomes: a refusal by error, or the error of the attempt.
 
-use super::PolicyPlugin;
-use crate::framework::Status;
+use super::{PolicyPlugin, numbers};
+use crate::framework::{RuleFault, Status};
 use crate::lang::syntax::ast::OnError;
 use crate::lang::types::value::Fault;
+use crate::model::Symbol;
+use std::sync::Arc;
 
 /// The text of a refusal by error.
-pub(super) const EVALUATION_ERROR: &str = "evaluation error";
+const EVALUATION_ERROR: &str = "evaluation error";
 
 impl PolicyPlugin {
+    /// The number of a score, by its place in the text.
+    pub(super) fn number_of_score(&self, at: usize) -> u16 {
+        numbers::filter(self.compiled.policy.filters.len() + at)
+    }
+
+    fn rule_name(&self, rule: u16) -> Symbol {
+        let at = usize::from(rule).checked_sub(1);
+        at.and_then(|at| self.rules.get(at)).cloned().unwrap_or_default()
+    }
+
+    /// The fault of a rule as the scheduler reports it.
+    pub(super) fn fault_of(&self, rule: u16, fault: &Fault) -> Arc<RuleFault> {
+        Arc::new(RuleFault {
+            rule: self.rule_name(rule),
+            place: self.compiled.place(fault.span).into(),
+            message: fault.message.clone(),
+        })
+    }
+
+    /// The text of the status after a fault of a rule.
+    pub(super) fn text_of_failed(&self, rule: u16, on_error: OnError, fault: &Fault) -> String {
+        let said = if on_error == OnError::Error { &*fault.message } else { EVALUATION_ERROR };
+        format!("{}/{}: {said}", self.compiled.name(), self.rule_name(rule))
+    }
+
     /// The status after a fault of a rule. Evicting pods may help a refusal by error, unless nothing that the rule
     /// reads depends on them.
     pub(super) fn failed(&self, rule: u16, on_error: OnError, fault: &Fault, resolvable: bool) -> Status {
-        let name = usize::from(rule).checked_sub(1).and_then(|at| self.rules.get(at));
-        let name = name.map_or("applies when", |name| name.as_str());
-        let rule_of_policy = format!("{}/{name}", self.compiled.name());
+        let text = self.text_of_failed(rule, on_error, fault);
         let status = match (on_error, resolvable) {
-            (OnError::Error, _) => Status::error(format!("{rule_of_policy}: {}", fault.message)),
-            (_, true) => Status::unschedulable(format!("{rule_of_policy}: {EVALUATION_ERROR}")),
-            (_, false) => Status::unresolvable(format!("{rule_of_policy}: {EVALUATION_ERROR}")),
+            (OnError::Error, _) => Status::error(text),
+            (_, true) => Status::unschedulable(text),
+            (_, false) => Status::unresolvable(text),
         };
-        status.of_rule(rule)
+        status.of_rule(rule).because(self.fault_of(rule, fault))
     }
 }

@@ -10,7 +10,7 @@ use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, Tracer};
 use crate::lang::syntax::ast::OnError;
-use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Statement};
+use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Rule, Statement};
 use crate::lang::types::value::Fault;
 use crate::model::{NodeId, NodeInfo, NodeSet, bits};
 
@@ -19,6 +19,12 @@ impl PolicyPlugin {
     fn checks(&self) -> impl Iterator<Item = (u16, &CompiledCheck)> {
         let filters = self.compiled.statements.filters.iter().enumerate();
         filters.flat_map(|(at, filter)| filter.checks.iter().map(move |check| (numbers::filter(at), check)))
+    }
+
+    /// The number of the rule of a filter.
+    fn number_of(&self, rule: Rule<'_>) -> u16 {
+        let at = self.compiled.policy.filters.iter().position(|filter| filter.span == rule.span());
+        at.map_or(0, numbers::filter)
     }
 
     /// The refusal of a check; a constant reason is not interned again.
@@ -66,9 +72,11 @@ impl Filter for PolicyPlugin {
         let mut scan = ColumnScan::new(&self.compiled.policy, inputs, context, &attempt.registers);
         // The numbers of constant reasons, in the order of the checks; assigned on first use.
         let mut numbers: smallvec::SmallVec<[Option<u32>; 8]> = self.checks().map(|_| None).collect();
+        let mut failed = numbers.clone();
         for (word, mask) in nodes.words().iter().copied().enumerate() {
             let mut open = mask;
-            for ((rule, check), number) in self.checks().zip(numbers.iter_mut()) {
+            let numbers = numbers.iter_mut().zip(failed.iter_mut());
+            for ((rule, check), (number, failed)) in self.checks().zip(numbers) {
                 if open == 0 {
                     break;
                 }
@@ -79,7 +87,12 @@ impl Filter for PolicyPlugin {
                 }
                 let mut refused = refused;
                 for (row, fault) in std::mem::take(&mut scan.failed) {
-                    let status = out.status(self.failed_check((rule, check), &fault));
+                    let mut status = || out.status(self.failed_check((rule, check), &fault));
+                    // A refusal by error has the same text on all nodes.
+                    let status = match check.check.on_error {
+                        OnError::Reject => *failed.get_or_insert_with(status),
+                        OnError::Ignore | OnError::Error => status(),
+                    };
                     out.refuse(NodeId::from_row(row), status);
                     refused &= !(1 << (row % 64));
                 }
@@ -110,7 +123,7 @@ impl Filter for PolicyPlugin {
             {
                 let of = match tracer.fault(check) {
                     Some(fault) => Violation {
-                        reason: self.failed(0, OnError::Reject, &fault, true).message().to_owned(),
+                        reason: self.text_of_failed(self.number_of(finding.rule), check.on_error, &fault),
                         have: fault.message.to_string(),
                         ..Violation::default()
                     },

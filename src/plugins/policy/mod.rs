@@ -71,7 +71,7 @@ pub struct PolicyPlugin {
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
-    /// The names of the rules that refuse: those of [`numbers`], then the filters.
+    /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
     rules: Vec<Symbol>,
 }
 
@@ -85,8 +85,10 @@ mod numbers {
     pub(super) const PERMIT: u16 = 3;
     /// The lets with `missing`.
     pub(super) const MISSING: u16 = 4;
+    /// The conditions of `applies when`.
+    pub(super) const APPLIES: u16 = 5;
     /// The names of the rules above.
-    pub(super) const NAMES: [&str; 4] = ["gate", "prefilter", "permit", "missing"];
+    pub(super) const NAMES: [&str; 5] = ["gate", "prefilter", "permit", "missing", "applies when"];
 
     /// A filter, by its place in the text.
     pub(super) fn filter(at: usize) -> u16 {
@@ -109,7 +111,9 @@ impl PolicyPlugin {
         let inputs = pod_inputs::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
         let filters = compiled.policy.filters.iter().map(|filter| Symbol::from(&*filter.name));
-        let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name)).chain(filters).collect();
+        let scores = compiled.policy.scores.iter().map(|score| Symbol::from(&*score.name));
+        let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name));
+        let rules = rules.chain(filters).chain(scores).collect();
         Self { compiled, exempt, events, inputs, clocked, waits_key, suspended: false, rules }
     }
 

@@ -6,7 +6,7 @@
 use super::PolicyPlugin;
 use super::attempt::Attempt;
 use crate::framework::{
-    Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, Score, StateSlot, Status,
+    Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, RuleFault, Score, StateSlot, Status,
 };
 use crate::lang::codegen::ColumnScan;
 use crate::lang::syntax::ast::OnError;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Scores {
     totals: Vec<i64>,
     statements: Vec<Statement>,
+    /// The first fault of each statement that left nodes out.
+    faults: Vec<Arc<RuleFault>>,
 }
 
 struct Statement {
@@ -33,13 +35,19 @@ impl PolicyPlugin {
         let context = self.context(h, None);
         let mut scan = ColumnScan::new(&self.compiled.policy, inputs, context, &attempt.registers);
         let mut totals = vec![0i64; nodes.words().len() * 64];
-        let statements = self.compiled.statements.scores.iter().map(|score| {
+        let mut faults = Vec::new();
+        let statements = self.compiled.statements.scores.iter().enumerate().map(|(at, score)| {
             let raw = score.raw_range(&mut scan, nodes);
             // Without `error` the node is left out.
             let failed = std::mem::take(&mut scan.failed);
-            if let (Some((_, fault)), OnError::Error) = (failed.first(), score.on_error) {
-                let name = format!("{}/{}", self.compiled.name(), score.name);
-                return Err(Status::error(format!("{name}: {}", fault.message)));
+            if let Some((_, fault)) = failed.first() {
+                let rule = self.number_of_score(at);
+                if score.on_error == OnError::Error {
+                    return Err(self.failed(rule, score.on_error, fault, false));
+                }
+                if score.on_error == OnError::Reject {
+                    faults.push(self.fault_of(rule, fault));
+                }
             }
             let scores = raw.normalized(score.normalize, score.reversed);
             for (total, score_of_node) in totals.iter_mut().zip(&scores) {
@@ -48,7 +56,7 @@ impl PolicyPlugin {
             Ok(Statement { name: score.name.clone(), weight: score.weight, scores })
         });
         let statements = statements.collect::<Result<_, _>>()?;
-        Ok(Scores { totals, statements })
+        Ok(Scores { totals, statements, faults })
     }
 }
 
@@ -68,7 +76,9 @@ impl PreScore for PolicyPlugin {
             return Ok(PreScoreOutcome::Skip);
         }
         let scores = self.scores(h, attempt, &feasible.nodes)?;
+        let faults = scores.faults.clone();
         attempt.scores = Some(Arc::new(scores));
+        faults.into_iter().for_each(|fault| state.note_fault(fault));
         Ok(PreScoreOutcome::Score)
     }
 }

@@ -27,8 +27,9 @@ pub(super) use nominator::Nominator;
 use super::interested::Interested;
 use crate::framework::{
     ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Interest, QueuedPodInfo,
+    RuleFault,
 };
-use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Time};
+use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Symbol, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
 use held::Held;
@@ -138,6 +139,8 @@ pub(super) struct SchedulingQueue {
     notices: BTreeSet<(Time, PodKey)>,
     /// Pods whose gates opened after their condition was given the text of a gate.
     freed: Vec<Arc<PodInfo>>,
+    /// Rules that failed at PreEnqueue, with their plugins.
+    failed_gates: Vec<(Symbol, Arc<RuleFault>)>,
 }
 
 impl SchedulingQueue {
@@ -157,6 +160,7 @@ impl SchedulingQueue {
             served: Served::default(),
             notices: BTreeSet::new(),
             freed: Vec::new(),
+            failed_gates: Vec::new(),
         }
     }
 
@@ -381,7 +385,7 @@ impl SchedulingQueue {
     }
 
     /// PreEnqueue. The plugin that refuses is noted. A panic of one counts as a refusal, and the pod is retried later.
-    fn ask_gates(&self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> Gates {
+    fn ask_gates(&mut self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> Gates {
         let state = CycleState::default();
         let framework = queued.hints.framework.clone();
         let handle = handle(&queued.info, snapshot, now, &state);
@@ -392,6 +396,10 @@ impl SchedulingQueue {
                 Gates::Open
             }
             Ok(Err(status)) => {
+                if let Some(fault) = status.fault() {
+                    let policy = Symbol::new(framework.plugin_name(status.plugin));
+                    self.failed_gates.push((policy, fault.clone()));
+                }
                 queued.info.gating_plugin = Some(status.plugin);
                 queued.info.unschedulable_plugins.insert(status.plugin);
                 let gate = framework.plugin(status.plugin).and_then(|plugin| plugin.pre_enqueue());
@@ -548,6 +556,11 @@ impl SchedulingQueue {
     /// Takes the pods that no gate holds since the last call, of those that [`SchedulingQueue::next_held`] gave out.
     pub(super) fn take_freed(&mut self) -> Vec<Arc<PodInfo>> {
         std::mem::take(&mut self.freed)
+    }
+
+    /// Takes the faults of rules at PreEnqueue since the last call, each with its plugin.
+    pub(super) fn take_failed_gates(&mut self) -> Vec<(Symbol, Arc<RuleFault>)> {
+        std::mem::take(&mut self.failed_gates)
     }
 
     /// When [`SchedulingQueue::next_held`] has the next pod.
