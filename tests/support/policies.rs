@@ -24,7 +24,8 @@ pub(crate) fn compile(text: &str) -> PolicySet {
 /// Compiles a text, or says its mistakes.
 pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
     let mut sources = SourceMap::new();
-    let id = sources.add("test.bay", text);
+    let name = if text.starts_with('{') { "test.json" } else { "test.bay" };
+    let id = sources.add(name, text);
     let source = sources.get(id).unwrap();
     // Clusters of tests are small, and so are the bounds of their policies.
     let size = bayplan::lang::analysis::cost::Size::of(20, 20);

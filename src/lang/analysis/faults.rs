@@ -3,7 +3,7 @@
 
 use crate::diag::{Diagnostic, Severity, Span, codes};
 use crate::lang::typed::walk::{any, each_part};
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
+use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, Policy, Rule, Statement};
 use crate::lang::types::value::FaultKind;
 use rustc_hash::FxHashSet;
 
@@ -14,7 +14,29 @@ pub fn may_fail(policy: &Policy, expr: &Expr) -> bool {
 
 /// Whether the expression itself can make a fault of operands that are none.
 pub fn is_source(expr: &Expr) -> bool {
-    matches!(&expr.kind, ExprKind::Dynamic(operation, _) if operation.may_fail())
+    match &expr.kind {
+        ExprKind::Dynamic(operation, _) => operation.may_fail(),
+        // A row of CEL alone says itself why it has no value.
+        ExprKind::Call(function, ..) => expr.ty.is_optional() && !function.def().dialects.policy,
+        ExprKind::Macro(of) => of.kind == MacroKind::TransformMapEntry && !has_own_keys(of),
+        _ => false,
+    }
+}
+
+/// Whether each entry that the macro makes has the key or index that it is made from: no two are the same.
+fn has_own_keys(of: &Macro) -> bool {
+    let key = match of.body.as_ref().map(|body| &body.kind) {
+        Some(ExprKind::Map(entries)) => match entries.as_slice() {
+            [(key, ..)] => key,
+            _ => return false,
+        },
+        Some(ExprKind::Dynamic(Operation::Map { .. }, parts)) => match parts.as_slice() {
+            [key, _] => key,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(key.kind, ExprKind::Slot(slot) if slot == of.slot)
 }
 
 /// The expressions of a policy that can make a fault.
@@ -103,7 +125,8 @@ impl Places<'_, '_> {
 
     /// The operations that may fail, through lets and defs.
     fn sources(&self, expr: &Expr, found: &mut Vec<Expr>) {
-        if is_source(expr) {
+        // The value of a call is demanded at the place of the call.
+        if is_source(expr) && !found.iter().any(|known| known.span == expr.span) {
             found.push(expr.clone());
         }
         let defined = match &expr.kind {
@@ -120,8 +143,10 @@ impl Places<'_, '_> {
 
 /// Why an operation may fail.
 fn why(source: &Expr) -> String {
-    let ExprKind::Dynamic(operation, args) = &source.kind else {
-        return "the function has no value for some arguments".to_owned();
+    let (operation, args) = match &source.kind {
+        ExprKind::Dynamic(operation, args) => (operation, args),
+        ExprKind::Macro(_) => return "two entries may have the same key".to_owned(),
+        _ => return "the function has no value for some arguments".to_owned(),
     };
     match operation {
         Operation::Demand(FaultKind::NoSuchKey) => "the key may not exist".to_owned(),
@@ -147,8 +172,10 @@ fn why(source: &Expr) -> String {
 
 /// The same with how to write it so that it cannot fail.
 fn with_way_out(said: Diagnostic, source: &Expr) -> Diagnostic {
-    let ExprKind::Dynamic(operation, args) = &source.kind else {
-        return said.with_help("test the argument first");
+    let (operation, args) = match &source.kind {
+        ExprKind::Dynamic(operation, args) => (operation, args),
+        ExprKind::Macro(_) => return said.with_help("make one entry, with the first variable as its key"),
+        _ => return said.with_help("test the argument first"),
     };
     let help = match operation {
         Operation::Demand(FaultKind::NoSuchKey) => {

@@ -9,6 +9,7 @@
 //! - [`is_looked_up`]: `x in list`, where the list changes less often than x.
 //! - [`can_be_indexed`]: a group whose members an index can follow.
 
+use super::faults::may_fail;
 use super::same::same;
 use super::shape::constant;
 use super::stage::depends;
@@ -30,7 +31,8 @@ pub struct Equalities<'p> {
 /// or where the macro is computed once per pod anyway.
 pub fn equalities<'p>(policy: &Policy, of: &'p Macro) -> Option<Equalities<'p>> {
     let condition = of.condition.as_ref()?;
-    if is_written(policy, &of.over) {
+    // A part that is false makes up for the fault of another part, so each element counts.
+    if is_written(policy, &of.over) || may_fail(policy, condition) {
         return None;
     }
     let over = depends(policy, &of.over, &mut Vec::new());

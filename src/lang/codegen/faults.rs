@@ -17,6 +17,12 @@ impl<'a> Env<'a, '_> {
         self.raised.take()
     }
 
+    /// Whether what closures compute is a value: after a fault they go on with any value, which must not be
+    /// remembered.
+    pub(super) fn is_settled(&self) -> bool {
+        self.raised.is_none()
+    }
+
     /// Remembers a fault, unless an earlier one is known.
     fn raise(&mut self, fault: &Arc<Fault>, span: Span) {
         if self.raised.is_some() {

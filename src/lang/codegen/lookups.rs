@@ -140,7 +140,9 @@ impl ByValue {
         }
         env.tables.visited += elements.len() as u64;
         let table = Arc::new(Table { elements, by_value });
-        env.tables.put(self.at, 0, table.clone());
+        if env.is_settled() {
+            env.tables.put(self.at, 0, table.clone());
+        }
         table
     }
 }
@@ -189,7 +191,9 @@ impl Lowering<'_> {
                 return answer;
             }
             let answer = compute(env);
-            env.tables.remember(at, hash, values, answer.clone());
+            if env.is_settled() {
+                env.tables.remember(at, hash, values, answer.clone());
+            }
             answer
         }))
     }
@@ -218,7 +222,9 @@ impl Lowering<'_> {
                     }
                     env.tables.visited += elements.len() as u64;
                     let table = Arc::new(Table { elements, by_value });
-                    env.tables.put(at, turn, table.clone());
+                    if env.is_settled() {
+                        env.tables.put(at, turn, table.clone());
+                    }
                     table
                 }
             };

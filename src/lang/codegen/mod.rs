@@ -76,6 +76,11 @@ impl<'a, 'e> Env<'a, 'e> {
         }
     }
 
+    /// Gives a variable of an expression a value.
+    pub fn bind(&mut self, slot: crate::lang::typed::SlotId, value: Value<'a>) {
+        closures::bind(self, slot, value);
+    }
+
     /// Turns to another node and forgets what was computed for the last one.
     pub fn turn_to(&mut self, node: crate::model::NodeInfo<'a>) {
         self.context.node = Some(node);

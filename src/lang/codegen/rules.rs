@@ -77,7 +77,7 @@ impl Fallible {
             None => holds,
             Some(fault) => {
                 if self.on_error != OnError::Ignore {
-                    env.failed = Some(fault);
+                    env.failed.get_or_insert(fault);
                 }
                 failed
             }
@@ -107,7 +107,7 @@ fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) 
             None => value,
             Some(fault) => {
                 if on_error != OnError::Ignore {
-                    env.failed = Some(fault);
+                    env.failed.get_or_insert(fault);
                 }
                 Value::Absent
             }

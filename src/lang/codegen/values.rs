@@ -99,7 +99,9 @@ impl Lowering<'_> {
                 return value.clone();
             }
             let value = inner(env);
-            if let Some(place) = env.lets.get_mut(at) {
+            if env.is_settled()
+                && let Some(place) = env.lets.get_mut(at)
+            {
                 *place = Some(value.clone());
             }
             value

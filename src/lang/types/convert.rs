@@ -75,7 +75,7 @@ pub fn field<'a>(value: Value<'a>, ty: &Type, declared: Range) -> Value<'a> {
 /// Whether values of a type can outlive the snapshot.
 pub fn can_be_kept(ty: &Type) -> bool {
     match ty {
-        Type::Object(_) | Type::Api(_) | Type::Dyn | Type::Unknown => false,
+        Type::Object(_) | Type::Api(_) | Type::Dyn | Type::Any | Type::Variable(_) | Type::Unknown => false,
         Type::List(of) | Type::Set(of) | Type::Optional(of) | Type::CelOptional(of) => can_be_kept(of),
         Type::Map(key, value) => can_be_kept(key) && can_be_kept(value),
         Type::Record(record) => record.fields.iter().all(|(_, ty)| can_be_kept(ty)),
@@ -108,6 +108,7 @@ pub fn keep(value: &Value<'_>) -> Constant {
         Value::Optional(inner) => Value::Optional(inner.as_ref().map(|inner| Arc::new(keep(inner)))),
         Value::TypeName(name) => Value::TypeName(name.clone()),
         Value::Quantity(amount) => Value::Quantity(amount.clone()),
+        Value::Cel(value) => Value::Cel(value.clone()),
         _ => Value::Absent,
     }
 }

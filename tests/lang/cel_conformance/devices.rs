@@ -1,5 +1,6 @@
 //! Selectors of devices: whether a device matches, with the device as a ResourceSlice has it.
 
+use super::run::run;
 use super::tally::{Outcome, Tally, fault, said};
 use bayplan::lang::cel::{Environment, compile};
 use bayplan::lang::types::cel::{Cel, PreRelease, Semver};
@@ -35,7 +36,7 @@ fn outcome(expression: &str, line: &Json, environment: &Environment) -> Outcome 
             return Outcome::Failed(format!("compiles as {}; upstream: {why}", program.type_name()));
         }
     };
-    let value = program.run(&[device(line)]);
+    let value = run(&program, &[device(line)]);
     // A result that is no bool is an error.
     let matches = match &value {
         Value::Bool(matches) => Ok(*matches),

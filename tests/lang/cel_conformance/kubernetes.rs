@@ -1,5 +1,6 @@
 //! Recorded expressions with the variables of their file.
 
+use super::run::run;
 use super::tally::{Outcome, Tally, fault, said, same};
 use bayplan::lang::cel::{Environment, compile};
 use bayplan::lang::eval::tagged::{tagged, typed};
@@ -64,7 +65,7 @@ fn compared(expression: &str, line: &Json, environment: &Environment, values: &[
     if line["type"].as_str() != Some(program.type_name()) {
         return Outcome::Failed(format!("has type {}; upstream: {}", program.type_name(), line["type"]));
     }
-    let value = program.run(values);
+    let value = run(&program, values);
     match (fault(&value), line.get("value")) {
         (Some(_), None) => Outcome::Passed,
         (Some(why), Some(value)) => Outcome::Failed(format!("stops: {why}; upstream: {value}")),

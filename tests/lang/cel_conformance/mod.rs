@@ -8,6 +8,7 @@
 mod devices;
 mod kubernetes;
 mod specification;
+mod run;
 mod tally;
 
 use serde_json::Value as Json;

@@ -1,5 +1,6 @@
 //! The tests of cel-spec, except those that build or bind protobuf messages.
 
+use super::run::run;
 use super::tally::{Outcome, Tally, fault, said, same};
 use bayplan::lang::cel::{Environment, compile};
 use bayplan::lang::eval::tagged::tagged;
@@ -73,7 +74,7 @@ fn outcome(test: &Json, expression: &str) -> Outcome {
     if test.get("check_only").is_some() {
         return Outcome::Passed;
     }
-    let value = program.run(&values);
+    let value = run(&program, &values);
     let result = typed.and_then(|typed| typed.get("result")).or(test.get("value"));
     let wanted = match (test.get("eval_error"), result) {
         (Some(_), _) => {

@@ -1,6 +1,8 @@
 //! Properties that hold for every policy and every cluster, tried on random ones.
 
 mod bounds;
+mod cel_evaluators;
+mod cel_programs;
 mod claims;
 mod concerns;
 mod evaluators;
