@@ -19,8 +19,8 @@ pub(super) enum To<'a> {
         /// The defs of the policy and its file, which are written out.
         defs: &'a FxHashMap<Text, &'a Def>,
     },
-    /// The policy language, from CEL.
-    Language,
+    /// The policy language, from CEL, with what the checker knows.
+    Language(&'a Types),
 }
 
 /// Writes expressions.
@@ -110,13 +110,13 @@ impl<'a> Writer<'a> {
     pub(super) fn may_be_absent(&self, expr: &Expr) -> bool {
         match self.to {
             To::Cel { types, .. } => !self.in_group && types.may_be_absent(inner(expr)),
-            To::Language => false,
+            To::Language(_) => false,
         }
     }
 
     fn literal(&self, literal: &Literal, span: Span) -> Written {
         match self.to {
-            To::Language => Ok(literals::in_language(literal)),
+            To::Language(_) => Ok(literals::in_language(literal)),
             To::Cel { .. } => literals::in_cel(literal)
                 .ok_or_else(|| NoTwin::new(span, "`none` is a value of the policy language only")),
         }
@@ -133,7 +133,7 @@ impl<'a> Writer<'a> {
             To::Cel { spaces, .. } => {
                 spaces.get(name).map_or_else(|| name.to_string(), |space| format!("{space}.{name}"))
             }
-            To::Language => name.to_string(),
+            To::Language(_) => name.to_string(),
         }
     }
 
@@ -149,6 +149,11 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&mut self, call: &Call, span: Span) -> Written {
+        if let (To::Language(types), "quantity") = (self.to, &*call.function.text)
+            && let Some(amount) = types.amounts.get(&span)
+        {
+            return Ok(amount.clone());
+        }
         let To::Cel { defs, .. } = self.to else {
             return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));
         };

@@ -2,14 +2,15 @@
 
 use super::expressions::{To, Writer};
 use super::remarks::Remarks;
-use super::{NoTwin, literals};
+use super::{NoTwin, Types, literals};
 use crate::diag::{Source, Span};
 use crate::lang::language::statements::RESERVED;
 use crate::lang::syntax::ast::*;
 
 /// Writes every policy of a file.
-pub(super) fn write(source: &Source, file: &File) -> Result<String, Vec<NoTwin>> {
+pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {
     let mut writer = LanguageWriter {
+        types,
         remarks: Remarks::of(source, file),
         without: Vec::new(),
         out: String::new(),
@@ -39,14 +40,15 @@ pub(super) fn write(source: &Source, file: &File) -> Result<String, Vec<NoTwin>>
     if writer.without.is_empty() { Ok(writer.out) } else { Err(writer.without) }
 }
 
-struct LanguageWriter {
+struct LanguageWriter<'a> {
+    types: &'a Types,
     remarks: Remarks,
     without: Vec<NoTwin>,
     out: String,
     indent: usize,
 }
 
-impl LanguageWriter {
+impl LanguageWriter<'_> {
     fn line(&mut self, text: &str) {
         let indent = " ".repeat(self.indent);
         self.out.push_str(&format!("{indent}{text}\n"));
@@ -76,7 +78,7 @@ impl LanguageWriter {
 
     /// An expression; a mistake is kept and gives nothing.
     fn expr(&mut self, expr: &Expr) -> String {
-        Writer::new(&To::Language).expr(expr).unwrap_or_else(|no_twin| {
+        Writer::new(&To::Language(self.types)).expr(expr).unwrap_or_else(|no_twin| {
             self.without.push(no_twin);
             String::new()
         })

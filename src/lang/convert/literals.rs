@@ -1,6 +1,7 @@
 //! Literals as both languages write them.
 
 use crate::lang::syntax::ast::Literal;
+use crate::lang::types::Type;
 
 /// A text in double quotes.
 pub(super) fn quoted(text: &str) -> String {
@@ -51,6 +52,16 @@ fn float(value: f64) -> String {
 fn blob(bytes: &[u8]) -> String {
     let inside: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     format!("b\"{inside}\"")
+}
+
+/// A constant amount as a literal of the policy language; `None` for other types.
+pub(super) fn amount(value: i64, ty: &Type) -> Option<String> {
+    Some(match ty {
+        Type::Cpu => in_language(&Literal::Cpu(value)),
+        Type::Bytes => in_language(&Literal::Bytes(value)),
+        Type::Count => value.to_string(),
+        _ => return None,
+    })
 }
 
 /// A literal of CEL; none for `none`.

@@ -20,6 +20,7 @@ use super::syntax::{self, ast};
 use super::typed::{self, Policy};
 use crate::diag::{Diagnostic, Form, Source, Span, codes};
 use crate::lang::typed::walk;
+use crate::lang::types::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A part that the other language cannot say.
@@ -48,7 +49,7 @@ pub fn convert(source: &Source, policies: &[Policy]) -> Result<String, Vec<NoTwi
     let types = Types::of(policies);
     match source.form() {
         Form::Language => document::write(source, &file, &types),
-        Form::Document => language::write(source, &file),
+        Form::Document => language::write(source, &file, &types),
     }
 }
 
@@ -58,6 +59,8 @@ struct Types {
     absent: FxHashMap<Span, bool>,
     /// Whole numbers that are widened to floats.
     widened: FxHashSet<Span>,
+    /// Constant amounts as literals of the policy language: quantities of CEL beside a unit.
+    amounts: FxHashMap<Span, String>,
 }
 
 impl Types {
@@ -78,6 +81,11 @@ impl Types {
             && inner.span == expr.span
         {
             self.widened.insert(expr.span);
+        }
+        if let typed::ExprKind::Constant(Value::Int(amount)) = &expr.kind
+            && let Some(literal) = literals::amount(*amount, &expr.ty)
+        {
+            self.amounts.insert(expr.span, literal);
         }
         self.absent.entry(expr.span).and_modify(|known| *known &= absent).or_insert(absent);
         walk::each_part(expr, &mut |part| self.note(part));
