@@ -1,5 +1,5 @@
-//! Which faults of rules the objects of their policies are told of by Event: at most one Event a minute about an object,
-//! with every rule that failed since the one before. `policy_source` asks the scheduler for the faults, `policy_writer`
+//! Events about rules that failed, on the objects of their policies: at most one a minute for an object, with every rule
+//! that failed since the one before. `policy_source` asks the scheduler for the faults, `policy_writer`
 //! writes the Events.
 
 use super::policy_verdict::ObjectName;

@@ -42,8 +42,8 @@ pub struct RuleFault {
     pub message: Arc<str>,
 }
 
-/// The fault that a status comes from. It is no part of the meaning of the status: statuses of nodes at which one rule
-/// failed on different values are equal, so that they are counted and kept as one.
+/// The fault that a status comes from. Comparisons leave it out: statuses of nodes at which one rule failed on
+/// different values are equal, so that they are counted and kept as one.
 #[derive(Clone, Default, Debug)]
 struct Cause(Option<Arc<RuleFault>>);
 

@@ -33,6 +33,8 @@ pub struct CompiledPolicy {
     /// Where the checks of filters, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
     /// by span.
     places: FxHashMap<Span, String>,
+    /// The expressions that may be faults, by span.
+    texts: FxHashMap<Span, String>,
     /// Whether rules read pods other than those on the node, so that a simulation changes
     /// registers.
     pub sees_other_pods: bool,
@@ -59,8 +61,10 @@ impl CompiledPolicy {
         let checks = policy.rules_at(Point::Filter).flat_map(Rule::checks);
         let mut places: FxHashMap<Span, String> =
             checks.map(|check| (check.span, place(sources, check.span))).collect();
+        let mut texts = FxHashMap::default();
         for span in sources_of_faults(&policy) {
             places.entry(span).or_insert_with(|| place(sources, span));
+            texts.entry(span).or_insert_with(|| shortened(sources.text(span)));
         }
         let preconditions = Preconditions::of(&policy);
         Self {
@@ -71,6 +75,7 @@ impl CompiledPolicy {
             reads,
             deciding,
             places,
+            texts,
             sees_other_pods,
         }
     }
@@ -83,6 +88,11 @@ impl CompiledPolicy {
     /// The file and line of a check of a filter, or of an expression that may be a fault; empty for anything else.
     pub fn place(&self, span: Span) -> &str {
         self.places.get(&span).map_or("", String::as_str)
+    }
+
+    /// The text of an expression that may be a fault, on one line; empty for anything else.
+    pub fn text(&self, span: Span) -> &str {
+        self.texts.get(&span).map_or("", String::as_str)
     }
 
     /// The name of the policy, which is its plugin's name.
@@ -142,6 +152,17 @@ fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
         hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
     }
     hasher.finish()
+}
+
+/// A text on one line, cut where it is long.
+fn shortened(text: &str) -> String {
+    /// In characters; statuses and Events have room for it.
+    const MOST: usize = 120;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line,
+    }
 }
 
 /// The file and line of a span.

@@ -452,6 +452,7 @@ pub static SHAPES: &[Shape] = &[
             ("refuses", "bool", "whether it refuses the node"),
             ("reached", "bool", "whether no earlier statement of the filter refused"),
             ("reason", "string?", "its reason"),
+            ("error", "string?", "why its condition has no value; null if it has one"),
             ("details", "{string}", "the values of `with`"),
             ("condition", "Condition?", "its condition with values"),
         ],
@@ -461,7 +462,7 @@ pub static SHAPES: &[Shape] = &[
         printed_by: "",
         fields: &[
             ("text", "string", "the text of the expression"),
-            ("value", "string?", "its value; null where it was not evaluated"),
+            ("value", "string?", "its value; `error: …` where it has none; null where it was not evaluated"),
             ("truth", "bool?", "its value, of a condition"),
             ("reached", "bool", "whether it was evaluated"),
             ("parts", "[Condition]", "its parts"),
@@ -595,6 +596,7 @@ pub static SHAPES: &[Shape] = &[
             ("condition", "string", "its text"),
             ("seenTrue", "bool", "whether a case saw it true"),
             ("seenFalse", "bool", "whether a case saw it false"),
+            ("seenError", "bool", "whether a case saw it fail, which only CEL can"),
         ],
     },
     Shape {

@@ -30,6 +30,7 @@ mod object_kinds;
 mod policies;
 mod policy_documents;
 mod preemption;
+mod rule_errors;
 mod secure_port;
 mod soak;
 mod startup_errors;

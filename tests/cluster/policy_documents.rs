@@ -71,6 +71,11 @@ fn a_document_serves_reloads_and_excludes_its_namesake() {
     let status: Value = serde_json::from_str(&annotation(plane, &space, "half", "status")).expect("JSON");
     let error = &status["errors"][0];
     assert_eq!((&error["key"], &error["line"]), (&json!("half.yaml"), &json!(11)), "{status}");
+    wait_until("the event", SOON, || {
+        let events = plane.events_about(&space, "half");
+        let refused = events.iter().filter(|it| it["reason"] == "PolicyRefused" && it["type"] == "Warning");
+        refused.filter_map(|it| it["note"].as_str()).any(|note| note.contains("half.yaml:11:"))
+    });
     goes_to("broken", 1);
 
     // An older object keeps a younger one of the same name out, whichever language they are in.
@@ -97,6 +102,83 @@ fn a_document_serves_reloads_and_excludes_its_namesake() {
     plane.kubectl_ok(["delete", "configmap", "half-2", "--namespace", &space]);
     serves("half-3");
     goes_to("last", 1);
+}
+
+/// A policy that sends each pod to the node of its number, among those of one half.
+fn numbered(syntax: &str, refused: &str) -> String {
+    match syntax {
+        "bay" => format!(
+            "/// Sends pods to their nodes.\npolicy half {{\n  filter wanted {{\n    reject \"the other half is wanted\" when \
+             node.labels[\"half\"] == \"{refused}\"\n  }}\n  prefer 100 when node.labels[\"number\"] == \
+             (pod.labels[\"number\"] ?? \"none\")\n}}\n"
+        ),
+        _ => format!(
+            "# Sends pods to their nodes.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: half}}\n\
+             spec:\n  filters:\n  - name: wanted\n    rules:\n    - reject: the other half is wanted\n      when: \
+             'node.labels[\"half\"] == \"{refused}\"'\n  prefer:\n  - weight: 100\n    when: 'node.labels[\"number\"] == \
+             pod.labels[?\"number\"].orValue(\"none\")'\n"
+        ),
+    }
+}
+
+#[test]
+fn twins_in_both_languages_replace_each_other_under_load_and_decide_alike() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "twins", 8);
+    for node in 0..8 {
+        let (half, number) = (format!("half={}", if node % 2 == 0 { "even" } else { "odd" }), node / 2);
+        let name = format!("{}-{node}", load.namespace);
+        plane.kubectl_ok(["label", "node", &name, &half, &format!("number={number}")]);
+    }
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    plane.create(&[map(&load.namespace, "half", "half.bay", &numbered("bay", "odd"))]);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let write = |syntax: &str, refused: &str| {
+        let (own, other) =
+            if syntax == "bay" { ("half.bay", "half.yaml") } else { ("half.yaml", "half.bay") };
+        let patch = json!({ "data": { own: numbered(syntax, refused), other: null } }).to_string();
+        let path =
+            ["patch", "configmap", "half", "--namespace", &load.namespace, "--type=merge", "-p", &patch];
+        plane.kubectl_ok(path);
+    };
+    for version in 0..12 {
+        load.create_pods(8, "20m");
+        write(["yaml", "bay"][version % 2], ["even", "odd"][version / 2 % 2]);
+    }
+    load.wait_bound(96, Duration::from_secs(60));
+    load.check();
+    let said = ours.said();
+    let decided = said.lines().filter(|line| line.contains("chose a node for pod"));
+    let revisions: Vec<u64> =
+        decided.filter_map(|line| line.split("revision=").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    assert!(revisions.is_sorted() && revisions.last() > revisions.first(), "{revisions:?}");
+
+    // Each text alone sends the same pods to the same nodes.
+    let verdict = || annotation(plane, &load.namespace, "half", "verdict");
+    let mut places = Vec::new();
+    for (round, (syntax, refused)) in
+        [("bay", "even"), ("yaml", "even"), ("bay", "odd"), ("yaml", "odd")].into_iter().enumerate()
+    {
+        let before = annotation(plane, &load.namespace, "half", "revision");
+        write(syntax, refused);
+        wait_until("the text serves", SOON, || {
+            verdict() == "Serving" && annotation(plane, &load.namespace, "half", "revision") != before
+        });
+        let name = |number: usize| format!("round-{round}-{number}");
+        let pods = (0..4).map(|number| {
+            let mut pod = load.pod(&name(number), "20m");
+            pod["metadata"]["labels"] = json!({ "number": number.to_string() });
+            pod
+        });
+        plane.create(&pods.collect::<Vec<_>>());
+        let node = |number| plane.node_of(&load.namespace, &name(number));
+        wait_until("the pods are bound", SOON, || (0..4).all(|number| node(number).is_some()));
+        let expected = (0..4).map(|number| number * 2 + usize::from(refused == "even"));
+        let expected: Vec<_> = expected.map(|node| Some(format!("{}-{node}", load.namespace))).collect();
+        places.push((0..4).map(node).collect::<Vec<_>>());
+        assert_eq!(places[round], expected, "{syntax}");
+    }
+    assert_eq!((&places[0], &places[2]), (&places[1], &places[3]));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What `explain` prints for small clusters, each in a file of `tests/explain/explanations` whose
-//! first line is the command. A policy of the same name is loaded with it, and the expected output
+//! first line is the command. A policy of the same name is loaded with it, in CEL from the folder `documents`, and the expected output
 //! is in a file beside it; with `BAYPLAN_GOLDEN=write` the outputs are written anew.
 
 use crate::support::repository;
@@ -37,6 +37,10 @@ fn arguments(case: &Path) -> Vec<String> {
     arguments.extend(["--cluster".to_owned(), relative.display().to_string()]);
     if case.with_extension("bay").exists() {
         arguments.extend(["--policies".to_owned(), relative.with_extension("bay").display().to_string()]);
+    }
+    let document = Path::new("tests/explain/explanations/documents").join(case.file_name().unwrap());
+    if repository("").join(&document).exists() {
+        arguments.extend(["--policies".to_owned(), document.display().to_string()]);
     }
     arguments
 }

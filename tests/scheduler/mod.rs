@@ -14,6 +14,7 @@ mod pod_lifecycle;
 mod preemption;
 mod refuser;
 mod retry;
+mod rule_errors;
 mod steps;
 mod terminating;
 mod waiting_causes;

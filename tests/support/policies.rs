@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The instant of all cycles of these tests: 2026-01-05 12:00 UTC, a Monday.
 pub(crate) const NOW: Time = Time(1_767_614_400_000_000);
 
-/// Compiles a text; panics with its mistakes.
+/// Compiles a text, or a document that begins with `apiVersion`; panics with its mistakes.
 pub(crate) fn compile(text: &str) -> PolicySet {
     match try_compile(text) {
         Ok(set) => set,
@@ -24,7 +24,11 @@ pub(crate) fn compile(text: &str) -> PolicySet {
 /// Compiles a text, or says its mistakes.
 pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
     let mut sources = SourceMap::new();
-    let name = if text.starts_with('{') { "test.json" } else { "test.bay" };
+    let name = match text {
+        _ if text.starts_with('{') => "test.json",
+        _ if text.starts_with("apiVersion") => "test.yaml",
+        _ => "test.bay",
+    };
     let id = sources.add(name, text);
     let source = sources.get(id).unwrap();
     // Clusters of tests are small, and so are the bounds of their policies.

@@ -221,6 +221,7 @@ pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
                 "refuses": account.refuses(),
                 "reached": account.reached(),
                 "reason": account.of.reason,
+                "error": account.of.fault.as_ref().map(|fault| &*fault.message),
                 "details": account.of.details.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
                 "condition": account.of.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
             })

@@ -92,7 +92,7 @@ impl Drawing<'_> {
         let literal = |value: &&ValueTrace| self.sources.text(value.span) == value.value;
         let mut values: Vec<&str> =
             values.into_iter().filter(|value| !literal(value)).map(|value| value.value.as_str()).collect();
-        if shown.parts.is_empty() && shown.truth.is_none() {
+        if shown.parts.is_empty() && (shown.truth.is_none() || shown.failed) {
             values.push(&shown.value);
         }
         lines.push(Line {
@@ -112,7 +112,7 @@ impl Drawing<'_> {
     fn split<'s>(&self, shown: &'s ValueTrace) -> (Vec<&'s ValueTrace>, Vec<&'s ValueTrace>) {
         // Beside a condition every other condition has a line, too.
         let conditions = shown.parts.iter().any(is_branch);
-        let own_line = |part: &&ValueTrace| is_branch(part) || conditions && part.truth.is_some();
+        let own_line = |part: &&ValueTrace| is_branch(part) || conditions && is_condition(part);
         let children: Vec<&ValueTrace> = shown.parts.iter().filter(own_line).collect();
         let mut values = Vec::new();
         for part in shown.parts.iter().filter(|part| !own_line(part)) {
@@ -128,7 +128,7 @@ impl Drawing<'_> {
 
     /// The parts that have no parts: paths, mostly. A call or a macro has its own value before those of its parts.
     fn leaves<'s>(&self, shown: &'s ValueTrace, found: &mut Vec<&'s ValueTrace>) {
-        let call = shown.truth.is_none() && self.sources.text(shown.span).ends_with(')');
+        let call = shown.truth.is_none() && !shown.operator && self.sources.text(shown.span).ends_with(')');
         if shown.parts.is_empty() || call {
             found.push(shown);
         }
@@ -196,13 +196,19 @@ impl Drawing<'_> {
 /// The word and its colour.
 fn verdict(shown: &ValueTrace) -> (&'static str, Style) {
     match shown.truth {
+        _ if shown.failed => ("error", if shown.reached { Style::Bad } else { Style::Dim }),
         Some(true) => ("true", if shown.reached { Style::Good } else { Style::Dim }),
         Some(false) => ("false", if shown.reached { Style::Bad } else { Style::Dim }),
         None => ("", if shown.reached { Style::Plain } else { Style::Dim }),
     }
 }
 
+/// Whether it is true, false or failed.
+fn is_condition(shown: &ValueTrace) -> bool {
+    shown.truth.is_some() || shown.failed
+}
+
 /// A condition with parts of its own gets a line; everything else is a value under its text.
 fn is_branch(shown: &ValueTrace) -> bool {
-    shown.truth.is_some() && !shown.parts.is_empty()
+    is_condition(shown) && !shown.parts.is_empty()
 }

@@ -16,6 +16,7 @@ pub(super) struct Placed {
     pub(super) text: String,
     pub(super) seen_true: bool,
     pub(super) seen_false: bool,
+    pub(super) seen_error: bool,
 }
 
 impl Placed {
@@ -25,6 +26,7 @@ impl Placed {
             (true, true) => None,
             (true, false) => Some("never false"),
             (false, true) => Some("never true"),
+            (false, false) if self.seen_error => Some("never without an error"),
             (false, false) => Some("never evaluated"),
         }
     }
@@ -49,9 +51,11 @@ impl Conditions {
                 text: one_line(sources.text(condition.span)),
                 seen_true: false,
                 seen_false: false,
+                seen_error: false,
             });
             known.seen_true |= condition.seen_true;
             known.seen_false |= condition.seen_false;
+            known.seen_error |= condition.seen_error;
         }
     }
 

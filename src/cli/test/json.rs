@@ -37,7 +37,7 @@ pub(super) fn report(ran: &Ran) -> Value {
         .map(|condition| {
             json!({
                 "place": condition.place, "condition": condition.text,
-                "seenTrue": condition.seen_true, "seenFalse": condition.seen_false,
+                "seenTrue": condition.seen_true, "seenFalse": condition.seen_false, "seenError": condition.seen_error,
             })
         })
         .collect();

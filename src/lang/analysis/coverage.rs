@@ -17,6 +17,8 @@ pub struct Condition {
     pub seen_true: bool,
     /// Whether it was seen false.
     pub seen_false: bool,
+    /// Whether it was seen to fail: an expression in CEL without a value.
+    pub seen_error: bool,
 }
 
 impl Condition {
@@ -60,9 +62,10 @@ impl Coverage {
             return;
         }
         let condition = self.places.get(&shown.span).and_then(|at| self.conditions.get_mut(*at));
-        if let (Some(condition), Some(truth)) = (condition, shown.truth) {
-            condition.seen_true |= truth;
-            condition.seen_false |= !truth;
+        if let Some(condition) = condition {
+            condition.seen_true |= shown.truth == Some(true);
+            condition.seen_false |= shown.truth == Some(false);
+            condition.seen_error |= shown.failed;
         }
         for part in &shown.parts {
             self.record(part);
@@ -91,7 +94,8 @@ impl Coverage {
         let known = self.places.contains_key(&condition.span);
         if !known && condition.ty == Type::Bool && stage(policy, condition) != Stage::Const {
             self.places.insert(condition.span, self.conditions.len());
-            self.conditions.push(Condition { span: condition.span, seen_true: false, seen_false: false });
+            let (seen_true, seen_false, seen_error) = (false, false, false);
+            self.conditions.push(Condition { span: condition.span, seen_true, seen_false, seen_error });
         }
     }
 }

@@ -8,7 +8,7 @@ use super::context::EvalContext;
 use super::interpret::Evaluator;
 use crate::diag::Span;
 use crate::lang::syntax::ast::{OnError, Text};
-use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Reason, Rule, Statement};
+use crate::lang::typed::{Check, Expr, ExprKind, Operation, Point, Policy, Reason, Rule, Statement};
 use crate::lang::types::Type;
 use crate::lang::types::show::quantity;
 use crate::lang::types::value::{Fault, Value};
@@ -56,6 +56,8 @@ pub struct StatementTrace<'p> {
     pub finding: Finding<'p>,
     /// The reason of a statement that may refuse, holes filled.
     pub reason: Option<String>,
+    /// The fault of its condition.
+    pub fault: Option<Arc<Fault>>,
     /// `with { … }`: names and values.
     pub details: Vec<(String, String)>,
     /// The condition with its parts.
@@ -68,11 +70,16 @@ pub fn trace<'p>(policy: &'p Policy, point: Point, context: EvalContext<'_>) -> 
     let mut tracer = Tracer::new(policy, point, context);
     let mut found = Vec::new();
     while let Some(finding) = tracer.next() {
+        let fault = tracer.fault(&finding.statement);
         let reason = finding.statement.reason();
+        let text = reason.map(|reason| tracer.evaluator.reason(reason));
+        let failed = fault.as_ref().and_then(|fault| refused_by(policy, &finding, fault));
         found.push(StatementTrace {
             finding,
-            reason: reason.map(|reason| tracer.evaluator.reason(reason)),
-            details: reason.map_or_else(Vec::new, |reason| tracer.details(reason)),
+            // A fault refuses with a reason of its own.
+            details: reason.filter(|_| failed.is_none()).map_or_else(Vec::new, |it| tracer.details(it)),
+            reason: failed.or(text),
+            fault,
             condition: tracer.condition(&finding),
         });
     }
@@ -130,9 +137,9 @@ impl<'p, 'a> Tracer<'p, 'a> {
         reason.details.iter().map(shown).collect()
     }
 
-    /// The fault of a check's condition, if it fails.
-    pub fn fault(&mut self, check: &Check) -> Option<Arc<Fault>> {
-        let condition = check.condition.as_ref()?;
+    /// The fault of a statement's condition, if it fails.
+    pub fn fault(&mut self, statement: &Statement<'_>) -> Option<Arc<Fault>> {
+        let condition = statement.condition()?;
         self.evaluator.value(condition).as_fault().cloned()
     }
 
@@ -188,6 +195,19 @@ impl<'p> Iterator for Tracer<'p, '_> {
     }
 }
 
+/// The reason of a check that refuses because of the fault of its condition.
+fn refused_by(policy: &Policy, finding: &Finding<'_>, fault: &Fault) -> Option<String> {
+    let Statement::Check(check) = finding.statement else { return None };
+    let reason = || reason_of_fault(&policy.name, finding.rule.name(), check.on_error, &fault.message);
+    finding.decides.then(reason)
+}
+
+/// The reason of a refusal by error, or the text of the error that ends the attempt.
+pub fn reason_of_fault(policy: &str, rule: &str, on_error: OnError, message: &str) -> String {
+    let said = if on_error == OnError::Error { message } else { "evaluation error" };
+    format!("{policy}/{rule}: {said}")
+}
+
 /// Whether a check refuses when its condition holds, does not hold, or is missing.
 fn refuses(check: &Check, holds: Option<bool>) -> bool {
     holds.unwrap_or(check.refuses_when) == check.refuses_when
@@ -202,6 +222,10 @@ pub struct ValueTrace {
     pub value: String,
     /// Whether it holds, where it is a condition.
     pub truth: Option<bool>,
+    /// Whether it is a condition that failed; then the value is the fault.
+    pub failed: bool,
+    /// Whether it is two values that an operator joins.
+    pub operator: bool,
     /// Whether the value of the whole needed it: `false` after a short cut.
     pub reached: bool,
     /// Its own parts, in the order of the text; constants are left out.
@@ -263,25 +287,37 @@ impl Evaluator<'_, '_> {
                 Value::Bool(truth) => Some(truth),
                 _ => None,
             },
+            failed: value.is_fault() && expr.ty == Type::Bool,
+            operator: matches!(
+                expr.kind,
+                ExprKind::Arithmetic(..) | ExprKind::Dynamic(Operation::Arithmetic(_), _)
+            ),
             reached,
             parts,
         }
+    }
+
+    /// Whether a condition holds; `None` if it fails.
+    fn truth(&mut self, condition: &Expr) -> Option<bool> {
+        let value = self.value(condition);
+        (!value.is_fault()).then(|| value.holds())
     }
 
     /// The parts of an expression that explanations show, each with whether its value is needed.
     fn shown_parts<'e>(&mut self, kind: &'e ExprKind) -> Vec<(&'e Expr, bool)> {
         match kind {
             ExprKind::And(left, right) => {
-                let goes_on = self.holds(left);
+                // A fault may be absorbed by the other side.
+                let goes_on = self.truth(left) != Some(false);
                 vec![(left, true), (right, goes_on)]
             }
             ExprKind::Or(left, right) => {
-                let goes_on = !self.holds(left);
+                let goes_on = self.truth(left) != Some(true);
                 vec![(left, true), (right, goes_on)]
             }
             ExprKind::Conditional(condition, then, otherwise) => {
-                let truth = self.holds(condition);
-                vec![(condition, true), (then, truth), (otherwise, !truth)]
+                let truth = self.truth(condition);
+                vec![(condition, true), (then, truth == Some(true)), (otherwise, truth == Some(false))]
             }
             ExprKind::Coalesce(left, right) => {
                 let absent = self.value(left).is_absent();

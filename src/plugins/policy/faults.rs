@@ -2,13 +2,11 @@
 
 use super::{PolicyPlugin, numbers};
 use crate::framework::{RuleFault, Status};
+use crate::lang::eval::trace::reason_of_fault;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::types::value::Fault;
 use crate::model::Symbol;
 use std::sync::Arc;
-
-/// The text of a refusal by error.
-const EVALUATION_ERROR: &str = "evaluation error";
 
 impl PolicyPlugin {
     /// The number of a score, by its place in the text.
@@ -26,14 +24,21 @@ impl PolicyPlugin {
         Arc::new(RuleFault {
             rule: self.rule_name(rule),
             place: self.compiled.place(fault.span).into(),
-            message: fault.message.clone(),
+            message: self.said(fault).into(),
         })
+    }
+
+    /// What went wrong and at which expression: the message names the values, but not where they come from.
+    pub(super) fn said(&self, fault: &Fault) -> String {
+        match self.compiled.text(fault.span) {
+            "" => fault.message.to_string(),
+            text => format!("{}: {text}", fault.message),
+        }
     }
 
     /// The text of the status after a fault of a rule.
     pub(super) fn text_of_failed(&self, rule: u16, on_error: OnError, fault: &Fault) -> String {
-        let said = if on_error == OnError::Error { &*fault.message } else { EVALUATION_ERROR };
-        format!("{}/{}: {said}", self.compiled.name(), self.rule_name(rule))
+        reason_of_fault(self.compiled.name(), &self.rule_name(rule), on_error, &self.said(fault))
     }
 
     /// The status after a fault of a rule. Evicting pods may help a refusal by error, unless nothing that the rule

@@ -121,10 +121,10 @@ impl Filter for PolicyPlugin {
                 && finding.decides
                 && finding.reach != Reach::Unproven
             {
-                let of = match tracer.fault(check) {
+                let of = match tracer.fault(&finding.statement) {
                     Some(fault) => Violation {
                         reason: self.text_of_failed(self.number_of(finding.rule), check.on_error, &fault),
-                        have: fault.message.to_string(),
+                        have: self.said(&fault),
                         ..Violation::default()
                     },
                     None => violation(&self.compiled.policy, &mut tracer, check),
