@@ -2,41 +2,15 @@
 //! be proved, and the lint `may-fail` with the way out of each place.
 
 use crate::diag::{Diagnostic, Severity, Span, codes};
+use crate::lang::typed::operation::is_source;
 use crate::lang::typed::walk::{any, each_part};
-use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, Policy, Rule, Statement};
+use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
 use crate::lang::types::value::FaultKind;
 use rustc_hash::FxHashSet;
 
 /// Whether an expression may be a fault, or may hide one of its parts.
 pub fn may_fail(policy: &Policy, expr: &Expr) -> bool {
     policy.cel && any(policy, expr, &mut is_source)
-}
-
-/// Whether the expression itself can make a fault of operands that are none.
-pub fn is_source(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Dynamic(operation, _) => operation.may_fail(),
-        // A row of CEL alone says itself why it has no value.
-        ExprKind::Call(function, ..) => expr.ty.is_optional() && !function.def().dialects.policy,
-        ExprKind::Macro(of) => of.kind == MacroKind::TransformMapEntry && !has_own_keys(of),
-        _ => false,
-    }
-}
-
-/// Whether each entry that the macro makes has the key or index that it is made from: no two are the same.
-fn has_own_keys(of: &Macro) -> bool {
-    let key = match of.body.as_ref().map(|body| &body.kind) {
-        Some(ExprKind::Map(entries)) => match entries.as_slice() {
-            [(key, ..)] => key,
-            _ => return false,
-        },
-        Some(ExprKind::Dynamic(Operation::Map { .. }, parts)) => match parts.as_slice() {
-            [key, _] => key,
-            _ => return false,
-        },
-        _ => return false,
-    };
-    matches!(key.kind, ExprKind::Slot(slot) if slot == of.slot)
 }
 
 /// The expressions of a policy that can make a fault.

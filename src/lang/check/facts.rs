@@ -9,6 +9,8 @@ use super::Checker;
 use super::numbering::{Numbering, ValueId};
 use crate::lang::eval::constant::constant;
 use crate::lang::language::functions::Absence;
+use crate::lang::typed::operation::is_source;
+use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::{Constant, Value};
@@ -198,8 +200,8 @@ impl Numbering<'_> {
                     (CompareOp::Greater, true) | (CompareOp::LessEqual, false) => Relation::Greater,
                     (CompareOp::GreaterEqual, true) | (CompareOp::Less, false) => Relation::GreaterEqual,
                 };
-                self.cut(left, op, right.range, facts);
-                self.cut(right, op.mirrored(), left.range, facts);
+                self.cut_by(left, op, right, facts);
+                self.cut_by(right, op.mirrored(), left, facts);
             }
             ExprKind::In(element, collection) if truth => self.learn_member(element, collection, facts),
             ExprKind::Macro(of) if truth && matches!(of.kind, MacroKind::Exists | MacroKind::ExistsOne) => {
@@ -213,8 +215,8 @@ impl Numbering<'_> {
     fn learn_equal(&mut self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
         self.learn_present(left, facts);
         self.learn_present(right, facts);
-        self.cut(left, Relation::Equal, right.range, facts);
-        self.cut(right, Relation::Equal, left.range, facts);
+        self.cut_by(left, Relation::Equal, right, facts);
+        self.cut_by(right, Relation::Equal, left, facts);
         if let Some(Value::List(items)) = self.value_of(right)
             && !items.is_empty()
         {
@@ -225,8 +227,8 @@ impl Numbering<'_> {
     /// `left == right` does not hold.
     fn learn_unequal(&mut self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
         if !left.ty.is_optional() && !right.ty.is_optional() {
-            self.cut(left, Relation::NotEqual, right.range, facts);
-            self.cut(right, Relation::NotEqual, left.range, facts);
+            self.cut_by(left, Relation::NotEqual, right, facts);
+            self.cut_by(right, Relation::NotEqual, left, facts);
             let empty = match self.value_of(right) {
                 Some(Value::List(items)) => items.is_empty(),
                 Some(Value::String(text)) => text.as_str().is_empty(),
@@ -249,7 +251,7 @@ impl Numbering<'_> {
             Type::Map(..) if has_elements_with_values(collection) => {
                 facts.extend(self.number_of_entry(collection, element).map(Fact::Present));
             }
-            Type::List(_) | Type::Set(_) => {
+            Type::List(_) | Type::Set(_) if !self.may_fail(element) => {
                 self.learn_size(collection, 1, facts);
                 if let ExprKind::List(items) = &collection.kind {
                     let union = items.iter().map(|(item, _)| item.range).reduce(Range::union);
@@ -307,6 +309,29 @@ impl Numbering<'_> {
             let size = self.number_of_size(number);
             facts.push(Fact::Range(size, Range::whole(least, i128::from(i64::MAX))));
             facts.push(Fact::Size(number, least));
+        }
+    }
+
+    /// Whether an expression of CEL may be a fault. The other side of `&&` is evaluated beside a fault too, so that a
+    /// comparison with it shows nothing of another value. Of the value that is the fault it may show anything: whatever
+    /// reads it is the fault as well.
+    fn may_fail(&self, expr: &Expr) -> bool {
+        let fails = is_source(expr)
+            || match &expr.kind {
+                ExprKind::Let(id) => {
+                    self.tables.lets.get(id.index()).is_some_and(|of| self.may_fail(&of.value))
+                }
+                _ => false,
+            };
+        let mut found = fails;
+        each_part(expr, &mut |part| found = found || self.may_fail(part));
+        found
+    }
+
+    /// Cuts the range of a value by a comparison with another one.
+    fn cut_by(&mut self, expr: &Expr, op: Relation, other: &Expr, facts: &mut Vec<Fact>) {
+        if !self.may_fail(other) {
+            self.cut(expr, op, other.range, facts);
         }
     }
 

@@ -10,7 +10,8 @@ use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, MacroKind, ParamId, Root, SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, MacroKind, Operation, ParamId, Root,
+    SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -192,6 +193,10 @@ impl Numbering<'_> {
         }
         let key = match &expr.kind {
             ExprKind::Present(inner) => return self.number_of(inner, walk),
+            ExprKind::Dynamic(Operation::Demand(_), inner) => match inner.as_slice() {
+                [inner] => return self.number_of(inner, walk),
+                _ => return None,
+            },
             ExprKind::Let(id) => return self.lets.get(id.index()).copied(),
             ExprKind::Constant(value) => Key::Constant(discriminant(value), value.to_string()),
             ExprKind::Param(id) => Key::Param(*id),

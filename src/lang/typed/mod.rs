@@ -7,7 +7,7 @@
 
 mod expr;
 mod ids;
-mod operation;
+pub mod operation;
 pub mod reads;
 mod visit;
 pub mod walk;

@@ -1,7 +1,7 @@
 //! [`Operation`]: what CEL computes from values whose types are known when it is evaluated, or with an outcome
 //! that may be a fault.
 
-use super::{ArithmeticOp, CompareOp};
+use super::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::types::Type;
@@ -70,4 +70,31 @@ impl Operation {
                 | Operation::Map { unique: false, .. }
         )
     }
+}
+
+/// Whether the expression itself can make a fault of operands that are none.
+pub fn is_source(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Dynamic(operation, _) => operation.may_fail(),
+        // A row of CEL alone says itself why it has no value.
+        ExprKind::Call(function, ..) => expr.ty.is_optional() && !function.def().dialects.policy,
+        ExprKind::Macro(of) => of.kind == MacroKind::TransformMapEntry && !has_own_keys(of),
+        _ => false,
+    }
+}
+
+/// Whether each entry that the macro makes has the key or index that it is made from: no two are the same.
+fn has_own_keys(of: &Macro) -> bool {
+    let key = match of.body.as_ref().map(|body| &body.kind) {
+        Some(ExprKind::Map(entries)) => match entries.as_slice() {
+            [(key, ..)] => key,
+            _ => return false,
+        },
+        Some(ExprKind::Dynamic(Operation::Map { .. }, parts)) => match parts.as_slice() {
+            [key, _] => key,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!(key.kind, ExprKind::Slot(slot) if slot == of.slot)
 }

@@ -15,6 +15,7 @@ use bayplan::lang::types::value::Value;
 
 /// Panics when a value contradicts the type or range of its expression.
 fn kept(expr: &Expr, value: &Value<'_>) {
+    assert!(!value.is_fault(), "{value}: {expr:#?}");
     if value.is_absent() {
         assert!(expr.ty.is_optional() || expr.ty == Type::Dyn, "absent: {expr:#?}");
         return;
