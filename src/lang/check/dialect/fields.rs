@@ -88,6 +88,15 @@ impl Checker<'_> {
         if ty.is_unknown() {
             return self.unknown(span);
         }
+        // A field of an object that an optional holds is an optional.
+        if let Type::CelOptional(of) = &ty
+            && matches!(**of, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources)
+        {
+            let (held, _) = self.held(Expr { ty, ..object });
+            let field = ast::FieldAccess { optional: false, ..access.clone() };
+            let field = self.field_of(held, &field, span);
+            return self.wrapped(field, span);
+        }
         if matches!(ty, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources) {
             let object = Expr { ty, ..object };
             let field = ast::FieldAccess { optional: false, ..access.clone() };

@@ -4,7 +4,7 @@
 use super::{Library, has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
-use crate::lang::check::macros::macro_row;
+use crate::lang::check::macros::{macro_row, sum_range};
 use crate::lang::check::scope::{Local, LocalKind};
 use crate::lang::language::macros::{MacroKind, Parts};
 use crate::lang::syntax::ast;
@@ -171,6 +171,13 @@ impl Checker<'_> {
         let Some(result) = self.cel_macro_result(kind, &types, &body_type, body.as_ref(), span) else {
             return self.unknown(span);
         };
+        let range = match (kind, &body) {
+            (MacroKind::Sum, Some(body)) => sum_range(body.range, &body.ty),
+            (MacroKind::Min | MacroKind::Max, Some(body)) => body.range,
+            (MacroKind::Count, _) => Range::whole(0, i128::from(i64::MAX)),
+            (_, _) if has_float(&result) => Range::None,
+            _ => super::super::expr::type_range(&result),
+        };
         let made = Macro {
             kind,
             over: object,
@@ -179,7 +186,7 @@ impl Checker<'_> {
             condition,
             body,
         };
-        let made = self.make(ExprKind::Macro(Box::new(made)), result, span);
+        let made = self.with_range(ExprKind::Macro(Box::new(made)), result, range, span);
         self.demand(made, FaultKind::BadArgument)
     }
 
