@@ -12,6 +12,7 @@ use crate::lang::codegen::{self, Statements};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, Reads};
+use crate::lang::types::value::Fault;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -93,6 +94,14 @@ impl CompiledPolicy {
     /// The text of an expression that may be a fault, on one line; empty for anything else.
     pub fn text(&self, span: Span) -> &str {
         self.texts.get(&span).map_or("", String::as_str)
+    }
+
+    /// What went wrong, and at which expression: the message of a fault does not say where its values come from.
+    pub fn described(&self, fault: &Fault) -> String {
+        match self.text(fault.span) {
+            "" => fault.message.to_string(),
+            text => format!("{}: {text}", fault.message),
+        }
     }
 
     /// The name of the policy, which is its plugin's name.

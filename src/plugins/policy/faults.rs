@@ -24,21 +24,18 @@ impl PolicyPlugin {
         Arc::new(RuleFault {
             rule: self.rule_name(rule),
             place: self.compiled.place(fault.span).into(),
-            message: self.said(fault).into(),
+            message: self.compiled.described(fault).into(),
         })
-    }
-
-    /// What went wrong and at which expression: the message names the values, but not where they come from.
-    pub(super) fn said(&self, fault: &Fault) -> String {
-        match self.compiled.text(fault.span) {
-            "" => fault.message.to_string(),
-            text => format!("{}: {text}", fault.message),
-        }
     }
 
     /// The text of the status after a fault of a rule.
     pub(super) fn text_of_failed(&self, rule: u16, on_error: OnError, fault: &Fault) -> String {
-        reason_of_fault(self.compiled.name(), &self.rule_name(rule), on_error, &self.said(fault))
+        reason_of_fault(
+            self.compiled.name(),
+            &self.rule_name(rule),
+            on_error,
+            &self.compiled.described(fault),
+        )
     }
 
     /// The status after a fault of a rule. Evicting pods may help a refusal by error, unless nothing that the rule

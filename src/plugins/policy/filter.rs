@@ -124,7 +124,7 @@ impl Filter for PolicyPlugin {
                 let of = match tracer.fault(&finding.statement) {
                     Some(fault) => Violation {
                         reason: self.text_of_failed(self.number_of(finding.rule), check.on_error, &fault),
-                        have: self.said(&fault),
+                        have: self.compiled.described(&fault),
                         ..Violation::default()
                     },
                     None => violation(&self.compiled.policy, &mut tracer, check),

@@ -34,14 +34,16 @@ type Refused = Option<(bool, String)>;
 
 /// What a statement says, by the reference evaluator.
 struct Reference<'p, 'a> {
+    compiled: &'p CompiledPolicy,
     policy: &'p Policy,
     evaluator: Evaluator<'p, 'a>,
     faults: usize,
 }
 
 impl<'p, 'a> Reference<'p, 'a> {
-    fn new(policy: &'p Policy, context: EvalContext<'a>) -> Self {
-        Self { policy, evaluator: Evaluator::new(policy, context), faults: 0 }
+    fn new(compiled: &'p CompiledPolicy, context: EvalContext<'a>) -> Self {
+        let policy = &*compiled.policy;
+        Self { compiled, policy, evaluator: Evaluator::new(policy, context), faults: 0 }
     }
 
     fn ask(&mut self, expr: &Expr) -> Result<Value<'a>, Arc<Fault>> {
@@ -57,7 +59,7 @@ impl<'p, 'a> Reference<'p, 'a> {
     fn failed(&self, name: &str, on_error: OnError, fault: &Fault) -> Refused {
         let name = format!("{}/{name}", self.policy.name);
         match on_error {
-            OnError::Error => Some((true, format!("{name}: {}", fault.message))),
+            OnError::Error => Some((true, format!("{name}: {}", self.compiled.described(fault)))),
             OnError::Reject => Some((false, format!("{name}: evaluation error"))),
             OnError::Ignore => None,
         }
@@ -172,7 +174,7 @@ fn attempt(
 ) {
     let (policy, plugin, id) = (&compiled.policy, &framework.plugins()[0], PluginId(0));
     let context = EvalContext::new(pod, snapshot, NOW);
-    let mut once = Reference::new(policy, context);
+    let mut once = Reference::new(compiled, context);
     let applies = once.applies();
     let mut cycle = Cycle::new(pod.clone(), framework.clone(), NOW);
     let mut seen = |said: &Refused| {
@@ -225,7 +227,7 @@ fn attempt(
     let mut feasible = Feasible { nodes: NodeSet::with_rows(said.len()) };
     for node in nodes.iter() {
         let info = snapshot.node(node).unwrap();
-        let mut reference = Reference::new(policy, context.on(info));
+        let mut reference = Reference::new(compiled, context.on(info));
         let wanted = reference.filters();
         let said = refused(said[node.row()].clone().map_or(Ok(()), Err));
         assert_eq!(said, wanted, "filter, pod {}, node {}, seed {seed}", pod.name, info.name());
@@ -257,7 +259,7 @@ fn score(
         let mut column = Column::new(score.whole, rows);
         let mut failed = None;
         for node in feasible.nodes.iter() {
-            let mut reference = Reference::new(policy, context.on(snapshot.node(node).unwrap()));
+            let mut reference = Reference::new(compiled, context.on(snapshot.node(node).unwrap()));
             match reference.raw(typed, score.whole) {
                 Ok(Some(raw)) => column.put(node, raw),
                 Ok(None) => {}
@@ -267,7 +269,7 @@ fn score(
             tried.evaluations += 1;
         }
         if let (Some(fault), OnError::Error, None) = (failed, score.on_error, &error) {
-            let of = format!("{}/{}: {}", policy.name, score.name, fault.message);
+            let of = format!("{}/{}: {}", policy.name, score.name, compiled.described(&fault));
             error = Some(format!("running PreScore plugin \"{}\": {of}", policy.name));
         }
         for (total, of_node) in totals.iter_mut().zip(column.normalized(score.normalize, score.reversed)) {
