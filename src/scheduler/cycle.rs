@@ -182,7 +182,7 @@ impl Scheduler {
         attempt.view = None;
         let waits = match self.assume_reserve_permit(&mut attempt.cycle, chosen.node, now) {
             Ok(waits) => waits,
-            Err(refusal) => return self.not_placed(attempt, refusal, now, out),
+            Err(refusal) => return self.not_placed(attempt, *refusal, now, out),
         };
         let node = self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
         record.decision = Decision::Placed {
@@ -235,7 +235,7 @@ impl Scheduler {
         cycle: &mut Cycle,
         node: NodeId,
         now: Time,
-    ) -> Result<Vec<(PluginId, Time)>, Refusal> {
+    ) -> Result<Vec<(PluginId, Time)>, Box<Refusal>> {
         let framework = cycle.framework.clone();
         let key = cycle.pod.key.clone();
         let promised = self.cache.nominator.get(&key).cloned();
@@ -256,7 +256,7 @@ impl Scheduler {
                 if let Some(promised) = promised {
                     self.cache.nominator.set(&cycle.pod, Some(&promised), &mut self.cache.snapshot);
                 }
-                Err(refused_at(cycle, node, status))
+                Err(Box::new(refused_at(cycle, node, status)))
             }
         }
     }
