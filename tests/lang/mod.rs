@@ -6,6 +6,7 @@ mod cel_calls;
 mod cel_conformance;
 mod cel_random;
 mod cel_syntax;
+mod cel_twins;
 mod check;
 mod claims;
 mod compile_limits;

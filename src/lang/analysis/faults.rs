@@ -124,7 +124,7 @@ fn why(source: &Expr) -> String {
     };
     match operation {
         Operation::Demand(FaultKind::NoSuchKey) => "the key may not exist".to_owned(),
-        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(_) => {
+        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(..) => {
             "the field may not exist".to_owned()
         }
         Operation::Demand(FaultKind::IndexOutOfBounds) => "the list may be shorter".to_owned(),
@@ -155,7 +155,7 @@ fn with_way_out(said: Diagnostic, source: &Expr) -> Diagnostic {
         Operation::Demand(FaultKind::NoSuchKey) => {
             "write `\"key\" in map && …`, or `map[?\"key\"].orValue(…)`"
         }
-        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(_) => {
+        Operation::Demand(FaultKind::NoSuchField) | Operation::Select(..) => {
             "write `has(…) && …` in front, or `.?field.orValue(…)`"
         }
         Operation::Demand(FaultKind::IndexOutOfBounds) | Operation::Index => {

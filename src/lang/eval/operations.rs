@@ -30,13 +30,20 @@ pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
             None => overflow(),
         },
         (Operation::Negate, [Value::Float(number)]) => Value::Float(-number),
+        (Operation::Negate, [value @ Value::Cel(Cel::Duration(_))]) => {
+            cel::negate(value).unwrap_or_else(|| no_overload(&args))
+        }
         (Operation::Equal, [a, b]) => cel::equal(a, b).map_or_else(|fault| fault, Value::Bool),
         // A fault between two values is a difference, as in cel-go.
         (Operation::NotEqual, [a, b]) => Value::Bool(!cel::equal(a, b).unwrap_or(false)),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
         (Operation::In, [a, b]) => is_in(a, b),
-        (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false, true),
-        (Operation::OptionalSelect(name), [object]) => select(object, &Value::text(name.clone()), true, true),
+        (Operation::Select(name, strict), [object]) => {
+            select(object, &Value::text(name.clone()), false, *strict)
+        }
+        (Operation::OptionalSelect(name, strict), [object]) => {
+            select(object, &Value::text(name.clone()), true, *strict)
+        }
         (Operation::HasField(name), [object]) => has_field(object, name),
         (Operation::Index, [object, index]) => select(object, index, false, false),
         (Operation::OptionalIndex, [object, index]) => select(object, index, true, false),
@@ -215,7 +222,7 @@ fn element<'a>(items: &[Value<'a>], index: &Value<'_>) -> Result<Option<Value<'a
 }
 
 /// `a.f` and `a[i]`, and their optional forms; of an optional the result is an optional.
-fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, field: bool) -> Value<'a> {
+fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool) -> Value<'a> {
     let (target, optional) = match object {
         Value::Optional(None) => return Value::Optional(None),
         Value::Optional(Some(held)) => (&**held, true),
@@ -231,8 +238,8 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, field: bool) 
             (Some(target.key(name)), FaultKind::NoSuchKey)
         }
         map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
-        // A value without parts has none, as in cel-go; what an optional holds must have fields.
-        _ if optional && matches!(object, Value::Optional(_)) && field => {
+        // A value without parts has none, as in cel-go.
+        _ if optional && matches!(object, Value::Optional(_)) && strict => {
             return Value::fault(FaultKind::NoSuchKey, "no such key");
         }
         _ if optional => return Value::Optional(None),

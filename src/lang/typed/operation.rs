@@ -36,10 +36,10 @@ pub enum Operation {
     Compare(CompareOp),
     /// `a in b`
     In,
-    /// `a.f`; of an optional an optional.
-    Select(Text),
-    /// `a.?f`: an optional.
-    OptionalSelect(Text),
+    /// `a.f`; of an optional an optional. `true`: what it holds must have fields, as the specification wants.
+    Select(Text, bool),
+    /// `a.?f`: an optional. `true` as for [`Operation::Select`].
+    OptionalSelect(Text, bool),
     /// `has(a.f)`
     HasField(Text),
     /// `a[i]`; of an optional an optional.

@@ -177,7 +177,7 @@ impl<'p> Walk<'p> {
                 };
                 (cost, Extent::map(Steps::new(args.len() as u128 / 2), part(0), part(1)))
             }
-            (Operation::Select(_) | Operation::OptionalSelect(_), [object]) => {
+            (Operation::Select(..) | Operation::OptionalSelect(..), [object]) => {
                 let (mut cost, of) = self.one(object);
                 cost.steps.add(&lookup(&of, self.size, &self.shares));
                 (cost, of.element().alone())

@@ -128,12 +128,17 @@ impl Checker<'_> {
             && rows.iter().all(|id| matches!(id.def().params.first(), Some(Ty::CelOptional(_))))
         {
             let held = name == "orValue";
+            let args = match self.coalesced(held, args, &ty, span) {
+                Ok(made) => return made,
+                Err(args) => args,
+            };
             return self.dynamic_node(Operation::OrElse(held), args, ty, span);
         }
         let known = given.iter().all(is_static);
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
         };
+        let id = if name == "size" && self.cel().policy { self.row_of_policies(*id, given) } else { *id };
         let def = id.def();
         let prepared = match def.prepare {
             None => Prepared::Nothing,
@@ -160,8 +165,38 @@ impl Checker<'_> {
             Absence::Unless(has_value) => !has_value(&args.iter().map(|arg| arg.range).collect::<Vec<_>>()),
         };
         let ty = if may_fail { ty.optional() } else { ty };
-        let call = self.with_range(ExprKind::Call(*id, args, Arc::new(prepared)), ty, range, span);
+        let call = self.with_range(ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span);
         self.demand(call, FaultKind::BadArgument)
+    }
+
+    /// `m[?k].orValue(d)` and `a.?f.orValue(d)` of known types: `m[k] ?? d`. Gives the arguments back where it is more.
+    fn coalesced(&mut self, held: bool, args: Vec<Expr>, ty: &Type, span: Span) -> Result<Expr, Vec<Expr>> {
+        let Ok([optional, other]) = <[Expr; 2]>::try_from(args) else { return Err(Vec::new()) };
+        let fits = held && is_static(ty) && self.ty(&other) == *ty;
+        match optional.kind {
+            ExprKind::Call(function, mut inner, _)
+                if fits
+                    && function.def().name == functions::WRAP
+                    && matches!(inner.as_slice(), [inner] if inner.ty == ty.clone().optional()) =>
+            {
+                let inner = inner.remove(0);
+                let range = inner.range.union(other.range);
+                let kind = ExprKind::Coalesce(Box::new(inner), Box::new(other));
+                Ok(self.with_range(kind, ty.clone(), range, span))
+            }
+            kind => Err(vec![Expr { kind, ..optional }, other]),
+        }
+    }
+
+    /// The row of the policy language for arguments that a row of CEL takes; that row itself where there is none.
+    fn row_of_policies(&mut self, id: FunctionId, given: &[Type]) -> FunctionId {
+        let rows = functions::named(id.def().name, id.def().method);
+        let overloads = rows.iter().map(|row| (row.def().params, row.def().repeats, &row.def().result));
+        let found = self.inference.overload(overloads, given);
+        match found.as_ref().map(|(fitting, _)| fitting.as_slice()) {
+            Some([at]) => rows.get(*at).copied().unwrap_or(id),
+            _ => id,
+        }
     }
 
     fn cel_no_overload(

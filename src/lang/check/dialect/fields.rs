@@ -134,10 +134,11 @@ impl Checker<'_> {
             }
         };
         let name = access.field.text.clone();
+        let strict = self.cel().library == Library::Specification;
         let (operation, result) = match (access.optional, held) {
-            (true, _) => (Operation::OptionalSelect(name), Type::CelOptional(Arc::new(field))),
-            (false, true) => (Operation::Select(name), Type::CelOptional(Arc::new(field))),
-            (false, false) => (Operation::Select(name), field),
+            (true, _) => (Operation::OptionalSelect(name, strict), Type::CelOptional(Arc::new(field))),
+            (false, true) => (Operation::Select(name, strict), Type::CelOptional(Arc::new(field))),
+            (false, false) => (Operation::Select(name, strict), field),
         };
         self.dynamic_node(operation, vec![object], result, span)
     }

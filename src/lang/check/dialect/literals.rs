@@ -60,7 +60,7 @@ impl Checker<'_> {
         let (span, ty) = (item.span, self.ty(&item));
         let held = match ty {
             Type::CelOptional(held) => (*held).clone(),
-            Type::Dyn | Type::Variable(_) => Type::Dyn,
+            Type::Dyn => Type::Dyn,
             Type::Unknown => Type::Unknown,
             other => {
                 let message = format!("`?` wants an optional, this is `{}`", self.shown(&other));

@@ -141,6 +141,10 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let is_optional = matches!(kind, MacroKind::OptMap | MacroKind::OptFlatMap);
+        if let (MacroKind::SortBy, Type::Map(..)) = (kind, &ty) {
+            let message = format!("a list can be sorted, this is `{}`", self.shown(&ty));
+            return self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, "", vec![object]);
+        }
         let Some((types, object)) = self.cel_variable_types(is_optional, declared.len(), object, &ty) else {
             return self.unknown(span);
         };
@@ -316,6 +320,7 @@ impl Checker<'_> {
                 // Keys of any type fit several overloads, of which each gives a list of its own type.
                 match (&first, body) {
                     (Type::Dyn, Type::Dyn | Type::Variable(_)) => Type::Dyn,
+                    (Type::Dyn, _) => self.inference.fresh().list(),
                     _ => first.list(),
                 }
             }

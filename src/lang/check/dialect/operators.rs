@@ -183,6 +183,10 @@ impl Checker<'_> {
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
         };
         let same = a == b && is_static(&a) && a != Type::Null && known.is_some();
+        let compares =
+            overloads(of.op).iter().all(|(_, result)| *result == Ty::Bool) && of.op != BinaryOp::In;
+        let (left, right) =
+            if same && compares { self.both_of_policy_form(left, right) } else { (left, right) };
         match of.op {
             BinaryOp::Eq | BinaryOp::Ne if same && !has_float(&a) => {
                 let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
@@ -257,8 +261,10 @@ impl Checker<'_> {
         // The smallest int divided by -1 has no value; neither has its remainder.
         let smallest = divides && !matches!(left.range, Range::Whole { lo, .. } if lo > i128::from(i64::MIN));
         if types && fits && !(divides && (!right.range.excludes_zero() || smallest)) {
-            let range = match (&result, exact) {
-                (Type::Int, Some((lo, hi))) => Range::whole(lo, hi),
+            let range = match (&result, exact, op) {
+                (Type::Int, _, ArithmeticOp::Divide) => left.range.divided(right.range).cut_to_whole(),
+                (Type::Int, _, ArithmeticOp::Remainder) => left.range.remainder(right.range),
+                (Type::Int, Some((lo, hi)), _) => Range::whole(lo, hi),
                 _ => Range::None,
             };
             let kind = ExprKind::Arithmetic(op, Box::new(left), Box::new(right));

@@ -39,6 +39,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Durations or instants that are compared, in the form of the policy language where both have it.
+    pub(super) fn both_of_policy_form(&self, left: Expr, right: Expr) -> (Expr, Expr) {
+        if !self.cel().policy || !matches!(left.ty, Type::Cel(CelType::Duration | CelType::Timestamp)) {
+            return (left, right);
+        }
+        let (a, b) = (self.of_policy_form(left.clone()), self.of_policy_form(right.clone()));
+        if a.ty == b.ty && !matches!(a.ty, Type::Cel(_)) { (a, b) } else { (left, right) }
+    }
+
     /// The value of a let with `missing`: absent where an optional is empty, or where CEL would have an error
     /// because a key or field does not exist.
     pub(in crate::lang::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
