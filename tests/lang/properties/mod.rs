@@ -3,6 +3,7 @@
 mod bounds;
 mod cel_evaluators;
 mod cel_programs;
+mod cel_reads;
 mod claims;
 mod concerns;
 mod evaluators;
