@@ -67,9 +67,9 @@ pub(crate) struct Lines<R> {
     number: usize,
 }
 
+#[cfg(any(test, feature = "testing"))]
 impl<'a> Lines<&'a [u8]> {
     /// The lines of a text.
-    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn of(text: &'a [u8]) -> Self {
         Lines { input: text, number: 0 }
     }

@@ -91,7 +91,9 @@ const DIFFERENCES: &[Difference] = &[
     ("upstream refuses a variable that its macro declares", |line, _| {
         line["compileError"].as_str().is_some_and(|why| why.contains("reference to undefined type"))
     }),
-    ("upstream panics", |line, _| line["error"].as_str().is_some_and(|why| why.starts_with("internal error"))),
+    ("upstream panics", |line, _| {
+        line["error"].as_str().is_some_and(|why| why.starts_with("internal error"))
+    }),
     ("upstream takes the result of `has` for an optional", |line, _| {
         line["error"].as_str().is_some_and(|why| why.contains("invalid qualifier type: *types.Optional"))
     }),
@@ -106,7 +108,9 @@ const DIFFERENCES: &[Difference] = &[
     }),
     ("upstream looks at a joined or sorted list of `dyn` as at no list", |line, _| {
         let error = line["error"].as_str().unwrap_or("");
-        ["min(list)", "max(list)", "isSorted(list)", "sum(list)", "must be comparable"].iter().any(|of| error.ends_with(of))
+        ["min(list)", "max(list)", "isSorted(list)", "sum(list)", "must be comparable"]
+            .iter()
+            .any(|of| error.ends_with(of))
     }),
 ];
 

@@ -56,10 +56,6 @@ impl<'p, 'a> Reference<'p, 'a> {
         }
     }
 
-    fn said(&self, fault: &Fault) -> String {
-        format!("{}: {}", fault.message, self.compiled.text(fault.span))
-    }
-
     fn failed(&self, name: &str, on_error: OnError, fault: &Fault) -> Refused {
         let name = format!("{}/{name}", self.policy.name);
         match on_error {

@@ -75,15 +75,9 @@ impl Checker<'_> {
     /// The value, or the part of it, that a verb does not take.
     fn misfit<'e>(&self, verb: char, value: &'e Expr) -> Option<&'e Expr> {
         let ty = self.ty(value);
-        let fits = match (verb, &ty) {
-            (_, Type::Dyn | Type::Variable(_)) => true,
-            ('d' | 'b' | 'o' | 'x' | 'X', Type::Int | Type::Uint) => true,
-            ('b', Type::Bool) => true,
-            ('x' | 'X', Type::String | Type::Blob) => true,
-            ('f' | 'e', Type::Float | Type::String) => true,
-            (
-                's',
-                Type::List(_)
+        let shown = matches!(
+            ty,
+            Type::List(_)
                 | Type::Map(..)
                 | Type::Int
                 | Type::Uint
@@ -94,8 +88,15 @@ impl Checker<'_> {
                 | Type::Null
                 | Type::TypeOf(_)
                 | Type::TypeName
-                | Type::Cel(CelType::Duration | CelType::Timestamp),
-            ) => true,
+                | Type::Cel(CelType::Duration | CelType::Timestamp)
+        );
+        let fits = match verb {
+            _ if matches!(ty, Type::Dyn | Type::Variable(_)) => true,
+            's' => shown,
+            'd' | 'o' => matches!(ty, Type::Int | Type::Uint),
+            'b' => matches!(ty, Type::Int | Type::Uint | Type::Bool),
+            'x' | 'X' => matches!(ty, Type::Int | Type::Uint | Type::String | Type::Blob),
+            'f' | 'e' => matches!(ty, Type::Float | Type::String),
             _ => false,
         };
         if !fits {

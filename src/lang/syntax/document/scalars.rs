@@ -70,7 +70,7 @@ fn stays_plain(value: &str, flow: bool) -> bool {
     ]);
     let broken = value.contains(": ") || value.contains(" #") || value.ends_with([':', ' ']);
     let word = matches!(value, "" | "null" | "~" | "Null" | "NULL");
-    !indicator && !broken && !word && !(flow && value.contains(['[', ']', '{', '}', ',']))
+    !(indicator || broken || word || flow && value.contains(['[', ']', '{', '}', ',']))
 }
 
 /// Whether the content of a block scalar begins at a place: alone on its line, below a line that ends with `|` or
