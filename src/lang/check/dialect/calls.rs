@@ -87,7 +87,12 @@ impl Checker<'_> {
         let given: Vec<Type> = args.iter().map(|arg| self.ty(arg)).collect();
         let overloads = rows.iter().map(|id| (id.def().params, id.def().repeats, &id.def().result));
         if let Some((fitting, result)) = self.inference.overload(overloads, &given) {
-            let chosen: Vec<FunctionId> = fitting.iter().filter_map(|at| rows.get(*at).copied()).collect();
+            // `size` of a value whose type is open is that of whatever it turns out to be, as in cel-go.
+            let open = &*name.text == "size" && !given.iter().all(is_static);
+            let chosen: Vec<FunctionId> = match open {
+                true => rows.to_vec(),
+                false => fitting.iter().filter_map(|at| rows.get(*at).copied()).collect(),
+            };
             let ty = self.inference.resolve(&result);
             let made = self.cel_call_of(&chosen, args, &given, ty, span);
             let validated = self.validated(&name.text, &chosen, written, made);
