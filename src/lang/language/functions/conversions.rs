@@ -559,17 +559,6 @@ fn to_text<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
 
 /// CEL's name of the type of a value without a known one.
 fn type_of<'a>(value: &Value<'a>) -> Value<'a> {
-    let name = match value.clone().plain() {
-        Value::Null => "null_type",
-        Value::Bool(_) => "bool",
-        Value::Int(_) => "int",
-        Value::Uint(_) => "uint",
-        Value::Float(_) => "double",
-        Value::String(_) => "string",
-        Value::Blob(_) => "bytes",
-        value if value.elements().is_some() => "list",
-        value if value.entries().is_some() => "map",
-        _ => return Value::Absent,
-    };
+    let Some(name) = super::cel::type_name(&value.clone().plain()) else { return Value::Absent };
     Value::TypeName(Symbol::new(name))
 }
