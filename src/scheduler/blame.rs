@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub(super) struct RuleRefusals(BTreeMap<(Symbol, Symbol), u64>);
 
 impl RuleRefusals {
-    /// Counts a refused attempt; returns what refused the pod. `last` is the status of the attempt.
+    /// Counts a refused attempt; returns what refused the pod: the statuses of nodes, without them the status of
+    /// PreFilter, without it `last`, the status of the attempt.
     pub(super) fn count(
         &mut self,
         framework: &Framework,
@@ -21,7 +22,7 @@ impl RuleRefusals {
     ) -> Option<Blame> {
         let mut refusals = diagnosis.nodes.histogram();
         if refusals.is_empty() {
-            refusals.push((last, 1));
+            refusals.push((diagnosis.nodes.absent().unwrap_or(last), 1));
         }
         let mut by_plugin = BTreeMap::new();
         let mut rules = Vec::new();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 const RULES: &str = r#"
     policy rooms {
       gate "closed" when pod.labels["closed"] == "yes"
+      prefilter { reject "full" when pod.labels["full"] == "yes" }
       filter hot { reject "hot" when node.labels["heat"] == "hot" && pod.labels["tough"] != "yes" }
       filter far { reject "far" when node.labels["far"] == "yes" }
     }"#;
@@ -99,4 +100,14 @@ fn a_pod_that_waited_at_permit_in_vain_counts_as_permit() {
     let profiles = Arc::new(Profiles { frameworks, revision: 1 });
     let waiting = dry_run::run(&world, profiles, &Options::default()).scheduler.waiting();
     assert_eq!((waiting.at_permit, waiting.refused.len()), (1, 0), "{waiting:?}");
+}
+
+#[test]
+fn a_pod_that_prefilter_refuses_waits_for_that_rule() {
+    let scheduler = run(vec![node("n").cpu("4").object(), pod("web").cpu("1").label("full", "yes").object()]);
+    let waiting = scheduler.waiting();
+    assert!(waiting.refused.keys().eq(["rooms"]), "{waiting:?}");
+    let rule = ("rooms".into(), "prefilter".into());
+    assert!(waiting.by_one_rule.keys().eq([&rule]), "{waiting:?}");
+    assert_eq!(counted(&scheduler), [("rooms/prefilter".to_owned(), 1)]);
 }
