@@ -5,7 +5,6 @@
 //! compares the two implementations.
 
 use super::{Env, Lowering, operators};
-use crate::lang::analysis::faults::may_fail;
 use crate::lang::analysis::shape::{self, Part};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
 use crate::lang::types::value::Value;
@@ -42,7 +41,7 @@ impl Lowering<'_> {
                 let inner = self.bool(inner);
                 Box::new(move |env| !inner(env))
             }
-            ExprKind::And(left, right) | ExprKind::Or(left, right) if may_fail(self.policy, expr) => {
+            ExprKind::And(left, right) | ExprKind::Or(left, right) if self.may_fail(expr) => {
                 self.absorbing(left, right, matches!(expr.kind, ExprKind::Or(..)))
             }
             ExprKind::And(left, right) => {

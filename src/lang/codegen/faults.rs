@@ -3,6 +3,7 @@
 //! `all`, `exists`, and `cel.bind`, whose value counts where it is read.
 
 use super::closures::{BoolFn, ValueFn, as_value, bind};
+use super::values::each;
 use super::{Env, Lowering, loops};
 use crate::diag::Span;
 use crate::lang::analysis::faults::may_fail;
@@ -55,6 +56,11 @@ fn alone<'a, 'e, T>(
 }
 
 impl Lowering<'_> {
+    /// Whether an expression may be a fault.
+    pub(super) fn may_fail(&self, expr: &Expr) -> bool {
+        self.faults && may_fail(self.policy, expr)
+    }
+
     /// An operation of CEL.
     pub(super) fn dynamic(&mut self, operation: &Operation, args: &[Expr], span: Span) -> ValueFn {
         if let (Operation::OrElse(held), [first, other]) = (operation, args) {
@@ -65,13 +71,23 @@ impl Lowering<'_> {
                 None => other(env),
             });
         }
+        if let (Operation::Demand(kind), [value]) = (operation, args) {
+            // The fault is made once: all nodes without the value share it.
+            let (value, missing) = (self.value(value), operations::missing(*kind));
+            let Value::Cel(Cel::Fault(fault)) = missing else { return value };
+            let fault = Arc::new(Fault { span, ..Fault::clone(&fault) });
+            return as_value(move |env| {
+                let value = value(env);
+                if value.is_absent() && env.raised.is_none() {
+                    env.raised = Some(fault.clone());
+                }
+                value
+            });
+        }
         let operation = operation.clone();
         let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
         as_value(move |env| {
-            let mut values = Vec::with_capacity(args.len());
-            for arg in &args {
-                values.push(arg(env));
-            }
+            let values = each(env, &args);
             if env.raised.is_some() {
                 return Value::Absent;
             }
@@ -118,6 +134,9 @@ impl Lowering<'_> {
     pub(super) fn macro_of_cel(&mut self, of: &Macro, span: Span) -> Option<ValueFn> {
         Some(match (of.kind, &of.condition, &of.body) {
             (MacroKind::Bind, _, Some(body)) => {
+                if self.may_fail(&of.over) {
+                    self.fault_slots.insert(of.slot);
+                }
                 let (over, body, slot) = (self.value(&of.over), self.value(body), of.slot);
                 as_value(move |env| {
                     let (value, fault) = alone(env, &over);
@@ -143,9 +162,7 @@ impl Lowering<'_> {
                     env.settled(operations::unique(entries), span)
                 })
             }
-            (MacroKind::All | MacroKind::Exists, Some(condition), None)
-                if may_fail(self.policy, condition) =>
-            {
+            (MacroKind::All | MacroKind::Exists, Some(condition), None) if self.may_fail(condition) => {
                 let decisive = of.kind == MacroKind::Exists;
                 let (over, condition) = (self.value(&of.over), self.bool(condition));
                 let (slot, second) = (of.slot, of.second);

@@ -25,9 +25,10 @@ pub use rules::{
 
 use crate::lang::analysis::stage::is_register;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::lang::typed::{Expr, ExprKind, Policy, SlotId};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Fault, Value};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The environment of closures: the context, the registers of the pod, variables, and computed
@@ -117,6 +118,10 @@ pub struct Lowering<'p> {
     answers: usize,
     /// True inside an expression whose answers are remembered.
     remembering: bool,
+    /// False where nothing of the policy may be a fault.
+    faults: bool,
+    /// Variables that may hold a fault, which counts where they are read.
+    fault_slots: FxHashSet<SlotId>,
 }
 
 impl<'p> Lowering<'p> {
@@ -130,6 +135,8 @@ impl<'p> Lowering<'p> {
             tables: 0,
             answers: 0,
             remembering: false,
+            faults: policy.cel,
+            fault_slots: FxHashSet::default(),
         }
     }
 

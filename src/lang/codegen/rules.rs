@@ -6,7 +6,7 @@
 
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::{Env, Lowering, Register};
-use crate::lang::analysis::faults::may_fail;
+use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
 use crate::lang::syntax::ast::{Normalize, OnError};
@@ -88,7 +88,7 @@ impl Fallible {
 /// A condition of which faults become an answer: `failed`.
 fn fallible(lowering: &mut Lowering<'_>, condition: &Expr, on_error: OnError, failed: bool) -> BoolFn {
     let holds = lowering.bool(condition);
-    if !may_fail(lowering.policy, condition) {
+    if !lowering.may_fail(condition) {
         return holds;
     }
     let condition = Fallible { holds, on_error };
@@ -98,7 +98,7 @@ fn fallible(lowering: &mut Lowering<'_>, condition: &Expr, on_error: OnError, fa
 /// A value of which a fault becomes absent, and is remembered.
 fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) -> ValueFn {
     let closure = lowering.value(value);
-    if !may_fail(lowering.policy, value) {
+    if !lowering.may_fail(value) {
         return closure;
     }
     super::closures::as_value(move |env| {
@@ -302,6 +302,7 @@ pub struct Statements {
 /// Lowers all statements of a policy.
 pub fn lower(policy: &Policy) -> Statements {
     let mut lowering = Lowering::new(policy);
+    lowering.faults = !sources_of_faults(policy).is_empty();
     let mut inputs = ColumnInputs::default();
     // After a fault the policy applies, unless faults are ignored.
     let applies = policy.applies.iter().map(|condition| {
@@ -368,7 +369,7 @@ pub fn lower(policy: &Policy) -> Statements {
 fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
     let refuses = refusal(lowering, check);
     let constant = check.reason.constant().map(|text| Symbol::new(text));
-    let may_fail = check.condition.as_ref().is_some_and(|condition| may_fail(lowering.policy, condition));
+    let may_fail = check.condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));
     CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant, may_fail }
 }
 
@@ -376,9 +377,7 @@ fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
 fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInputs) -> CompiledCheck {
     let range = match &check.condition {
         None => RangeBool::Constant(true),
-        Some(condition) if may_fail(lowering.policy, condition) => {
-            RangeBool::Closure(refusal(lowering, check))
-        }
+        Some(condition) if lowering.may_fail(condition) => RangeBool::Closure(refusal(lowering, check)),
         Some(condition) => {
             let range = lowering.range_bool(condition, inputs);
             if check.refuses_when { range } else { RangeBool::Not(Box::new(range)) }
@@ -409,7 +408,7 @@ fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> Compile
         wait: wait.clone(),
         patience: lowering.int(&wait.patience),
         until: fallible(lowering, &wait.until, wait.on_error, false),
-        may_fail: may_fail(policy, &wait.until),
+        may_fail: lowering.may_fail(&wait.until),
         group: wait.group,
         members,
     }
@@ -444,7 +443,7 @@ fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs
         gives,
         may_fail: score.gives.iter().any(|give| {
             let mut parts = give.when.iter().chain(&give.value);
-            parts.any(|part| may_fail(lowering.policy, part))
+            parts.any(|part| lowering.may_fail(part))
         }),
         on_error: score.on_error,
     }

@@ -3,19 +3,18 @@
 
 use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};
-use crate::lang::analysis::faults::may_fail;
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
+use crate::lang::eval::operations::Operands;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Value;
-use smallvec::SmallVec;
 
 /// Evaluates arguments in order.
-fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> SmallVec<[Value<'a>; 4]> {
-    let mut values = SmallVec::new();
+pub(super) fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> Operands<'a> {
+    let mut values = Operands::new();
     for arg in args {
         values.push(arg(env));
     }
@@ -40,7 +39,7 @@ impl Lowering<'_> {
             ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Slot(slot) => {
                 let at = slot.index();
-                if self.policy.cel {
+                if self.fault_slots.contains(slot) {
                     let span = expr.span;
                     return as_value(move |env| {
                         let value = env.slots.get(at).cloned().unwrap_or(Value::Absent);
@@ -91,7 +90,7 @@ impl Lowering<'_> {
             return inner;
         }
         let at = id.index();
-        if may_fail(self.policy, &of.value) {
+        if self.may_fail(&of.value) {
             return self.let_that_may_fail(at, inner, of.value.span);
         }
         as_value(move |env| {
@@ -286,7 +285,7 @@ impl Lowering<'_> {
             ExprKind::Call(function, args, prepared) => {
                 let (body, prepared) = (function.def().body, prepared.clone());
                 let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
-                if self.policy.cel {
+                if self.may_fail(expr) {
                     let span = expr.span;
                     return as_value(move |env| {
                         let args = each(env, &args);

@@ -204,7 +204,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 _ => Value::Absent,
             },
             ExprKind::Dynamic(operation, args) => {
-                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                let args: operations::Operands<'a> = args.iter().map(|arg| self.value(arg)).collect();
                 self.step(args.iter().map(length).sum());
                 if self.raised.is_some() {
                     return Value::Absent;

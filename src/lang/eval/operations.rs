@@ -8,16 +8,20 @@ use crate::lang::language::functions::{FunctionId, Prepared, cel};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Operation};
 use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
 use crate::lang::types::{CelType, Ty, Type};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+/// The operands of an operation, in order; few are held without an allocation.
+pub type Operands<'a> = SmallVec<[Value<'a>; 4]>;
+
 /// The value of an operation; operands are neither faults nor, but for [`Operation::Demand`], absent.
-pub fn operate<'a>(operation: &Operation, args: Vec<Value<'a>>) -> Value<'a> {
+pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
     if let Operation::Demand(kind) = operation {
         let value = args.into_iter().next().unwrap_or(Value::Absent);
-        return if value.is_absent() { Value::fault(*kind, demanded(*kind)) } else { value };
+        return if value.is_absent() { missing(*kind) } else { value };
     }
-    let args: Vec<Value<'a>> = args.into_iter().map(settled).collect();
+    let args: Operands<'a> = args.into_iter().map(settled).collect();
     match (operation, args.as_slice()) {
         (Operation::Truth, [value @ Value::Bool(_)]) => value.clone(),
         (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
@@ -61,6 +65,11 @@ pub fn or_else<'a>(value: Value<'a>, held: bool) -> Option<Value<'a>> {
         Value::Optional(None) => None,
         other => Some(other),
     }
+}
+
+/// The fault of a value that is demanded and absent.
+pub fn missing<'a>(kind: FaultKind) -> Value<'a> {
+    Value::fault(kind, demanded(kind))
 }
 
 /// The message about a value that is missing.

@@ -177,7 +177,7 @@ impl Checker<'_> {
             return Ok(expr);
         };
         let Some(constant) = folded(part) else { return Ok(expr) };
-        let value = operations::operate(&Operation::Call(rows.into()), vec![constant]);
+        let value = operations::operate(&Operation::Call(rows.into()), [constant].into_iter().collect());
         match value {
             value if value.is_fault() || value.is_absent() => {
                 let at = part.span;
