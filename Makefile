@@ -36,7 +36,7 @@ fmt: ## Formats the code
 ci: lint deny-local test ## Runs what every change must pass
 
 bench: ## Measures decisions, rules, compilation and waiting pods; prints figures and never fails
-	cargo bench
+	cargo bench --no-default-features
 
 bench-cluster: control-plane ## Measures pods per second on a real API server, beside kube-scheduler
 	cargo test --profile dist --test cluster -- --ignored --nocapture bench

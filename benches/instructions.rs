@@ -13,8 +13,12 @@ use std::hint::black_box;
 use std::process::Command;
 use support::crowd::{Crowd, KINDS, selectors, versions};
 use support::preemption::{self, Full};
+use support::rules::{self, Language, PREDICATES};
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
 
+const LANGUAGES: [&str; 2] = ["in the policy language", "in CEL"];
+/// A rule in CEL without the tests that prove it.
+const MAY_FAIL: &str = "in CEL without tests";
 const CASES: [&str; 5] = ["decision", "rule", "compile", "folder", "filed"];
 /// Updates of placed pods: how many matches are registered follows from the text.
 const UPDATES: [&str; 4] = [
@@ -23,9 +27,16 @@ const UPDATES: [&str; 4] = [
     "update of the labels",
     "update of the labels, 1,000 selectors",
 ];
+/// Instructions of a compilation and of a folder before there was CEL, counted by this bench on the same compiler. What
+/// is shared by both languages may take 5 % more.
+const BEFORE_CEL: [(&str, u64); 2] = [("compile", 536_002), ("folder", 60_766_530)];
+/// Nodes that a rule of both languages is counted on.
+const NODES_OF_TWINS: usize = 1_000;
 /// Repetitions of the short and the long run.
 const FEW: usize = 5;
 const MANY: usize = 25;
+/// Repetitions of the long run where 2 % count: two runs of the preparations differ by as much as a scan or two.
+const MANY_OF_TWINS: usize = 205;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -38,20 +49,70 @@ fn main() {
         println!("instructions: not counted, valgrind is not installed");
         return;
     }
-    println!("{:<40} {:>8} {:>16}", "work", "nodes", "instructions");
-    for case in CASES {
+    let chosen = std::env::var("BAYPLAN_BENCH_ROWS").unwrap_or_default();
+    println!("{:<40} {:>8} {:>16} {:>9} {:>9}", "work", "nodes", "instructions", "ratio", "target");
+    for case in CASES.into_iter().filter(|case| case.contains(&chosen)) {
         let of_nodes = matches!(case, "decision" | "rule");
         for size in sizes("1000,5000").into_iter().take(if of_nodes { usize::MAX } else { 1 }) {
-            let (few, many) = (count(case, size, FEW), count(case, size, MANY));
+            let took = one(case, size);
             let shown = if of_nodes { size.to_string() } else { "-".to_owned() };
-            println!("{case:<40} {shown:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
+            let before = BEFORE_CEL.iter().find(|(name, _)| *name == case);
+            let compared = before.map_or(String::new(), |(_, before)| against(took, *before, 1.05));
+            println!("{case:<40} {shown:>8} {took:>16}{compared}");
         }
     }
-    for kind in KINDS.into_iter().chain(preemption::KINDS).chain(UPDATES) {
+    for kind in
+        KINDS.into_iter().chain(preemption::KINDS).chain(UPDATES).filter(|kind| kind.contains(&chosen))
+    {
         let size = sizes("5000").into_iter().max().unwrap_or_default();
-        let (few, many) = (count(kind, size, FEW), count(kind, size, MANY));
-        println!("{kind:<40} {size:>8} {:>16}", many.saturating_sub(few) / (MANY - FEW) as u64);
+        println!("{kind:<40} {size:>8} {:>16}", one(kind, size));
     }
+    for case in ["compile four terms", "compile eight terms", "lint ten rules"]
+        .into_iter()
+        .filter(|case| case.contains(&chosen))
+    {
+        for language in LANGUAGES {
+            let name = format!("{case} {language}");
+            println!("{name:<40} {:>8} {:>16}", "-", one(&name, 0));
+        }
+    }
+    twins(&chosen);
+}
+
+/// Rules of both languages with the same conditions: in CEL, what cannot fail may take 2 % more.
+fn twins(chosen: &str) {
+    for of in PREDICATES.iter().chain([&rules::FOUR_TERMS]).filter(|of| of.name.contains(chosen)) {
+        let size = NODES_OF_TWINS;
+        let [policy, cel] =
+            LANGUAGES.map(|language| one_of(&format!("{} {language}", of.name), size, MANY_OF_TWINS));
+        println!("{:<40} {size:>8} {policy:>16}", format!("{} in the policy language", of.name));
+        println!("{:<40} {size:>8} {cel:>16}{}", "  in CEL", against(cel, policy, 1.02));
+        if of.may_fail.is_some() {
+            let took = one(&format!("{} {MAY_FAIL}", of.name), size);
+            println!(
+                "{:<40} {size:>8} {took:>16}{}",
+                "  in CEL without tests",
+                against(took, policy, f64::MAX)
+            );
+        }
+    }
+}
+
+/// A figure beside another one, and whether the ratio is above the target.
+fn against(took: u64, other: u64, target: f64) -> String {
+    let ratio = took as f64 / other.max(1) as f64;
+    let missed = if ratio > target { "  missed" } else { "" };
+    let target = if target == f64::MAX { "-".to_owned() } else { format!("{target:.2}") };
+    format!(" {ratio:>9.3} {target:>9}{missed}")
+}
+
+/// Instructions of one repetition.
+fn one(case: &str, size: usize) -> u64 {
+    one_of(case, size, MANY)
+}
+
+fn one_of(case: &str, size: usize, many: usize) -> u64 {
+    count(case, size, many).saturating_sub(count(case, size, FEW)) / (many - FEW) as u64
 }
 
 /// Instructions of a whole run.
@@ -128,10 +189,38 @@ fn run(case: &str, size: usize, times: usize) {
                 black_box(framework.run_pre_filter(&mut cycle, &snapshot, &mut Silent).unwrap());
             }
         }
-        _ => {
+        "compile" => {
             for _ in 0..times {
                 black_box(policy(FOUR_TERMS));
             }
         }
+        of_language => rule(of_language, size, times),
+    }
+}
+
+/// The work of a rule in one of the languages.
+fn rule(case: &str, size: usize, times: usize) {
+    let language = if case.contains(LANGUAGES[1]) { Language::Cel } else { Language::Policy };
+    if case.starts_with("compile") {
+        let of = &rules::FOUR_TERMS;
+        let condition = if case.contains("four") { of.may_fail.unwrap() } else { of.proved };
+        for _ in 0..times {
+            black_box(rules::rule(language, condition));
+        }
+        return;
+    }
+    if case.starts_with("lint ten rules") {
+        let texts = rules::policies_of_ten_rules(language, MANY);
+        black_box(rules::lint(language, &texts[..times]));
+        return;
+    }
+    let of = PREDICATES.iter().chain([&rules::FOUR_TERMS]).find(|of| case.starts_with(of.name)).unwrap();
+    let condition = if case.ends_with(MAY_FAIL) { of.may_fail.unwrap() } else { of.proved };
+    let framework = only(rules::rule(language, condition));
+    let (snapshot, pod) = (rules::nodes(size, &framework), rules::asking_pod());
+    let mut scan = Scan::new();
+    for _ in 0..times {
+        let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+        let _ = black_box(scan.filter(&mut cycle, &snapshot, &mut Silent));
     }
 }

@@ -6,27 +6,29 @@
 
 mod support;
 
-use bayplan::engine::Scan;
-use bayplan::framework::Framework;
-use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use bayplan::engine::{Decider, Scan};
+use bayplan::framework::{Cycle, Framework, Silent};
+use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan::testing::pod;
-use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::sync::Arc;
+use support::cpu::{Work, measure, median};
 use support::crowd::{self, Crowd, selectors};
 use support::preemption::{self, Full};
-use support::{cluster, decide, framework, small_pod};
+use support::rules::{self, FOUR_TERMS, Language};
+use support::{cluster, decide, framework, only, small_pod};
 
 const NODES: usize = 5_000;
 /// What a plain pod takes on an idle machine, in microseconds. A ratio to it is allowed that reaches the target there.
 const PLAIN: f64 = 87.0;
+/// What a rule that may fail may take for a node, in microseconds.
+const MAY_FAIL: f64 = 0.4;
 /// Rounds of a row; the median counts.
 const ROUNDS: usize = 15;
+/// Rounds of a row whose work takes longer than a measurement.
+const LONG_ROUNDS: usize = 5;
 /// CPU time of one measurement in microseconds, about.
 const ENOUGH: f64 = 20_000.0;
-
-/// Does the work so many times.
-type Work = Box<dyn FnMut(usize)>;
 
 /// Prepares the work for the plugins of a profile.
 type Make = Box<dyn Fn(&Arc<Framework>) -> Work>;
@@ -92,6 +94,45 @@ fn rows() -> Vec<Row> {
             rows.push(Row::new(&name, target, move |framework| updates(framework, registered, relabelled)));
         }
     }
+    rows.extend(rows_of_rules());
+    rows
+}
+
+/// Compiling, linting and asking rules. That compiling the policy language takes no longer than before there was CEL is
+/// shown by `benches/instructions.rs`.
+fn rows_of_rules() -> Vec<Row> {
+    let mut rows = vec![Row::new("compile four terms in CEL", 100.0, |_| {
+        Box::new(|times| {
+            for _ in 0..times {
+                black_box(rules::rule(Language::Cel, FOUR_TERMS.may_fail.unwrap()));
+            }
+        })
+    })];
+    for (name, language) in [("the policy language", Language::Policy), ("CEL", Language::Cel)] {
+        let target = if language == Language::Cel { 2e6 } else { 1e6 };
+        rows.push(Row::new(&format!("lint 10,000 rules in {name}"), target, move |_| {
+            let texts = rules::policies_of_ten_rules(language, 1_000);
+            Box::new(move |times| {
+                for _ in 0..times {
+                    black_box(rules::lint(language, &texts));
+                }
+            })
+        }));
+    }
+    let plain = rules::PREDICATES.iter().chain([&FOUR_TERMS]).filter_map(|of| Some((of.name, of.may_fail?)));
+    for (name, condition) in plain.chain([("numbers in labels", rules::NUMBERS_IN_LABELS)]) {
+        rows.push(Row::new(&format!("may fail: {name}"), MAY_FAIL * NODES as f64, move |_| {
+            let framework = only(rules::rule(Language::Cel, condition));
+            let (snapshot, pod) = (rules::nodes(NODES, &framework), rules::asking_pod());
+            let mut scan = Scan::new();
+            Box::new(move |times| {
+                for _ in 0..times {
+                    let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
+                    let _ = black_box(scan.filter(&mut cycle, &snapshot, &mut Silent));
+                }
+            })
+        }));
+    }
     rows
 }
 
@@ -127,24 +168,6 @@ fn updates(framework: &Framework, registered: usize, relabelled: bool) -> Work {
     })
 }
 
-/// CPU time of this thread in microseconds.
-fn cpu_time() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
-}
-
-/// CPU time of the work, of each time in microseconds.
-fn measure(work: &mut Work, times: usize) -> f64 {
-    let begin = cpu_time();
-    work(times);
-    (cpu_time() - begin) / times as f64
-}
-
-fn median(mut of: Vec<f64>) -> f64 {
-    of.sort_by(f64::total_cmp);
-    of[of.len() / 2]
-}
-
 fn main() {
     let framework = framework();
     let snapshot = cluster(NODES, &framework);
@@ -165,7 +188,7 @@ fn main() {
         let once = measure(&mut work, 3);
         let times = ((ENOUGH / once) as usize).clamp(1, 20_000);
         let (mut took, mut ratios) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for _ in 0..if once > ENOUGH { LONG_ROUNDS } else { ROUNDS } {
             let before = measure(&mut plain, 100);
             let time = measure(&mut work, times);
             let after = measure(&mut plain, 100);

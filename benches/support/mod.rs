@@ -1,8 +1,10 @@
 //! The clusters, profiles and pods that benches share.
 #![allow(dead_code)] // each bench uses a part
 
+pub(crate) mod cpu;
 pub(crate) mod crowd;
 pub(crate) mod preemption;
+pub(crate) mod rules;
 pub(crate) mod volumes;
 
 use bayplan::diag::SourceMap;
@@ -93,8 +95,13 @@ policy tiers {
 
 /// The policy as a plugin.
 pub(crate) fn policy(text: &str) -> PolicyPlugin {
+    policy_in("bench.bay", text)
+}
+
+/// The policy of a file as a plugin.
+pub(crate) fn policy_in(file: &str, text: &str) -> PolicyPlugin {
     let mut sources = SourceMap::new();
-    let id = sources.add("bench.bay", text);
+    let id = sources.add(file, text);
     let (policies, diagnostics) = compile(sources.get(id).unwrap());
     assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
     let compiled = Arc::new(CompiledPolicy::new(policies.into_iter().next().unwrap(), &sources));
