@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const GOOD: &str = "/// Keeps pods off broken nodes.\npolicy healthy {\n  filter ready {\n    require node.ready else \"not ready\"\n  }\n}\n";
-const NONE: &str = "/// A.\npolicy other { score s { give none when node.unschedulable give 100 } }\n";
+const NONE: &str =
+    "/// A.\npolicy other { score s normalize minmax { give pod.priority * 10000000000 * 10000000000 } }\n";
 
 fn bayplan(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output =

@@ -104,7 +104,7 @@ fn what_the_policy_language_means_is_said_in_cel() {
             "node.labels[\"a\"] == pod.labels[\"a\"]",
             "(node.labels[?\"a\"].hasValue() && node.labels[?\"a\"] == pod.labels[?\"a\"])",
         ),
-        ("node.labels[\"a\"] in [\"b\"]", "node.labels[?\"a\"].optMap(v, v in [\"b\"]).orValue(false)"),
+        ("node.labels[\"a\"] in [\"b\"]", "(\"a\" in node.labels && node.labels[\"a\"] in [\"b\"])"),
         ("(node.labels[\"a\"] ?? \"x\") == \"b\"", "(node.labels[?\"a\"].orValue(\"x\")) == \"b\""),
         (
             "has(node.labels[\"a\"]) && node.labels[\"a\"] == \"b\"",
@@ -115,7 +115,14 @@ fn what_the_policy_language_means_is_said_in_cel() {
         ("node.free.cpu >= 500m", "node.free.cpu >= quantity(\"500m\")"),
         ("node.free.memory >= 4Gi", "node.free.memory >= quantity(\"4Gi\")"),
         ("near(node)", "(node.name.startsWith(\"a\"))"),
-        ("1.5 * node.pods.count() > 2", "1.5 * double(node.pods.count()) > 2"),
+        ("1.5 * node.pods.count() > 2", "1.5 * double(node.pods.count()) > 2.0"),
+        ("(int(node.labels[\"n\"]) ?? 0) > 3", "(optional.ofValid(int(node.labels[\"n\"])).orValue(0)) > 3"),
+        (
+            "(node.pods.min(p, p.priority) ?? 0) > 3",
+            "(optional.ofValid(node.pods.min(p, p.priority)).orValue(0)) > 3",
+        ),
+        ("1 - 0.5 * (node.free.cpu / 1cpu) > 0.5", "1.0 - 0.5 * (node.free.cpu / quantity(\"1\")) > 0.5"),
+        ("has(node.pods[0])", "node.pods[?0].hasValue()"),
         ("node.name matches \"a.*\"", "node.name.matches(\"a.*\")"),
     ];
     for (language, cel) in cases {
@@ -152,9 +159,10 @@ fn comments_stay_with_their_statements() {
 
 #[test]
 fn what_has_no_twin_is_listed_with_its_place() {
-    let text = "/// A.\npolicy a {\n  param half = 4 / 2\n  score s {\n    give none when node.unschedulable\n    give 100\n  }\n  filter f { \
-                require (int(node.labels[\"n\"]) ?? 0) > 3 else \"no\" }\n}\n";
+    let text = "/// A.\npolicy a {\n  score s normalize minmax {\n    give pod.priority * 10000000000 * 10000000000\n  }\n  \
+                filter f {\n    require [node.labels[\"a\"]].size() > 3 else \"no\" }\n  filter g {\n    require \
+                2 * (now() - node.created) > 1h\n  }\n}\n";
     let without = converted("a.bay", text).unwrap_err();
     let lines: Vec<&str> = without.iter().map(|of| of.split(':').next().unwrap()).collect();
-    assert_eq!(lines, ["3", "5", "8"], "{without:?}");
+    assert_eq!(lines, ["4", "7", "9"], "{without:?}");
 }

@@ -150,12 +150,12 @@ spec:
 
     NO_TWIN "BP0507" "no-twin" Error
         "a part of the policy cannot be said in the other language"
-        "`bayplan convert` writes nothing when a part has no twin, rather than a policy that means something else. An \
-         expression that may end with an error in CEL has a value in the policy language; `none` and values that may \
-         be absent have few spellings in CEL."
+        "`bayplan convert` writes nothing when a part has no twin, rather than a policy that means something else. CEL has \
+         no lists with elements that have no value, and does not multiply durations. Where a number leaves the range of \
+         its type, CEL has an error or an infinite float; the policy language stops at the end of the range."
         in ""
-        bad "`bayplan convert` of `score s { give none when node.unschedulable; give 100 }`"
-        good "`score s { give 0 when node.unschedulable; give 100 }`"
+        bad "`bayplan convert` of `give pod.priority * 10000000000 * 10000000000`"
+        good "`give clamp(pod.priority, 0, 1000) * 10000000000`"
 
     BAD_OBJECT "BP0510" "bad-object" Error
         "the object in the cluster file is invalid"

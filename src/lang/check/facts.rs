@@ -8,7 +8,7 @@
 use super::Checker;
 use super::numbering::{Numbering, ValueId};
 use crate::lang::eval::constant::constant;
-use crate::lang::language::functions::Absence;
+use crate::lang::language::functions::{Absence, VALID, WRAP};
 use crate::lang::typed::operation::is_source;
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
@@ -191,6 +191,12 @@ impl Numbering<'_> {
                 self.learn(&tables.lets[id.index()].value, truth, facts);
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
+            // An optional that holds something has a value.
+            ExprKind::Call(function, args, _) if truth && function.def().name == "hasValue" => {
+                if let [optional] = args.as_slice() {
+                    self.learn_held(optional, facts);
+                }
+            }
             ExprKind::Equal(left, right) if truth => self.learn_equal(left, right, facts),
             ExprKind::Equal(left, right) => self.learn_unequal(left, right, facts),
             ExprKind::Compare(op, left, right) => {
@@ -206,6 +212,21 @@ impl Numbering<'_> {
             ExprKind::In(element, collection) if truth => self.learn_member(element, collection, facts),
             ExprKind::Macro(of) if truth && matches!(of.kind, MacroKind::Exists | MacroKind::ExistsOne) => {
                 self.learn_size(&of.over, 1, facts);
+            }
+            _ => {}
+        }
+    }
+
+    /// An optional of CEL holds something.
+    fn learn_held(&mut self, optional: &Expr, facts: &mut Vec<Fact>) {
+        facts.extend(self.number_of_held(optional).map(Fact::Present));
+        match &optional.kind {
+            ExprKind::Call(function, args, _) if matches!(function.def().name, WRAP | VALID) => {
+                args.iter().for_each(|of| self.learn_present(of, facts));
+            }
+            ExprKind::Let(id) => {
+                let tables = self.tables;
+                self.learn_held(&tables.lets[id.index()].value, facts);
             }
             _ => {}
         }

@@ -7,7 +7,7 @@
 use super::Checker;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::FieldId;
-use crate::lang::language::functions::FunctionId;
+use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, MacroKind, Operation, ParamId, Root,
@@ -180,6 +180,13 @@ impl Numbering<'_> {
     /// The number of the size of a list, map or text.
     pub(super) fn number_of_size(&mut self, of: ValueId) -> ValueId {
         self.intern(Shape::Size, vec![of])
+    }
+
+    /// The number of `o.value()` of an optional.
+    pub(super) fn number_of_held(&mut self, optional: &Expr) -> Option<ValueId> {
+        let row = functions::named("value", true).first().copied()?;
+        let optional = self.number(optional)?;
+        Some(self.intern(Shape::Call(row), vec![optional]))
     }
 
     fn intern(&mut self, shape: Shape, parts: Vec<ValueId>) -> ValueId {

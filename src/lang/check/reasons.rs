@@ -19,6 +19,8 @@ impl<'a> Checker<'a> {
                 ast::TemplatePart::Text(text) => parts.push(ReasonPart::Text(text.clone())),
                 ast::TemplatePart::Hole(hole) => {
                     let hole = self.expr(hole, None);
+                    // Of an optional, what it holds is shown.
+                    let hole = self.held(hole).0;
                     if names_object(&hole) && named.is_none() {
                         named = Some(hole.span);
                     }
@@ -53,6 +55,7 @@ impl<'a> Checker<'a> {
         let mut names: FxHashSet<&Text> = FxHashSet::default();
         for detail in &of.details {
             let value = self.expr(&detail.value, None);
+            let value = self.held(value).0;
             self.showable(&value);
             if !names.insert(&detail.name.text) {
                 let message = format!("`{}` is shown twice", detail.name.text);

@@ -2,7 +2,8 @@
 //! `??` gives another value, `has` asks.
 
 use super::NoTwin;
-use super::expressions::{Writer, Written, atomic, field, inner};
+use super::expressions::{To, Writer, Written, atomic, field, inner};
+use crate::diag::Span;
 use crate::lang::syntax::ast::*;
 
 /// Whether an operator gives false for an absent operand.
@@ -20,31 +21,131 @@ pub(super) fn is_comparison(op: BinaryOp) -> bool {
     )
 }
 
-/// An expression that may be absent as an optional of CEL: fields and indices with `?`, names of such expressions.
+/// Elements without a value.
+pub(super) fn element(span: Span) -> NoTwin {
+    NoTwin::new(
+        span,
+        "lists and maps of CEL have no elements without a value: `.present()` leaves them out, `[?…]` too",
+    )
+}
+
+/// An expression that may be absent as an optional of CEL: fields and indices with `?`, names of such expressions,
+/// choices between them, and any other operation in `optional.ofValid`.
 pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
+    writer.same_in_cel(expr)?;
     let expr = inner(expr);
+    writer.same_in_cel(expr)?;
     match &expr.kind {
-        ExprKind::Name(name) => Ok(writer.name(name)),
-        ExprKind::Field(access) => {
+        ExprKind::Name(name) if writer.is_optional(name) => Ok(writer.name(name)),
+        ExprKind::Name(_) if writer.may_be_absent(expr) => Err(element(expr.span)),
+        ExprKind::Field(access) if !access.optional => {
             Ok(format!("{}{}", object(writer, &access.object)?, field(&access.field.text, true)))
         }
-        ExprKind::Index(access) => {
+        ExprKind::Index(access) if !access.optional => {
             Ok(format!("{}[?{}]", object(writer, &access.object)?, writer.expr(&access.index)?))
         }
         ExprKind::Literal(Literal::None) => Ok("optional.none()".to_owned()),
         ExprKind::Conditional(of) => {
-            let mut side = |side: &Expr| match writer.may_be_absent(side) {
-                true => optional(writer, side),
-                false => Ok(format!("optional.of({})", writer.expr(side)?)),
-            };
-            let (then, otherwise) = (side(&of.then)?, side(&of.otherwise)?);
+            let (then, otherwise) = (side(writer, &of.then)?, side(writer, &of.otherwise)?);
             Ok(format!("({} ? {then} : {otherwise})", writer.expr(&of.condition)?))
         }
-        _ => Err(NoTwin::new(
-            expr.span,
-            "the value may be absent here, and CEL ends with an error instead: only fields, indices and names have a \
-             spelling for that",
-        )),
+        ExprKind::Binary(of) if of.op == BinaryOp::Coalesce => {
+            Ok(format!("{}.or({})", optional(writer, &of.left)?, side(writer, &of.right)?))
+        }
+        ExprKind::Binary(of) if matches!(of.op, BinaryOp::Div | BinaryOp::Rem) => {
+            let quotient = format!("optional.of({})", quotient(writer, of)?);
+            Ok(format!("({} ? {quotient} : optional.none())", tested(writer, of)?))
+        }
+        ExprKind::Call(call) => match writer.def(call, expr.span)? {
+            Some((mut inner, def)) => Ok(format!("({})", optional(&mut inner, &def.body)?)),
+            None => Ok(format!("optional.ofValid({})", valid(writer, expr)?)),
+        },
+        // What an optional holds is the optional.
+        ExprKind::Method(call) if &*call.method.text == "value" && call.args.is_empty() => {
+            writer.expr(&call.object)
+        }
+        _ => Ok(format!("optional.ofValid({})", valid(writer, expr)?)),
+    }
+}
+
+/// A value as an optional, whether it may be absent or not.
+fn side(writer: &mut Writer<'_>, expr: &Expr) -> Written {
+    match writer.may_be_absent(expr) {
+        true => optional(writer, expr),
+        false => Ok(format!("optional.of({})", writer.expr(expr)?)),
+    }
+}
+
+/// What `optional.ofValid` takes: the operation with the fields, elements and conversions that it begins with.
+fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
+    let expr = inner(expr);
+    if !writer.may_be_absent(expr) {
+        return writer.expr(expr);
+    }
+    writer.same_in_cel(expr)?;
+    match &expr.kind {
+        ExprKind::Name(name) if writer.is_optional(name) => Ok(format!("{}.value()", writer.name(name))),
+        ExprKind::Field(access) if !access.optional => {
+            Ok(format!("{}{}", valid(writer, &access.object)?, field(&access.field.text, false)))
+        }
+        ExprKind::Index(access) if !access.optional => {
+            Ok(format!("{}[{}]", valid(writer, &access.object)?, writer.expr(&access.index)?))
+        }
+        ExprKind::Call(call) if writer.def(call, expr.span)?.is_none() => {
+            let Some((first, rest)) = call.args.split_first() else { return writer.expr(expr) };
+            let mut args = vec![valid(writer, &first.value)?];
+            for arg in rest {
+                args.push(writer.expr(&arg.value)?);
+            }
+            Ok(format!("{}({})", call.function.text, args.join(", ")))
+        }
+        ExprKind::Method(call) => {
+            let object = valid(writer, &call.object)?;
+            writer.method_of(call, object, false)
+        }
+        _ => Ok(format!("{}.value()", optional(writer, expr)?)),
+    }
+}
+
+/// `a / b` or `a % b`, of which the divisor is tested elsewhere.
+fn quotient(writer: &mut Writer<'_>, of: &Binary) -> Written {
+    let divisor = writer.expr(&of.right)?;
+    let divisor = atomic(&of.right, divisor);
+    Ok(format!("{} {} {divisor}", writer.expr(&of.left)?, of.op.symbol()))
+}
+
+/// Whether the divisor is not 0.
+fn tested(writer: &mut Writer<'_>, of: &Binary) -> Written {
+    let zero = match writer.to {
+        To::Cel { types, .. } => types.divisors.get(&of.right.span).copied().unwrap_or("0"),
+        To::Language(_) => "0",
+    };
+    let divisor = writer.expr(&of.right)?;
+    Ok(format!("{} != {zero}", atomic(&of.right, divisor)))
+}
+
+/// `E.present()`: the elements that have a value.
+pub(super) fn present(writer: &mut Writer<'_>, call: &MethodCall) -> Written {
+    match &inner(&call.object).kind {
+        ExprKind::Method(of) if &*of.method.text == "map" => {
+            let maybe = of.args.last().is_some_and(|body| writer.may_be_absent(&body.value));
+            let object = writer.expr(&of.object)?;
+            let list = writer.method_of(of, object, maybe)?;
+            Ok(if maybe { format!("{list}.unwrapOpt()") } else { list })
+        }
+        ExprKind::List(elements) => {
+            let mut items = Vec::new();
+            for element in elements {
+                let absent = writer.may_be_absent(&element.value);
+                items.push(match (absent, element.optional) {
+                    (true, _) => format!("?{}", optional(writer, &element.value)?),
+                    (false, true) => format!("?{}", writer.expr(&element.value)?),
+                    (false, false) => writer.expr(&element.value)?,
+                });
+            }
+            Ok(format!("[{}]", items.join(", ")))
+        }
+        _ => Err(element(call.object.span)),
     }
 }
 
@@ -54,7 +155,10 @@ fn object(writer: &mut Writer<'_>, object: &Expr) -> Written {
 
 /// A name that no macro around has.
 fn fresh(writer: &Writer<'_>) -> String {
-    let taken = |name: &str| writer.bound.iter().any(|bound| **bound == *name);
+    let taken = |name: &str| {
+        let outside = writer.instead.values().any(|text| text.contains(name));
+        outside || writer.bound.iter().any(|bound| **bound == *name)
+    };
     (0..)
         .map(|at| if at == 0 { "v".to_owned() } else { format!("v{at}") })
         .find(|name| !taken(name))
@@ -68,7 +172,7 @@ pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
         ExprKind::Field(access) if !writer.may_be_absent(&access.object) => {
             Ok(format!("has({}.{})", writer.expr(&access.object)?, access.field.text))
         }
-        ExprKind::Index(access) if !writer.may_be_absent(&access.object) => {
+        ExprKind::Index(access) if !writer.may_be_absent(&access.object) && is_keyed(writer, expr) => {
             let key = writer.expr(&access.index)?;
             Ok(format!("({} in {})", atomic(&access.index, key), writer.expr(&access.object)?))
         }
@@ -76,39 +180,57 @@ pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     }
 }
 
+fn is_keyed(writer: &Writer<'_>, expr: &Expr) -> bool {
+    matches!(writer.to, To::Cel { types, .. } if types.keyed.contains(&expr.span))
+}
+
 /// `E ?? D`
 pub(super) fn coalesce(writer: &mut Writer<'_>, binary: &Binary) -> Written {
     if !writer.may_be_absent(&binary.left) {
         return writer.expr(&binary.left);
     }
-    let left = inner(&binary.left);
-    if let ExprKind::Binary(division) = &left.kind
+    writer.same_in_cel(&binary.left)?;
+    if let ExprKind::Binary(division) = &inner(&binary.left).kind
         && matches!(division.op, BinaryOp::Div | BinaryOp::Rem)
-        && !writer.may_be_absent(&division.left)
-        && !writer.may_be_absent(&division.right)
         && !writer.may_be_absent(&binary.right)
     {
-        let divisor = writer.expr(&division.right)?;
-        let divisor = atomic(&division.right, divisor);
-        let dividend = writer.expr(&division.left)?;
+        writer.same_in_cel(inner(&binary.left))?;
         let otherwise = writer.expr(&binary.right)?;
-        let symbol = division.op.symbol();
-        return Ok(format!(
-            "({divisor} != 0 ? {dividend} {symbol} {divisor} : {})",
-            atomic(&binary.right, otherwise)
-        ));
+        let (test, quotient) = (tested(writer, division)?, quotient(writer, division)?);
+        return Ok(format!("({test} ? {quotient} : {})", atomic(&binary.right, otherwise)));
     }
-    let left = optional(writer, left)?;
+    let left = optional(writer, &binary.left)?;
     if writer.may_be_absent(&binary.right) {
         return Ok(format!("{left}.or({})", optional(writer, &binary.right)?));
     }
     Ok(format!("{left}.orValue({})", writer.expr(&binary.right)?))
 }
 
+/// Whether a field or the value of a key is there, and the value.
+fn guarded(writer: &mut Writer<'_>, expr: &Expr) -> Result<Option<(String, String)>, NoTwin> {
+    let expr = inner(expr);
+    match &expr.kind {
+        ExprKind::Field(access) if !access.optional && !writer.may_be_absent(&access.object) => {
+            let plain = format!("{}{}", writer.expr(&access.object)?, field(&access.field.text, false));
+            Ok(plain.ends_with(&*access.field.text).then(|| (format!("has({plain})"), plain)))
+        }
+        ExprKind::Index(access) if is_keyed(writer, expr) && !writer.may_be_absent(&access.object) => {
+            let (key, map) = (writer.expr(&access.index)?, writer.expr(&access.object)?);
+            Ok(Some((format!("{} in {map}", atomic(&access.index, key.clone())), format!("{map}[{key}]"))))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether a value in an optional equals one of the language in an optional.
+fn is_simple(writer: &Writer<'_>, expr: &Expr) -> bool {
+    matches!(writer.to, To::Cel { types, .. } if types.simple.contains(&expr.span))
+}
+
 /// `A == B`, `A < B`, `A in B`, …
 pub(super) fn compare(writer: &mut Writer<'_>, binary: &Binary) -> Written {
-    let (left, right) = (inner(&binary.left), inner(&binary.right));
-    let none = |expr: &Expr| matches!(expr.kind, ExprKind::Literal(Literal::None));
+    let (left, right) = (&binary.left, &binary.right);
+    let none = |expr: &Expr| matches!(inner(expr).kind, ExprKind::Literal(Literal::None));
     if let (BinaryOp::Eq | BinaryOp::Ne, true) = (binary.op, none(left) || none(right)) {
         let value = has(writer, if none(right) { left } else { right })?;
         return Ok(if binary.op == BinaryOp::Eq { format!("!{value}") } else { value });
@@ -116,35 +238,40 @@ pub(super) fn compare(writer: &mut Writer<'_>, binary: &Binary) -> Written {
     let absent = (writer.may_be_absent(left), writer.may_be_absent(right));
     let plain = |left: &str, right: &str| match binary.op {
         BinaryOp::Matches => format!("{left}.matches({right})"),
+        BinaryOp::Ne => format!("{left} == {right}"),
         op => format!("{left} {} {right}", op.symbol()),
     };
+    let not = if binary.op == BinaryOp::Ne { "!" } else { "" };
     match (absent, binary.op) {
         ((false, false), _) => {
             let (a, b) = (writer.expr(&binary.left)?, writer.expr(&binary.right)?);
-            Ok(plain(&a, &b))
+            Ok(if binary.op == BinaryOp::Ne { format!("{a} != {b}") } else { plain(&a, &b) })
         }
         ((true, true), BinaryOp::Eq | BinaryOp::Ne) => {
             let (a, b) = (optional(writer, left)?, optional(writer, right)?);
-            let not = if binary.op == BinaryOp::Ne { "!" } else { "" };
             Ok(format!("{not}({a}.hasValue() && {a} == {b})"))
         }
-        ((true, false), BinaryOp::Eq | BinaryOp::Ne) => {
+        ((true, false), BinaryOp::Eq | BinaryOp::Ne) if is_simple(writer, right) => {
             let (a, b) = (optional(writer, left)?, writer.expr(right)?);
             Ok(format!("{a} {} optional.of({b})", binary.op.symbol()))
         }
-        ((false, true), BinaryOp::Eq | BinaryOp::Ne) => {
+        ((false, true), BinaryOp::Eq | BinaryOp::Ne) if is_simple(writer, left) => {
             let (a, b) = (writer.expr(left)?, optional(writer, right)?);
             Ok(format!("optional.of({a}) {} {b}", binary.op.symbol()))
+        }
+        ((true, false), _) if let Some((test, a)) = guarded(writer, left)? => {
+            let b = writer.expr(&binary.right)?;
+            Ok(format!("{not}({test} && {})", plain(&a, &b)))
         }
         ((true, false), _) => {
             let variable = fresh(writer);
             let (a, b) = (optional(writer, left)?, writer.expr(&binary.right)?);
-            Ok(format!("{a}.optMap({variable}, {}).orValue(false)", plain(&variable, &b)))
+            Ok(format!("{not}{a}.optMap({variable}, {}).orValue(false)", plain(&variable, &b)))
         }
         ((false, true), _) => {
             let variable = fresh(writer);
             let (a, b) = (writer.expr(&binary.left)?, optional(writer, right)?);
-            Ok(format!("{b}.optMap({variable}, {}).orValue(false)", plain(&a, &variable)))
+            Ok(format!("{not}{b}.optMap({variable}, {}).orValue(false)", plain(&a, &variable)))
         }
         ((true, true), _) => {
             let (a, b) = (optional(writer, left)?, optional(writer, right)?);

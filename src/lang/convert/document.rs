@@ -7,7 +7,7 @@ use super::{NoTwin, Types, literals};
 use crate::diag::{Source, Span};
 use crate::lang::language::documents::{API_VERSION, KIND, SPEC};
 use crate::lang::syntax::ast::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Writes every policy of a file.
@@ -43,7 +43,16 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
                     applies: Vec::new(),
                     to_all_pods: false,
                     above: Vec::new(),
+                    optional: FxHashSet::default(),
+                    renamed: FxHashMap::default(),
+                    of_policy: spaces.keys().cloned().collect(),
                 };
+                writer.note_optional(policy.statements.iter().filter_map(
+                    |statement| match &statement.kind {
+                        StatementKind::Let(of) => Some(of),
+                        _ => None,
+                    },
+                ));
                 let spec = writer.spec(policy);
                 let inside = std::mem::take(&mut writer.above);
                 if !text.is_empty() {
@@ -96,11 +105,6 @@ fn declare<'a>(
             }
             _ => {}
         }
-        for inner in statement.kind.block().into_iter().flat_map(|block| &block.statements) {
-            if let BlockKind::Let(of) = &inner.kind {
-                spaces.insert(of.name.text.clone(), "variables");
-            }
-        }
     }
 }
 
@@ -115,6 +119,12 @@ struct PolicyWriter<'w, 'a> {
     to_all_pods: bool,
     /// Comments of statements that are not items of a list: they go above the document.
     above: Vec<String>,
+    /// Lets whose variables are optionals of CEL.
+    optional: FxHashSet<Text>,
+    /// Lets of the block whose names other variables have.
+    renamed: FxHashMap<Text, String>,
+    /// Params, lets and groups of the policy.
+    of_policy: FxHashSet<Text>,
 }
 
 type Fields = Vec<(String, Node)>;
@@ -159,8 +169,22 @@ impl PolicyWriter<'_, '_> {
         }
     }
 
+    fn writer(&self) -> Writer<'_> {
+        Writer { optional: self.optional.clone(), instead: self.renamed.clone(), ..Writer::new(self.to) }
+    }
+
     fn cel(&self, expr: &Expr) -> Written {
-        Writer::new(self.to).expr(expr)
+        self.writer().expr(expr)
+    }
+
+    /// Lets without `missing` whose value may be absent.
+    fn note_optional<'l>(&mut self, lets: impl Iterator<Item = &'l Let>) {
+        for of in lets {
+            match of.missing.is_none() && self.writer().may_be_absent(&of.value) {
+                true => self.optional.insert(of.name.text.clone()),
+                false => self.optional.remove(&of.name.text),
+            };
+        }
     }
 
     fn statement(&mut self, statement: &Statement) -> Result<(), NoTwin> {
@@ -195,14 +219,14 @@ impl PolicyWriter<'_, '_> {
             }
             StatementKind::Prefilter(block) => {
                 self.above_of(span);
-                self.block(block, "prefilter")?;
+                self.inside(|this| this.block(block, "prefilter"))?;
             }
             StatementKind::Permit(block) => {
                 self.above_of(span);
-                self.block(block, "permit")?;
+                self.inside(|this| this.block(block, "permit"))?;
             }
-            StatementKind::Filter(filter) => self.filter(filter, span)?,
-            StatementKind::Score(score) => self.score(score, span)?,
+            StatementKind::Filter(filter) => self.inside(|this| this.filter(filter, span))?,
+            StatementKind::Score(score) => self.inside(|this| this.score(score, span))?,
             StatementKind::Prefer(prefer) => {
                 let mut fields = Fields::new();
                 put(&mut fields, "weight", &self.cel(&prefer.weight)?);
@@ -220,6 +244,14 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
+    /// Writes a block, whose lets are known inside only.
+    fn inside(&mut self, write: impl FnOnce(&mut Self) -> Result<(), NoTwin>) -> Result<(), NoTwin> {
+        let (optional, renamed) = (self.optional.clone(), self.renamed.clone());
+        let done = write(self);
+        (self.optional, self.renamed) = (optional, renamed);
+        done
+    }
+
     fn above_of(&mut self, span: Span) {
         let comments = self.remarks.take(span);
         self.above.extend(comments);
@@ -228,7 +260,10 @@ impl PolicyWriter<'_, '_> {
     fn param(&mut self, param: &Param, span: Span) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
         put(&mut fields, "name", &param.name.text);
-        let (value, unit) = constant(&param.default)?;
+        let (value, unit) = match constant(&param.default) {
+            Ok(known) => known,
+            Err(no_twin) => self.folded(&param.name.text).ok_or(no_twin)?,
+        };
         match &param.declared {
             Some(declared) => put(&mut fields, "type", &self.type_text(declared)),
             None => unit.into_iter().for_each(|unit| put(&mut fields, "type", unit)),
@@ -245,20 +280,29 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
+    /// The value of a param whose default is computed.
+    fn folded(&self, name: &Text) -> Option<(serde_json::Value, Option<&'static str>)> {
+        let To::Cel { types, .. } = self.to else { return None };
+        let (value, ty) = types.defaults.get(name)?;
+        literals::as_value(&literals::of_constant(value, ty)?)
+    }
+
     fn variable(&mut self, of: &Let, span: Span) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
-        put(&mut fields, "name", &of.name.text);
-        if let Some(declared) = &of.declared {
-            if declared.optional {
-                return Err(NoTwin::new(declared.span, "CEL has no type with `?`: leave the type out"));
-            }
+        let renamed = self.renamed.get(&of.name.text).and_then(|name| name.strip_prefix("variables."));
+        put(&mut fields, "name", renamed.unwrap_or(&of.name.text));
+        // Without `missing` the variable is an optional of CEL; with it, the value that is there.
+        let optional = of.missing.is_none() && self.writer().may_be_absent(&of.value);
+        // An optional has no type that could be written.
+        if let Some(declared) = of.declared.as_ref().filter(|_| !optional) {
             put(&mut fields, "type", &self.type_text(declared));
         }
-        let mut writer = Writer::new(self.to);
-        // Without `missing` the variable is an optional of CEL; with it, the value that is there.
-        let text = match of.missing.is_none() && writer.may_be_absent(&of.value) {
-            true => super::absent::optional(&mut writer, &of.value)?,
-            false => writer.expr(&of.value)?,
+        // A let does not name itself: what has its name is another one.
+        let mut writer = self.writer();
+        let text = if optional {
+            super::absent::optional(&mut writer, &of.value)?
+        } else {
+            writer.expr(&of.value)?
         };
         put(&mut fields, "expression", &text);
         match &of.missing {
@@ -276,8 +320,7 @@ impl PolicyWriter<'_, '_> {
     }
 
     fn group(&mut self, group: &Group, span: Span) -> Result<(), NoTwin> {
-        let mut writer = Writer::new(self.to);
-        writer.in_group = true;
+        let mut writer = Writer { in_group: true, ..Writer::new(self.to) };
         if *group.variable.text != *"p" {
             if macro_variables(&group.condition).iter().any(|name| **name == *"p") {
                 let why =
@@ -345,22 +388,29 @@ impl PolicyWriter<'_, '_> {
         for statement in &block.statements {
             match &statement.kind {
                 BlockKind::Let(of) => {
-                    let known = matches!(self.fields.get("variables"), Some(Node::List(items)) if items.iter().any(|item| {
-                        matches!(item.fields.first(), Some((_, Node::Scalar(name))) if **name == *of.name.text)
-                    }));
-                    if known {
-                        let why = format!(
-                            "two lets are called `{}`: variables of documents are those of the policy",
-                            of.name.text
-                        );
-                        return Err(NoTwin::new(of.name.span, why));
+                    // Variables of documents are those of the policy: another block may have a let of this name.
+                    let mut name = of.name.text.to_string();
+                    let mut count = 1;
+                    while self.is_variable(&name) {
+                        count += 1;
+                        name = format!("{}_{count}", of.name.text);
                     }
+                    self.renamed.insert(of.name.text.clone(), format!("variables.{name}"));
+                    self.note_optional(std::iter::once(of));
                     self.variable(of, statement.span)?;
                 }
                 _ => rest.push(statement),
             }
         }
         Ok(rest)
+    }
+
+    /// Whether a variable, or another let of the policy, has the name.
+    fn is_variable(&self, name: &str) -> bool {
+        let written = matches!(self.fields.get("variables"), Some(Node::List(items)) if items.iter().any(|item| {
+            matches!(item.fields.first(), Some((_, Node::Scalar(known))) if known == name)
+        }));
+        written || self.of_policy.contains(name)
     }
 
     fn score(&mut self, score: &Score, span: Span) -> Result<(), NoTwin> {
@@ -392,15 +442,31 @@ impl PolicyWriter<'_, '_> {
             return self.add_with("scores", comments, fields);
         }
         let mut items = Vec::new();
+        // Where no value is given the node is left out: so are the nodes of `give none`.
+        let mut left_out: Vec<String> = Vec::new();
         for statement in gives {
             let BlockKind::Give(give) = &statement.kind else {
                 return Err(NoTwin::new(statement.span, "documents have nothing for this statement"));
             };
+            if is_none(&give.value) {
+                match &give.when {
+                    Some(when) => left_out.push(format!("!({})", self.cel(when)?)),
+                    None => break,
+                }
+                let comments = self.remarks.take(statement.span);
+                self.above.extend(comments);
+                continue;
+            }
             let mut inner = Fields::new();
             put(&mut inner, "value", &self.cel(&give.value)?);
             unquote(&mut inner, "value", &give.value);
+            let mut conditions = left_out.clone();
             if let Some(when) = &give.when {
-                put(&mut inner, "when", &self.cel(when)?);
+                let when = self.cel(when)?;
+                conditions.push(if left_out.is_empty() { when } else { format!("({when})") });
+            }
+            if !conditions.is_empty() {
+                put(&mut inner, "when", &conditions.join(" && "));
             }
             items.push(Item { comments: self.remarks.take(statement.span), fields: inner });
         }
@@ -455,14 +521,26 @@ impl PolicyWriter<'_, '_> {
         for part in &reason.template.parts {
             match part {
                 TemplatePart::Text(plain) => text.push_str(&plain.replace('{', "{{").replace('}', "}}")),
-                TemplatePart::Hole(path) => text.push_str(&format!("{{{}}}", self.cel(path)?)),
+                TemplatePart::Hole(path) => {
+                    let mut writer = self.writer();
+                    let hole = match writer.may_be_absent(path) {
+                        true => super::absent::optional(&mut writer, path)?,
+                        false => writer.expr(path)?,
+                    };
+                    text.push_str(&format!("{{{hole}}}"));
+                }
             }
         }
         put(fields, key, &text);
         if !reason.details.is_empty() {
             let mut with = Fields::new();
             for detail in &reason.details {
-                put(&mut with, &yaml::scalar(&detail.name.text), &self.cel(&detail.value)?);
+                let mut writer = self.writer();
+                let text = match writer.may_be_absent(&detail.value) {
+                    true => super::absent::optional(&mut writer, &detail.value)?,
+                    false => writer.expr(&detail.value)?,
+                };
+                put(&mut with, &yaml::scalar(&detail.name.text), &text);
             }
             fields.push(("with".to_owned(), Node::Map(with)));
         }
@@ -495,6 +573,10 @@ impl PolicyWriter<'_, '_> {
         };
         if of.optional { format!("{text}?") } else { text }
     }
+}
+
+fn is_none(expr: &Expr) -> bool {
+    matches!(super::expressions::inner(expr).kind, ExprKind::Literal(Literal::None))
 }
 
 /// Takes the quotes from a number.

@@ -3,7 +3,7 @@
 use super::{NoTwin, Types, absent, literals};
 use crate::diag::Span;
 use crate::lang::syntax::ast::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The result of writing: a text, or the first part without a twin.
 pub(super) type Written = Result<String, NoTwin>;
@@ -34,28 +34,56 @@ pub(super) struct Writer<'a> {
     pub(super) bound: Vec<Text>,
     /// In the condition of a group, whose equalities are its key in both languages: nothing is absent there.
     pub(super) in_group: bool,
+    /// Names that stand for an optional of CEL.
+    pub(super) optional: FxHashSet<Text>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(to: &'a To<'a>) -> Self {
-        Writer { to, instead: FxHashMap::default(), inside: Vec::new(), bound: Vec::new(), in_group: false }
+        Writer {
+            to,
+            instead: FxHashMap::default(),
+            inside: Vec::new(),
+            bound: Vec::new(),
+            in_group: false,
+            optional: FxHashSet::default(),
+        }
     }
 
     /// An expression whose value is there.
     pub(super) fn expr(&mut self, expr: &Expr) -> Written {
-        match (self.to, &expr.kind) {
-            (To::Cel { types, .. }, ExprKind::Literal(Literal::Int(value)))
-                if types.widened.contains(&expr.span) =>
-            {
-                Ok(format!("{value}.0"))
-            }
-            (To::Cel { types, .. }, kind)
-                if types.widened.contains(&expr.span) && !matches!(kind, ExprKind::Paren(_)) =>
-            {
-                Ok(format!("double({})", self.as_it_is(expr)?))
-            }
+        let To::Cel { types, .. } = self.to else { return self.as_it_is(expr) };
+        self.same_in_cel(expr)?;
+        if let (ExprKind::Name(name), false) = (&expr.kind, self.in_group)
+            && self.is_optional(name)
+        {
+            return Ok(format!("{}.value()", self.name(name)));
+        }
+        if !types.floats.contains(&expr.span) {
+            return self.as_it_is(expr);
+        }
+        // Brackets have the place of what they are around.
+        match &inner(expr).kind {
+            ExprKind::Literal(Literal::Int(value)) => Ok(format!("{value}.0")),
+            ExprKind::Literal(_) => self.as_it_is(expr),
+            _ if types.widened.contains(&expr.span) => Ok(format!("double({})", self.as_it_is(inner(expr))?)),
             _ => self.as_it_is(expr),
         }
+    }
+
+    /// Refuses what CEL computes otherwise.
+    pub(super) fn same_in_cel(&self, expr: &Expr) -> Result<(), NoTwin> {
+        match self.to {
+            To::Cel { types, .. } => {
+                types.differing.get(&expr.span).map_or(Ok(()), |why| Err(NoTwin::new(expr.span, *why)))
+            }
+            To::Language(_) => Ok(()),
+        }
+    }
+
+    /// Whether a name is written as an optional of CEL.
+    pub(super) fn is_optional(&self, name: &Text) -> bool {
+        !self.bound.contains(name) && self.optional.contains(name)
     }
 
     fn as_it_is(&mut self, expr: &Expr) -> Written {
@@ -88,8 +116,9 @@ impl<'a> Writer<'a> {
                 for element in elements {
                     let absent = self.may_be_absent(&element.value);
                     items.push(match (element.optional, absent) {
-                        (true, _) => format!("?{}", self.expr(&element.value)?),
-                        (false, true) => format!("?{}", absent::optional(self, &element.value)?),
+                        (true, false) => format!("?{}", self.expr(&element.value)?),
+                        (true, true) => format!("?{}", absent::optional(self, &element.value)?),
+                        (false, true) => return Err(absent::element(element.value.span)),
                         (false, false) => self.expr(&element.value)?,
                     });
                 }
@@ -99,7 +128,12 @@ impl<'a> Writer<'a> {
                 let mut items = Vec::new();
                 for entry in entries {
                     let mark = if entry.optional { "?" } else { "" };
-                    items.push(format!("{mark}{}: {}", self.expr(&entry.key)?, self.expr(&entry.value)?));
+                    let value = match (entry.optional, self.may_be_absent(&entry.value)) {
+                        (true, true) => absent::optional(self, &entry.value)?,
+                        (false, true) => return Err(absent::element(entry.value.span)),
+                        (_, false) => self.expr(&entry.value)?,
+                    };
+                    items.push(format!("{mark}{}: {value}", self.expr(&entry.key)?));
                 }
                 format!("{{{}}}", items.join(", "))
             }
@@ -109,7 +143,7 @@ impl<'a> Writer<'a> {
     /// Whether the policy language may have no value here, so that CEL needs other words.
     pub(super) fn may_be_absent(&self, expr: &Expr) -> bool {
         match self.to {
-            To::Cel { types, .. } => !self.in_group && types.may_be_absent(inner(expr)),
+            To::Cel { types, .. } => !self.in_group && types.may_be_absent(expr),
             To::Language(_) => false,
         }
     }
@@ -154,26 +188,39 @@ impl<'a> Writer<'a> {
         {
             return Ok(amount.clone());
         }
-        let To::Cel { defs, .. } = self.to else {
+        if !matches!(self.to, To::Cel { .. }) {
             return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));
-        };
+        }
         if &*call.function.text == "has"
             && let [arg] = call.args.as_slice()
         {
             return absent::has(self, &arg.value);
         }
-        let Some(def) = defs.get(&call.function.text).copied() else {
-            return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));
-        };
+        match self.def(call, span)? {
+            Some((mut inner, def)) => Ok(format!("({})", inner.expr(&def.body)?)),
+            None => Ok(format!("{}({})", call.function.text, self.args(&call.args)?)),
+        }
+    }
+
+    /// The def that is called, and what writes its body; none for a function.
+    pub(super) fn def(&mut self, call: &Call, span: Span) -> Result<Option<(Writer<'a>, &'a Def)>, NoTwin> {
+        let To::Cel { defs, .. } = self.to else { return Ok(None) };
+        let Some(def) = defs.get(&call.function.text).copied() else { return Ok(None) };
         if self.inside.contains(&def.name.text) {
             return Err(NoTwin::new(span, format!("`{}` is defined by itself", def.name.text)));
         }
         let mut instead = FxHashMap::default();
+        let mut optional = FxHashSet::default();
         for (parameter, arg) in def.parameters.iter().zip(&call.args) {
-            let text = match self.may_be_absent(&arg.value) {
-                true => absent::optional(self, &arg.value)?,
-                false => self.expr(&arg.value)?,
+            let may_be_absent = parameter.declared.optional;
+            let text = match (may_be_absent, self.may_be_absent(&arg.value)) {
+                (true, false) => format!("optional.of({})", self.expr(&arg.value)?),
+                (_, true) => absent::optional(self, &arg.value)?,
+                (_, false) => self.expr(&arg.value)?,
             };
+            if may_be_absent {
+                optional.insert(parameter.name.text.clone());
+            }
             instead.insert(parameter.name.text.clone(), atomic(&arg.value, text));
         }
         let mut inner = Writer {
@@ -182,17 +229,29 @@ impl<'a> Writer<'a> {
             inside: self.inside.clone(),
             bound: Vec::new(),
             in_group: self.in_group,
+            optional,
         };
         inner.inside.push(def.name.text.clone());
         if macro_variables(&def.body).iter().any(|name| self.bound.contains(name)) {
             let why = format!("a macro of the def `{}` has the name of one around it", def.name.text);
             return Err(NoTwin::new(span, why));
         }
-        Ok(format!("({})", inner.expr(&def.body)?))
+        Ok(Some((inner, def)))
     }
 
     fn method(&mut self, call: &MethodCall) -> Written {
+        if let (To::Cel { .. }, "present", []) = (self.to, &*call.method.text, call.args.as_slice()) {
+            return absent::present(self, call);
+        }
+        if let (To::Language(_), Some((value, other))) = (self.to, or_value_of_valid(call)) {
+            return Ok(format!("({} ?? {})", self.expr(value)?, self.expr(other)?));
+        }
         let object = self.expr(&call.object)?;
+        self.method_of(call, object, false)
+    }
+
+    /// A method of an object that is written. `maybe`: the last argument is written as an optional of CEL.
+    pub(super) fn method_of(&mut self, call: &MethodCall, object: String, maybe: bool) -> Written {
         let before = self.bound.len();
         let mut written = Vec::new();
         // The variables of a macro are names in front of what they are bound in.
@@ -202,6 +261,11 @@ impl<'a> Writer<'a> {
                 ExprKind::Name(name) if at < variables => {
                     self.bound.push(name.clone());
                     written.push(name.to_string());
+                }
+                _ if maybe && at + 1 == call.args.len() => written.push(absent::optional(self, &arg.value)?),
+                // A value of each element that may be absent.
+                _ if variables > 0 && self.may_be_absent(&arg.value) => {
+                    return Err(absent::element(arg.value.span));
                 }
                 _ => written.push(self.expr(&arg.value)?),
             }
@@ -221,6 +285,19 @@ impl<'a> Writer<'a> {
         let (left, right) = (self.expr(&binary.left)?, self.expr(&binary.right)?);
         Ok(format!("{left} {} {right}", binary.op.symbol()))
     }
+}
+
+/// `E` and `D` of `optional.ofValid(E).orValue(D)`, which is `E ?? D`.
+fn or_value_of_valid(call: &MethodCall) -> Option<(&Expr, &Expr)> {
+    let (ExprKind::Method(valid), [other]) = (&inner(&call.object).kind, call.args.as_slice()) else {
+        return None;
+    };
+    let ([value], ExprKind::Name(optional)) = (valid.args.as_slice(), &valid.object.kind) else {
+        return None;
+    };
+    let is_it =
+        &*call.method.text == "orValue" && &**optional == "optional" && &*valid.method.text == "ofValid";
+    is_it.then_some((&value.value, &other.value))
 }
 
 /// An expression without the brackets around it.

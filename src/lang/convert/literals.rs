@@ -2,6 +2,7 @@
 
 use crate::lang::syntax::ast::Literal;
 use crate::lang::types::Type;
+use crate::lang::types::value::{Constant, Value};
 
 /// A text in double quotes.
 pub(super) fn quoted(text: &str) -> String {
@@ -95,6 +96,20 @@ pub(super) fn in_language(literal: &Literal) -> String {
         Literal::Null => "null".to_owned(),
         Literal::None => "none".to_owned(),
     }
+}
+
+/// A constant of a type as a literal.
+pub(super) fn of_constant(value: &Constant, ty: &Type) -> Option<Literal> {
+    Some(match (value, ty) {
+        (Value::Bool(value), _) => Literal::Bool(*value),
+        (Value::Float(value), _) => Literal::Float(*value),
+        (Value::Int(value), Type::Int | Type::Count) => Literal::Int(*value),
+        (Value::Int(value), Type::Cpu) => Literal::Cpu(*value),
+        (Value::Int(value), Type::Bytes) => Literal::Bytes(*value),
+        (Value::Int(value), Type::Duration) => Literal::Duration(*value),
+        (text, Type::String) => Literal::String(text.as_str()?.into()),
+        _ => return None,
+    })
 }
 
 /// A literal as a value of YAML, and the type that it needs beside it.

@@ -75,10 +75,23 @@ impl Operation {
 /// Whether the expression itself can make a fault of operands that are none.
 pub fn is_source(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Dynamic(operation, _) => operation.may_fail(),
+        ExprKind::Dynamic(operation, args) => operation.may_fail() && !is_of_numbers(operation, args),
         // A row of CEL alone says itself why it has no value.
         ExprKind::Call(function, ..) => expr.ty.is_optional() && !function.def().dialects.policy,
         ExprKind::Macro(of) => of.kind == MacroKind::TransformMapEntry && !has_own_keys(of),
+        _ => false,
+    }
+}
+
+/// Whether the operation compares numbers, or computes with floats: such operations never fail.
+fn is_of_numbers(operation: &Operation, args: &[Expr]) -> bool {
+    let all = |fits: fn(&Type) -> bool| args.iter().all(|arg| fits(&arg.ty));
+    match operation {
+        Operation::Compare(_) | Operation::Equal => {
+            all(|ty| matches!(ty, Type::Int | Type::Uint | Type::Float))
+        }
+        Operation::Arithmetic(op) => *op != ArithmeticOp::Remainder && all(|ty| *ty == Type::Float),
+        Operation::Negate => all(|ty| *ty == Type::Float),
         _ => false,
     }
 }

@@ -264,6 +264,16 @@ impl Range {
         Range::real(lo, hi)
     }
 
+    /// Whether no result of `self` and `other` by an operation on floats leaves the finite ones: every operation on
+    /// floats is largest, or smallest, at ends of the ranges. A divisor must stay away from 0.
+    pub fn stays_finite(self, other: Range, operation: impl Fn(f64, f64) -> f64, divides: bool) -> bool {
+        let (Some((a, b)), Some((c, d))) = (self.ends(), other.ends()) else { return false };
+        if divides && c <= 0.0 && d >= 0.0 {
+            return false;
+        }
+        [(a, c), (a, d), (b, c), (b, d)].into_iter().all(|(x, y)| operation(x, y).is_finite())
+    }
+
     /// `self + other`
     pub fn plus(self, other: Range) -> Range {
         self.pairwise(other, i128::saturating_add, |a, b| a + b)

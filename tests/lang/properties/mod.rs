@@ -17,6 +17,7 @@ mod same_values;
 mod reads;
 mod soundness;
 mod traces;
+mod twins;
 mod units;
 
 pub(crate) use bayplan::testing::Random;

@@ -8,9 +8,11 @@ use crate::lang::check::Checker;
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast;
+use crate::lang::typed::operation::is_source;
 use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::types::range::Range;
 use crate::lang::types::value::FaultKind;
-use crate::lang::types::{Ty, Type};
+use crate::lang::types::{CelType, Ty, Type};
 use std::sync::Arc;
 
 impl Checker<'_> {
@@ -50,6 +52,9 @@ impl Checker<'_> {
         // `a.b.f(x)` is the function `a.b.f` where there is one.
         if let Some(prefix) = qualified(&call.object) {
             let text = format!("{}.{}", prefix.trim_start_matches('.'), call.method.text);
+            if text == functions::VALID && self.cel().policy {
+                return self.cel_valid(call, span);
+            }
             let name = ast::Name { text: text.as_str().into(), span: call.method.span };
             if !self.cel().rows(&text, false).is_empty() {
                 let Some(mut args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
@@ -156,8 +161,10 @@ impl Checker<'_> {
                 }
             }
         };
+        let converts = def.name == "double" && given.iter().all(|ty| matches!(ty, Type::Int | Type::Uint));
         let range = match (def.range, &ty) {
-            (_, Type::Float) => crate::lang::types::range::Range::None,
+            (_, Type::Float) if converts => args.first().map_or(Range::None, |arg| arg.range.widen()),
+            (_, Type::Float) => Range::None,
             (Some(range), _) if def.dialects.policy => {
                 let ranges: Vec<_> = args.iter().map(|arg| arg.range).collect();
                 super::super::expr::type_range(&ty).intersect(range(&ranges))
@@ -171,7 +178,79 @@ impl Checker<'_> {
         };
         let ty = if may_fail { ty.optional() } else { ty };
         let call = self.with_range(ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span);
+        let call = self.narrowed(call);
         self.demand(call, FaultKind::BadArgument)
+    }
+
+    /// `optional.ofValid(E)`: the value of E as an optional, empty where E, or a field, an element or a conversion that
+    /// E begins with, has no value.
+    fn cel_valid(&mut self, call: &ast::MethodCall, span: Span) -> Expr {
+        let [ast::Arg { name: None, value }] = call.args.as_slice() else {
+            self.mistake(&codes::WRONG_ARGUMENTS, span, "`optional.ofValid` takes one value", "");
+            return self.unknown(span);
+        };
+        let value = self.expr(value, None);
+        if self.ty(&value).is_unknown() {
+            return self.unknown(span);
+        }
+        let value = self.that_may_be_absent(value);
+        let value = match value.ty.present() {
+            Type::Duration => self.exact_or_absent(value, CelType::Duration),
+            Type::Time => self.exact_or_absent(value, CelType::Timestamp),
+            _ => value,
+        };
+        if is_source(&value) {
+            let message = "the types of this operation are known only when it is evaluated";
+            let help = "`optional.ofValid` takes conversions, functions, fields and elements of known types";
+            self.mistake(&codes::WRONG_ARGUMENTS, value.span, message, help);
+            return self.unknown(span);
+        }
+        self.wrapped(value, span)
+    }
+
+    fn exact_or_absent(&self, value: Expr, form: CelType) -> Expr {
+        let (ty, span) = (Type::Cel(form), value.span);
+        let of = if value.ty.is_optional() { ty.clone().optional() } else { ty.clone() };
+        self.make(ExprKind::Dynamic(Operation::Exact(ty), vec![value]), of, span)
+    }
+
+    /// The same expression as the policy language has it: what has no value is absent.
+    fn that_may_be_absent(&mut self, expr: Expr) -> Expr {
+        let Expr { kind, ty, range, span } = expr;
+        match kind {
+            ExprKind::Dynamic(Operation::Demand(_) | Operation::Exact(_), mut inner) if inner.len() == 1 => {
+                self.that_may_be_absent(inner.remove(0))
+            }
+            ExprKind::Field(object, field) => {
+                let object = self.that_may_be_absent(*object);
+                let ty = if object.ty.is_optional() { ty.optional() } else { ty };
+                Expr { kind: ExprKind::Field(Box::new(object), field), ty, range, span }
+            }
+            ExprKind::ApiField(object, field) => {
+                let object = self.that_may_be_absent(*object);
+                let ty = if object.ty.is_optional() { ty.optional() } else { ty };
+                Expr { kind: ExprKind::ApiField(Box::new(object), field), ty, range, span }
+            }
+            ExprKind::Index(object, index) => {
+                let object = self.that_may_be_absent(*object);
+                Expr { kind: ExprKind::Index(Box::new(object), index), ty: ty.optional(), range, span }
+            }
+            ExprKind::Call(id, mut args, prepared) => {
+                let takes = id.def().params.first().is_some_and(|ty| matches!(ty, Ty::Optional(_)));
+                // A row of CEL alone says itself why it has no value; the row of policies is absent.
+                let alone = !id.def().dialects.policy && ty.is_optional();
+                let known = !functions::named(id.def().name, id.def().method).is_empty();
+                if args.is_empty() || !(alone && known || takes) {
+                    return Expr { kind: ExprKind::Call(id, args, prepared), ty, range, span };
+                }
+                let first = args.remove(0);
+                let first = self.that_may_be_absent(first);
+                args.insert(0, first);
+                let name = ast::Name { text: id.def().name.into(), span };
+                self.call_function(&name, id.def().method, args, span, None)
+            }
+            kind => Expr { kind, ty, range, span },
+        }
     }
 
     /// `m[?k].orValue(d)` and `a.?f.orValue(d)` of known types: `m[k] ?? d`. Gives the arguments back where it is more.

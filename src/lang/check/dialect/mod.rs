@@ -7,6 +7,7 @@
 
 mod calls;
 mod fields;
+mod floats;
 mod formats;
 mod inference;
 mod literals;
@@ -16,6 +17,7 @@ mod operators;
 mod statements;
 
 pub(super) use inference::Inference;
+pub(in crate::lang) use operators::{exact_range, finite_range};
 
 use super::Checker;
 use crate::diag::{Code, Span, codes};

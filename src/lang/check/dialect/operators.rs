@@ -3,6 +3,7 @@
 use super::{has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::language::functions::WRAP;
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
@@ -100,8 +101,18 @@ fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
     }
 }
 
+/// What an optional was made of, where it is written as one.
+fn held(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Call(function, args, _) if matches!(function.def().name, WRAP | "optional.of") => {
+            args.first()
+        }
+        _ => None,
+    }
+}
+
 /// The least and the greatest result of whole numbers, beyond 64 bits too.
-fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i128)> {
+pub(in crate::lang) fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i128)> {
     let (Range::Whole { lo: a, hi: b, .. }, Range::Whole { lo: c, hi: d, .. }) = (left, right) else {
         return None;
     };
@@ -118,6 +129,18 @@ fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i12
         }
     };
     Some((ends.into_iter().min()?, ends.into_iter().max()?))
+}
+
+/// The range of an operation on finite floats, where every result is finite.
+pub(in crate::lang) fn finite_range(op: ArithmeticOp, left: Range, right: Range) -> Option<Range> {
+    let (finite, range) = match op {
+        ArithmeticOp::Add => (left.stays_finite(right, |a, b| a + b, false), left.plus(right)),
+        ArithmeticOp::Subtract => (left.stays_finite(right, |a, b| a - b, false), left.minus(right)),
+        ArithmeticOp::Multiply => (left.stays_finite(right, |a, b| a * b, false), left.times(right)),
+        ArithmeticOp::Divide => (left.stays_finite(right, |a, b| a / b, true), left.divided(right)),
+        ArithmeticOp::Remainder => return None,
+    };
+    finite.then_some(range)
 }
 
 impl Checker<'_> {
@@ -150,7 +173,8 @@ impl Checker<'_> {
                 self.with_range(ExprKind::Negate(Box::new(operand)), Type::Int, range, span)
             }
             (Type::Float, _) => {
-                self.with_range(ExprKind::Negate(Box::new(operand)), Type::Float, Range::None, span)
+                let range = if self.is_finite(&operand) { range } else { Range::None };
+                self.with_range(ExprKind::Negate(Box::new(operand)), Type::Float, range, span)
             }
             _ => self.dynamic_node(Operation::Negate, vec![operand], result, span),
         }
@@ -182,13 +206,23 @@ impl Checker<'_> {
             let help = self.cel_help_of_operator(of.op, &a, &b);
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
         };
+        if matches!(of.op, BinaryOp::Eq | BinaryOp::Ne)
+            && let Some(equal) = self.equal_held(&left, &right, span)
+        {
+            return match of.op {
+                BinaryOp::Eq => equal,
+                _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
+            };
+        }
         let same = a == b && is_static(&a) && a != Type::Null && known.is_some();
         let compares =
             overloads(of.op).iter().all(|(_, result)| *result == Ty::Bool) && of.op != BinaryOp::In;
         let (left, right) =
             if same && compares { self.both_of_policy_form(left, right) } else { (left, right) };
+        // Floats that are neither infinite nor NaN are compared as in the policy language.
+        let plain = !has_float(&a) || a == Type::Float && self.is_finite(&left) && self.is_finite(&right);
         match of.op {
-            BinaryOp::Eq | BinaryOp::Ne if same && !has_float(&a) => {
+            BinaryOp::Eq | BinaryOp::Ne if same && plain => {
                 let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
                 match of.op {
                     BinaryOp::Eq => equal,
@@ -199,7 +233,7 @@ impl Checker<'_> {
             BinaryOp::Ne => self.dynamic_node(Operation::NotEqual, vec![left, right], Type::Bool, span),
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
                 let op = compare_op(of.op);
-                if same && !has_float(&a) {
+                if same && plain {
                     let kind = ExprKind::Compare(op, Box::new(left), Box::new(right));
                     self.make(kind, Type::Bool, span)
                 } else {
@@ -220,6 +254,21 @@ impl Checker<'_> {
             }
             op => self.cel_arithmetic(arithmetic_op(op), left, right, result, span),
         }
+    }
+
+    /// `m[?k] == optional.of(x)` is `m[k] == x` of the policy language, which is false where a side is absent; so is
+    /// `m[?k] == n[?k]` where one of the two is known to be there.
+    fn equal_held(&mut self, left: &Expr, right: &Expr, span: Span) -> Option<Expr> {
+        let (a, b) = (held(left)?, held(right)?);
+        let fits = a.ty.present() == b.ty.present() && is_static(&a.ty) && !has_float(a.ty.present());
+        if !fits || matches!(a.ty.present(), Type::CelOptional(_) | Type::Null | Type::Cel(_)) {
+            return None;
+        }
+        let (a, b) = (self.narrowed(a.clone()), self.narrowed(b.clone()));
+        if a.ty.is_optional() && b.ty.is_optional() {
+            return None;
+        }
+        Some(self.make(ExprKind::Equal(Box::new(a), Box::new(b)), Type::Bool, span))
     }
 
     fn cel_help_of_operator(&self, op: BinaryOp, a: &Type, b: &Type) -> String {
@@ -259,7 +308,10 @@ impl Checker<'_> {
         let divides = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
         let types = is_static(&left.ty) && is_static(&right.ty) && left.ty == right.ty;
         // The smallest int divided by -1 has no value; neither has its remainder.
-        let smallest = divides && !matches!(left.range, Range::Whole { lo, .. } if lo > i128::from(i64::MIN));
+        let negative = !matches!(right.range, Range::Whole { lo, .. } if lo >= 0);
+        let smallest = divides
+            && negative
+            && !matches!(left.range, Range::Whole { lo, .. } if lo > i128::from(i64::MIN));
         if types && fits && !(divides && (!right.range.excludes_zero() || smallest)) {
             let range = match (&result, exact, op) {
                 (Type::Int, _, ArithmeticOp::Divide) => left.range.divided(right.range).cut_to_whole(),
@@ -267,6 +319,17 @@ impl Checker<'_> {
                 (Type::Int, Some((lo, hi)), _) => Range::whole(lo, hi),
                 _ => Range::None,
             };
+            let kind = ExprKind::Arithmetic(op, Box::new(left), Box::new(right));
+            return self.with_range(kind, result, range, span);
+        }
+        if result == Type::Float
+            && left.ty == Type::Float
+            && right.ty == Type::Float
+            && finite_range(op, left.range, right.range).is_some()
+            && self.is_finite(&left)
+            && self.is_finite(&right)
+        {
+            let range = finite_range(op, left.range, right.range).unwrap_or(Range::None);
             let kind = ExprKind::Arithmetic(op, Box::new(left), Box::new(right));
             return self.with_range(kind, result, range, span);
         }

@@ -437,5 +437,5 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
 
 pub use compiled_pattern::{Pattern, PatternError};
 pub use notation::{go_float, parse_cpu, parse_duration, parse_whole, set_amount};
-pub use optionals::WRAP;
+pub use optionals::{VALID, WRAP};
 pub use windows::Windows;

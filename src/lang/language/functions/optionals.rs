@@ -13,6 +13,9 @@ const O: Ty = Ty::CelOptional(&T);
 /// The row that makes CEL's optional of a `T?`: what `.?` and `[?` are.
 pub const WRAP: &str = ".?";
 
+/// The same row under a name, for values that are no field and no element.
+pub const VALID: &str = "optional.ofValid";
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
@@ -29,6 +32,22 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
             ("{\"a\": 1}.?a", "optional.of(1)"),
             ("[3][?1].hasValue()", "false"),
             ("{\"a\": {\"b\": 2}}.?a.b", "optional.of(2)"),
+        ],
+        ..BASE
+    },
+    FunctionDef {
+        name: VALID,
+        dialects: Dialects::POLICY,
+        params: &[Ty::Optional(&T)],
+        names: &["x"],
+        result: O,
+        absent: Absence::Taken,
+        body: |args, _| Value::Optional(args.first().filter(|of| !of.is_absent()).cloned().map(Arc::new)),
+        doc: "a CEL optional that holds x, or is empty if x has no value: a conversion, a function, a field \
+              or an element; for policies in CEL, where these would end with an error",
+        examples: &[
+            ("optional.ofValid(int(\"12\"))", "optional.of(12)"),
+            ("optional.ofValid(int(pod.name)).orValue(1)", "1"),
         ],
         ..BASE
     },
