@@ -64,6 +64,18 @@ fn has(said: &[Diagnostic], words: &str) -> bool {
     said.iter().any(|one| one.message.contains(words))
 }
 
+/// How many cases are tried, the same number on every machine; `BAYPLAN_EXPRESSIONS` is how many times as many.
+fn cases(usual: usize) -> usize {
+    let asked = std::env::var("BAYPLAN_EXPRESSIONS").ok();
+    usual * asked.and_then(|text| text.parse::<usize>().ok()).unwrap_or(1)
+}
+
+/// Whether CEL folds two prefixes of the text, so that its tree is another one.
+fn folds(text: &str) -> bool {
+    let text = text.replace(char::is_whitespace, "");
+    ["!!", "--", "!-", "-!"].iter().any(|two| text.contains(two))
+}
+
 /// A small generator of numbers, the same on every machine.
 struct Dice(u64);
 

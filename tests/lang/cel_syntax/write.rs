@@ -63,7 +63,7 @@ fn bare(expr: &Expr, brackets: bool) -> Expr {
 fn what_is_written_reads_as_the_same_tree() {
     let mut dice = Dice(0x51ed_270b_a5c1_3f09);
     let mut texts: Vec<String> = expressions().into_iter().map(|(text, _)| text).collect();
-    texts.extend((0..2000).map(|round| expression(&mut dice, 1 + round % 5)));
+    texts.extend((0..cases(2000)).map(|round| expression(&mut dice, 1 + round % 5)));
     let mut count = 0;
     for text in &texts {
         let Ok(expr) = of_cel(text) else { continue };

@@ -374,7 +374,7 @@ pub(crate) fn verdict(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInf
     let context = EvalContext::new(pod, snapshot, NOW);
     let alive = snapshot.columns().alive().clone();
     let each = alive.iter().filter_map(|id| snapshot.node(id)).map(|node| {
-        let mut kept = Kept;
+        let mut kept = Kept::default();
         let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut kept);
         let checks = policy.filters.iter().flat_map(|filter| &filter.checks);
         let mut checks = checks.enumerate();

@@ -51,12 +51,16 @@ fn kept(expr: &Expr, value: &Value<'_>) {
     assert!(inside, "{value} lies outside of {}: {expr:#?}", expr.range);
 }
 
-/// Checks every value against its expression.
-pub(super) struct Kept;
+/// Checks every value against its expression, and counts them.
+#[derive(Default)]
+pub(super) struct Kept {
+    values: u64,
+}
 
 impl Observer for Kept {
     fn leave(&mut self, expr: &Expr, value: &Value<'_>) {
         kept(expr, value);
+        self.values += 1;
     }
 }
 
@@ -65,7 +69,7 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
     // The same number of programs on every machine; `BAYPLAN_PROGRAMS` raises it.
     let asked = std::env::var("BAYPLAN_PROGRAMS").ok();
     let wanted: u64 = asked.and_then(|text| text.parse().ok()).unwrap_or(1_000);
-    let mut programs = 0;
+    let (mut programs, mut values) = (0, 0);
     for seed in 900_000..900_000 + wanted {
         let mut random = Random(seed);
         let (nodes, pods) = cluster(&mut random);
@@ -77,14 +81,14 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
         let policy = &policy.policy;
         for pod in pods.iter().filter(|pod| pod.node_name.is_none()) {
             let context = EvalContext::new(pod, &snapshot, NOW);
-            let mut observer = Kept;
+            let mut observer = Kept::default();
             let mut once = Evaluator::new(policy, context).observed(&mut observer);
             if !policy.applies.iter().all(|condition| once.holds(condition)) {
                 continue;
             }
             for id in snapshot.columns().alive().iter() {
                 let Some(node) = snapshot.node(id) else { continue };
-                let mut observer = Kept;
+                let mut observer = Kept::default();
                 let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut observer);
                 for filter in &policy.filters {
                     // The first refusal ends the block: later statements are not evaluated.
@@ -106,8 +110,10 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
                         }
                     }
                 }
+                values += observer.values;
             }
         }
     }
+    println!("{values} values of {programs} programs");
     assert!(programs > wanted / 2, "{programs} programs of {wanted} compile");
 }
