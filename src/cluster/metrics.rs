@@ -327,7 +327,7 @@ metrics! {
     rule_refusals: Counters<2> = "bayplan_rule_refusals_total" ["policy", "rule"] Alpha
         "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
     rule_errors: Counters<2> = "bayplan_rule_errors_total" ["policy", "rule"] Alpha
-        "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, or ended the attempt; evaluations of a gate count one by one, and errors that `onError: ignore` passes over do not count";
+        "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, ended the attempt, or was passed over by `onError: ignore`; evaluations of a gate count one by one";
     rule_sole_blocker: Gauges<2> = "bayplan_rule_sole_blocker_pods" ["policy", "rule"] Alpha
         "Waiting pods that no other rule of a policy refused in their last attempt";
     waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha

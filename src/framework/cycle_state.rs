@@ -4,7 +4,7 @@ use super::order::ScorePlugin;
 use super::plugin_id::{PluginId, PluginSet};
 use super::status::RuleFault;
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Data of one plugin for one attempt. Shared between forks; copied by [`StateData::fork`] when one is written to.
 pub trait StateData: Any + Send + Sync {
@@ -54,6 +54,25 @@ impl StateSlot {
     }
 }
 
+/// Faults in the order in which they were noted. A plugin that only reads the state, as Filter does, appends to the end;
+/// a fork has a list of its own.
+#[derive(Clone, Default)]
+struct PassedOver(OnceLock<Box<Noted>>);
+
+#[derive(Clone)]
+struct Noted {
+    plugin: PluginId,
+    fault: Arc<RuleFault>,
+    next: PassedOver,
+}
+
+impl PassedOver {
+    fn iter(&self) -> impl Iterator<Item = (PluginId, &Arc<RuleFault>)> {
+        let all = std::iter::successors(self.0.get(), |noted| noted.next.0.get());
+        all.map(|noted| (noted.plugin, &noted.fault))
+    }
+}
+
 /// The state of plugins during one attempt. A fork costs a reference count per slot.
 #[derive(Clone, Default)]
 pub struct CycleState {
@@ -65,6 +84,8 @@ pub struct CycleState {
     pub skip_filter: PluginSet,
     /// Plugins whose PreScore returned Skip.
     pub skip_score: PluginSet,
+    /// Faults that rules passed over.
+    passed_over: PassedOver,
     /// The plugins that may say something about the pod; set when the attempt begins.
     pub(super) concerned: Option<Arc<Concerned>>,
 }
@@ -91,7 +112,26 @@ impl CycleState {
 
     /// The faults of rules after which the attempt went on.
     pub fn faults(&self) -> impl Iterator<Item = (PluginId, &Arc<RuleFault>)> {
-        self.slots.iter().flat_map(|(of, slot)| slot.faults.iter().map(move |fault| (*of, fault)))
+        let of_slots =
+            self.slots.iter().flat_map(|(of, slot)| slot.faults.iter().map(move |fault| (*of, fault)));
+        of_slots.chain(self.passed_over.iter())
+    }
+
+    /// Notes a fault that a rule passed over: the first of each rule, which `known` recognizes.
+    pub(super) fn pass_over(
+        &self,
+        plugin: PluginId,
+        known: impl Fn(&RuleFault) -> bool,
+        fault: impl FnOnce() -> Arc<RuleFault>,
+    ) {
+        let mut at = &self.passed_over;
+        while let Some(noted) = at.0.get() {
+            if noted.plugin == plugin && known(&noted.fault) {
+                return;
+            }
+            at = &noted.next;
+        }
+        at.0.get_or_init(|| Box::new(Noted { plugin, fault: fault(), next: PassedOver::default() }));
     }
 
     /// The slot of a plugin instance, to be written.

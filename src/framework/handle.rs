@@ -3,7 +3,7 @@
 use super::calls::{ApiCall, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
-use super::status::Status;
+use super::status::{RuleFault, Status};
 use crate::model::{ApiObject, Change, Index, IndexKey, ObjectKey, PodInfo, PodKey, Snapshot, Time};
 use std::any::Any;
 use std::sync::Arc;
@@ -33,6 +33,12 @@ impl<'a> Handle<'a> {
     /// What the plugin put into its slot in PreFilter or PreScore.
     pub fn state<T: Any>(&self) -> Option<&'a T> {
         self.cycle.slot(self.plugin).and_then(StateSlot::get)
+    }
+
+    /// Notes a fault that a rule of the plugin passes over, for the counts of faults: the first of each rule and
+    /// attempt. `known` says whether a noted fault is of the same rule.
+    pub fn pass_over(&self, known: impl Fn(&RuleFault) -> bool, fault: impl FnOnce() -> Arc<RuleFault>) {
+        self.cycle.pass_over(self.plugin, known, fault);
     }
 
     /// The same view for another plugin.

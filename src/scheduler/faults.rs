@@ -1,5 +1,5 @@
 //! Rules that fail: how often each one did, and its last fault, for metrics and for the events about policies. Counted
-//! once per rule and attempt, from the statuses that its faults led to.
+//! once per rule and attempt, from the statuses that its faults led to and from those that it passed over.
 
 use super::Scheduler;
 use super::blame::has_rule;

@@ -91,7 +91,7 @@ fn each_on_error_does_what_it_says_and_is_counted_and_told() {
         let sample =
             format!("bayplan_rule_errors_total{{policy=\"{}\",rule=\"{}\"}} ", name(case), rule_of(case.0));
         let counted = metrics.lines().find_map(|line| line.strip_prefix(&sample)?.parse::<u64>().ok());
-        assert_eq!(counted.is_some_and(|count| count > 0), case.1 != "ignore", "{sample}{counted:?}");
+        assert!(counted.is_some_and(|count| count > 0), "{sample}{counted:?}");
     }
 
     let told = || {

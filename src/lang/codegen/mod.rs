@@ -48,6 +48,8 @@ pub struct Env<'a, 'e> {
     pub(super) raised: Option<Arc<Fault>>,
     /// The fault that made the last statement fail.
     pub failed: Option<Arc<Fault>>,
+    /// The first fault that a statement was told to ignore, since it was last taken.
+    pub ignored: Option<Arc<Fault>>,
 }
 
 impl<'a, 'e> Env<'a, 'e> {
@@ -61,6 +63,7 @@ impl<'a, 'e> Env<'a, 'e> {
             tables: lookups::Tables::default(),
             raised: None,
             failed: None,
+            ignored: None,
         }
     }
 
@@ -74,6 +77,7 @@ impl<'a, 'e> Env<'a, 'e> {
             tables: lookups::Tables::default(),
             raised: None,
             failed: None,
+            ignored: None,
         }
     }
 

@@ -13,8 +13,9 @@ use crate::lang::syntax::ast::{Normalize, OnError};
 use crate::lang::typed::{
     Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
 };
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{Fault, Value};
 use crate::model::{NodeId, NodeSet, Symbol, bits};
+use std::sync::Arc;
 
 /// A let with `missing`: decided before the statements of the policy run.
 pub struct Guard {
@@ -69,20 +70,23 @@ struct Fallible {
 }
 
 impl Fallible {
-    /// Whether it holds; where it fails, `failed`, and the environment remembers the fault unless it is to be
-    /// ignored.
+    /// Whether it holds; where it fails, `failed`, and the environment remembers the fault.
     fn holds(&self, env: &mut Env<'_, '_>, failed: bool) -> bool {
         let holds = (self.holds)(env);
         match env.take_fault() {
             None => holds,
             Some(fault) => {
-                if self.on_error != OnError::Ignore {
-                    env.failed.get_or_insert(fault);
-                }
+                failed_or_ignored(env, self.on_error, fault);
                 failed
             }
         }
     }
+}
+
+/// Keeps the first fault of a statement until it is asked for.
+fn failed_or_ignored(env: &mut Env<'_, '_>, on_error: OnError, fault: Arc<Fault>) {
+    let kept = if on_error == OnError::Ignore { &mut env.ignored } else { &mut env.failed };
+    kept.get_or_insert(fault);
 }
 
 /// A condition of which faults become an answer: `failed`.
@@ -106,9 +110,7 @@ fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) 
         match env.take_fault() {
             None => value,
             Some(fault) => {
-                if on_error != OnError::Ignore {
-                    env.failed.get_or_insert(fault);
-                }
+                failed_or_ignored(env, on_error, fault);
                 Value::Absent
             }
         }

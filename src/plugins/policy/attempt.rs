@@ -96,17 +96,25 @@ impl PolicyPlugin {
 
     /// Whether the policy applies to the pod.
     pub(super) fn applies(&self, context: EvalContext<'_>) -> bool {
-        self.applies_or_fails(context).0
+        self.applies_or_fails(context, None).0
     }
 
-    /// The same, with the fault of `applies when`; then the policy applies and refuses.
-    fn applies_or_fails(&self, context: EvalContext<'_>) -> (bool, Option<Arc<Fault>>) {
+    /// The same, with the fault of `applies when`; then the policy applies and refuses. A fault that is to be ignored is
+    /// noted in the attempt of `h`.
+    fn applies_or_fails(
+        &self,
+        context: EvalContext<'_>,
+        h: Option<&Handle<'_>>,
+    ) -> (bool, Option<Arc<Fault>>) {
         let may_apply = !self.suspended && self.compiled.preconditions.may_apply(context.pod);
         if !may_apply || self.exempts(context.pod) {
             return (false, None);
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);
         let applies = self.compiled.statements.applies.iter().all(|condition| condition(&mut env));
+        if let Some(h) = h {
+            self.note_ignored(h, &mut env, numbers::APPLIES);
+        }
         (applies, env.failed.take().filter(|_| applies))
     }
 
@@ -145,7 +153,7 @@ impl PolicyPlugin {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
         let on_error = self.compiled.policy.on_error;
-        match self.applies_or_fails(context) {
+        match self.applies_or_fails(context, Some(h)) {
             (false, _) => return Ok((Attempt::none(), None)),
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
@@ -158,7 +166,7 @@ impl PolicyPlugin {
             Absent::Refused(status) => return Err(status),
         }
         let refuses = !self.never_refuses(h.pod);
-        let only = if refuses { self.prefilter(context)? } else { None };
+        let only = if refuses { self.prefilter(context, h)? } else { None };
         let attempt =
             Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none() };
         Ok((attempt, only))
@@ -170,13 +178,15 @@ impl PolicyPlugin {
 
     /// `prefilter`: the first statement that refuses, in the order of the text; else the nodes that
     /// are left.
-    fn prefilter(&self, context: EvalContext<'_>) -> Result<Option<NodeSet>, Status> {
+    fn prefilter(&self, context: EvalContext<'_>, h: &Handle<'_>) -> Result<Option<NodeSet>, Status> {
         let mut left: Option<NodeSet> = None;
         let mut env = Env::new(&self.compiled.policy, context, &[]);
         for statement in &self.compiled.statements.prefilters {
             match statement {
                 CompiledPrefilter::Check(check) => {
-                    if check.refuses(&mut env) {
+                    let refused = check.refuses(&mut env);
+                    self.note_ignored(h, &mut env, numbers::PREFILTER);
+                    if refused {
                         if let Some(fault) = env.failed.take() {
                             let failed = self.failed(numbers::PREFILTER, check.check.on_error, &fault, false);
                             return Err(failed.whatever_the_node(check.no_node_helps()));
@@ -190,6 +200,7 @@ impl PolicyPlugin {
                 CompiledPrefilter::Only(only) => {
                     let chosen = only.when.as_ref().is_none_or(|when| when(&mut env));
                     let names = if chosen { (only.nodes)(&mut env) } else { Value::Absent };
+                    self.note_ignored(h, &mut env, numbers::PREFILTER);
                     if let Some(fault) = env.failed.take() {
                         return Err(self.failed(numbers::PREFILTER, only.on_error, &fault, false));
                     }
@@ -259,7 +270,9 @@ impl PreEnqueue for PolicyPlugin {
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);
         for gate in &self.compiled.statements.gates {
-            if gate.refuses(&mut env) {
+            let refused = gate.refuses(&mut env);
+            self.note_ignored(h, &mut env, numbers::GATE);
+            if refused {
                 if let Some(fault) = env.failed.take() {
                     return Err(self.failed(numbers::GATE, gate.check.on_error, &fault, false));
                 }

@@ -1,7 +1,8 @@
-//! What a fault of a rule in CEL becomes: a refusal by error, or the error of the attempt.
+//! What a fault of a rule in CEL becomes: a refusal by error, the error of the attempt, or a count.
 
 use super::{PolicyPlugin, numbers};
-use crate::framework::{RuleFault, Status};
+use crate::framework::{Handle, RuleFault, Status};
+use crate::lang::codegen::Env;
 use crate::lang::eval::trace::reason_of_fault;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::types::value::Fault;
@@ -26,6 +27,14 @@ impl PolicyPlugin {
             place: self.compiled.place(fault.span).into(),
             message: self.compiled.described(fault).into(),
         })
+    }
+
+    /// Notes the fault that a rule was told to ignore, if there is one.
+    pub(super) fn note_ignored(&self, h: &Handle<'_>, env: &mut Env<'_, '_>, rule: u16) {
+        if let Some(fault) = env.ignored.take() {
+            let name = self.rule_name(rule);
+            h.pass_over(|known| known.rule == name, || self.fault_of(rule, &fault));
+        }
     }
 
     /// The text of the status after a fault of a rule.

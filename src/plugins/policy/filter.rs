@@ -55,7 +55,9 @@ impl Filter for PolicyPlugin {
         let context = self.context(h, Some(attempt)).on(node);
         let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
         for (rule, check) in self.checks() {
-            if check.refuses(&mut env) {
+            let refused = check.refuses(&mut env);
+            self.note_ignored(h, &mut env, rule);
+            if refused {
                 return Err(match env.failed.take() {
                     Some(fault) => self.failed_check((rule, check), &fault),
                     None => self.refused((rule, check), context),
@@ -81,6 +83,7 @@ impl Filter for PolicyPlugin {
                     break;
                 }
                 let refused = check.refused(&mut scan, word, open);
+                self.note_ignored(h, &mut scan.env, rule);
                 open &= !refused;
                 if refused == 0 {
                     continue;

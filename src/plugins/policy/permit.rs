@@ -14,6 +14,7 @@ use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::GroupId;
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
@@ -144,6 +145,14 @@ impl PolicyPlugin {
             let at = self.inputs.waits.len() + at;
             let judged = self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env));
             let refused = judged.as_ref().is_some_and(|(_, refused)| *refused);
+            if check.may_fail && check.check.on_error == OnError::Ignore && !refused {
+                let h = a.handle();
+                if let Some(context) = placed(&pod, h.snapshot, h.now, Some(node)) {
+                    let mut env = Env::new(&self.compiled.policy, context, &[]);
+                    check.refuses(&mut env);
+                    self.note_ignored(&h, &mut env, numbers::PERMIT);
+                }
+            }
             checked.push(judged.and_then(|(key, _)| key));
             if refused {
                 let h = a.handle();
@@ -170,6 +179,7 @@ impl PolicyPlugin {
             if let (true, Some(context), Some((_, false))) = (wait.may_fail, context, &judged) {
                 let mut env = Env::new(&self.compiled.policy, context, &[]);
                 (wait.until)(&mut env);
+                self.note_ignored(&h, &mut env, numbers::PERMIT);
                 if let Some(fault) = env.failed.take() {
                     return Err(self.failed(numbers::PERMIT, wait.wait.on_error, &fault, false));
                 }

@@ -45,9 +45,7 @@ impl PolicyPlugin {
                 if score.on_error == OnError::Error {
                     return Err(self.failed(rule, score.on_error, fault, false));
                 }
-                if score.on_error == OnError::Reject {
-                    faults.push(self.fault_of(rule, fault));
-                }
+                faults.push(self.fault_of(rule, fault));
             }
             let scores = raw.normalized(score.normalize, score.reversed);
             for (total, score_of_node) in totals.iter_mut().zip(&scores) {

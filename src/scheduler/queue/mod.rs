@@ -390,6 +390,9 @@ impl SchedulingQueue {
         let framework = queued.hints.framework.clone();
         let handle = handle(&queued.info, snapshot, now, &state);
         let answer = catch_unwind(AssertUnwindSafe(|| framework.run_pre_enqueue(handle)));
+        let policy = |plugin| Symbol::new(framework.plugin_name(plugin));
+        let passed_over = state.faults().map(|(plugin, fault)| (policy(plugin), fault.clone()));
+        self.failed_gates.extend(passed_over);
         match answer {
             Ok(Ok(())) => {
                 queued.info.gating_plugin = None;

@@ -161,6 +161,9 @@ pub(super) struct Tried {
     refused_by_error: usize,
     ended_by_error: usize,
     scored: usize,
+    permitted: usize,
+    faults_of_permit: usize,
+    keys: usize,
 }
 
 /// One attempt of a pod by the plugin, beside what the reference evaluator says of it.
@@ -331,6 +334,66 @@ fn expressions_agree(policy: &Policy, context: EvalContext<'_>, text: &str, seed
     }
 }
 
+/// A statement that may fail, by its closure and by the reference evaluator: the answer, and the fault that made it.
+fn statement_agrees(
+    env: &mut Env<'_, '_>,
+    closure: impl FnOnce(&mut Env<'_, '_>) -> bool,
+    defined: Result<Value<'_>, Arc<Fault>>,
+    (holds, failed, on_error): (bool, bool, OnError),
+    seed: u64,
+) {
+    let said = closure(env);
+    let as_value = |fault: Arc<Fault>| Value::Cel(Cel::Fault(fault));
+    let (fault, ignored) = (env.failed.take().map(as_value), env.ignored.take().map(as_value));
+    match defined {
+        Ok(value) => assert_eq!((said, fault, ignored), (value.holds() == holds, None, None), "seed {seed}"),
+        Err(of) if on_error == OnError::Ignore => {
+            assert_eq!((said, fault, ignored), (false, None, Some(as_value(of))), "seed {seed}");
+        }
+        Err(of) => assert_eq!((said, fault, ignored), (failed, Some(as_value(of)), None), "seed {seed}"),
+    }
+}
+
+/// The statements of `permit`, and the keys of the queue, which never fail.
+fn permits_agree(compiled: &CompiledPolicy, context: EvalContext<'_>, tried: &mut Tried, seed: u64) {
+    let policy = &compiled.policy;
+    for node in context.snapshot.columns().alive().iter() {
+        let context = context.on(context.snapshot.node(node).unwrap());
+        for (permit, typed) in compiled.statements.permits.iter().zip(&policy.permits) {
+            let mut reference = Reference::new(compiled, context);
+            for (check, typed) in permit.checks.iter().zip(&typed.checks) {
+                let Some(condition) = &typed.condition else { continue };
+                let mut env = Env::new(policy, context, &[]);
+                let how = (typed.refuses_when, true, typed.on_error);
+                let defined = reference.ask(condition);
+                statement_agrees(&mut env, |env| check.refuses(env), defined, how, seed);
+                tried.permitted += 1;
+            }
+            for (wait, typed) in permit.waits.iter().zip(&typed.waits) {
+                let mut env = Env::new(policy, context, &[]);
+                let defined = reference.ask(&typed.until);
+                statement_agrees(
+                    &mut env,
+                    |env| (wait.until)(env),
+                    defined,
+                    (true, false, typed.on_error),
+                    seed,
+                );
+                tried.permitted += 1;
+            }
+            tried.faults_of_permit += reference.faults;
+        }
+    }
+    let keys = compiled.statements.queue.iter().flatten();
+    for (key, typed) in keys.zip(policy.queue.iter().flat_map(|queue| &queue.keys)) {
+        let defined = Evaluator::new(policy, context).value(&typed.value);
+        let mut env = Env::new(policy, context, &[]);
+        assert_eq!((key.value)(&mut env), defined, "a key of the queue, seed {seed}");
+        assert!(!defined.is_fault() && env.take_fault().is_none(), "seed {seed}");
+        tried.keys += 1;
+    }
+}
+
 /// Both evaluators on a random cluster and policy; says why the policy was refused.
 pub(super) fn agree_on_seed(seed: u64, careful: bool, tried: &mut Tried) -> Result<(), String> {
     let mut random = Random(seed);
@@ -350,6 +413,7 @@ pub(super) fn agree_on_seed(seed: u64, careful: bool, tried: &mut Tried) -> Resu
     subjects.push(fresh);
     for subject in subjects {
         expressions_agree(&compiled.policy, EvalContext::new(&subject, &snapshot, NOW), &text, seed, tried);
+        permits_agree(compiled, EvalContext::new(&subject, &snapshot, NOW), tried, seed);
         attempt(compiled, &framework, &snapshot, &subject, tried, seed);
     }
     Ok(())
@@ -375,6 +439,8 @@ fn closures_scans_and_plugins_agree_with_the_reference_evaluator() {
     assert!(tried.faults > wanted / 10, "{tried:?}");
     assert!(tried.refused_by_error > wanted / 100 && tried.ended_by_error > wanted / 400, "{tried:?}");
     assert!(tried.scored > wanted / 400, "{tried:?}");
+    assert!(tried.permitted > wanted / 100 && tried.faults_of_permit > wanted / 1000, "{tried:?}");
+    assert!(tried.keys > wanted / 1000, "{tried:?}");
 }
 
 /// What the lint `may-fail` does not name has a value: programs in which most is tested first, each expression of

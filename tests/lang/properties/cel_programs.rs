@@ -94,6 +94,14 @@ impl<'r> CelPrograms<'r> {
                 false => filters.push(json!({"name": format!("f{at}"), "rules": rules})),
             }
         }
+        let permit = self.list(2, |this| {
+            let rule = match this.random.below(2) {
+                0 => json!({"reject": "late", "when": this.expr(Ty::Bool, 2)}),
+                _ => json!({"wait": "60s", "until": this.expr(Ty::Bool, 2), "else": "waited"}),
+            };
+            this.with_on_error(rule)
+        });
+        let queue = self.list(2, |this| this.queue_key());
         let mut scores = Vec::new();
         for at in 0..self.random.below(3) {
             let ty = self.random.of(&[Ty::Int, Ty::Int, Ty::Float]);
@@ -108,7 +116,10 @@ impl<'r> CelPrograms<'r> {
             scores.push(score);
         }
         let mut spec = json!({"appliesToAllPods": true, "variables": variables, "gates": gates,
-            "prefilter": prefilter, "filters": filters, "scores": scores});
+            "prefilter": prefilter, "filters": filters, "scores": scores, "permit": permit});
+        if !queue.is_empty() {
+            spec["queueBy"] = json!(queue);
+        }
         if let Some(applies) = applies {
             spec["appliesWhen"] = json!(applies);
         }
@@ -116,6 +127,23 @@ impl<'r> CelPrograms<'r> {
         json!({"apiVersion": "bayplan.dev/v1", "kind": "SchedulingPolicy",
             "metadata": {"name": "random"}, "spec": spec})
         .to_string()
+    }
+
+    /// A key of the queue: it must not fail.
+    fn queue_key(&mut self) -> Json {
+        let key = self.random.of(&KEYS);
+        let expression = match self.random.below(6) {
+            0 => "pod.priority".to_owned(),
+            1 => format!("pod.labels[?'{key}'].orValue('x')"),
+            2 => format!("'{key}' in pod.labels ? size(pod.labels['{key}']) : 0"),
+            3 => format!("has(pod.labels.{key}) && pod.labels.{key} == 'a'"),
+            4 => format!("optional.ofValid(int(pod.annotations['{key}'])).orValue(7)"),
+            _ => "size(pod.labels) > 0 ? 100 / size(pod.labels) : 0".to_owned(),
+        };
+        match self.random.one_in(3) {
+            true => json!({"expression": expression, "order": "desc"}),
+            false => json!({"expression": expression}),
+        }
     }
 
     fn list(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> Json) -> Vec<Json> {
