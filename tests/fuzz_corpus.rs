@@ -95,3 +95,80 @@ proptest! {
         }
     }
 }
+
+/// A small generator of numbers: the same seed gives the same mutants.
+struct Numbers(u64);
+
+impl Numbers {
+    /// A number below `end`; 0 where there is none.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        if end == 0 { 0 } else { (self.0 >> 11) as usize % end }
+    }
+
+    fn range(&mut self, of: &[u8]) -> std::ops::Range<usize> {
+        let from = self.below(of.len() + 1);
+        let longest = if self.below(3) == 0 { of.len() } else { 24 };
+        from..of.len().min(from + self.below(longest + 1))
+    }
+
+    /// A text with a few parts removed, doubled, changed, or taken from another text.
+    fn mutant(&mut self, of: &[u8], others: &[Vec<u8>]) -> Vec<u8> {
+        let mut made = of.to_vec();
+        for _ in 0..1 + self.below(4) {
+            let range = self.range(&made);
+            let (start, part) = (range.start, made[range.clone()].to_vec());
+            match self.below(6) {
+                0 => drop(made.drain(range)),
+                1 => drop(made.splice(start..start, part)),
+                2 if start < made.len() => made[start] ^= 1 << self.below(8),
+                3 => {
+                    let odd = [
+                        " ", "\n", "\"", "'", "[", ")", "{", "\\", "?", "&a ", "*a", ": ", "- ", "\u{e9}",
+                        "\0", "%s",
+                    ];
+                    made.splice(range, odd[self.below(odd.len())].bytes()).for_each(drop);
+                }
+                _ => {
+                    let other = &others[self.below(others.len())];
+                    let taken = other[self.range(other)].to_vec();
+                    made.splice(range, taken).for_each(drop);
+                }
+            }
+        }
+        made
+    }
+}
+
+/// `BAYPLAN_MUTANTS=100000` tries more of them than `make test`, `BAYPLAN_TARGET=cel` those of one target.
+#[test]
+fn mutants_of_the_corpora_pass_their_targets() {
+    let count = std::env::var("BAYPLAN_MUTANTS").map_or(40, |count| count.parse().unwrap());
+    let only = std::env::var("BAYPLAN_TARGET").ok();
+    for (name, target) in
+        fuzz::TARGETS.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name))
+    {
+        let mut corpus: Vec<_> = std::fs::read_dir(repository(&format!("fuzz/corpus/{name}")))
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
+        corpus.sort();
+        let texts: Vec<Vec<u8>> = corpus.iter().map(|path| std::fs::read(path).unwrap()).collect();
+        for seed in 0..count {
+            let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ (seed + 1));
+            let base = numbers.below(texts.len());
+            let mutant = numbers.mutant(&texts[base], &texts);
+            let begin = std::time::Instant::now();
+            let passed = std::panic::catch_unwind(|| target(&mutant)).is_ok();
+            let text = String::from_utf8_lossy(&mutant);
+            assert!(passed, "{name}, seed {seed}, of {:?}:\n{text}", corpus[base]);
+            assert!(
+                begin.elapsed().as_secs() < 60,
+                "{name}, seed {seed}, of {:?} takes long:\n{text}",
+                corpus[base]
+            );
+        }
+    }
+}

@@ -236,6 +236,8 @@ struct Checker<'a> {
     on_error: ast::OnError,
     /// How many calls of `format` are around an expression of CEL.
     formatting: u32,
+    /// What is known of the values of an expression of CEL.
+    doubts: dialect::Doubts,
 }
 
 impl<'a> Checker<'a> {
@@ -264,6 +266,7 @@ impl<'a> Checker<'a> {
             bindings: 0,
             on_error: ast::OnError::default(),
             formatting: 0,
+            doubts: dialect::Doubts::default(),
         }
     }
 

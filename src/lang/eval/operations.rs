@@ -25,7 +25,10 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
     match (operation, args.as_slice()) {
         (Operation::Truth, [value @ Value::Bool(_)]) => value.clone(),
         (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
+        (Operation::Sortable, [value @ Value::List(_)]) => value.clone(),
         (Operation::Optional, [value @ Value::Optional(_)]) => value.clone(),
+        (Operation::Branch, [Value::Optional(Some(held))]) => Value::Optional(Some(Arc::new(anew(held)))),
+        (Operation::Branch, [value]) => value.clone(),
         (Operation::Held, [Value::Optional(held)]) => Value::optional(held.as_deref().cloned()),
         (Operation::Exact(ty), [value]) => exact(ty, value),
         (Operation::Arithmetic(op), [a, b]) => arithmetic(*op, a, b),
@@ -70,6 +73,21 @@ pub fn or_else<'a>(value: Value<'a>, held: bool) -> Option<Value<'a>> {
 /// The fault of a value that is demanded and absent.
 pub fn missing<'a>(kind: FaultKind) -> Value<'a> {
     Value::fault(kind, demanded(kind))
+}
+
+/// The value of CEL for the plain value of Go that another one stands for: a name for a type, a fault for the types of
+/// Kubernetes, which cel-go cannot convert.
+fn anew<'a>(value: &Value<'a>) -> Value<'a> {
+    match value {
+        Value::Optional(None) => Value::Null,
+        Value::Optional(Some(held)) => anew(held),
+        Value::TypeName(name) => Value::text(name.to_string()),
+        Value::Quantity(_) | Value::Cel(Cel::Ip(_) | Cel::Cidr(_) | Cel::Url(_) | Cel::Semver(_)) => {
+            let message = format!("an optional of {} has no value after `?:`", kind_name(value));
+            Value::fault(FaultKind::BadArgument, message)
+        }
+        other => other.clone(),
+    }
 }
 
 /// The message about a value that is missing.
@@ -230,6 +248,11 @@ fn element<'a>(items: &[Value<'a>], index: &Value<'_>) -> Result<Option<Value<'a
     Ok(at.and_then(|at| items.get(at)).cloned())
 }
 
+/// Whether something may have an element at this value.
+fn is_key(key: &Value<'_>) -> bool {
+    matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_)) || key.as_str().is_some()
+}
+
 /// `a.f` and `a[i]`, and their optional forms; of an optional the result is an optional.
 fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool) -> Value<'a> {
     let (target, optional) = match object {
@@ -237,6 +260,13 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool)
         Value::Optional(Some(held)) => (&**held, true),
         other => (other, optional),
     };
+    if target.is_fault() {
+        return target.clone();
+    }
+    if !is_key(key) {
+        let message = format!("nothing has an element at a value of type {}", kind_name(key));
+        return Value::fault(FaultKind::NoSuchOverload, message);
+    }
     let (value, missing) = match target {
         Value::List(items) => match element(items, key) {
             Ok(value) => (value, FaultKind::IndexOutOfBounds),
@@ -284,8 +314,7 @@ fn map<'a>(optional: &[bool], unique: bool, parts: &[Value<'a>]) -> Value<'a> {
     let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(optional.len());
     for (pair, optional) in parts.chunks_exact(2).zip(optional) {
         let [key, value] = pair else { continue };
-        let is_key = matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_));
-        if unique && !is_key {
+        if unique && (!is_key(key) || matches!(key, Value::Float(_))) {
             let message = format!("a key of a map cannot be {}", kind_name(key));
             return Value::fault(FaultKind::NoSuchOverload, message);
         }
@@ -319,8 +348,8 @@ fn call<'a>(rows: &[FunctionId], args: &[Value<'a>]) -> Value<'a> {
         let params = id.def().params;
         let count = params.len() == args.len() || id.def().repeats && args.len() >= params.len();
         let param = |at: usize| params.get(at).or(params.last());
-        // The only row looks at the elements itself.
-        let deep = rows.len() > 1;
+        // These look at the elements themselves.
+        let deep = !matches!(id.def().name, "sort" | "flatten");
         count && args.iter().enumerate().all(|(at, arg)| param(at).is_some_and(|ty| fits(ty, arg, deep)))
     });
     let Some(row) = chosen else { return no_overload(args) };

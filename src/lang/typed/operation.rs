@@ -18,8 +18,13 @@ pub enum Operation {
     Truth,
     /// The operand, or a fault where a macro cannot go over it.
     Iterable,
+    /// The operand, or a fault where it is not a list.
+    Sortable,
     /// The operand, or a fault where it is not an optional.
     Optional,
+    /// The operand; an optional is made anew from the plain value that it holds, as cel-go does with a branch of `?:`. Never
+    /// fails.
+    Branch,
     /// What CEL's optional holds; absent where it is empty, a fault for any other value.
     Held,
     /// The operand as a value of CEL: a field of the cluster whose type CEL has in another form. Never fails.
@@ -65,6 +70,7 @@ impl Operation {
         !matches!(
             self,
             Operation::Exact(_)
+                | Operation::Branch
                 | Operation::NotEqual
                 | Operation::OrElse(_)
                 | Operation::Map { unique: false, .. }

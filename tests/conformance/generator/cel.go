@@ -51,18 +51,23 @@ func evaluateCEL(in io.Reader, out io.Writer) error {
 	return answerCEL(in, out, 1)
 }
 
-// answerCEL evaluates each expression so many times; one whose answers differ, by the order in which Go goes through
-// a map, is left out.
-func answerCEL(in io.Reader, out io.Writer, times int) error {
+// celEnvironment is Kubernetes' environment of stored expressions, with the variables.
+func celEnvironment() (*cel.Env, error) {
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{
 			IntroducedVersion: version.MajorMinor(1, 0),
 			EnvOptions:        celTypes(),
 		})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	env, err := base.Env(environment.StoredExpressions)
+	return base.Env(environment.StoredExpressions)
+}
+
+// answerCEL evaluates each expression so many times; one whose answers differ, by the order in which Go goes through
+// a map, is left out.
+func answerCEL(in io.Reader, out io.Writer, times int) error {
+	env, err := celEnvironment()
 	if err != nil {
 		return err
 	}

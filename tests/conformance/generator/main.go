@@ -82,6 +82,7 @@ func main() {
 	expressions := flag.Bool("cel", false, "evaluate the CEL expressions of the input, a JSON object a line")
 	random := flag.Bool("cel-random", false, "write random CEL expressions with what Kubernetes' CEL says of them")
 	typed := flag.Bool("cel-typed", false, "write typed CEL programs with what Kubernetes' CEL says of them")
+	spliced := flag.Bool("cel-spliced", false, "write CEL programs made of parts of those of the input, with what Kubernetes' CEL says of them")
 	devices := flag.Bool("cel-devices", false, "write device selectors with what Kubernetes says of them")
 	calls := flag.Bool("cel-calls", false, "write calls of CEL's functions with what Kubernetes' CEL and cel-go give")
 	logarithms := flag.Bool("ln", false, "write logarithms as Go computes them")
@@ -103,6 +104,14 @@ func main() {
 		}
 		if err == nil {
 			err = answerCEL(&lines, os.Stdout, 100)
+		}
+	} else if *spliced {
+		var lines bytes.Buffer
+		if err = writeSpliced(*seed, *cases, os.Stdin, &lines); err == nil {
+			err = writeVariables(os.Stdout)
+		}
+		if err == nil {
+			err = answerCEL(&lines, os.Stdout, 20)
 		}
 	} else if *devices {
 		err = writeDevices(*seed, *cases, os.Stdout)

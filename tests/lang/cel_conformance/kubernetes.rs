@@ -41,9 +41,11 @@ fn variables(first: &Json) -> (Environment, Vec<Value<'static>>) {
 }
 
 fn outcome(expression: &str, line: &Json, environment: &Environment, values: &[Value<'static>]) -> Outcome {
+    let strict = std::env::var("BAYPLAN_CEL_STRICT").is_ok();
     match compared(expression, line, environment, values) {
-        Outcome::Failed(here) => match DIFFERENCES.iter().find(|(_, shows)| shows(line, &here)) {
-            Some((why, _)) => Outcome::Excluded(why),
+        Outcome::Failed(here) if strict => Outcome::Failed(here),
+        Outcome::Failed(here) => match DIFFERENCES.iter().find(|(_, _, shows)| shows(line, &here)) {
+            Some((why, ..)) => Outcome::Excluded(why),
             None => Outcome::Failed(here),
         },
         outcome => outcome,
@@ -75,45 +77,80 @@ fn compared(expression: &str, line: &Json, environment: &Environment, values: &[
     }
 }
 
-/// The differences from upstream that are meant, or that are mistakes of upstream: why, and how a line shows it.
-type Difference = (&'static str, fn(&Json, &str) -> bool);
+/// The differences from upstream that are meant, or that are mistakes of upstream: what, why, and how a line shows it.
+type Difference = (&'static str, &'static str, fn(&Json, &str) -> bool);
+
+/// A table of the differences.
+pub(super) fn differences() -> String {
+    let order = "| the order of a Go map decides | Go goes through a map in another order each time; here it is the order of the keys. |";
+    let rows = DIFFERENCES.iter().map(|(what, why, _)| format!("| {what} | {why} |\n"));
+    format!("| difference | in words |\n|---|---|\n{}{order}\n", rows.collect::<String>())
+}
 
 const DIFFERENCES: &[Difference] = &[
-    ("a pattern may have 1 MiB when it is compiled", |_, here| {
-        here.contains("more than 1 MiB when compiled")
-    }),
-    ("upstream loses an address or URL inside of an optional", |line, _| {
-        line.to_string().contains("unsupported conversion to ref.Val")
-    }),
-    ("upstream's value is not of the type that it checked", |line, _| {
-        line.get("value").is_some_and(|value| !is_of_type(value, line["type"].as_str().unwrap_or("")))
-    }),
-    ("upstream refuses a variable that its macro declares", |line, _| {
-        line["compileError"].as_str().is_some_and(|why| why.contains("reference to undefined type"))
-    }),
-    ("upstream panics", |line, _| {
-        line["error"].as_str().is_some_and(|why| why.starts_with("internal error"))
-    }),
-    ("upstream takes the result of `has` for an optional", |line, _| {
-        line["error"].as_str().is_some_and(|why| why.contains("invalid qualifier type: *types.Optional"))
-    }),
-    ("upstream compares no quantity with the sum of a quantity and an int", |line, _| {
-        let expression = line["expr"].as_str().unwrap_or("");
-        line["error"] == "no such overload"
-            && expression.contains("quantity(")
-            && (expression.contains(".add(") || expression.contains(".sub("))
-            && expression.contains("==")
-    }),
-    ("upstream looks at a joined or sorted list of `dyn` as at no list", |line, _| {
-        let error = line["error"].as_str().unwrap_or("");
-        let expression = line["expr"].as_str().unwrap_or("");
-        if !expression.contains("dyn(") || !(expression.contains("sortBy(") || expression.contains(" + [")) {
-            return false;
-        }
-        ["min(list)", "max(list)", "isSorted(list)", "sum(list)", "must be comparable"]
-            .iter()
-            .any(|of| error.ends_with(of))
-    }),
+    (
+        "a pattern may have 1 MiB when it is compiled",
+        "Go counts the parts of a pattern, not its size. Here a pattern that takes more is refused, as `matches` with it would take memory without bound.",
+        |_, here| here.contains("more than 1 MiB when compiled"),
+    ),
+    (
+        "upstream loses an address or URL inside of an optional",
+        "`[?x]` and `{?k: x}` with an optional that comes out of `?:`, `optMap` or `optFlatMap` and holds an address, a URL, a version or a quantity: cel-go puts an error into the list or map and goes on. Here it is the error of the whole expression.",
+        |line, _| line.to_string().contains("unsupported conversion to ref.Val"),
+    ),
+    (
+        "upstream's value is not of the type that it checked",
+        "cel-go believes a type that its value does not have, and goes on.",
+        |line, _| {
+            line.get("value").is_some_and(|value| !is_of_type(value, line["type"].as_str().unwrap_or("")))
+        },
+    ),
+    (
+        "upstream refuses a variable that its macro declares",
+        "cel-go computes a list of names of types when it compiles, and then takes the variable for such a name.",
+        |line, _| {
+            line["compileError"].as_str().is_some_and(|why| why.contains("reference to undefined type"))
+        },
+    ),
+    (
+        "upstream panics",
+        "cel-go panics inside and calls it an internal error, which `||` and `&&` do not absorb.",
+        |line, _| line["error"].as_str().is_some_and(|why| why.starts_with("internal error")),
+    ),
+    (
+        "upstream takes the result of `has` for an optional",
+        "`has` of an optional as a branch of `?:`.",
+        |line, _| {
+            line["error"].as_str().is_some_and(|why| why.contains("invalid qualifier type: *types.Optional"))
+        },
+    ),
+    (
+        "upstream compares no quantity with the sum of a quantity and an int",
+        "A quantity that `add` or `sub` made is of another Go type, which `==` does not know on its right side.",
+        |line, _| {
+            let expression = line["expr"].as_str().unwrap_or("");
+            line["error"] == "no such overload"
+                && expression.contains("quantity(")
+                && (expression.contains(".add(") || expression.contains(".sub("))
+                && expression.contains("==")
+        },
+    ),
+    (
+        "upstream looks at a joined or sorted list of `dyn` as at no list",
+        "The first overload that fits is taken for the only one.",
+        |line, _| {
+            let error = line["error"].as_str().unwrap_or("");
+            let expression = line["expr"].as_str().unwrap_or("");
+            if !expression.contains("dyn(")
+                || !(expression.contains("sortBy(") || expression.contains(" + ["))
+            {
+                return false;
+            }
+            ["min(list)", "max(list)", "isSorted(list)", "sum(list)", "must be comparable"]
+                .iter()
+                .any(|of| error.ends_with(of))
+        },
+    ),
 ];
 
 /// Whether a tagged value is one of a type in the words of cel-go.

@@ -1,12 +1,14 @@
 //! CEL is what Kubernetes' own CEL and the tests of cel-spec say: compile error, checked type, value,
 //! run-time error.
 //!
-//! Each test prints a table of what passed, what is excluded and why, and what failed.
+//! Each test prints a table of what passed, what is excluded and why, and what failed, and compares it with
+//! `docs/cel-conformance.md` (`page.rs`). `BAYPLAN_CEL_STRICT=1` counts the named differences as failures.
 //! `BAYPLAN_CEL=FILE cargo test --test tests cel_conformance -- --nocapture` compares a file of
-//! `tests/conformance/generator -cel`, `-cel-random`, `-cel-typed` or `-cel-devices`, gzipped or not.
+//! `tests/conformance/generator -cel`, `-cel-random`, `-cel-typed`, `-cel-spliced` or `-cel-devices`, gzipped or not.
 
 mod devices;
 mod kubernetes;
+mod page;
 mod specification;
 mod run;
 mod tally;
@@ -36,25 +38,29 @@ const RECORDED: &[&str] = &[
     "cel-quantities-1.36.jsonl.gz",
     "cel-random-1.36.jsonl.gz",
     "cel-more-1.36.jsonl.gz",
+    "cel-spliced-1.36.jsonl.gz",
 ];
 
 #[test]
 fn expressions_are_what_they_are_in_kubernetes() {
     let tallies = RECORDED.iter().map(|file| kubernetes::compare(file, &lines(file))).collect();
-    tally::judge("Kubernetes' CEL, 1.36", tallies);
+    page::published("Expressions of Kubernetes", &tally::judge("Kubernetes' CEL, 1.36", tallies));
+    page::published("Differences from Kubernetes", &kubernetes::differences());
 }
 
 #[test]
 fn device_selectors_are_what_they_are_in_kubernetes() {
     let file = "cel-devices-1.36.jsonl.gz";
-    tally::judge("Device selectors of Kubernetes, 1.36", vec![devices::compare(file, &lines(file))]);
+    let table =
+        tally::judge("Device selectors of Kubernetes, 1.36", vec![devices::compare(file, &lines(file))]);
+    page::published("Selectors of devices", &table);
 }
 
 #[test]
 fn the_tests_of_cel_spec_pass() {
     let tests = lines("cel-spec.jsonl.gz");
     assert_eq!(tests.len(), 1888);
-    tally::judge("cel-spec", specification::compare(&tests));
+    page::published("cel-spec", &tally::judge("cel-spec", specification::compare(&tests)));
 }
 
 #[test]

@@ -39,11 +39,11 @@ impl Tally {
     }
 }
 
-/// Prints the table; nothing may have failed. `BAYPLAN_CEL_FAILED=FILE` writes what failed.
-pub(super) fn judge(title: &str, tallies: Vec<Tally>) {
-    let mut table = format!("{title}\n{:<32} {:>7} {:>8} {:>7}\n", "file", "passed", "excluded", "failed");
+/// Prints the table, and gives it for the page; nothing may have failed. `BAYPLAN_CEL_FAILED=FILE` writes what failed.
+pub(super) fn judge(title: &str, tallies: Vec<Tally>) -> String {
+    let mut table = String::from("| file | passed | excluded | failed |\n|---|---|---|---|\n");
     let row = |table: &mut String, file: &str, passed: usize, excluded: usize, failed: usize| {
-        let _ = writeln!(table, "{file:<32} {passed:>7} {excluded:>8} {failed:>7}");
+        let _ = writeln!(table, "| {file} | {passed} | {excluded} | {failed} |");
     };
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for tally in &tallies {
@@ -55,16 +55,21 @@ pub(super) fn judge(title: &str, tallies: Vec<Tally>) {
     let sum = |of: fn(&Tally) -> usize| tallies.iter().map(of).sum::<usize>();
     let failed = sum(|tally| tally.failed.len());
     row(&mut table, "all", sum(|tally| tally.passed), reasons.values().sum(), failed);
-    for (why, count) in &reasons {
-        let _ = writeln!(table, "excluded: {count}: {why}");
+    if !reasons.is_empty() {
+        table.push_str("\n| excluded | because |\n|---|---|\n");
     }
-    println!("{table}");
+    for (why, count) in &reasons {
+        let _ = writeln!(table, "| {count} | {why} |");
+    }
+    println!("{title}\n{table}");
     let all: Vec<&str> = tallies.iter().flat_map(|tally| &tally.failed).map(String::as_str).collect();
     if let Ok(file) = std::env::var("BAYPLAN_CEL_FAILED") {
-        std::fs::write(format!("{file}.{}", title.split(' ').next().unwrap()), all.join("\n")).unwrap();
+        std::fs::write(format!("{file}.{}", title.split(' ').next().unwrap()), all.join("\n") + "\n")
+            .unwrap();
     }
     let shown = &all[..all.len().min(40)];
     assert!(all.is_empty(), "{table}\n{}", shown.join("\n"));
+    table
 }
 
 /// The words of the first mistake.

@@ -66,8 +66,8 @@ impl Checker<'_> {
             }
         }
         let formats = &*call.method.text == "format";
-        let object = self.expr(&call.object, None);
         self.formatting += u32::from(formats);
+        let object = self.expr(&call.object, None);
         let args = self.cel_arguments(&call.args);
         self.formatting -= u32::from(formats);
         let (Some(args), false) = (args, self.ty(&object).is_unknown()) else { return self.unknown(span) };
@@ -91,7 +91,9 @@ impl Checker<'_> {
         let rows = self.cel().rows(&name.text, method);
         let given: Vec<Type> = args.iter().map(|arg| self.ty(arg)).collect();
         let overloads = rows.iter().map(|id| (id.def().params, id.def().repeats, &id.def().result));
-        if let Some((fitting, result)) = self.inference.overload(overloads, &given) {
+        // cel-go unifies what it found out of an argument when it looked at it, not what it learned of it since.
+        let seen: Vec<Type> = args.iter().map(|arg| arg.ty.clone()).collect();
+        if let Some((fitting, result)) = self.inference.overload(overloads, &seen) {
             // `size` of a value whose type is open is that of whatever it turns out to be, as in cel-go.
             let open = &*name.text == "size" && !given.iter().all(is_static);
             let chosen: Vec<FunctionId> = match open {
@@ -99,6 +101,10 @@ impl Checker<'_> {
                 false => fitting.iter().filter_map(|at| rows.get(*at).copied()).collect(),
             };
             let ty = self.inference.resolve(&result);
+            let follows = chosen.iter().any(|id| mentions_variable(&id.def().result));
+            if follows && !given.iter().all(is_static) {
+                self.doubts.doubt();
+            }
             let made = self.cel_call_of(&chosen, args, &given, ty, span);
             let validated = self.validated(&name.text, &chosen, written, made);
             return validated.unwrap_or_else(|unknown| unknown);
@@ -142,9 +148,14 @@ impl Checker<'_> {
                 Ok(made) => return made,
                 Err(args) => args,
             };
-            return self.dynamic_node(Operation::OrElse(held), args, ty, span);
+            let made = self.dynamic_node(Operation::OrElse(held), args, ty.clone(), span);
+            // What an optional in doubt holds may be a fault.
+            return match self.doubts.any() {
+                true => self.dynamic_node(Operation::Demand(FaultKind::BadArgument), vec![made], ty, span),
+                false => made,
+            };
         }
-        let known = given.iter().all(is_static);
+        let known = given.iter().all(|ty| self.is_sure(ty));
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
         };
@@ -256,7 +267,7 @@ impl Checker<'_> {
     /// `m[?k].orValue(d)` and `a.?f.orValue(d)` of known types: `m[k] ?? d`. Gives the arguments back where it is more.
     fn coalesced(&mut self, held: bool, args: Vec<Expr>, ty: &Type, span: Span) -> Result<Expr, Vec<Expr>> {
         let Ok([optional, other]) = <[Expr; 2]>::try_from(args) else { return Err(Vec::new()) };
-        let fits = held && is_static(ty) && self.ty(&other) == *ty;
+        let fits = held && self.is_sure(ty) && self.ty(&other) == *ty;
         match optional.kind {
             ExprKind::Call(function, mut inner, _)
                 if fits
@@ -334,5 +345,15 @@ impl Checker<'_> {
         };
         let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
         rows.filter(|row| row.method == method && has(row)).map(|row| row.name).collect()
+    }
+}
+
+/// Whether a type of a row depends on the arguments.
+fn mentions_variable(ty: &Ty) -> bool {
+    match ty {
+        Ty::Var(_) | Ty::Number(_) | Ty::Ordered(_) => true,
+        Ty::List(of) | Ty::CelOptional(of) | Ty::Optional(of) => mentions_variable(of),
+        Ty::Map(key, value) => mentions_variable(key) || mentions_variable(value),
+        _ => false,
     }
 }

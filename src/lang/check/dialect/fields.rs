@@ -1,10 +1,10 @@
 //! Fields and indices of CEL: of maps and lists whose types are known by the nodes of the policy language, with a
 //! fault where the facts do not prove the element; of anything else by the values.
 
+use super::Library;
 use super::literals::folded;
 use super::names::qualified;
 use super::operators::Overload;
-use super::{Library, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast;
@@ -109,7 +109,7 @@ impl Checker<'_> {
         }
         if let Type::Map(key, value) = &ty
             && **key == Type::String
-            && is_static(value)
+            && self.is_sure(value)
         {
             let key = self.text_constant(access.field.text.clone(), access.field.span);
             let value = (**value).clone();
@@ -175,7 +175,7 @@ impl Checker<'_> {
         }
         if let Type::Map(key, value) = &ty
             && **key == Type::String
-            && is_static(value)
+            && self.is_sure(value)
         {
             let key = self.text_constant(access.field.text.clone(), access.field.span);
             let value = (**value).clone();
@@ -224,7 +224,7 @@ impl Checker<'_> {
             }
             return self.demand(amount, FaultKind::NoSuchKey);
         }
-        if is_static(&ty)
+        if self.is_sure(&ty)
             && let Some((value, kind)) = match &ty {
                 Type::List(of) if index_ty == Type::Int => Some((of, FaultKind::IndexOutOfBounds)),
                 Type::Map(key, of) if **key == index_ty && !super::has_float(key) => {
@@ -244,7 +244,7 @@ impl Checker<'_> {
             true => (OPTIONAL_INDEX, Operation::OptionalIndex),
             false => (INDEX, Operation::Index),
         };
-        let Some(result) = self.operator(overloads, &[ty.clone(), index_ty.clone()]) else {
+        let Some(result) = self.operator(overloads, &[object.ty.clone(), index.ty.clone()]) else {
             let message =
                 format!("`[ ]` does not take `{}` and `{}`", self.shown(&ty), self.shown(&index_ty));
             let args = vec![object, index];

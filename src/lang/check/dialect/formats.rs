@@ -104,6 +104,10 @@ impl Checker<'_> {
         }
         // A list or map in place shows its parts.
         match (&value.kind, verb) {
+            // No verb takes an optional, also as an element or the value of an entry.
+            (ExprKind::Dynamic(Operation::Held, of), _) => {
+                of.iter().find(|of| matches!(self.ty(of), Type::CelOptional(_)))
+            }
             (ExprKind::List(items), 's') => items.iter().find_map(|(item, _)| self.misfit('s', item)),
             (ExprKind::Map(entries), 's') => {
                 let mut parts = entries.iter().flat_map(|(key, value, _)| [key, value]);

@@ -35,6 +35,8 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let element = joined.unwrap_or_else(|| self.inference.fresh());
+        let whole = self.inference.resolve(&element);
+        self.doubt_unless_sure(&whole, types.iter().map(|(ty, _)| ty));
         self.make(ExprKind::List(items), element.list(), span)
     }
 
@@ -51,7 +53,7 @@ impl Checker<'_> {
 
     /// An element with its type.
     fn part(&self, item: Expr) -> (Expr, Type) {
-        let ty = self.ty(&item);
+        let ty = item.ty.clone();
         (item, ty)
     }
 
@@ -136,6 +138,9 @@ impl Checker<'_> {
         }
         let key = key_type.unwrap_or_else(|| self.inference.fresh());
         let value = value_type.unwrap_or_else(|| self.inference.fresh());
+        let (whole_key, whole_value) = (self.inference.resolve(&key), self.inference.resolve(&value));
+        self.doubt_unless_sure(&whole_key, keys.iter().map(|(ty, _)| ty));
+        self.doubt_unless_sure(&whole_value, values.iter().map(|(ty, _)| ty));
         let ty = Type::Map(Arc::new(key), Arc::new(value));
         let optional = made.iter().any(|(_, _, optional)| *optional);
         let unique = self.cel().library == Library::Specification;

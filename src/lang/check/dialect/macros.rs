@@ -1,6 +1,7 @@
 //! Macros of CEL: over lists and maps of known types, over values whose types show when they are evaluated, and
 //! `cel.bind` and `cel.block`, which name a value.
 
+use super::doubts::{can_fail, is_open};
 use super::{Library, has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
@@ -145,8 +146,16 @@ impl Checker<'_> {
             let message = format!("a list can be sorted, this is `{}`", self.shown(&ty));
             return self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, "", vec![object]);
         }
+        let is_open = !matches!(ty, Type::List(_) | Type::Set(_));
         let Some((types, object)) = self.cel_variable_types(is_optional, declared.len(), object, &ty) else {
             return self.unknown(span);
+        };
+        let object = match (kind, object) {
+            (MacroKind::SortBy, object) if is_open || self.doubts.any() => {
+                let (ty, at) = (object.ty.clone(), object.span);
+                self.dynamic_node(Operation::Sortable, vec![object], ty, at)
+            }
+            (_, object) => object,
         };
         let (locals, mark) = (self.frame.locals.len(), self.frame.facts.mark());
         let slots = self.cel_declare(declared, &types);
@@ -172,7 +181,8 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
-        let Some(result) = self.cel_macro_result(kind, &types, &body_type, body.as_ref(), span) else {
+        let Some(result) = self.cel_macro_result((kind, is_open), &types, &body_type, body.as_ref(), span)
+        else {
             return self.unknown(span);
         };
         let range = match (kind, &body) {
@@ -191,6 +201,8 @@ impl Checker<'_> {
             body,
         };
         let made = self.with_range(ExprKind::Macro(Box::new(made)), result, range, span);
+        // These macros are choices between an optional that is made and none.
+        let made = if is_optional { self.branch(made, true) } else { made };
         self.demand(made, FaultKind::BadArgument)
     }
 
@@ -205,6 +217,11 @@ impl Checker<'_> {
         let span = object.span;
         if is_optional {
             let held = match ty {
+                Type::CelOptional(held) if self.doubts.any() => {
+                    let held = (**held).clone();
+                    let object = self.dynamic_node(Operation::Optional, vec![object], ty.clone(), span);
+                    return Some((vec![held], object));
+                }
                 Type::CelOptional(held) => (**held).clone(),
                 Type::Dyn | Type::Variable(_) => {
                     let object = self.dynamic_node(Operation::Optional, vec![object], Type::Dyn, span);
@@ -219,9 +236,13 @@ impl Checker<'_> {
             return Some((vec![held], object));
         }
         let types = match ty {
-            Type::List(of) | Type::Set(of) if variables == 2 => vec![Type::Int, (**of).clone()],
-            Type::List(of) | Type::Set(of) => vec![(**of).clone()],
-            Type::Map(key, value) => vec![(**key).clone(), (**value).clone()],
+            Type::List(_) | Type::Map(..) if self.doubts.any() => {
+                let (object, types) = (Expr { ty: ty.clone(), ..object }, variables_of(ty, variables));
+                let object = self.dynamic_node(Operation::Iterable, vec![object], ty.clone(), span);
+                return Some((types, object));
+            }
+            Type::List(_) | Type::Set(_) => variables_of(ty, variables),
+            Type::Map(..) => variables_of(ty, variables),
             Type::Resources if variables == 1 => vec![Type::String],
             Type::Dyn | Type::Variable(_) => {
                 self.inference.assign(&Type::Dyn, ty);
@@ -252,6 +273,10 @@ impl Checker<'_> {
             };
             slots.push(self.cel_variable(name, *span, ty, range));
         }
+        let doubted = self.doubts.any() || types.iter().any(is_open);
+        if doubted {
+            slots.iter().for_each(|slot| self.doubts.doubt_slot(*slot));
+        }
         slots
     }
 
@@ -271,7 +296,7 @@ impl Checker<'_> {
 
     fn cel_macro_result(
         &mut self,
-        kind: MacroKind,
+        (kind, is_open): (MacroKind, bool),
         types: &[Type],
         body: &Type,
         expr: Option<&Expr>,
@@ -293,7 +318,8 @@ impl Checker<'_> {
             MacroKind::Map => body.clone().list(),
             MacroKind::TransformMap => Type::Map(Arc::new(first), Arc::new(body.clone())),
             MacroKind::TransformMapEntry => match body {
-                Type::Map(..) | Type::Dyn => body.clone(),
+                Type::Map(..) => body.clone(),
+                Type::Dyn => Type::Map(Arc::new(self.inference.fresh()), Arc::new(self.inference.fresh())),
                 other => {
                     let message =
                         format!("the value of an entry is a map, this is `{}`", super::cel_name(other));
@@ -318,9 +344,12 @@ impl Checker<'_> {
                         .cel_refused(at, format!("`{}` cannot be put in order", super::cel_name(body)));
                 }
                 // Keys of any type fit several overloads, of which each gives a list of its own type.
-                match (&first, body) {
-                    (Type::Dyn, Type::Dyn | Type::Variable(_)) => Type::Dyn,
-                    (Type::Dyn, _) => self.inference.fresh().list(),
+                match (is_open, body) {
+                    (true, Type::Dyn | Type::Variable(_)) => Type::Dyn,
+                    (true, _) => {
+                        self.doubts.doubt();
+                        self.inference.fresh().list()
+                    }
                     _ => first.list(),
                 }
             }
@@ -394,7 +423,11 @@ impl Checker<'_> {
         let ty = self.ty(&value);
         let range = if has_float(&ty) || !is_static(&ty) { Range::None } else { value.range };
         let locals = self.frame.locals.len();
+        let doubted = self.doubts.any() || is_open(&ty) || can_fail(&value);
         let slot = self.cel_variable(&name, at, ty, range);
+        if doubted {
+            self.doubts.doubt_slot(slot);
+        }
         let body = body(self);
         self.frame.locals.truncate(locals);
         if body.ty.is_unknown() {
@@ -410,5 +443,15 @@ impl Checker<'_> {
             body: Some(body),
         };
         self.with_range(ExprKind::Macro(Box::new(made)), ty, range, span)
+    }
+}
+
+/// What the variables of a macro stand for.
+fn variables_of(over: &Type, variables: usize) -> Vec<Type> {
+    match over {
+        Type::List(of) | Type::Set(of) if variables == 2 => vec![Type::Int, (**of).clone()],
+        Type::List(of) | Type::Set(of) => vec![(**of).clone()],
+        Type::Map(key, value) => vec![(**key).clone(), (**value).clone()],
+        _ => vec![Type::Dyn, Type::Dyn],
     }
 }

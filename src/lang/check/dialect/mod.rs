@@ -6,6 +6,7 @@
 //! (`inference.rs`); `literals.rs` holds what Kubernetes validates beyond that.
 
 mod calls;
+mod doubts;
 mod fields;
 mod floats;
 mod formats;
@@ -16,6 +17,7 @@ mod names;
 mod operators;
 mod statements;
 
+pub(super) use doubts::Doubts;
 pub(super) use inference::Inference;
 pub(in crate::lang) use operators::{exact_range, finite_range};
 
@@ -103,6 +105,13 @@ impl Checker<'_> {
 
     /// An expression of CEL.
     pub(super) fn cel_expr(&mut self, of: &ast::Expr) -> Expr {
+        let outer = self.doubts.enter();
+        let made = self.cel_expr_of(of);
+        self.doubts.leave(outer);
+        made
+    }
+
+    fn cel_expr_of(&mut self, of: &ast::Expr) -> Expr {
         let span = of.span;
         match &of.kind {
             ast::ExprKind::Literal(literal) => self.literal(literal, span),
@@ -160,7 +169,7 @@ impl Checker<'_> {
     /// The same of a typed expression.
     pub(super) fn cel_truth(&mut self, expr: Expr) -> Expr {
         let ty = self.ty(&expr);
-        if ty == Type::Bool || ty.is_unknown() {
+        if self.is_sure(&ty) && ty == Type::Bool || ty.is_unknown() {
             return expr;
         }
         if !self.inference.assign(&Type::Bool, &ty) && !self.is_unchecked() {

@@ -4,7 +4,7 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::scope::LocalKind;
 use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, SlotId};
+use crate::lang::typed::{Expr, ExprKind, Operation, SlotId};
 use crate::lang::types::value::{FaultKind, Value};
 use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
@@ -64,7 +64,8 @@ impl Checker<'_> {
     pub(super) fn cel_known(&mut self, name: &str, span: Span) -> Option<Expr> {
         // The variable of a macro comes before every namespace.
         if !name.starts_with('.') && self.is_local(name) {
-            return Some(self.name(&ast::Text::from(name), span));
+            let value = self.name(&ast::Text::from(name), span);
+            return Some(self.of_macro_variable(value));
         }
         for candidate in self.candidates(name) {
             if let Some(binding) = self.binding(&candidate, span) {
@@ -88,6 +89,20 @@ impl Checker<'_> {
         own.is_some_and(
             |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.bindings),
         )
+    }
+
+    /// The variable of a macro: cel-go makes its optionals anew where it reads them. Where it is in doubt its value may
+    /// be a fault, and is of any type.
+    fn of_macro_variable(&mut self, value: Expr) -> Expr {
+        let ExprKind::Slot(slot) = &value.kind else { return value };
+        let doubted = self.doubts.is_doubted(*slot);
+        let value = self.branch(value, true);
+        if !doubted {
+            return value;
+        }
+        self.doubts.doubt();
+        let (ty, span) = (value.ty.clone(), value.span);
+        self.dynamic_node(Operation::Demand(FaultKind::BadArgument), vec![value], ty, span)
     }
 
     /// A variable that is given when the expression is evaluated, also where the variable of a macro hides it.

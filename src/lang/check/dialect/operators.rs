@@ -1,5 +1,6 @@
 //! Operators of CEL. Units and resources of policies keep the operators of the policy language.
 
+use super::literals::{folded, without_brackets};
 use super::{has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
@@ -161,13 +162,14 @@ impl Checker<'_> {
             let range = operand.range.negated();
             return self.with_range(ExprKind::Negate(Box::new(operand)), ty, range, span);
         }
-        let known = self.operator(NEGATION, std::slice::from_ref(&ty));
+        let known = self.operator(NEGATION, std::slice::from_ref(&operand.ty));
         let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let message = format!("`-` wants a number, this is `{}`", self.shown(&ty));
             return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "", vec![operand]);
         };
         let range = operand.range.negated();
         match (ty, operand.range) {
+            _ if self.doubts.any() => self.dynamic_node(Operation::Negate, vec![operand], result, span),
             // Only the smallest int has no opposite.
             (Type::Int, Range::Whole { lo, .. }) if lo > i128::from(i64::MIN) => {
                 self.with_range(ExprKind::Negate(Box::new(operand)), Type::Int, range, span)
@@ -199,7 +201,7 @@ impl Checker<'_> {
         if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
             return self.with_units(of, left, right, span);
         }
-        let known = self.operator(overloads(of.op), &[a.clone(), b.clone()]);
+        let known = self.operator(overloads(of.op), &[left.ty.clone(), right.ty.clone()]);
         let Some(result) = known.clone().or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
@@ -214,7 +216,7 @@ impl Checker<'_> {
                 _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
             };
         }
-        let same = a == b && is_static(&a) && a != Type::Null && known.is_some();
+        let same = a == b && self.is_sure(&a) && a != Type::Null && known.is_some();
         let compares =
             overloads(of.op).iter().all(|(_, result)| *result == Ty::Bool) && of.op != BinaryOp::In;
         let (left, right) =
@@ -246,13 +248,23 @@ impl Checker<'_> {
                     Type::Map(key, _) => **key == a,
                     _ => false,
                 };
-                if fits && is_static(&b) && !has_float(&a) {
+                if !self.cel().policy
+                    && matches!(folded(&right), Some(Value::List(items)) if items.is_empty())
+                {
+                    // cel-go does not look at what is sought in a list that is written without elements.
+                    self.make(ExprKind::Constant(Value::Bool(false)), Type::Bool, span)
+                } else if fits && self.is_sure(&b) && !has_float(&a) {
                     self.make(ExprKind::In(Box::new(left), Box::new(right)), Type::Bool, span)
                 } else {
                     self.dynamic_node(Operation::In, vec![left, right], Type::Bool, span)
                 }
             }
-            op => self.cel_arithmetic(arithmetic_op(op), left, right, result, span),
+            op => {
+                if matches!(result, Type::List(_)) {
+                    self.doubt_unless_sure(&result, [&a, &b].into_iter());
+                }
+                self.cel_arithmetic(arithmetic_op(op), left, right, result, span)
+            }
         }
     }
 
@@ -306,7 +318,7 @@ impl Checker<'_> {
             _ => false,
         };
         let divides = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
-        let types = is_static(&left.ty) && is_static(&right.ty) && left.ty == right.ty;
+        let types = self.is_sure(&left.ty) && self.is_sure(&right.ty) && left.ty == right.ty;
         // The smallest int divided by -1 has no value; neither has its remainder.
         let negative = !matches!(right.range, Range::Whole { lo, .. } if lo >= 0);
         let smallest = divides
@@ -443,15 +455,63 @@ impl Checker<'_> {
             let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
             return self.with_range(kind, ty, range, span);
         }
-        let known = self.operator(CHOICE, &[a.clone(), b.clone()]);
+        let known = self.operator(CHOICE, &[then.ty.clone(), otherwise.ty.clone()]);
         let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = "both sides have one type; `dyn(…)` takes any";
             let args = vec![condition, then, otherwise];
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, args);
         };
+        self.doubt_unless_sure(&result, [&a, &b].into_iter());
         let range = if then.ty == otherwise.ty { then.range.union(otherwise.range) } else { Range::None };
+        let then = self.branch(then, !is_attribute(&of.then));
+        let otherwise = self.branch(otherwise, !is_attribute(&of.otherwise));
         let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
         self.with_range(kind, result, range, span)
+    }
+
+    /// A branch of `?:`. cel-go makes an optional anew from the plain value that it holds, unless the branch is a name,
+    /// a field, an element or another `?:`. The CEL of policies gives the optional as it is.
+    pub(super) fn branch(&mut self, branch: Expr, is_made: bool) -> Expr {
+        let ty = self.ty(&branch);
+        let changes = match &ty {
+            Type::CelOptional(held) => changes_in_branch(held),
+            ty => !is_static(ty),
+        };
+        if !is_made || !changes || self.cel().policy {
+            return branch;
+        }
+        // What it holds may be a fault, or of another type.
+        if matches!(ty, Type::CelOptional(_)) {
+            self.doubts.doubt();
+        }
+        let (span, ty) = (branch.span, branch.ty.clone());
+        self.dynamic_node(Operation::Branch, vec![branch], ty, span)
+    }
+}
+
+/// Whether an optional of this type is another one when it is made anew from what it holds.
+fn changes_in_branch(held: &Type) -> bool {
+    let same = match held {
+        Type::Bool | Type::Int | Type::Uint | Type::Float | Type::String | Type::Blob | Type::Null => true,
+        Type::Cel(CelType::Duration | CelType::Timestamp | CelType::Format) => true,
+        Type::List(_) | Type::Map(..) => true,
+        _ => false,
+    };
+    !same
+}
+
+/// Whether an expression is a name, a field, an element, or a choice between such.
+fn is_attribute(of: &ast::Expr) -> bool {
+    match &without_brackets(of).kind {
+        ast::ExprKind::Name(_)
+        | ast::ExprKind::Field(_)
+        | ast::ExprKind::Index(_)
+        | ast::ExprKind::Conditional(_) => true,
+        // These macros are choices.
+        ast::ExprKind::Method(call) => {
+            matches!(&*call.method.text, "optMap" | "optFlatMap") && call.args.len() == 2
+        }
+        _ => false,
     }
 }

@@ -167,6 +167,9 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
 
 fn unwrap<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
     let Some(items) = args.first().and_then(Value::elements) else { return Value::Absent };
+    if items.iter().any(|item| !matches!(item, Value::Optional(_))) {
+        return Value::Absent;
+    }
     Value::list(items.iter().filter_map(|item| match item {
         Value::Optional(held) => held.as_deref().cloned(),
         _ => None,
