@@ -1,7 +1,7 @@
 //! `bayplan convert`: policies of the policy language as YAML documents, and documents as policies of the language.
 
 use super::input::{self, Policies};
-use super::{ExitStatus, Output};
+use super::{ExitStatus, Output, setup};
 use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes, draw};
 use crate::lang;
 use crate::lang::analysis::cost::Size;
@@ -21,6 +21,8 @@ pub(super) struct Args {
     /// Policy files, YAML files with policy documents or ConfigMaps, folders of them.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    kinds: setup::Kinds,
     /// Only say what cannot be converted.
     #[arg(long, conflicts_with = "write")]
     check: bool,
@@ -31,7 +33,7 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let read = input::policies(&args.paths, Size::default())?;
+    let read = input::policies(&args.paths, &args.kinds.schemas, Size::default())?;
     let errors: Vec<Diagnostic> = read.diagnostics.iter().filter(|said| said.is_error()).cloned().collect();
     if !errors.is_empty() {
         out.draw(&draw::human(&read.sources, &errors, out.look(None)))?;
@@ -74,7 +76,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
 
 /// A text in the other language, or what is in the way. The new text compiles.
 fn converted(read: &Policies, source: &Source) -> Result<String, Vec<Diagnostic>> {
-    let (policies, said) = lang::compile_for(source, read.size, &|_| Vec::new());
+    let (policies, said) = read.compiled(source);
     // What may fail in CEL has a value in the policy language: that is another meaning.
     let may_fail: Vec<Diagnostic> = said
         .into_iter()
@@ -94,7 +96,7 @@ fn converted(read: &Policies, source: &Source) -> Result<String, Vec<Diagnostic>
     let mut sources = SourceMap::new();
     let id = sources.add(other_ending("converted.yaml", source.form() == Form::Language), text.as_str());
     let Some(new) = sources.get(id) else { return Ok(text) };
-    let (_, said) = lang::compile_for(new, read.size, &|_| Vec::new());
+    let (_, said) = read.compiled(new);
     match said.into_iter().find(Diagnostic::is_error) {
         Some(error) => {
             let message = format!("the other language refuses what this would be: {}", error.message);

@@ -1,11 +1,16 @@
 //! Reads the input of every command: policy files and folders, ConfigMaps with policies, cluster files.
 //! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
-use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
+use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::lang::schemas::Schemas;
+use crate::lang::typed::Policy;
+use crate::lang::types::ObjectKind;
+use crate::lang::{self, Given};
 use crate::policy_files;
+use crate::yaml;
 use anyhow::Context;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Read;
@@ -29,6 +34,8 @@ pub(super) struct Policies {
     pub in_service: Vec<Arc<CompiledPolicy>>,
     /// The cluster size to compile for.
     pub size: Size,
+    /// The kinds that policies may look up beside those of Kubernetes.
+    pub schemas: Schemas,
     /// Patterns of files and folders to leave out.
     pub exclude: Vec<Glob>,
 }
@@ -122,6 +129,58 @@ impl Policies {
         self.diagnostics.extend(diagnostics);
     }
 
+    /// The policies of a text, with default arguments.
+    pub(super) fn compiled(&self, source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
+        let given = Given { size: self.size, schemas: &self.schemas, arguments: &|_| Vec::new() };
+        lang::compile_given(source, given)
+    }
+
+    /// The kinds that the policies look up, each once.
+    pub(super) fn kinds(&self) -> Vec<Arc<ObjectKind>> {
+        let mut kinds: Vec<Arc<ObjectKind>> = Vec::new();
+        for kind in self.set.iter().flat_map(|compiled| &compiled.policy.kinds) {
+            if !kinds.iter().any(|known| known.name == kind.name) {
+                kinds.push(kind.clone());
+            }
+        }
+        kinds
+    }
+
+    /// Reads files of CustomResourceDefinitions; what cannot be read is a diagnostic.
+    pub(super) fn read_schemas(&mut self, files: &[PathBuf]) -> anyhow::Result<()> {
+        for id in self.add_all(files)? {
+            let Some(source) = self.sources.get(id) else { continue };
+            let (name, text) = (source.name().to_owned(), source.shared_text());
+            let said = |message: String| Diagnostic::new(&codes::BAD_OBJECT, Span::new(id, 0, 0), message);
+            let objects = match yaml::values(&text, name.ends_with(".json")) {
+                Ok(objects) => objects,
+                Err(error) => {
+                    self.diagnostics.push(error.diagnostic(id));
+                    continue;
+                }
+            };
+            let items =
+                |object: serde_json::Value| match object.get("items").and_then(|items| items.as_array()) {
+                    Some(items) => items.clone(),
+                    None => vec![object],
+                };
+            let objects = objects.into_iter().flat_map(items);
+            let definitions: Vec<_> = objects.filter(Schemas::is_definition).collect();
+            if definitions.is_empty() {
+                let help = "save one with `kubectl get crd NAME -o yaml`";
+                self.diagnostics
+                    .push(said("the file has no CustomResourceDefinition".into()).with_help(help));
+            }
+            for definition in definitions {
+                if let Err(why) = self.schemas.add_definition(&definition) {
+                    self.diagnostics
+                        .push(said(format!("the CustomResourceDefinition cannot be used: {why}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Compiles all texts. Two policies of the same name are an error, also in different files.
     pub(super) fn compile(&mut self) {
         let mut in_service = std::mem::take(&mut self.in_service);
@@ -131,7 +190,7 @@ impl Policies {
         self.texts.dedup();
         for id in &self.texts {
             let Some(source) = self.sources.get(*id) else { continue };
-            let (policies, diagnostics) = crate::lang::compile_for(source, self.size, &|_| Vec::new());
+            let (policies, diagnostics) = self.compiled(source);
             self.diagnostics.extend(diagnostics);
             for policy in policies {
                 if let Some(first) = named.insert(policy.name.to_string(), policy.name_span) {
@@ -167,9 +226,10 @@ impl Policies {
     }
 }
 
-/// Reads and compiles the policies at `paths` for a cluster of a size.
-pub(super) fn policies(paths: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
+/// Reads and compiles the policies at `paths` for a cluster of a size, with files of CustomResourceDefinitions.
+pub(super) fn policies(paths: &[PathBuf], schemas: &[PathBuf], size: Size) -> anyhow::Result<Policies> {
     let mut read = Policies { size, ..Policies::default() };
+    read.read_schemas(schemas)?;
     read.read(paths)?;
     read.compile();
     Ok(read)

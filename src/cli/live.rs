@@ -11,8 +11,11 @@ use crate::cluster::policy_choice::Origin;
 use crate::cluster::policy_list::{PolicyObject, State};
 use crate::cluster::policy_objects::POLICY_NAMESPACE;
 use crate::cluster::policy_verdict::Texts;
-use crate::diag::{self, Severity};
+use crate::diag::{self, Severity, Source};
+use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::types::ObjectKind;
+use crate::model::Object;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,7 +93,9 @@ pub(super) fn read(
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
-    let options = Options { target: target(connection), policies: wanted, size: policies.size };
+    let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
+    let kinds = crate::cluster::kinds::named_in(own);
+    let options = Options { target: target(connection), policies: wanted, size: policies.size, kinds };
     let listed = match list::read(&options) {
         Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
             "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
@@ -101,10 +106,25 @@ pub(super) fn read(
     for missing in &listed.missing {
         note(out, missing);
     }
+    policies.schemas.merge(&listed.policies.schemas);
     for object in &listed.policies.objects {
         take(object, policies, out);
     }
-    Ok(Cluster { world: listed.objects.into_iter().collect(), namespace: listed.namespace })
+    let world = listed.objects.into_iter().collect();
+    Ok(Cluster { world, namespace: listed.namespace, others: Others::default(), file: None })
+}
+
+/// The objects of kinds that policies look up.
+pub(super) fn look_up(
+    connection: &Connection,
+    kinds: &[Arc<ObjectKind>],
+    out: &mut Output,
+) -> anyhow::Result<Vec<Object>> {
+    let (objects, missing) = list::look_up(&target(connection), kinds)?;
+    for missing in &missing {
+        note(out, missing);
+    }
+    Ok(objects)
 }
 
 /// Adds the policies of an object that are in service, with warnings about its problems.
@@ -156,7 +176,7 @@ fn compiled(
         let origin = diag::Origin { object: object.to_owned(), key: key.clone() };
         let id = policies.sources.add_object(origin, text.as_str());
         let Some(source) = policies.sources.get(id) else { continue };
-        let (found, diagnostics) = crate::lang::compile_for(source, policies.size, &|_| Vec::new());
+        let (found, diagnostics) = policies.compiled(source);
         said.extend(diagnostics);
         all.extend(found.into_iter().map(|policy| Arc::new(CompiledPolicy::new(policy, &policies.sources))));
     }

@@ -13,6 +13,7 @@ use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Point, Policy};
+use crate::lang::types::ObjectKind;
 use crate::plugins::policy;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -29,6 +30,8 @@ pub(super) struct Args {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
+    kinds: setup::Kinds,
+    #[command(flatten)]
     declared: setup::Declared,
     /// How to print: `text` or `json`.
     #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
@@ -37,7 +40,7 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let read = input::policies(&args.paths, args.declared.size())?;
+    let read = input::policies(&args.paths, &args.kinds.schemas, args.declared.size())?;
     if setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);
     }
@@ -168,6 +171,8 @@ struct Plan {
     applies: String,
     size: Size,
     rules: Vec<Rule>,
+    /// Rules of a role, one for each kind that is looked up.
+    rights: Vec<String>,
 }
 
 impl Plan {
@@ -215,6 +220,7 @@ impl Plan {
             applies,
             size: read.size,
             rules,
+            rights: policy.kinds.iter().map(|kind| right(kind)).collect(),
         }
     }
 
@@ -286,7 +292,13 @@ impl Plan {
             let _ =
                 writeln!(text, "\n  (1) cluster-autoscaler and Karpenter see node affinity, not policies");
         }
-        let _ = write!(text, "\n  rights     none beyond the scheduler's own\n  writes     nothing\n");
+        let own = "none beyond the scheduler's own".to_owned();
+        let rights = if self.rights.is_empty() { vec![own] } else { self.rights.clone() };
+        for (at, rule) in rights.iter().enumerate() {
+            let head = if at == 0 { "\n  rights     " } else { "             " };
+            let _ = writeln!(text, "{head}{rule}");
+        }
+        let _ = writeln!(text, "  writes     nothing");
         let _ = writeln!(
             text,
             "  memory     {}",
@@ -316,9 +328,22 @@ impl Plan {
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
             "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
-            "mibPer100000Pods": self.memory.mib,
+            "mibPer100000Pods": self.memory.mib, "rights": self.rights,
         })
     }
+}
+
+/// The rule of a role that allows to look objects of a kind up.
+fn right(kind: &ObjectKind) -> String {
+    // The API server tells the name of the resource of a kind that nothing describes.
+    let plural = kind
+        .plural
+        .as_deref()
+        .map_or_else(|| format!("<the resource of {}>", kind.name.kind()), str::to_owned);
+    format!(
+        "{{apiGroups: [\"{}\"], resources: [\"{plural}\"], verbs: [\"list\", \"watch\"]}}",
+        kind.name.group()
+    )
 }
 
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the
@@ -490,7 +515,8 @@ fn event_words(registration: &EventRegistration) -> Vec<String> {
         | EventResource::CsiNode
         | EventResource::CsiDriver
         | EventResource::CsiStorageCapacity
-        | EventResource::VolumeAttachment => {
+        | EventResource::VolumeAttachment
+        | EventResource::LookedUp => {
             let name = of.name().rsplit('/').next().unwrap_or_default();
             let actions =
                 [(ActionType::ADD, "added"), (ActionType::DELETE, "gone"), (ActionType::UPDATE, "changed")];

@@ -10,6 +10,7 @@
 use super::client::Api;
 use super::driver::Mailbox;
 use super::extender_objects::{RawObjects, Whole};
+use super::look_ups::LookUps;
 use super::objects::{Extended, Slim, Tabled};
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
@@ -74,6 +75,8 @@ pub struct WatchState {
 pub struct Informers {
     api: Api,
     shared: Arc<Shared>,
+    /// Of the kinds that policies look up.
+    look_ups: LookUps,
 }
 
 /// Who needs a watched kind.
@@ -178,19 +181,21 @@ impl Informers {
             seen: Instant::now(),
             trouble: None,
         };
+        let generation = tokio::sync::watch::Sender::new(0);
+        let look_ups = LookUps::new(mailbox.clone(), generation.clone());
         let shared = Arc::new(Shared {
             mailbox,
             needs: tokio::sync::watch::Sender::new(Needs::default()),
             states: Mutex::new(watching.iter().map(|of| state(of.row.plural)).collect()),
             watching,
-            generation: tokio::sync::watch::Sender::new(0),
+            generation,
             synced: AtomicBool::new(false),
             now_synced: tokio::sync::Notify::new(),
             stale: AtomicBool::new(false),
             max_age,
             raw,
         });
-        Self { api: api.clone(), shared }
+        Self { api: api.clone(), shared, look_ups }
     }
 
     /// Starts watching.
@@ -201,6 +206,7 @@ impl Informers {
             supervisor.spawn(Task::Watch, watch_kind(at, self.api.clone(), shared, needs));
         }
         supervisor.spawn(Task::WatchAge, watch_age(Arc::clone(&self.shared)));
+        supervisor.spawn(Task::LookUps, self.look_ups.clone().run(self.api.clone()));
     }
 
     /// The state of the watches.
@@ -233,6 +239,7 @@ impl Informers {
 
     /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
     pub fn want(&self, needs: Needs) {
+        self.look_ups.want(&needs.keeps.objects);
         // Not while a list is delivered that may keep less.
         let _states = self.shared.states();
         self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs.clone()) != needs);
@@ -240,6 +247,11 @@ impl Informers {
 
     /// What a policy with these needs lacks now, and the way out; to be read after its name.
     pub fn unmet(&self, needs: &Needs) -> Option<String> {
+        let looked_up = self.look_ups.unmet(&needs.keeps.objects);
+        looked_up.or_else(|| self.unmet_of_table(needs))
+    }
+
+    fn unmet_of_table(&self, needs: &Needs) -> Option<String> {
         self.shared.watching.iter().zip(self.states()).find_map(|(watching, state)| {
             let KindRow { kind, plural: resource, .. } = watching.row;
             let further = *needs.of(kind) != Projection::default();
@@ -419,13 +431,14 @@ async fn no_longer_right(kind: &Kind, keep: &Projection, needs: &mut tokio::sync
 
 /// The watched collection of a kind. Pods that have ended are left out.
 pub fn collection(kind: &Kind) -> Collection {
-    let Some(row) = kind.row() else { unreachable!("every kind has a row") };
+    let Some(row) = kind.row() else { unreachable!("kinds that policies look up have their own watches") };
     let selectors = match row.kind {
         Kind::Pod => format!("fieldSelector={}", encode("status.phase!=Succeeded,status.phase!=Failed")),
         _ => String::new(),
     };
     let keep = Projection::everything();
-    Collection { path: row.path(), resource: row.plural, group: row.group, selectors, keep }
+    let (resource, group) = (row.plural.into(), row.group.into());
+    Collection { path: row.path(), resource, group, selectors, keep, looked_up: None }
 }
 
 async fn watch_as<T: Slim>(

@@ -4,14 +4,19 @@
 
 use super::client::{Api, ApiError, ConnectError, Request, Target};
 use super::informers;
-use super::objects::{Extended, Slim, Tabled};
+use super::kinds;
+use super::objects::{Extended, Looked, Slim, Tabled};
 use super::policy_list::{self, PolicyObjects};
 use super::watch::{self, Collection};
 use crate::lang::analysis::cost::Size;
+use crate::lang::types::ObjectKind;
+use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, Object};
+use crate::model::{KINDS, Kind, KindName, Object};
 use futures::future::join_all;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What to read.
@@ -23,6 +28,8 @@ pub struct Options {
     pub policies: Policies,
     /// The size of the cluster that policies are compiled for.
     pub size: Size,
+    /// Kinds that other policies look up.
+    pub kinds: BTreeSet<KindName>,
 }
 
 /// Which policies to read.
@@ -93,7 +100,7 @@ pub enum ListError {
     #[error("cannot list {resource}: {why}")]
     Failed {
         /// The resource's plural name.
-        resource: &'static str,
+        resource: String,
         /// The cause.
         why: ApiError,
     },
@@ -120,7 +127,8 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     let api = Api::new(&options.target).await?;
     reach(&api).await?;
     let kinds = join_all(KINDS.iter().map(|row| kind(&api, &row.kind)));
-    let (policies, mut kinds) = tokio::join!(policy_list::read(&api, &options.policies, options.size), kinds);
+    let (policies, mut kinds) =
+        tokio::join!(policy_list::read(&api, &options.policies, options.size, &options.kinds), kinds);
     let mut listed = Listed {
         namespace: api.namespace().to_owned(),
         server: api.server().to_owned(),
@@ -176,7 +184,7 @@ impl Refused {
                 self.of.push((collection, message, needed));
                 Ok(())
             }
-            why => Err(ListError::Failed { resource: collection.resource, why }),
+            why => Err(ListError::Failed { resource: collection.resource.into_owned(), why }),
         }
     }
 
@@ -184,20 +192,20 @@ impl Refused {
     pub(super) fn judge(self) -> Result<Vec<String>, ListError> {
         let needed = self.of.iter().find(|(_, _, needed)| *needed);
         let Some((collection, message, _)) = needed else { return Ok(self.warnings()) };
-        let otherwise = match collection.resource {
+        let otherwise = match &*collection.resource {
             "configmaps" => {
                 "; or name the namespaces you may read with `--policy-namespaces`, or give the policies as files with \
                  `--policies`"
             }
             _ => "",
         };
-        let mut groups: Vec<&str> = self.of.iter().map(|(of, _, _)| of.group).collect();
+        let mut groups: Vec<&str> = self.of.iter().map(|(of, _, _)| &*of.group).collect();
         // That of the resource first.
         groups.sort_by_key(|group| (*group != collection.group, *group));
         groups.dedup();
         let rules = groups.into_iter().map(|group| {
             let resources = self.of.iter().filter(|(of, _, _)| of.group == group);
-            let mut resources: Vec<&str> = resources.map(|(of, _, _)| of.resource).collect();
+            let mut resources: Vec<&str> = resources.map(|(of, _, _)| &*of.resource).collect();
             resources.dedup();
             watch::rule(group, &resources, &["list"])
         });
@@ -212,14 +220,14 @@ impl Refused {
             let policies = |of: &Collection| of.resource == "configmaps";
             let same = |of: &Collection| of.group == collection.group && policies(of) == policies(collection);
             match parts.iter_mut().find(|(of, _, _)| same(of)) {
-                Some((_, _, resources)) => resources.push(collection.resource),
-                None => parts.push((collection, message, vec![collection.resource])),
+                Some((_, _, resources)) => resources.push(&collection.resource),
+                None => parts.push((collection, message, vec![&collection.resource])),
             }
         }
         let said = parts.into_iter().map(|(collection, message, mut resources)| {
             resources.dedup();
-            let rule = watch::rule(collection.group, &resources, &["list"]);
-            let what = match collection.resource {
+            let rule = watch::rule(&collection.group, &resources, &["list"]);
+            let what = match &*collection.resource {
                 "configmaps" => "the policies of the cluster".to_owned(),
                 _ => resources.join(", "),
             };
@@ -227,6 +235,37 @@ impl Refused {
         });
         said.collect()
     }
+}
+
+/// Lists the objects of kinds that policies look up, whole; with warnings about what cannot be listed.
+pub fn look_up(target: &Target, kinds: &[Arc<ObjectKind>]) -> Result<(Vec<Object>, Vec<String>), ListError> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ListError::System)?;
+    let listed = runtime.block_on(async {
+        let api = Api::new(target).await?;
+        let (mut objects, mut missing) = (Vec::new(), Vec::new());
+        for kind in kinds {
+            let Some(collection) = kinds::collection(kind, Projection::everything()) else {
+                missing.push(format!("the API server has no kind `{}`: nothing is looked up", kind.name));
+                continue;
+            };
+            match parsed::<Looked>(&api, &collection).await {
+                Ok((found, unusable)) => {
+                    objects.extend(found);
+                    missing.extend(unusable);
+                }
+                Err(ApiError::Status { code: 403, message, .. }) => {
+                    let rule = collection.rule(&["list"]);
+                    missing
+                        .push(format!("{message}; nothing is looked up; add this rule to your role: {rule}"));
+                }
+                Err(why) => missing.push(format!("`{}` cannot be looked up: {why}", kind.name)),
+            }
+        }
+        Ok((objects, missing))
+    });
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    listed
 }
 
 /// Checks server and credentials first, so that not every list fails with the same message.
@@ -271,7 +310,7 @@ async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Obje
                 let key = object.key();
                 let name =
                     if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-                let what = collection.resource;
+                let what = &collection.resource;
                 unusable.push(format!("left out of {what}: `{name}{}` cannot be used: {error}", key.name));
             }
         }
@@ -302,8 +341,11 @@ mod tests {
     use super::*;
 
     fn forbidden(resource: &'static str, needed: bool, refused: &mut Refused) {
-        let collection =
-            Collection { path: String::new(), resource, group: "", ..informers::collection(&Kind::Node) };
+        let collection = Collection {
+            path: String::new(),
+            resource: resource.into(),
+            ..informers::collection(&Kind::Node)
+        };
         let message = format!("User \"u\" cannot list resource \"{resource}\"");
         let why = ApiError::Status { code: 403, reason: "Forbidden".into(), message, retry_after: None };
         assert!(refused.add(collection, why, needed).is_ok());

@@ -22,6 +22,8 @@ pub mod effects;
 pub mod extender;
 pub mod inbox;
 pub mod driver;
+pub mod kinds;
+mod look_ups;
 pub mod informers;
 pub mod leader;
 pub mod metrics;

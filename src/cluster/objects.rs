@@ -6,7 +6,7 @@ use super::extender_objects::Text;
 use super::watch::{Collection, Watched};
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{Namespace as SlimNamespace, decode, namespace, node, pod};
-use crate::model::{KINDS, Kind, KindRow, Node, Object, ObjectKey, PodInfo, Symbol};
+use crate::model::{KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectKey, PodInfo, Symbol};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -178,6 +178,56 @@ impl Watched for Tabled {
 }
 
 impl Slim for Tabled {
+    fn parse(&self) -> Result<Object, String> {
+        self.object.clone()
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+}
+
+/// An object of a kind that policies look up. [`Watched::arrived`] keeps what they read and drops everything else.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    key: ObjectKey,
+    resource_version: Box<str>,
+    object: Result<Object, String>,
+    whole: Value,
+}
+
+impl<'de> Deserialize<'de> for Looked {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let whole = Value::deserialize(from)?;
+        let metadata = &whole["metadata"];
+        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+        let (namespace, name, uid) = (text("namespace").into(), text("name").into(), text("uid").into());
+        Ok(Self {
+            key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
+            resource_version: text("resourceVersion").into(),
+            object: Err("the object belongs to no collection".to_owned()),
+            whole,
+        })
+    }
+}
+
+impl Watched for Looked {
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn arrived(&mut self, of: &Collection) {
+        let Some(kind) = &of.looked_up else { return };
+        self.key.kind = Kind::LookedUp(kind.clone());
+        let object = LookedUp::new(kind, std::mem::take(&mut self.whole), &of.keep);
+        self.object = match object {
+            Ok(object) => Ok(Object::Other(Arc::new(object))),
+            Err(error) => Err(error.to_string()),
+        };
+    }
+}
+
+impl Slim for Looked {
     fn parse(&self) -> Result<Object, String> {
         self.object.clone()
     }

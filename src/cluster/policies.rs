@@ -3,19 +3,24 @@
 //! what it costs.
 
 use super::informers::Needs;
+use super::kinds;
 use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
-use crate::diag::{Diagnostic, Form, Source, SourceMap};
+use crate::diag::{Diagnostic, Form, Source, SourceMap, codes};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
-use crate::lang::compile_for;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::schemas::Schemas;
 use crate::lang::syntax::{self, ast};
 use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
 use crate::lang::types::Type;
-use std::sync::Arc;
+use crate::lang::{Given, compile_for, compile_given};
+use std::sync::{Arc, RwLock};
+
+/// The kinds that the API server has beside those of Kubernetes, as far as policies look them up.
+pub type SharedSchemas = Arc<RwLock<Arc<Schemas>>>;
 
 /// A compiled policy.
 #[derive(Clone, Debug)]
@@ -24,6 +29,8 @@ pub struct Policy {
     pub compiled: Arc<CompiledPolicy>,
     /// Its text, for checking it again with the arguments of a profile.
     pub sources: Arc<SourceMap>,
+    /// The kinds that it was compiled with beside those of Kubernetes.
+    pub schemas: Arc<Schemas>,
     /// It has no effect now.
     pub suspended: bool,
 }
@@ -36,7 +43,12 @@ pub(super) fn heaviest(policy: &Policy, load: Load, size: Size) -> String {
 
 /// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of
 /// them.
-pub fn compile(object: &str, texts: &Texts, size: Size) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
+pub fn compile(
+    object: &str,
+    texts: &Texts,
+    size: Size,
+    schemas: &Arc<Schemas>,
+) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
     if texts.is_empty() {
         return Err(vec![Problem {
             code: String::new(),
@@ -53,7 +65,8 @@ pub fn compile(object: &str, texts: &Texts, size: Size) -> Result<Vec<Compiled<P
     for (key, text) in texts {
         let id = sources.add(key.as_str(), text.as_str());
         let Some(source) = sources.get(id) else { continue };
-        let (policies, diagnostics) = compile_for(source, size, &|_| Vec::new());
+        let (policies, diagnostics) =
+            compile_given(source, Given { size, schemas, arguments: &|_| Vec::new() });
         problems.extend(diagnostics.iter().filter(|it| it.is_error()).map(|it| problem(&sources, key, it)));
         let own = Arc::new(Texts::from([(key.clone(), text.clone())]));
         compiled.extend(policies.into_iter().map(|policy| (Arc::clone(&own), policy)));
@@ -66,11 +79,43 @@ pub fn compile(object: &str, texts: &Texts, size: Size) -> Result<Vec<Compiled<P
             queue: compiled.policy.queue.is_some(),
             revision: hash(&texts),
             texts,
-            policy: Policy { compiled, sources: Arc::clone(&sources), suspended: false },
+            policy: Policy {
+                compiled,
+                sources: Arc::clone(&sources),
+                schemas: Arc::clone(schemas),
+                suspended: false,
+            },
         }
     });
     let compiled = compiled.collect();
-    if problems.is_empty() { Ok(compiled) } else { Err(problems) }
+    match (problems.is_empty(), without_kind(object, texts, schemas)) {
+        (true, _) => Ok(compiled),
+        // With the types of its fields the text may compile.
+        (false, Some(problem)) => Err(vec![problem]),
+        (false, None) => Err(problems),
+    }
+}
+
+/// A kind that texts look up and that the API server does not have.
+fn without_kind(object: &str, texts: &Texts, schemas: &Schemas) -> Option<Problem> {
+    let kind = kinds::named_in(texts.values().map(String::as_str)).into_iter();
+    let kind = kind.into_iter().find(|name| schemas.get(name).is_none())?;
+    Some(Problem {
+        code: codes::UNTYPED_KIND.id.to_owned(),
+        key: object.to_owned(),
+        line: 0,
+        column: 0,
+        message: format!("it looks up `{kind}`, and the API server has no such kind"),
+        help: "install its CustomResourceDefinition".into(),
+    })
+}
+
+/// What texts wait for, if their only problem is a kind that the API server does not have.
+pub fn waits_for(problems: &[Problem]) -> Option<String> {
+    match problems {
+        [problem] if problem.code == codes::UNTYPED_KIND.id => Some(problem.message.clone()),
+        _ => None,
+    }
 }
 
 /// The names of the policies of texts, also of texts that do not compile, as far as they can be
@@ -209,9 +254,10 @@ mod tests {
 
     fn stands_in_under(key: &str, text: &str) -> Option<String> {
         let texts = [(key.to_owned(), text.to_owned())].into();
-        assert!(compile("n/a", &texts, Size::default()).is_err(), "{text}");
+        let none = Arc::default();
+        assert!(compile("n/a", &texts, Size::default(), &none).is_err(), "{text}");
         let held = stand_in("n/a", &texts, false)?;
-        assert!(compile("n/a", &held, Size::default()).is_ok(), "{held:?}");
+        assert!(compile("n/a", &held, Size::default(), &none).is_ok(), "{held:?}");
         held.into_values().next()
     }
 

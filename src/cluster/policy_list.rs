@@ -4,6 +4,7 @@
 //! the texts again to show places.
 
 use super::client::{Api, ApiError};
+use super::kinds;
 use super::list::{Policies, listed};
 use super::policies::{self, Policy};
 use super::policy_choice::{Origin, Override, Terms};
@@ -18,8 +19,10 @@ use super::policy_verdict::{Problem, Texts, Verdict, hash};
 use super::watch::Collection;
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
+use crate::lang::schemas::Schemas;
+use crate::model::KindName;
 use k8s_openapi::api::core::v1::ConfigMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A ConfigMap with policies.
@@ -84,6 +87,8 @@ pub struct PolicyObjects {
     pub overrides: BTreeMap<String, Overrides>,
     /// The texts that served, by namespace and policy, newest first.
     pub history: BTreeMap<PolicyKey, Vec<Revision>>,
+    /// The kinds that policies look up beside those of Kubernetes.
+    pub schemas: Schemas,
     /// Warnings about missing parts.
     pub missing: Vec<String>,
 }
@@ -92,10 +97,13 @@ pub struct PolicyObjects {
 type Found = Result<PolicyObjects, (Collection, ApiError)>;
 
 /// Reads the policy objects, their histories and overrides.
-pub(super) async fn read(api: &Api, wanted: &Policies, size: Size) -> Found {
+pub(super) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTreeSet<KindName>) -> Found {
     let mut found = PolicyObjects::default();
     let namespaces = match wanted {
-        Policies::No => return Ok(found),
+        Policies::No => {
+            found.schemas = kinds::all_described(api, further).await;
+            return Ok(found);
+        }
         Policies::In(namespaces) | Policies::IfAllowed(namespaces) => namespaces,
     };
     let by_default = *namespaces == [POLICY_NAMESPACE];
@@ -124,7 +132,12 @@ pub(super) async fn read(api: &Api, wanted: &Policies, size: Size) -> Found {
     if by_default {
         found.missing.extend(elsewhere(api).await);
     }
-    found.objects = judged(&present, &found.history, &found.overrides, size);
+    let texts: Vec<Texts> = present.iter().map(texts_of).collect();
+    let mut kinds = kinds::named_in(texts.iter().flat_map(|texts| texts.values()).map(String::as_str));
+    kinds.extend(further.iter().cloned());
+    found.schemas = kinds::all_described(api, &kinds).await;
+    let schemas = Arc::new(found.schemas.clone());
+    found.objects = judged(&present, &found.history, &found.overrides, (size, schemas));
     Ok(found)
 }
 
@@ -162,10 +175,10 @@ fn judged(
     present: &[ConfigMap],
     history: &BTreeMap<PolicyKey, Vec<Revision>>,
     overrides: &BTreeMap<String, Overrides>,
-    size: Size,
+    (size, schemas): (Size, Arc<Schemas>),
 ) -> Vec<PolicyObject> {
     let mut store: Store<Policy> = Store::new(
-        Box::new(move |name, texts| policies::compile(name, texts, size)),
+        Box::new(move |name, texts| policies::compile(name, texts, size, &schemas)),
         Box::new(policies::stand_in),
     );
     let mut by_age: Vec<(String, String, &ConfigMap)> =
@@ -261,7 +274,7 @@ mod tests {
     }
 
     fn judge(objects: &[ConfigMap], history: &BTreeMap<PolicyKey, Vec<Revision>>) -> Vec<PolicyObject> {
-        judged(objects, history, &BTreeMap::new(), Size::default())
+        judged(objects, history, &BTreeMap::new(), Default::default())
     }
 
     fn names(object: &PolicyObject) -> Vec<&str> {
@@ -329,7 +342,7 @@ mod tests {
         let entries =
             ConfigMap { data: Some([("one".to_owned(), text("suspend"))].into()), ..ConfigMap::default() };
         let overrides = BTreeMap::from([("n".to_owned(), Overrides::of(&entries).0)]);
-        let found = judged(&[map("a", "2026-01", GOOD)], &BTreeMap::new(), &overrides, Size::default());
+        let found = judged(&[map("a", "2026-01", GOOD)], &BTreeMap::new(), &overrides, Default::default());
         assert_eq!(found[0].serving[0].origin, Origin::Suspended);
         let State::Overridden { why } = &found[0].state else { panic!("{found:?}") };
         assert_eq!(why, "policy `one` is suspended because: OPS-1");

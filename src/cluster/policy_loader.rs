@@ -3,7 +3,8 @@
 //! Called by `policy_source`.
 
 use super::informers::Needs;
-use super::policies::{self, Policy};
+use super::kinds;
+use super::policies::{self, Policy, SharedSchemas};
 use super::policy_choice::{Origin, Overridden, Override, Served, Service, Terms};
 use super::policy_keeper::PolicyKeeper;
 use super::policy_objects::{PolicyKey, namespace_of};
@@ -14,11 +15,14 @@ use super::policy_store::{Compiled, StandIn, Store};
 use super::policy_verdict::{ObjectName, Texts, Verdict};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
+use crate::lang::schemas::Schemas;
+use crate::model::KindName;
 use crate::scheduler::{Profiles, RuleErrors};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -31,6 +35,10 @@ pub(super) struct Loader {
     pub(super) keeper: PolicyKeeper,
     pub(super) state: PolicyState,
     size: Size,
+    /// The kinds beside those of Kubernetes.
+    schemas: SharedSchemas,
+    /// A text in service was compiled again.
+    anew: bool,
     store: Store<Policy>,
     /// The overrides of each namespace.
     overrides: BTreeMap<String, Overrides>,
@@ -46,12 +54,19 @@ pub(super) struct Loader {
 
 impl Loader {
     pub(super) fn new(service: PolicyService, keeper: PolicyKeeper, stand_in: StandIn, size: Size) -> Self {
-        let compile = Box::new(move |name: &str, texts: &Texts| policies::compile(name, texts, size));
+        let schemas = SharedSchemas::default();
+        let known = Arc::clone(&schemas);
+        let compile = Box::new(move |name: &str, texts: &Texts| {
+            let schemas = Arc::clone(&known.read().unwrap_or_else(PoisonError::into_inner));
+            policies::compile(name, texts, size, &schemas)
+        });
         Self {
             service,
             keeper,
             state: PolicyState::default(),
             size,
+            schemas,
+            anew: false,
             store: Store::new(compile, stand_in),
             overrides: BTreeMap::new(),
             unexpired: Vec::new(),
@@ -66,6 +81,27 @@ impl Loader {
     pub(super) fn put(&mut self, name: &str, age: &str, texts: Texts) -> bool {
         let keeper = &self.keeper;
         self.store.put(name, age, texts, |texts| keeper.earlier(name, &policies::names(texts)))
+    }
+
+    /// The kinds beside those of Kubernetes are these from now on. Texts that name one that changed are compiled again;
+    /// whether there was one.
+    pub(super) fn set_schemas(&mut self, schemas: Schemas) -> bool {
+        let mut known = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, Arc::new(schemas));
+        let now = Arc::clone(&known);
+        drop(known);
+        let changed = |name: &KindName| before.get(name) != now.get(name);
+        let concerns =
+            |texts: &Texts| kinds::named_in(texts.values().map(String::as_str)).iter().any(changed);
+        let anew = self.store.compile_anew(concerns);
+        self.anew |= anew;
+        anew
+    }
+
+    /// The kinds beside those of Kubernetes that texts name.
+    pub(super) fn kinds_named(&self) -> BTreeSet<KindName> {
+        let texts = self.store.objects.values().flat_map(|held| held.present.values());
+        kinds::named_in(texts.map(String::as_str))
     }
 
     /// Adds a file or replaces its text; whether anything changed. Files have no history.
@@ -163,7 +199,7 @@ impl Loader {
         while self.store.compile_again(&self.choose(&self.blocked)) {}
         let (chosen, blocked, made) = self.fitting()?;
         self.blocked = blocked;
-        if self.revision == 0 || chosen.key() != self.in_service.key() {
+        if self.revision == 0 || std::mem::take(&mut self.anew) || chosen.key() != self.in_service.key() {
             self.revision += 1;
             self.service.put(made, self.revision);
             let (revision, policies) = (self.revision, chosen.policies.len());

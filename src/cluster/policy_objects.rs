@@ -40,7 +40,14 @@ pub(super) fn with_label(namespace: Option<&str>, label: &str) -> Collection {
         None => "/api/v1/configmaps".to_owned(),
     };
     let selectors = format!("labelSelector={}", watch::encode(label));
-    Collection { path, resource: "configmaps", group: "", selectors, keep: Projection::everything() }
+    Collection {
+        path,
+        resource: "configmaps".into(),
+        group: "".into(),
+        selectors,
+        keep: Projection::everything(),
+        looked_up: None,
+    }
 }
 
 /// Sorts policy objects by age: creation time, then UID.
@@ -75,10 +82,11 @@ pub const OVERRIDES: &str = "bayplan-overrides";
 pub(super) fn overrides_of(namespace: &str) -> Collection {
     Collection {
         path: format!("/api/v1/namespaces/{namespace}/configmaps"),
-        resource: "configmaps",
-        group: "",
+        resource: "configmaps".into(),
+        group: "".into(),
         selectors: format!("fieldSelector={}", watch::encode(&format!("metadata.name={OVERRIDES}"))),
         keep: Projection::everything(),
+        looked_up: None,
     }
 }
 

@@ -10,6 +10,7 @@ use super::watch::rule;
 use crate::lang::analysis::cost::Size;
 use http::Method;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use tokio::runtime::Runtime;
 
 /// A connection to a cluster whose policies were read.
@@ -48,7 +49,8 @@ impl PolicySession {
         let (api, found) = runtime.block_on(async {
             let api = Api::new(target).await?;
             reach(&api).await?;
-            let found = match policy_list::read(&api, &Policies::In(namespaces), size).await {
+            let found = match policy_list::read(&api, &Policies::In(namespaces), size, &BTreeSet::new()).await
+            {
                 Ok(found) => found,
                 Err((collection, why)) => {
                     let mut refused = Refused::default();

@@ -6,6 +6,7 @@
 //! pods.
 
 use super::client::Api;
+use super::kinds;
 use super::policies;
 use super::policy_faults::FaultReports;
 use super::policy_files::{PolicyFiles, UnreadableFiles};
@@ -24,10 +25,12 @@ use super::supervisor::{Supervisor, Task};
 use super::term::Term;
 use super::watch::{self, Collection, Update};
 use crate::lang::analysis::cost::Size;
+use crate::lang::schemas::Schemas;
+use crate::model::KindName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 
@@ -84,6 +87,41 @@ pub enum SourceError {
     /// The set as a whole cannot be used.
     #[error("{0}")]
     Set(String),
+}
+
+/// What the API server told of the kinds that policies look up.
+#[derive(Default)]
+struct KindsAsked {
+    /// When each kind was requested last.
+    asked: BTreeMap<KindName, Instant>,
+    known: Schemas,
+}
+
+impl KindsAsked {
+    /// How often a kind is requested again: its CustomResourceDefinition may change.
+    const AGAIN: Duration = Duration::from_secs(10);
+    /// How often a kind that is not there is requested.
+    const ABSENT: Duration = Duration::from_secs(2);
+
+    /// Requests these kinds, where it is time; returns all kinds if something changed. A kind that is gone keeps the types
+    /// that it had.
+    async fn learn(&mut self, api: &Api, named: &BTreeSet<KindName>) -> Option<Schemas> {
+        self.asked.retain(|name, _| named.contains(name));
+        let due = |name: &&KindName| {
+            let patience = if self.known.get(name).is_some() { Self::AGAIN } else { Self::ABSENT };
+            self.asked.get(*name).is_none_or(|asked| asked.elapsed() >= patience)
+        };
+        let due: BTreeSet<KindName> = named.iter().filter(due).cloned().collect();
+        if due.is_empty() {
+            return None;
+        }
+        let found = kinds::all_described(api, &due).await;
+        let now = Instant::now();
+        self.asked.extend(due.into_iter().map(|name| (name, now)));
+        let before = self.known.clone();
+        self.known.merge(&found);
+        (self.known != before).then(|| self.known.clone())
+    }
 }
 
 /// What the watches report.
@@ -145,6 +183,8 @@ pub struct PolicySource {
     refused: Option<String>,
     /// Why the scheduler does not decide with the set in service.
     undecided: Result<(), String>,
+    /// What the API server told of the kinds that policies look up, and when.
+    kinds: KindsAsked,
 }
 
 impl PolicySource {
@@ -175,6 +215,7 @@ impl PolicySource {
             settings,
             refused: None,
             undecided: Ok(()),
+            kinds: KindsAsked::default(),
         }
     }
 
@@ -202,6 +243,7 @@ impl PolicySource {
         inbox: &mut mpsc::UnboundedReceiver<SourceEvent>,
     ) -> Result<(), SourceError> {
         block_in_place(|| self.read_files())?;
+        self.learn_kinds().await;
         let state = self.state();
         self.loader.keeper.read(&self.settings.namespaces, |trouble| note_trouble(&state, trouble)).await;
         for (at, namespace) in self.settings.namespaces.iter().enumerate() {
@@ -216,6 +258,7 @@ impl PolicySource {
             let Some(event) = inbox.recv().await else { break };
             block_in_place(|| self.take(event));
         }
+        self.learn_kinds().await;
         block_in_place(|| self.serve()).map_err(SourceError::Set)?;
         self.files_compile()
     }
@@ -246,6 +289,7 @@ impl PolicySource {
                     files | self.loader.overrides_ended()
                 }
             };
+            let changed = self.learn_kinds().await | changed;
             if changed || self.refused.is_some() {
                 let served = block_in_place(|| self.serve());
                 if let Err(error) = &served
@@ -258,6 +302,15 @@ impl PolicySource {
             }
             self.write().await;
             self.report_faults().await;
+        }
+    }
+
+    /// Asks the API server for the kinds that texts name; whether a text was compiled again.
+    async fn learn_kinds(&mut self) -> bool {
+        let named = self.loader.kinds_named();
+        match self.kinds.learn(&self.api, &named).await {
+            Some(schemas) => block_in_place(|| self.loader.set_schemas(schemas)),
+            None => false,
         }
     }
 

@@ -161,6 +161,19 @@ impl<P: Clone> Store<P> {
         self.objects.remove(name).is_some()
     }
 
+    /// Compiles the texts again that `concerns` holds for; whether there was one. A text that ceases
+    /// to compile stays in service as it was compiled before.
+    pub fn compile_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
+        let concerned = self.objects.iter().filter(|(_, held)| concerns(&held.present));
+        let names: Vec<ObjectName> = concerned.map(|(name, _)| name.clone()).collect();
+        for name in &names {
+            let Some(held) = self.objects.remove(name) else { continue };
+            let held = self.held(name, &held.age, held.present, held.serving);
+            self.objects.insert(name.clone(), held);
+        }
+        !names.is_empty()
+    }
+
     /// Compiles again what was refused for its costs and has room in this choice; whether anything
     /// was. Choose again then.
     pub fn compile_again(&mut self, service: &Service<P>) -> bool {

@@ -5,6 +5,7 @@
 
 use super::backoff::{backoff, jitter};
 use super::client::{Api, ApiError, Request, outcome};
+use crate::model::KindName;
 use crate::model::objects::projection::Projection;
 use backon::BackoffBuilder;
 use futures::StreamExt;
@@ -12,6 +13,7 @@ use kube::core::WatchEvent;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A collection of objects in the API.
@@ -20,19 +22,21 @@ pub struct Collection {
     /// The path of the collection, such as `/api/v1/pods`.
     pub path: String,
     /// The resource's plural name, for messages.
-    pub resource: &'static str,
+    pub resource: Cow<'static, str>,
     /// The API group, for messages; empty for the core group.
-    pub group: &'static str,
+    pub group: Cow<'static, str>,
     /// Selectors as a query, such as `labelSelector=a%3Db`; empty for none.
     pub selectors: String,
     /// What is kept of each object.
     pub keep: Projection,
+    /// The kind, if policies look it up.
+    pub looked_up: Option<KindName>,
 }
 
 impl Collection {
     /// The rule of a role that allows these verbs on it.
     pub fn rule(&self, verbs: &[&str]) -> String {
-        rule(self.group, &[self.resource], verbs)
+        rule(&self.group, &[&self.resource], verbs)
     }
 }
 
@@ -177,11 +181,11 @@ pub async fn run<T: Watched, F: Future<Output = bool> + Send>(
                 End::Failed(error) => {
                     failures += 1;
                     if must_list(&error) || failures >= FAILURES {
-                        tracing::info!(resource = collection.resource, %error, "watch failed, listing again");
+                        tracing::info!(resource = %collection.resource, %error, "watch failed, listing again");
                         break;
                     }
                     let trouble = trouble(collection, &error);
-                    tracing::info!(resource = collection.resource, %error, "watch broken, opening it again");
+                    tracing::info!(resource = %collection.resource, %error, "watch broken, opening it again");
                     let pause = pause_after(&trouble, waits.next());
                     if !matches!(trouble, Trouble::Passing(_)) && last_trouble.as_ref() != Some(&trouble) {
                         last_trouble = Some(trouble.clone());
@@ -340,10 +344,11 @@ mod tests {
     fn a_forbidden_kind_names_the_rule_to_add() {
         let collection = Collection {
             path: "/apis/policy/v1/poddisruptionbudgets".into(),
-            resource: "poddisruptionbudgets",
-            group: "policy",
+            resource: "poddisruptionbudgets".into(),
+            group: "policy".into(),
             selectors: String::new(),
             keep: Projection::everything(),
+            looked_up: None,
         };
         let error = ApiError::Status {
             code: 403,

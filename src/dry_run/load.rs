@@ -8,8 +8,11 @@ use super::dump;
 use super::workloads::{self, Expanded};
 use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::model::{Kind, KindRow, Node, Object, ObjectKey, PodKey, Symbol};
-use crate::policy_files::{KIND, policies_in};
+use crate::lang::schemas::Schemas;
+use crate::lang::types::ObjectKind;
+use crate::model::objects::projection::Projection;
+use crate::model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodKey, Symbol};
+use crate::policy_files::{self, KIND, policies_in};
 use crate::yaml;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
@@ -27,6 +30,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// The number of objects of `--pods` that were skipped and may create pods.
     pub not_understood: usize,
+    /// Objects that policies may look up.
+    pub others: Others,
 }
 
 impl Loaded {
@@ -80,9 +85,14 @@ fn empty(file: SourceId) -> Diagnostic {
 }
 
 /// Reads files of pods (`--pods`) into a world: pods, the pods of workloads, and the objects of other
-/// kinds that the world does not have yet. Returns what there is to say, and how many objects were
+/// kinds that the world does not have yet; `others` takes what policies may look up. Returns what there is to say, and how many objects were
 /// not understood.
-pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World) -> (Vec<Diagnostic>, usize) {
+pub fn load_pods(
+    sources: &mut SourceMap,
+    files: &[SourceId],
+    world: &mut World,
+    others: &mut Others,
+) -> (Vec<Diagnostic>, usize) {
     let nodes = world.objects.iter().filter_map(|object| match object {
         Object::Node(node) => Some(node.clone()),
         _ => None,
@@ -104,6 +114,7 @@ pub fn load_pods(sources: &mut SourceMap, files: &[SourceId], world: &mut World)
     }
     world.pending.extend(loaded.world.pending);
     let assumed = loaded.world.assumed;
+    others.join(loaded.others);
     let known: FxHashSet<ObjectKey> = world.objects.iter().filter_map(other).collect();
     for object in loaded.world.objects {
         match &object {
@@ -156,6 +167,73 @@ struct Listed<'t> {
     kind: &'t str,
 }
 
+/// Numbers of objects that were skipped, by kind.
+type Skipped = BTreeMap<KindName, usize>;
+
+/// Objects of files that policies may look up, and what their kinds are.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// The CustomResourceDefinitions of the files.
+    pub schemas: Schemas,
+    /// Every object that is neither a pod nor a node, as it is written.
+    objects: Vec<(KindName, Value)>,
+    /// Those that were skipped because only policies may look them up.
+    skipped: Skipped,
+    /// Whether they are from a file of pods.
+    of_pods: bool,
+}
+
+impl Others {
+    /// Adds those of further files.
+    fn join(&mut self, others: Self) {
+        self.schemas.merge(&others.schemas);
+        self.objects.extend(others.objects);
+    }
+
+    /// The objects of the kinds that policies look up. An object that cannot be used is left out, with a reason.
+    pub fn looked_up(&self, kinds: &[Arc<ObjectKind>]) -> (Vec<Object>, Vec<String>) {
+        let (mut found, mut unusable) = (Vec::new(), Vec::new());
+        for (name, value) in &self.objects {
+            let Some(kind) = kinds.iter().find(|kind| kind.name == *name) else { continue };
+            let mut value = value.clone();
+            if let Some(namespaced) = kind.namespaced {
+                settle_scope(&mut value, namespaced);
+            }
+            match LookedUp::new(name, value, &Projection::everything()) {
+                Ok(object) => found.push(Object::Other(Arc::new(object))),
+                Err(error) => unusable.push(format!("{} is left out: {error}", name.kind())),
+            }
+        }
+        (found, unusable)
+    }
+
+    /// The note about skipped objects, without those of kinds that policies look up.
+    pub fn skipped(&self, kinds: &[Arc<ObjectKind>], file: SourceId) -> Option<Diagnostic> {
+        let read = |name: &KindName| kinds.iter().any(|kind| kind.name == *name);
+        let left = self.skipped.iter().filter(|(name, _)| !read(name));
+        skipped_note(&left.map(|(name, count)| (name.clone(), *count)).collect(), file, self.of_pods)
+    }
+}
+
+/// The note about skipped objects.
+fn skipped_note(skipped: &Skipped, file: SourceId, of_pods: bool) -> Option<Diagnostic> {
+    let count: usize = skipped.values().sum();
+    let mut by_kind: BTreeMap<&str, usize> = BTreeMap::new();
+    skipped.iter().for_each(|(name, count)| *by_kind.entry(name.kind()).or_default() += count);
+    let kinds: Vec<String> = by_kind.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let objects = if count == 1 { "object" } else { "objects" };
+    let message = format!("skipped {count} {objects} of other kinds: {}", kinds.join(", "));
+    let said = Diagnostic::new(&codes::SKIPPED_KINDS, Span::new(file, 0, 0), message);
+    let help = match of_pods {
+        true => {
+            "read are pods, the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet and \
+             PodTemplate, and the other objects that kube-scheduler reads, such as claims and Services"
+        }
+        false => "give a file of workloads with `--pods` to add their pods",
+    };
+    (count > 0).then(|| said.with_help(help))
+}
+
 #[derive(Default)]
 struct Reading {
     loaded: Loaded,
@@ -164,7 +242,7 @@ struct Reading {
     /// How many objects were read.
     objects: usize,
     /// Kinds that are not read, with their numbers.
-    skipped: BTreeMap<String, usize>,
+    skipped: Skipped,
     known: BTreeSet<(Kind, Symbol, Symbol)>,
     /// Objects that controllers make beside the pods of workloads, unless a file has them.
     made: Vec<Value>,
@@ -208,28 +286,40 @@ impl Reading {
         self.objects += 1;
         let version = if version.is_empty() { "v1" } else { version };
         // Their policies are found by `policy_files`.
-        if (version, kind) == ("v1", "ConfigMap") || kind == KIND {
+        if kind == KIND || (version, kind) == ("v1", "ConfigMap") && policy_files::is_of_policies(&value) {
             return;
+        }
+        let name = KindName::of(version, kind);
+        if Schemas::is_definition(&value) {
+            if let Err(why) = self.loaded.others.schemas.add_definition(&value) {
+                self.complain(place, format!("the CustomResourceDefinition cannot be used: {why}"), None);
+            }
+            return;
+        }
+        if !matches!(kind, "Pod" | "Node") {
+            self.loaded.others.objects.push((name.clone(), value.clone()));
         }
         let pods = self.nodes_for_pods.is_some();
         match KindRow::named(version, kind) {
             Some(row) => {
                 if pods && workloads::makes_pods(kind) {
-                    self.workload(&value, kind, place);
+                    self.workload(&value, (kind, &name), place);
                 }
                 self.take(value, row, place);
             }
-            None if pods => self.workload(&value, kind, place),
-            None => self.skip(kind),
+            None if pods => self.workload(&value, (kind, &name), place),
+            // Others than those with policies are nothing to a scheduler.
+            None if kind == "ConfigMap" => {}
+            None => self.skip(&name),
         }
     }
 
-    fn skip(&mut self, kind: &str) {
-        *self.skipped.entry(kind.to_owned()).or_default() += 1;
+    fn skip(&mut self, kind: &KindName) {
+        *self.skipped.entry(kind.clone()).or_default() += 1;
     }
 
     /// An object of a file of pods that is not a pod itself.
-    fn workload(&mut self, value: &Value, kind: &str, place: &Place) {
+    fn workload(&mut self, value: &Value, (kind, name): (&str, &KindName), place: &Place) {
         let nodes = self.nodes_for_pods.take().unwrap_or_default();
         let of: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
         let expanded = workloads::expand(value, kind, &of);
@@ -247,10 +337,10 @@ impl Reading {
                     }
                 }
             }
-            Expanded::NoPods => self.skip(kind),
+            Expanded::NoPods => self.skip(name),
             Expanded::Unknown => {
                 self.loaded.not_understood += 1;
-                self.skip(kind);
+                self.skip(name);
             }
             Expanded::Wrong(field, message) => {
                 self.complain(&place.inside(field), format!("`{field}`: {message}"), None);
@@ -324,24 +414,12 @@ impl Reading {
 
     fn finish(mut self, files: &[SourceId]) -> Loaded {
         self.add_made();
-        if !self.skipped.is_empty()
-            && let Some(file) = files.first()
-        {
-            let count: usize = self.skipped.values().sum();
-            let kinds: Vec<String> =
-                self.skipped.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            let objects = if count == 1 { "object" } else { "objects" };
-            let message = format!("skipped {count} {objects} of other kinds: {}", kinds.join(", "));
-            let said = Diagnostic::new(&codes::SKIPPED_KINDS, Span::new(*file, 0, 0), message);
-            let help = match self.nodes_for_pods {
-                Some(_) => {
-                    "read are pods, the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet and \
-                     PodTemplate, and the other objects that kube-scheduler reads, such as claims and Services"
-                }
-                None => "give a file of workloads with `--pods` to add their pods",
-            };
-            self.loaded.diagnostics.push(said.with_help(help));
+        if let Some(file) = files.first() {
+            let said = skipped_note(&self.skipped, *file, self.nodes_for_pods.is_some());
+            self.loaded.diagnostics.extend(said);
         }
+        self.loaded.others.skipped = self.skipped;
+        self.loaded.others.of_pods = self.nodes_for_pods.is_some();
         self.loaded.world.add_missing_namespaces();
         self.loaded
     }
@@ -353,9 +431,13 @@ fn settle_namespace(value: &mut Value, row: &KindRow) {
     if row.kind == Kind::Pod {
         return;
     }
+    settle_scope(value, row.namespaced);
+}
+
+fn settle_scope(value: &mut Value, namespaced: bool) {
     let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let named = metadata.get("namespace").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
-    match row.namespaced {
+    match namespaced {
         true if !named => drop(metadata.insert("namespace".to_owned(), json!("default"))),
         false => drop(metadata.remove("namespace")),
         true => {}
@@ -439,7 +521,8 @@ mod tests {
         let cluster = sources.add("c.yaml", known);
         let mut world = load(&mut sources, &[cluster]).world;
         let file = sources.add("pods.yaml", yaml);
-        let (diagnostics, not_understood) = load_pods(&mut sources, &[file], &mut world);
+        let (diagnostics, not_understood) =
+            load_pods(&mut sources, &[file], &mut world, &mut Others::default());
         assert_eq!((diagnostics.len(), not_understood), (0, 0), "{diagnostics:?}");
         let made: Vec<String> =
             world.objects.iter().map(name).filter(|name| !name.starts_with("Namespace")).collect();

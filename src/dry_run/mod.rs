@@ -16,7 +16,7 @@ pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
 pub use disruption_controller::DisruptionController;
-pub use load::{Loaded, load, load_pods};
+pub use load::{Loaded, Others, load, load_pods};
 pub use volume_controller::{Provisioning, VolumeController};
 pub use world::World;
 

@@ -36,6 +36,8 @@ pub enum EventResource {
     CsiStorageCapacity,
     /// A VolumeAttachment.
     VolumeAttachment,
+    /// An object of a kind that policies look up.
+    LookedUp,
     /// Everything: wildcard events, and plugins that register no events.
     WildCard,
 }
@@ -61,6 +63,7 @@ impl EventResource {
             Self::CsiDriver => "storage.k8s.io/CSIDriver",
             Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
             Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
+            Self::LookedUp => "LookedUpObject",
             Self::WildCard => "*",
         }
     }
@@ -77,6 +80,7 @@ impl EventResource {
             Kind::CsiDriver => Some(Self::CsiDriver),
             Kind::CsiStorageCapacity => Some(Self::CsiStorageCapacity),
             Kind::VolumeAttachment => Some(Self::VolumeAttachment),
+            Kind::LookedUp(_) => Some(Self::LookedUp),
             Kind::Pod
             | Kind::PodDisruptionBudget
             | Kind::Service

@@ -19,7 +19,7 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 12] = [
+const RESOURCES: [EventResource; 13] = [
     EventResource::AssignedPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
@@ -32,6 +32,7 @@ const RESOURCES: [EventResource; 12] = [
     EventResource::CsiDriver,
     EventResource::CsiStorageCapacity,
     EventResource::VolumeAttachment,
+    EventResource::LookedUp,
 ];
 
 /// A plugin and one of its registrations.

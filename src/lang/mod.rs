@@ -1,7 +1,7 @@
 //! From policy text to typed closures. Pure: nothing here knows of plugins, queues or clusters.
 //!
 //! One folder per stage, in the order in which they use each other: `types`, `language` (the
-//! tables), `syntax` (text to tree), `typed` (the checked tree), `eval` (the reference evaluator),
+//! tables), `schemas` (kinds beside those of Kubernetes), `syntax` (text to tree), `typed` (the checked tree), `eval` (the reference evaluator),
 //! `check` (tree to typed tree), `analysis` (what follows from a policy), `lint`, `codegen` (typed
 //! tree to closures). [`compile_for`] calls them up to `lint`; `plugins::policy` generates code.
 
@@ -9,6 +9,7 @@
 
 pub mod types;
 pub mod language;
+pub mod schemas;
 pub mod syntax;
 pub mod typed;
 pub mod eval;
@@ -24,6 +25,7 @@ use crate::diag::{Diagnostic, Source, Span};
 use analysis::cost::Size;
 use check::Argument;
 use eval::budget::Budget;
+use schemas::Schemas;
 use typed::Policy;
 
 /// The stack in bytes that is enough to compile and to evaluate the deepest expression that
@@ -52,9 +54,26 @@ pub fn compile_for(
     size: Size,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
+    compile_given(source, Given { size, schemas: &Schemas::default(), arguments })
+}
+
+/// What a text is compiled for.
+#[derive(Clone, Copy)]
+pub struct Given<'g> {
+    /// The size of the cluster.
+    pub size: Size,
+    /// The kinds that may be looked up beside those of Kubernetes.
+    pub schemas: &'g Schemas,
+    /// The arguments of a profile, by the name of the policy.
+    pub arguments: &'g dyn Fn(&str) -> Vec<Argument>,
+}
+
+/// The same for all that can be given.
+pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let Given { size, schemas, arguments } = given;
     let (file, mut said) = syntax::parse(source);
     let budget = Budget::default();
-    let mut policies = check::check(&file, source.text(), arguments, &budget, &mut said);
+    let mut policies = check::check(&file, source.text(), (arguments, schemas), &budget, &mut said);
     policies.iter_mut().for_each(|policy| analysis::analyse(policy, &budget, &mut said));
     if budget.is_exceeded() {
         budget.report(&mut said);

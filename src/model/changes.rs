@@ -199,6 +199,8 @@ impl Kinds {
     pub const SERVICES: Self = Self(1 << 19);
     /// PodDisruptionBudgets.
     pub const BUDGETS: Self = Self(1 << 20);
+    /// Objects that policies look up.
+    pub const OBJECTS: Self = Self(1 << 21);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 

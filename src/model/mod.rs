@@ -58,9 +58,9 @@ pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredT
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
     ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, Demand, IntOrPercent, KINDS, Kind,
-    KindRow, Namespace, Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim,
-    PersistentVolumeSource, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
-    StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast,
+    KindName, KindRow, LookedUp, Namespace, Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume,
+    PersistentVolumeClaim, PersistentVolumeSource, PodDisruptionBudget, ReplicaSet, ReplicationController,
+    Service, StatefulSet, StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast, looked_up,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};

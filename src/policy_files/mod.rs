@@ -26,6 +26,12 @@ pub fn is_policy_key(key: &str) -> bool {
     key.ends_with(ENDING) || Form::of(key) == Form::Document
 }
 
+/// Whether a ConfigMap has the label of those that hold policies.
+pub fn is_of_policies(config_map: &serde_json::Value) -> bool {
+    let labels = config_map.get("metadata").and_then(|metadata| metadata.get("labels"));
+    labels.is_some_and(|labels| labels.get(LABEL).is_some())
+}
+
 /// Whether the text of a YAML or JSON file mentions documents of policies.
 pub fn mentions_documents(text: &[u8]) -> bool {
     text.windows(KIND.len()).any(|window| window == KIND.as_bytes())

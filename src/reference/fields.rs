@@ -10,10 +10,15 @@ use crate::lang::language::functions::ty_text;
 use crate::lang::types::{ApiType, Ty, Type};
 
 /// Objects in the order of the page, with the words that name them.
-const OBJECTS: [(ObjectType, &str); 9] = [
+const OBJECTS: [(ObjectType, &str); 10] = [
     (ObjectType::Pod, "A pod: `pod`, the elements of `pods`, `node.pods` and groups."),
     (ObjectType::Node, "A node: `node`, the elements of `nodes`, `pod.node`."),
     (ObjectType::Namespace, "The Namespace of the pod: `ns`."),
+    (
+        ObjectType::LookedUp,
+        "An object that a policy looks up: `lookup(…)`, the elements of `objects(…)`, `x.owner(…)`. Its other fields are \
+         those of its kind: `spec`, `status` and so on.",
+    ),
     (ObjectType::Container, "A container: the elements of `pod.containers`."),
     (ObjectType::Taint, "A taint: the elements of `node.taints`."),
     (ObjectType::Toleration, "A toleration: the elements of `pod.tolerations`."),

@@ -26,6 +26,7 @@ mod faults;
 mod gangs;
 mod held;
 mod leader_election;
+mod look_ups;
 mod object_kinds;
 mod policies;
 mod policy_documents;

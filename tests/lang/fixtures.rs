@@ -2,6 +2,7 @@
 
 use bayplan::diag::{Diagnostic, SourceMap};
 use bayplan::lang;
+use bayplan::lang::schemas::Schemas;
 use std::path::{Path, PathBuf};
 
 /// All files of a folder with an ending, in the order of their names.
@@ -35,12 +36,22 @@ pub(super) fn line(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
 
 /// What was said about a text.
 pub(super) fn said(name: &str, text: &str) -> (Vec<lang::typed::Policy>, Vec<Diagnostic>, String) {
+    said_with(name, text, &Schemas::default())
+}
+
+/// The same with kinds beside those of Kubernetes.
+pub(super) fn said_with(
+    name: &str,
+    text: &str,
+    schemas: &Schemas,
+) -> (Vec<lang::typed::Policy>, Vec<Diagnostic>, String) {
     let mut sources = SourceMap::new();
     let id = sources.add(name, text);
     // A fixture for a cluster of another size says so in its first line.
     let size = text.lines().next().and_then(|line| line.strip_prefix("// --size "));
     let size = size.map_or_else(lang::analysis::cost::Size::default, |size| size.parse().unwrap());
-    let (policies, diagnostics) = lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
+    let given = lang::Given { size, schemas, arguments: &|_| Vec::new() };
+    let (policies, diagnostics) = lang::compile_given(sources.get(id).unwrap(), given);
     let lines = diagnostics.iter().map(|d| line(d, &sources)).collect();
     (policies, diagnostics, lines)
 }

@@ -98,6 +98,8 @@ fn every_field_is_described_with_its_source() {
                 | ObjectType::Toleration
                 | ObjectType::Owner => ObjectType::Pod,
                 ObjectType::Taint | ObjectType::Gpu => ObjectType::Node,
+                // Every object has the same metadata.
+                ObjectType::LookedUp => ObjectType::Namespace,
                 owner => owner,
             };
             let found = lang::language::fields::api::at_path(owner, &path.replace("[]", ""));

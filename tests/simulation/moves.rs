@@ -66,6 +66,7 @@ pub(crate) enum What {
     Miscontrol,
     LimitNode,
     PutCapacity,
+    ChangeDesk,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -105,6 +106,7 @@ const MORE: &[(What, u64)] = &[
     (What::RelabelNamespace, 2),
     (What::RelabelNode, 4),
     (What::Reload, 1),
+    (What::ChangeDesk, 4),
 ];
 
 /// What is drawn besides when pods preempt others.
@@ -273,6 +275,7 @@ impl World {
                 pod.labels =
                     kept.map(|(k, v)| (k.clone(), v.clone())).chain(tenants::labels(with / 64)).collect();
             }),
+            What::ChangeDesk => self.change_desk(with),
             What::RelabelNamespace => {
                 let closed = (Symbol::new("closed"), Symbol::new("yes"));
                 self.api.put(Object::Namespace(Arc::new(Namespace {

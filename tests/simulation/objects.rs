@@ -8,7 +8,10 @@ use bayplan::framework::{
     Actor, Answer, ApiCall, BindTask, Handle, Plugin, PreBind, PreFlight, Reads, Reserve, Status, TaskPoll,
     Wake,
 };
-use bayplan::model::{KINDS, Kind, KindRow, Labels, NodeId, Object, ObjectKey, Service, Snapshot, Symbol};
+use bayplan::model::objects::projection::Projection;
+use bayplan::model::{
+    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, Service, Snapshot, Symbol,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +19,14 @@ use std::sync::Arc;
 /// What is drawn besides when there are objects of other kinds.
 pub(crate) const OBJECTS: &[(What, u64)] =
     &[(What::PutObject, 10), (What::DeleteObject, 2), (What::Deliver, 15), (What::Relist, 2)];
+
+/// The kind that policies look up.
+const DESK: &str = "example.com/v1/Desk";
+
+/// The same as a kind.
+pub(crate) fn desks() -> Kind {
+    Kind::LookedUp(KindName::parse(DESK).unwrap())
+}
 
 /// The kinds that are drawn.
 pub(crate) fn others() -> Vec<&'static KindRow> {
@@ -56,8 +67,10 @@ impl World {
     /// The kinds that the scheduler watches.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let others = others().into_iter().filter(|row| self.watches(&row.kind));
+        let looked_up = Some(desks()).filter(|_| self.options.policies);
         [Kind::Pod, Kind::Node, Kind::Namespace]
             .into_iter()
+            .chain(looked_up)
             .chain(others.map(|row| row.kind.clone()))
             .collect()
     }
@@ -82,6 +95,32 @@ impl World {
         self.api.put(draw(row, &name, &uid, with / 1024));
     }
 
+    /// A user makes, changes or deletes an object that policies look up.
+    pub(crate) fn change_desk(&mut self, with: u64) {
+        let kind = KindName::parse(DESK).unwrap();
+        let name = ["x", "y", "z"][(with % 3) as usize];
+        let known = self.names(&desks()).into_iter().find(|key| key.name.as_str() == name);
+        if (with / 3).is_multiple_of(4) {
+            if let Some(key) = known {
+                self.api.delete(&key);
+            }
+            return;
+        }
+        self.objects_made += 1;
+        let uid = known.map_or_else(|| format!("desk-{}", self.objects_made), |key| key.uid.to_string());
+        let tier = ["gold", "tin"][(with / 16 % 2) as usize];
+        let open = ["yes", "no"][(with / 32 % 2) as usize];
+        let desk = json!({
+            "metadata": {
+                "name": name, "namespace": "default", "uid": uid, "labels": {"tier": tier},
+                "annotations": {"open": open, "other": (with / 64 % 2).to_string()},
+            },
+            "spec": {"room": with / 128 % 3, "rest": with / 512 % 2},
+        });
+        let desk = LookedUp::new(&kind, desk, &Projection::everything()).unwrap();
+        self.api.put(Object::Other(Arc::new(desk)));
+    }
+
     pub(crate) fn delete_object(&mut self, with: u64) {
         let rows = others();
         if let Some(key) = self.pick(&rows[with as usize % rows.len()].kind, with) {
@@ -104,6 +143,7 @@ impl World {
                 }
             }
         }
+        objects += s.snapshot().object_count(&desks());
         let kept = s.snapshot().kept();
         match (kept.objects, kept.assumptions) == (objects, assumptions) {
             true => Ok(()),

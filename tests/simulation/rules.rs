@@ -70,6 +70,13 @@ const POOL: &[&str] = &[
         prefilter { reject "too little gold" when nodes.count(n, n.labels["tier"] == "gold") < 2 } }"#,
     r#"policy frozen { applies when ns.labels["closed"] != "yes"
         filter frozen { reject "is frozen" when node.labels["tier"] == "ice" } }"#,
+    r#"policy desk { applies when has(pod.labels["team"])
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        prefilter { reject "the desk is closed" when has(desk) && (int(desk.spec.room) ?? 0) < 1 }
+        filter at { require !has(desk) || desk.labels["tier"] != "gold" || node.labels["tier"] == "gold" else "far from the desk" } }"#,
+    r#"policy desks { applies when has(pod.labels["wants"])
+        gate "every desk is closed" when objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "no")
+            && !objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "yes") }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
@@ -319,7 +326,7 @@ impl World {
         let mut inputs = vec![Input::Profiles(self.scheduler.profiles().clone()), Input::Lead(true)];
         inputs.push(Input::WallClock(self.wall));
         inputs.extend(
-            [Kind::Node, Kind::Namespace, Kind::Pod]
+            [Kind::Node, Kind::Namespace, Kind::Pod, crate::objects::desks()]
                 .map(|kind| Input::Relisted(kind.clone(), api.list(&kind))),
         );
         inputs.push(Input::Synced);

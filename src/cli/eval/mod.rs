@@ -76,16 +76,12 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let text = args.expression.as_deref().unwrap_or_default();
     let mut read = Policies::default();
-    let Cluster { world, namespace } = cluster(args, &mut read, out)?;
+    let Cluster { mut world, namespace, others, .. } = cluster(args, &mut read, out)?;
+    read.schemas.merge(&others.schemas);
     if super::setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);
     }
-    let snapshot = snapshot(&world);
     let pod = pod(args, &world, &namespace)?;
-    let node = match &args.node {
-        Some(name) => Some(node(&snapshot, name)?),
-        None => None,
-    };
     let compiled = if args.cel { compile_cel(&mut read, text) } else { compile(&mut read, "", text) };
     let compiled = match compiled {
         Ok(compiled) => compiled,
@@ -96,6 +92,12 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
     };
     let (policy, expr) = compiled.parts();
+    world.objects.extend(others.looked_up(&policy.kinds).0);
+    let snapshot = snapshot(&world);
+    let node = match &args.node {
+        Some(name) => Some(node(&snapshot, name)?),
+        None => None,
+    };
     let reads = |root: Root| reads(expr, root);
     if node.is_none() && reads(Root::Node) {
         anyhow::bail!("the expression reads `node`: say which one with `--node NAME`");
@@ -153,7 +155,8 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     let files = read.add_all(&args.cluster)?;
     let loaded = dry_run::load(&mut read.sources, &files);
     read.diagnostics.extend(loaded.diagnostics);
-    Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
+    let file = files.first().copied();
+    Ok(Cluster { world: loaded.world, namespace: "default".to_owned(), others: loaded.others, file })
 }
 
 /// An expression that was checked.
@@ -204,7 +207,7 @@ fn compile(read: &mut Policies, names: &str, text: &str) -> Result<Compiled, Vec
     }
     let id = read.sources.add("expression", whole);
     let Some(source) = read.sources.get(id) else { return Err(Vec::new()) };
-    let (policies, diagnostics) = crate::lang::compile(source);
+    let (policies, diagnostics) = read.compiled(source);
     let errors: Vec<Diagnostic> = diagnostics
         .into_iter()
         .filter(Diagnostic::is_error)

@@ -7,6 +7,8 @@ use super::input::{Glob, Policies};
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, setup};
 use crate::diag::{Severity, Source, Tally, draw, fix, formats, json};
+use crate::dry_run::Loaded;
+use crate::lang::Given;
 use crate::lang::analysis::memory::Memory;
 use anyhow::Context;
 use std::collections::BTreeSet;
@@ -38,6 +40,8 @@ pub(super) struct Args {
     /// Files and folders to leave out of folders, as in `charts` or `old/*.yaml`.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<Glob>,
+    #[command(flatten)]
+    kinds: setup::Kinds,
     #[command(flatten)]
     declared: setup::Declared,
     /// Explain a code (`BP0104`) or a name of one (`mixed-units`).
@@ -102,13 +106,31 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
 fn policies(args: &Args) -> anyhow::Result<Policies> {
     let size = args.declared.size();
     let mut read = Policies { size, exclude: args.exclude.clone(), ..Policies::default() };
+    read.read_schemas(&args.kinds.schemas)?;
     read.read(&args.paths)?;
-    read.compile();
-    if !args.cluster.is_empty() {
-        compare(&mut read, &args.cluster)?;
+    let linted = read.files;
+    let cluster = match args.cluster.is_empty() {
+        true => None,
+        false => {
+            let files = read.add_all(&args.cluster)?;
+            Some(crate::dry_run::load(&mut read.sources, &files))
+        }
+    };
+    if let Some(loaded) = &cluster {
+        read.schemas.merge(&loaded.others.schemas);
     }
+    read.files = linted;
+    read.compile();
+    if let Some(loaded) = cluster {
+        compare(&mut read, loaded);
+    }
+    let schemas = read.schemas.clone();
     let compile = |source: &Source| fix::Compiled {
-        diagnostics: crate::lang::compile_for(source, size, &|_| Vec::new()).1,
+        diagnostics: crate::lang::compile_given(
+            source,
+            Given { size, schemas: &schemas, arguments: &|_| Vec::new() },
+        )
+        .1,
         statements: crate::lang::statements(source),
     };
     fix::verify(&read.sources, &mut read.diagnostics, &read.texts, &compile);
@@ -116,11 +138,8 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
 }
 
 /// Compares the names that policies read with those of a cluster, and counts what a wrong one does there.
-fn compare(read: &mut Policies, cluster: &[PathBuf]) -> anyhow::Result<()> {
-    let linted = read.files;
-    let files = read.add_all(cluster)?;
-    read.files = linted;
-    let loaded = crate::dry_run::load(&mut read.sources, &files);
+fn compare(read: &mut Policies, mut loaded: Loaded) {
+    loaded.world.objects.extend(loaded.others.looked_up(&read.kinds()).0);
     read.diagnostics.extend(loaded.diagnostics);
     let names = cluster::Names::of(&loaded.world);
     let snapshot = super::eval::snapshot(&loaded.world);
@@ -140,7 +159,6 @@ fn compare(read: &mut Policies, cluster: &[PathBuf]) -> anyhow::Result<()> {
         let place = sources.in_file(said.span);
         (place.source, place.start)
     });
-    Ok(())
 }
 
 /// `2 errors in 1 file`

@@ -60,7 +60,18 @@ pub(super) struct From {
     )]
     pub policy_namespaces: Vec<String>,
     #[command(flatten)]
+    pub kinds: Kinds,
+    #[command(flatten)]
     pub declared: Declared,
+}
+
+/// Kinds of objects that policies look up.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(super) struct Kinds {
+    /// Files of CustomResourceDefinitions: the types of the fields of kinds that policies look up and that are
+    /// not kinds of Kubernetes. CustomResourceDefinitions in cluster files count too.
+    #[arg(long = "schema", value_name = "FILE", num_args = 1..)]
+    pub schemas: Vec<PathBuf>,
 }
 
 /// The cluster size that policies are compiled for.
@@ -96,7 +107,12 @@ impl From {
                 let _ = write!(text, " --policy-namespaces {}", quoted(&self.policy_namespaces.join(",")));
             }
         }
-        let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
+        let lists = [
+            ("--cluster", &self.cluster),
+            ("--pods", &self.pods),
+            ("--policies", &self.policies),
+            ("--schema", &self.kinds.schemas),
+        ];
         for (flag, paths) in lists {
             if !paths.is_empty() {
                 let _ = write!(text, " {flag}");

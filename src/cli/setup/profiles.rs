@@ -7,9 +7,11 @@ use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
 use crate::explain::leave_out;
 use crate::framework::{ArgsError, At, Field, Framework, Registry, Tree, TreeValue};
+use crate::lang::Given;
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
+use crate::lang::schemas::Schemas;
 use crate::model::{PodInfo, Symbol};
 use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
@@ -19,7 +21,7 @@ impl Setup {
     /// The profile that serves a scheduler name, where some policies leave a pod out by a further
     /// `applies when`. `None` when a policy does not compile with it.
     pub(crate) fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
-        let (mut sources, size) = (self.policies.sources.clone(), self.policies.size);
+        let mut sources = self.policies.sources.clone();
         let mut changed = Vec::new();
         for compiled in self.policies.set.iter() {
             if !names.iter().any(|name| name.as_str() == compiled.name()) {
@@ -29,14 +31,16 @@ impl Setup {
             let source = self.policies.sources.source(compiled.policy.span)?;
             let (text, _) = leave_out::changed(source, &compiled.policy, pod)?;
             let id = sources.add_like(source, text);
-            let (made, said) = crate::lang::compile_for(sources.get(id)?, size, &|_| Vec::new());
+            let (made, said) = self.policies.compiled(sources.get(id)?);
             if said.iter().any(Diagnostic::is_error) {
                 return None;
             }
             let policy = made.into_iter().find(|policy| *policy.name == *compiled.name())?;
             changed.push(Arc::new(CompiledPolicy::new(policy, &sources)));
         }
-        let policies = Policies { sources, set: PolicySet::new(changed), size, ..Policies::default() };
+        let (size, schemas) = (self.policies.size, self.policies.schemas.clone());
+        let policies =
+            Policies { sources, set: PolicySet::new(changed), size, schemas, ..Policies::default() };
         let registry = registry(&policies, &WithArguments::default()).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
         made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
@@ -87,14 +91,14 @@ type WithArguments = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
 /// The in-tree plugins and the policies.
 fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
-    let sources = Arc::new(policies.sources.clone());
+    let (sources, schemas) = (Arc::new(policies.sources.clone()), Arc::new(policies.schemas.clone()));
     for compiled in policies.set.iter() {
-        let (sources, size) = (sources.clone(), policies.size);
+        let (sources, schemas, size) = (sources.clone(), schemas.clone(), policies.size);
         let compiled = compiled.clone();
         let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
         registry.add_policy(&name, sorts, move |args| {
-            let compiled = compiled_with(&compiled, &sources, size, args)?;
+            let compiled = compiled_with(&compiled, (&sources, &schemas), size, args)?;
             if !matches!(args.value, TreeValue::Null) {
                 made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
             }
@@ -112,7 +116,7 @@ pub(crate) fn with_arguments(
     exempt: &ExemptPods,
     args: &Tree,
 ) -> Result<Arc<dyn crate::framework::Plugin>, Vec<ArgsError>> {
-    let compiled = compiled_with(&policy.compiled, &policy.sources, size, args)?;
+    let compiled = compiled_with(&policy.compiled, (&policy.sources, &policy.schemas), size, args)?;
     let plugin = PolicyPlugin::new(compiled, exempt.clone());
     Ok(Arc::new(if policy.suspended { plugin.suspended() } else { plugin }))
 }
@@ -120,7 +124,7 @@ pub(crate) fn with_arguments(
 /// A policy compiled again with the arguments of a profile.
 fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
-    sources: &SourceMap,
+    (sources, schemas): (&SourceMap, &Schemas),
     size: Size,
     args: &Tree,
 ) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {
@@ -144,7 +148,8 @@ fn compiled_with(
         .collect();
     let wanted = compiled.name();
     let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
-    let (mut policies, diagnostics) = crate::lang::compile_for(source, size, &given);
+    let given = Given { size, schemas, arguments: &given };
+    let (mut policies, diagnostics) = crate::lang::compile_given(source, given);
     let errors: Vec<ArgsError> = diagnostics
         .into_iter()
         .filter(Diagnostic::is_error)

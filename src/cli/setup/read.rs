@@ -8,8 +8,10 @@ use crate::cli::input::Policies;
 #[cfg(feature = "cluster")]
 use crate::cli::live;
 use crate::config::{self, SchedulerConfig};
-use crate::diag::{Diagnostic, Source, SourceId};
-use crate::dry_run::{self, World, dump, namespaces};
+use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
+use crate::dry_run::{self, Others, World, dump, namespaces};
+use crate::lang::types::ObjectKind;
+use std::sync::Arc;
 
 /// The objects, and the namespace of those that name none.
 pub(crate) struct Cluster {
@@ -17,6 +19,10 @@ pub(crate) struct Cluster {
     pub world: World,
     /// The namespace.
     pub namespace: String,
+    /// Objects that policies may look up.
+    pub others: Others,
+    /// The first file of the cluster.
+    pub file: Option<SourceId>,
 }
 
 /// Where the objects come from.
@@ -57,18 +63,26 @@ pub(crate) fn load(
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
     let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
+    policies.read_schemas(&from.kinds.schemas)?;
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
-    let Cluster { mut world, namespace } = cluster(from, origin, &already, &mut policies, out)?;
+    let Cluster { mut world, namespace, mut others, file } =
+        cluster(from, origin, &already, &mut policies, out)?;
     let mut said = std::mem::take(&mut policies.diagnostics);
     let mut not_understood = 0;
     if !pods.is_empty() {
-        let (of_pods, unknown) = dry_run::load_pods(&mut policies.sources, &pods, &mut world);
+        let (of_pods, unknown) = dry_run::load_pods(&mut policies.sources, &pods, &mut world, &mut others);
         said.extend(of_pods);
         not_understood = unknown;
     }
+    policies.schemas.merge(&others.schemas);
     policies.compile();
+    #[cfg(feature = "cluster")]
+    if from.cluster.is_empty() && origin == Origin::FilesOrLive && !policies.kinds().is_empty() {
+        world.objects.extend(live::look_up(&from.connection, &policies.kinds(), out)?);
+    }
+    look_up(&policies.kinds(), &others, file, (&mut world, &mut said));
     said.append(&mut policies.diagnostics);
     policies.diagnostics = said;
     if policies.has_errors() {
@@ -96,6 +110,26 @@ pub(crate) fn load(
     })
 }
 
+/// Adds the objects that policies look up.
+fn look_up(
+    kinds: &[Arc<ObjectKind>],
+    others: &Others,
+    file: Option<SourceId>,
+    (world, said): (&mut World, &mut Vec<Diagnostic>),
+) {
+    if kinds.is_empty() {
+        return;
+    }
+    let (found, unusable) = others.looked_up(kinds);
+    world.objects.extend(found);
+    let Some(file) = file else { return };
+    let span = Span::new(file, 0, 0);
+    said.extend(unusable.into_iter().map(|why| Diagnostic::new(&codes::BAD_OBJECT, span, why)));
+    // What was skipped so far may be looked up.
+    said.retain(|known| *known.code != codes::SKIPPED_KINDS || known.span.source != file);
+    said.extend(others.skipped(kinds, file));
+}
+
 /// The file of a policy text: the text itself, or the one that it is embedded in.
 fn file_of(policies: &Policies, text: SourceId) -> SourceId {
     policies.sources.get(text).and_then(Source::host).unwrap_or(text)
@@ -121,7 +155,8 @@ fn cluster(
     let fresh = |id: &SourceId| !already.contains(&file_of(policies, *id));
     let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
     policies.texts.extend(texts);
-    Ok(Cluster { world: loaded.world, namespace: "default".to_owned() })
+    let file = cluster.first().copied();
+    Ok(Cluster { world: loaded.world, namespace: "default".to_owned(), others: loaded.others, file })
 }
 
 /// Reads the configuration; its mistakes are added to the diagnostics.

@@ -39,6 +39,8 @@ pub(super) struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
+    kinds: setup::Kinds,
+    #[command(flatten)]
     declared: setup::Declared,
     /// How to print: `text`, `json`, `junit` or `github`.
     #[arg(long, short, visible_alias = "format", value_parser = ["text", "json", "junit", "github"],

@@ -67,6 +67,7 @@ impl Run<'_> {
             cluster: file.cluster.iter().map(|name| self.beside(name)).collect(),
             config: file.config.as_deref().map(|name| self.beside(name)),
             policies: file.policies.iter().map(|name| self.beside(name)).collect(),
+            kinds: self.args.kinds.clone(),
             declared: self.args.declared,
             ..setup::From::default()
         };

@@ -3,6 +3,7 @@
 //! Objects are judged one by one: no object holds up another. Pure; called by `policy_source` and
 //! `policy_list`.
 
+use super::policies::waits_for;
 use super::policy_store::{Compiled, Held, Store, Version};
 use super::policy_verdict::{ObjectName, Problem, Verdict};
 use crate::lang::analysis::load::Load;
@@ -214,7 +215,11 @@ fn choose<P: Clone>(
         }
         None => {
             let earlier = earlier();
-            (refused(held.problems.clone(), earlier.as_ref()), earlier)
+            let verdict = match waits_for(&held.problems) {
+                Some(why) => Verdict::Waiting { why },
+                None => refused(held.problems.clone(), earlier.as_ref()),
+            };
+            (verdict, earlier)
         }
     }
 }

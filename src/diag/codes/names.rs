@@ -193,4 +193,43 @@ policy racks {
   filter rack { require rack == node.labels["rack"] else "node(s) of another rack" }
 }
 "#
+
+    UNKNOWN_KIND "BP0215" "unknown-kind" Error
+        "no object of this kind can be looked up"
+        "A kind of Kubernetes is written by its name, and any other kind as `group/version/Kind`. Pods and nodes are \
+         `pods` and `nodes`."
+        bad r#"
+/// Takes the priority of the class.
+policy classes {
+  let class = lookup("PriorityClas", pod.priority_class ?? "") missing skip
+  prefilter { reject "the priority is too low" when (class.value ?? 0) < 10 }
+}
+"#
+        good r#"
+/// Takes the priority of the class.
+policy classes {
+  let class = lookup("PriorityClass", pod.priority_class ?? "") missing skip
+  prefilter { reject "the priority is too low" when (class.value ?? 0) < 10 }
+}
+"#
+
+    UNTYPED_KIND "BP0216" "untyped-kind" Note
+        "nothing says which fields the objects of a kind have"
+        "The fields of a kind that is not one of Kubernetes come from its CustomResourceDefinition: in a cluster file, in a \
+         file that `--schema` names, or on the API server. Without it every field has the type `dyn`: it may be absent, \
+         and is converted before it is used."
+        bad r#"
+/// Waits until the licence is there.
+policy licences {
+  let licence = lookup("example.com/v1/Licence", pod.namespace, "seats") missing skip
+  prefilter { reject "no seat is free" when (int(licence.spec.seats) ?? 0) == 0 }
+}
+"#
+        good r#"
+/// Waits until the quota is there.
+policy quotas {
+  let quota = lookup("ResourceQuota", pod.namespace, "seats") missing skip
+  prefilter { reject "the quota has no limits" when !has(quota.spec.hard) }
+}
+"#
 }

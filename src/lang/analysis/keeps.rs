@@ -10,11 +10,11 @@ use crate::lang::language::fields::ObjectType;
 use crate::lang::language::macros::MacroKind;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::Keeps;
-use crate::lang::typed::{Expr, ExprKind, Macro, Policy, SlotId, walk};
+use crate::lang::typed::{Expr, ExprKind, LookUpBy, Macro, Policy, SlotId, walk};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
-use crate::model::gpus;
-use crate::model::objects::projection::{AnnotationKeys, Fields};
+use crate::model::objects::projection::{AnnotationKeys, Fields, Projection};
+use crate::model::{KindName, gpus};
 use rustc_hash::FxHashMap;
 
 /// What computing the keys of a policy may take.
@@ -49,13 +49,13 @@ pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
         }
     });
     let Walk { keeps, mut dynamic, .. } = walk;
-    dynamic.sort_by_key(|(span, _)| (span.source, span.start, span.end));
+    dynamic.sort_by(|(a, x), (b, y)| (a.source, a.start, a.end, x).cmp(&(b.source, b.start, b.end, y)));
     dynamic.dedup();
     for (span, of) in dynamic {
         let message = format!("all annotations of every {of} are kept in memory", of = of.name());
         let mut said = Diagnostic::new(&codes::ALL_ANNOTATIONS, span, message)
             .with_help("write the key as a constant; then only annotations under that key are kept");
-        if of == ObjectType::Pod {
+        if of == Whose::Object(ObjectType::Pod) {
             let estimate = memory::mib_per_100_000_pods(&keeps.pods);
             said =
                 said.with_label(format!("about {estimate} MiB per 100,000 pods, and more with long values"));
@@ -66,7 +66,39 @@ pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// A value below `spec`, `status` or `metadata`: of which object, and the names of the fields.
-type Place = (ObjectType, Vec<Text>);
+type Place = (Whose, Vec<Text>);
+
+/// The objects of which something is kept.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Whose {
+    Object(ObjectType),
+    LookedUp(KindName),
+}
+
+impl Whose {
+    /// The objects of a type; `None` for values that are none.
+    fn of(ty: &Type) -> Option<Self> {
+        match ty.present() {
+            Type::Object(of) => Some(Self::Object(*of)),
+            Type::Kind(kind) => Some(Self::LookedUp(kind.name.clone())),
+            _ => None,
+        }
+    }
+
+    fn kept(self, keeps: &mut Keeps) -> Option<&mut Projection> {
+        match self {
+            Self::Object(of) => keeps.of_mut(of),
+            Self::LookedUp(kind) => Some(keeps.objects.entry(kind).or_default()),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Object(of) => of.name(),
+            Self::LookedUp(kind) => kind.kind(),
+        }
+    }
+}
 
 struct Walk<'p> {
     policy: &'p Policy,
@@ -74,7 +106,7 @@ struct Walk<'p> {
     /// The places of which slots hold elements.
     slots: FxHashMap<SlotId, Place>,
     /// Where annotations are read under a key that is not constant, and of which object.
-    dynamic: Vec<(Span, ObjectType)>,
+    dynamic: Vec<(Span, Whose)>,
     /// What computing keys may take; later ones then keep all annotations.
     effort: Counter,
     known: Known,
@@ -85,9 +117,9 @@ impl<'p> Walk<'p> {
     fn place(&self, expr: &Expr) -> Option<Place> {
         match &expr.kind {
             ExprKind::ApiField(object, name) => {
-                let (of, mut path) = match object.ty.present() {
-                    Type::Object(of) => (*of, Vec::new()),
-                    _ => self.place(object)?,
+                let (of, mut path) = match Whose::of(&object.ty) {
+                    Some(of) => (of, Vec::new()),
+                    None => self.place(object)?,
                 };
                 path.push(Text::from(name.as_ref()));
                 Some((of, path))
@@ -107,7 +139,7 @@ impl<'p> Walk<'p> {
     }
 
     fn keep_with(&mut self, (of, path): &Place, add: fn(&mut Fields, &[&str])) {
-        if let Some(projection) = self.keeps.of_mut(*of) {
+        if let Some(projection) = of.clone().kept(&mut self.keeps) {
             let names: Vec<&str> = path.iter().map(|name| &**name).collect();
             add(&mut projection.fields, &names);
         }
@@ -130,11 +162,15 @@ impl<'p> Walk<'p> {
                 None => walk::each_part(expr, &mut |part| self.expr(part)),
             },
             ExprKind::Field(object, field) => {
+                let looked_up = field.def().owner == ObjectType::LookedUp;
                 if let Some((_, of)) = annotations(expr) {
                     self.every_annotation(of, expr.span);
-                } else if field.def().from_json {
+                } else if field.def().from_json
+                    || looked_up && !matches!(field.def().name, "name" | "namespace" | "uid")
+                {
                     let path = field.def().source.split('.').map(Text::from).collect();
-                    self.keep(&(field.def().owner, path));
+                    let of = Whose::of(&object.ty).unwrap_or(Whose::Object(field.def().owner));
+                    self.keep(&(of, path));
                 } else if matches!(field.def().name, "gpu" | "gpus") {
                     gpus::ANNOTATIONS.iter().for_each(|key| self.keeps.pods.annotations.add(key));
                 }
@@ -148,6 +184,17 @@ impl<'p> Walk<'p> {
                 None => self.expr(inner),
             },
             ExprKind::Macro(of) => self.macro_parts(of),
+            ExprKind::LookUp(which, args) => {
+                let kind = self.policy[which.kind].name.clone();
+                self.keeps.objects.entry(kind).or_default();
+                // The owner of a pod is known anyway.
+                if which.by == LookUpBy::Owner
+                    && let Some(of @ Whose::LookedUp(_)) = args.first().and_then(|of| Whose::of(&of.ty))
+                {
+                    self.keep(&(of, vec![Text::from("metadata"), Text::from("ownerReferences")]));
+                }
+                walk::each_part(expr, &mut |part| self.expr(part));
+            }
             _ => walk::each_part(expr, &mut |part| self.expr(part)),
         }
     }
@@ -156,7 +203,7 @@ impl<'p> Walk<'p> {
     /// object at its root.
     fn around(&mut self, expr: &'p Expr) {
         match &expr.kind {
-            ExprKind::ApiField(object, _) if matches!(object.ty.present(), Type::Object(_)) => {
+            ExprKind::ApiField(object, _) if Whose::of(&object.ty).is_some() => {
                 self.expr(object);
             }
             ExprKind::ApiField(inner, _) | ExprKind::Present(inner) | ExprKind::Widen(inner) => {
@@ -184,12 +231,12 @@ impl<'p> Walk<'p> {
     }
 
     /// Annotations of an object under a key.
-    fn annotation(&mut self, of: ObjectType, key: &Expr, span: Span) {
+    fn annotation(&mut self, of: Whose, key: &Expr, span: Span) {
         let Policy { params, lets, defs, .. } = self.policy;
         let of_param = walk::any(self.policy, key, &mut |part| matches!(part.kind, ExprKind::Param(_)));
         match constant(key, Tables { params, lets, defs, effort: &self.effort, known: &self.known }) {
             Some(Value::String(text)) if !of_param => {
-                if let Some(projection) = self.keeps.of_mut(of) {
+                if let Some(projection) = of.kept(&mut self.keeps) {
                     projection.annotations.add(text.as_str());
                 }
             }
@@ -197,8 +244,8 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn every_annotation(&mut self, of: ObjectType, span: Span) {
-        if let Some(projection) = self.keeps.of_mut(of) {
+    fn every_annotation(&mut self, of: Whose, span: Span) {
+        if let Some(projection) = of.clone().kept(&mut self.keeps) {
             projection.annotations = AnnotationKeys::All;
             self.dynamic.push((span, of));
         }
@@ -206,10 +253,10 @@ impl<'p> Walk<'p> {
 }
 
 /// The object of `object.annotations` and its type.
-fn annotations(expr: &Expr) -> Option<(&Expr, ObjectType)> {
+fn annotations(expr: &Expr) -> Option<(&Expr, Whose)> {
     match &expr.kind {
         ExprKind::Field(owner, field) if field.def().name == "annotations" => {
-            Some((owner, field.def().owner))
+            Some((owner, Whose::of(&owner.ty).unwrap_or(Whose::Object(field.def().owner))))
         }
         ExprKind::Present(inner) | ExprKind::Widen(inner) => annotations(inner),
         _ => None,

@@ -31,6 +31,9 @@ impl Pairs<'_> {
             (ExprKind::Root(a), ExprKind::Root(b)) => a == b,
             (ExprKind::Group(a), ExprKind::Group(b)) => a == b,
             (ExprKind::Now, ExprKind::Now) => true,
+            (ExprKind::LookUp(a, left), ExprKind::LookUp(b, right)) => {
+                a == b && left.len() == right.len() && left.iter().zip(right).all(|(a, b)| self.same(a, b))
+            }
             (ExprKind::Field(a, left), ExprKind::Field(b, right)) => left == right && self.same(a, b),
             (ExprKind::ApiField(a, left), ExprKind::ApiField(b, right)) => left == right && self.same(a, b),
             (ExprKind::RecordField(a, left), ExprKind::RecordField(b, right)) => {

@@ -130,6 +130,7 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
         ExprKind::Slot(slot) => Depends { free: !bound.contains(&slot.0), ..Depends::default() },
         ExprKind::Root(Root::Node) => Depends { node: true, ..Depends::default() },
         ExprKind::Root(_) | ExprKind::Now => pod,
+        ExprKind::LookUp(..) => parts_depend(policy, expr, bound).join(pod),
         ExprKind::Group(group) => {
             let group = &policy[*group];
             let mut inner = vec![group.slot.0];

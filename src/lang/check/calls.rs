@@ -34,6 +34,7 @@ impl Checker<'_> {
                 return self.make(ExprKind::Now, Type::Time, span);
             }
             "type" if call.args.len() == 1 => return self.type_of(call, span),
+            name if Self::is_look_up(name) => return self.look_up(call, span),
             _ => {}
         }
         if let Some(id) = self.names.get(&name.text).copied()
@@ -250,6 +251,9 @@ impl Checker<'_> {
         let object = self.expr(&call.object, None);
         if &*name.text == "format" && object.ty == Type::String {
             return self.format(object, call, span);
+        }
+        if &*name.text == "owner" {
+            return self.owner(object, call, span);
         }
         if let Some(row) = macro_row(&name.text, &call.args) {
             return self.macro_call(row, object, call, span);

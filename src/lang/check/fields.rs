@@ -46,6 +46,17 @@ fn field_meant(what: &str, name: &str) -> Option<String> {
     })
 }
 
+/// The type and range of a field by its row.
+pub(super) fn plain_range(def: &fields::FieldDef) -> (Type, Range) {
+    let ty = plain_type(&def.ty);
+    let range = match (def.range, &ty) {
+        (Some((lo, hi)), _) => Range::whole(i128::from(lo), i128::from(hi)),
+        (None, Type::Resources) => Range::whole(0, i128::from(i64::MAX)),
+        _ => type_range(&ty),
+    };
+    (ty, range)
+}
+
 impl Checker<'_> {
     pub(super) fn field(&mut self, access: &ast::FieldAccess, span: Span) -> Expr {
         if let ast::ExprKind::Field(inner) = &access.object.kind
@@ -76,6 +87,16 @@ impl Checker<'_> {
                     let known = fields::api::fields(api).iter().map(|field| field.name.to_owned()).collect();
                     let what = api.name.to_owned();
                     self.unknown_field(&what, name, known);
+                    self.unknown(span)
+                }
+            },
+            Type::Kind(kind) => self.kind_field(object, &kind, name, span),
+            Type::Structure(of) => match of.field(&name.text) {
+                Some(field) => self.api_field(object, name, field.ty.clone(), field.range, span),
+                None if of.open => self.untyped_field(object, name, span),
+                None => {
+                    let known = of.fields().iter().map(|field| field.name.to_string()).collect();
+                    self.unknown_field(&of.name, name, known);
                     self.unknown(span)
                 }
             },
@@ -138,7 +159,12 @@ impl Checker<'_> {
             _ if !crate::lang::language::functions::named(&name.text, true).is_empty() => {
                 format!("`{}` is a method: `.{}(…)`", name.text, name.text)
             }
-            (Type::List(element), _) if matches!(**element, Type::Object(_) | Type::Api(_)) => {
+            (Type::List(element), _)
+                if matches!(
+                    **element,
+                    Type::Object(_) | Type::Api(_) | Type::Kind(_) | Type::Structure(_)
+                ) =>
+            {
                 format!("each element has: `{text}.exists(x, x.{} …)`", name.text)
             }
             _ => String::new(),
@@ -158,12 +184,7 @@ impl Checker<'_> {
             if def.changed_by == ChangedBy::Clock {
                 return self.age(object, owner, span);
             }
-            let ty = plain_type(&def.ty);
-            let range = match (def.range, &ty) {
-                (Some((lo, hi)), _) => Range::whole(i128::from(lo), i128::from(hi)),
-                (None, Type::Resources) => Range::whole(0, i128::from(i64::MAX)),
-                _ => type_range(&ty),
-            };
+            let (ty, range) = plain_range(def);
             let ty = if optional { ty.optional() } else { ty };
             let expr = self.with_range(ExprKind::Field(Box::new(object), field), ty, range, span);
             return self.narrowed(expr);
@@ -211,14 +232,21 @@ impl Checker<'_> {
         self.with_range(kind, ty.clone(), type_range(&ty), span)
     }
 
-    fn api_field(&mut self, object: Expr, name: &ast::Name, ty: Type, range: Range, span: Span) -> Expr {
+    pub(super) fn api_field(
+        &mut self,
+        object: Expr,
+        name: &ast::Name,
+        ty: Type,
+        range: Range,
+        span: Span,
+    ) -> Expr {
         let ty = if object.ty.is_optional() { ty.optional() } else { ty };
         let kind = ExprKind::ApiField(Box::new(object), name.text.clone());
         let expr = self.with_range(kind, ty, range, span);
         self.narrowed(expr)
     }
 
-    fn unknown_field(&mut self, what: &str, name: &ast::Name, known: Vec<String>) {
+    pub(super) fn unknown_field(&mut self, what: &str, name: &ast::Name, known: Vec<String>) {
         let message = format!("`{what}` has no field `{}`", name.text);
         let mut diagnostic = Diagnostic::new(&codes::UNKNOWN_FIELD, name.span, message);
         if let Some(meant) = field_meant(what, &name.text) {
@@ -356,7 +384,7 @@ impl Checker<'_> {
                 self.make(ExprKind::Index(Box::new(object), Box::new(index)), Type::Dyn, span)
             }
             Type::Never => self.unknown(span),
-            Type::Object(_) | Type::Api(_) => {
+            Type::Object(_) | Type::Api(_) | Type::Kind(_) | Type::Structure(_) => {
                 let help = match self.constant_str(&index) {
                     Some(name) => format!("write `{}.{name}`", self.excerpt(object.span)),
                     None => String::new(),

@@ -20,6 +20,7 @@ mod expr;
 mod facts;
 mod fields;
 mod groups;
+mod look_ups;
 mod macros;
 mod numbering;
 mod operators;
@@ -36,9 +37,10 @@ mod waits;
 
 pub use arguments::Argument;
 
+use super::schemas::Schemas;
 use super::typed::reads::Keeps;
 use super::typed::{self, Expr, ExprKind, Policy};
-use super::types::Type;
+use super::types::{ObjectKind, Type};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::lang::eval::budget::Budget;
 use crate::lang::eval::constant::{self, Known, Tables};
@@ -52,6 +54,7 @@ use facts::PolicyFacts;
 use numbering::{Numbers, ValueId};
 use rustc_hash::FxHashMap;
 use scope::{Decl, DeclId, FactScope, Frame, Place};
+use std::sync::{Arc, LazyLock};
 
 /// Steps of checking that an error counts for, with its search for a similar name.
 const STEPS_OF_ERROR: u64 = 4_000;
@@ -59,7 +62,7 @@ const STEPS_OF_ERROR: u64 = 4_000;
 const STEPS_OF_WARNING: u64 = 20;
 
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
-/// name of the policy.
+/// name of the policy. `schemas` has the kinds beside those of Kubernetes.
 ///
 /// `text` is the text of the file, for messages that quote it. The result has the policies without a mistake;
 /// the mistakes of all are added to the diagnostics, in the order of the text. A mistake that the policy does
@@ -67,7 +70,7 @@ const STEPS_OF_WARNING: u64 = 20;
 pub fn check(
     file: &ast::File,
     text: &str,
-    arguments: &dyn Fn(&str) -> Vec<Argument>,
+    (arguments, schemas): (&dyn Fn(&str) -> Vec<Argument>, &Schemas),
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
@@ -97,13 +100,13 @@ pub fn check(
             diagnostics.extend(too_large);
             continue;
         }
-        let mut checker = Checker::new(text, Vec::new(), budget);
+        let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
         let mut checked = checker.policy(item, policy, &file_items);
         let mut broken = checker.is_broken();
         let given = arguments(&policy.name.text);
         if !broken && !given.is_empty() {
             // Again with the arguments: they cause the further errors, which are reported at their places.
-            let mut again = Checker::new(text, given.clone(), budget);
+            let mut again = Checker::new(text, given.clone(), budget).with(schemas);
             checked = again.policy(item, policy, &file_items);
             broken = again.is_broken();
             let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
@@ -116,7 +119,7 @@ pub fn check(
             result.push(checked);
         }
     }
-    scope::check_unused_items(file, text, &file_items, budget, &mut diagnostics);
+    scope::check_unused_items((file, text), &file_items, (budget, schemas), &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
     said.append(&mut diagnostics);
@@ -141,6 +144,7 @@ pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>
     policy.slots = checker.slots;
     policy.lets = checker.lets;
     policy.defs = checker.defs;
+    policy.kinds = checker.kinds;
     (Some((policy, checked)), diagnostics)
 }
 
@@ -174,6 +178,12 @@ pub fn check_cel(
     (Some((policy, checked, ty)), diagnostics)
 }
 
+/// No kinds beside those of Kubernetes.
+fn no_schemas() -> &'static Schemas {
+    static NONE: LazyLock<Schemas> = LazyLock::new(Schemas::default);
+    &NONE
+}
+
 fn empty_policy(name: &ast::Name, span: Span) -> Policy {
     Policy {
         name: name.text.clone(),
@@ -189,6 +199,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         lets: Vec::new(),
         defs: Vec::new(),
         groups: Vec::new(),
+        kinds: Vec::new(),
         slots: Vec::new(),
         gates: Vec::new(),
         queue: None,
@@ -220,6 +231,10 @@ struct Checker<'a> {
     numbers: Numbers,
     defs: Vec<typed::Def>,
     groups: Vec<typed::Group>,
+    /// The kinds that were looked up.
+    kinds: Vec<Arc<ObjectKind>>,
+    /// The kinds beside those of Kubernetes.
+    schemas: &'a Schemas,
     slots: Vec<typed::Slot>,
     frame: Frame,
     /// What holds in the whole policy but `queue by`.
@@ -257,6 +272,8 @@ impl<'a> Checker<'a> {
             numbers: Numbers::default(),
             defs: Vec::new(),
             groups: Vec::new(),
+            kinds: Vec::new(),
+            schemas: no_schemas(),
             slots: Vec::new(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
@@ -268,6 +285,11 @@ impl<'a> Checker<'a> {
             formatting: 0,
             doubts: dialect::Doubts::default(),
         }
+    }
+
+    /// The same with kinds beside those of Kubernetes.
+    fn with(self, schemas: &'a Schemas) -> Self {
+        Checker { schemas, ..self }
     }
 
     fn policy(
@@ -295,6 +317,7 @@ impl<'a> Checker<'a> {
         result.lets = std::mem::take(&mut self.lets);
         result.defs = std::mem::take(&mut self.defs);
         result.groups = std::mem::take(&mut self.groups);
+        result.kinds = std::mem::take(&mut self.kinds);
         result.slots = std::mem::take(&mut self.slots);
         result
     }

@@ -10,8 +10,8 @@ use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, MacroKind, Operation, ParamId, Root,
-    SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, LookUp, MacroKind, Operation, ParamId,
+    Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -70,6 +70,7 @@ enum Shape {
     Map(Box<[bool]>),
     Record,
     Call(FunctionId),
+    LookUp(LookUp),
     CallDef(DefId),
     /// With how many variables, and whether it has a condition and a body.
     Macro(MacroKind, usize, bool, bool, Type),
@@ -304,6 +305,7 @@ fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
             _ => Some((Shape::Call(*function), args.iter().collect())),
         },
         ExprKind::CallDef(def, args) => Some((Shape::CallDef(*def), args.iter().collect())),
+        ExprKind::LookUp(which, args) => Some((Shape::LookUp(*which), args.iter().collect())),
         _ => None,
     }
 }

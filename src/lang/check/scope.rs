@@ -7,6 +7,7 @@ use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Budget;
 use crate::lang::language::functions;
 use crate::lang::language::statements::{Names, StatementId};
+use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
@@ -184,10 +185,9 @@ pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {
 
 /// Defs of a file that no policy uses are checked when the file has none; their mistakes are reported there.
 pub(super) fn check_unused_items(
-    file: &ast::File,
-    text: &str,
+    (file, text): (&ast::File, &str),
     items: &FileItems<'_>,
-    budget: &Budget,
+    (budget, schemas): (&Budget, &Schemas),
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if items.items.is_empty() || file.policies().next().is_some() {
@@ -201,7 +201,7 @@ pub(super) fn check_unused_items(
         on_error: ast::OnError::default(),
         strict: None,
     };
-    let mut checker = Checker::new(text, Vec::new(), budget);
+    let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
     checker.declare(&empty, items);
     checker.check_declarations();
     if let Some(first) = file.items.first() {
@@ -230,7 +230,7 @@ pub(super) fn root(name: &str) -> Option<(Root, Names, Type)> {
 /// Whether a name is ours: a variable or a function.
 pub(super) fn is_ours(name: &str) -> bool {
     root(name).is_some()
-        || matches!(name, "has" | "now")
+        || matches!(name, "has" | "now" | "lookup" | "objects" | "owner")
         || !functions::named(name, false).is_empty()
         || functions::NOT_BUILT.contains(&name)
 }
@@ -318,7 +318,7 @@ impl<'a> Checker<'a> {
         self.uses(uses);
         let place = self.frame.place;
         let Some(word) = uses.beyond(place.sees()) else { return true };
-        let message = if word == name || word == "now()" {
+        let message = if word == name || word.ends_with("()") {
             format!("{} does not see `{word}`", place.words())
         } else {
             format!("`{name}` reads `{word}`, which {} does not see", place.words())
@@ -332,8 +332,12 @@ impl<'a> Checker<'a> {
             (Place::In(StatementId::Prefilter), _) => {
                 "it runs once per pod; write conditions on nodes in a `filter`"
             }
-            (Place::In(StatementId::Queue), _) => "it sees the pod, its namespace and groups only",
-            (Place::In(StatementId::Gate), _) => "it sees the pod, its namespace and the clock only",
+            (Place::In(StatementId::Queue), _) => {
+                "it sees the pod, its namespace, groups and objects that are looked up"
+            }
+            (Place::In(StatementId::Gate), _) => {
+                "it sees the pod, its namespace, objects that are looked up and the clock"
+            }
             (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
             (Place::FileDef, _) => "give it as an argument, or move the def into the policy",
             (Place::Constant, _) => "write a value that is known when the policy is loaded",

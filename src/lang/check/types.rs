@@ -54,10 +54,10 @@ impl Checker<'_> {
                     _ => ObjectType::Namespace,
                 })
             }
-            ast::TypeExprKind::Kind(kind) => {
-                self.not_built(kind.span, format_args!("the kind `{}` as a type", kind.text));
-                Type::Unknown
-            }
+            ast::TypeExprKind::Kind(kind) => match self.kind_named(&kind.text, kind.span) {
+                Some(id) => Type::Kind(self.kinds[id.index()].clone()),
+                None => Type::Unknown,
+            },
             ast::TypeExprKind::List(element) => self.type_expr(element).list(),
             ast::TypeExprKind::Set(element) => Type::Set(Arc::new(self.type_expr(element))),
             ast::TypeExprKind::Map(key, value) => {

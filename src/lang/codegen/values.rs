@@ -8,7 +8,7 @@ use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
 use crate::lang::eval::operations::Operands;
 use crate::lang::language::fields::api;
-use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, Root};
+use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Value;
 
@@ -51,6 +51,7 @@ impl Lowering<'_> {
             ExprKind::Root(root) => root_value(*root),
             ExprKind::Group(id) => self.group(*id),
             ExprKind::Now => as_value(|env| Value::Time(env.context.now)),
+            ExprKind::LookUp(which, args) => self.look_up(*which, args),
             ExprKind::Field(..)
             | ExprKind::ApiField(..)
             | ExprKind::RecordField(..)
@@ -132,6 +133,25 @@ impl Lowering<'_> {
             }
             Value::List(members.into())
         })
+    }
+
+    /// Objects of a kind.
+    fn look_up(&mut self, which: LookUp, args: &[Expr]) -> ValueFn {
+        let kind = self.policy[which.kind].name.clone();
+        let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
+        match which.by {
+            LookUpBy::All => {
+                as_value(move |env| Value::List(env.context.objects(&kind).map(Value::LookedUp).collect()))
+            }
+            LookUpBy::Name => as_value(move |env| {
+                let names = each(env, &args);
+                Value::optional(env.context.object_named(&kind, &names).map(Value::LookedUp))
+            }),
+            LookUpBy::Owner => as_value(move |env| {
+                let found = each(env, &args).first().and_then(|of| env.context.owner(&kind, of));
+                Value::optional(found.map(Value::LookedUp))
+            }),
+        }
     }
 
     /// A field, an entry or an element of something.

@@ -4,7 +4,11 @@
 //! `plugins::policy` makes one for each call of the framework, and explanations make their own.
 //! Both evaluators read it.
 
-use crate::model::{NodeId, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::lang::types::value::Value;
+use crate::model::{
+    ApiObject, Kind, KindName, LookedUp, NodeId, NodeInfo, OwnerReference, Placement, PodInfo, PodKey,
+    Snapshot, Symbol, Time,
+};
 use std::sync::Arc;
 
 /// What an expression can read. Cheap to copy.
@@ -136,6 +140,41 @@ impl<'a> EvalContext<'a> {
             .filter_map(|(pod, node)| snapshot.nominated(node).iter().find(|p| p.key == pod.key))
             .map(|pod| &**pod)
             .collect()
+    }
+
+    /// The objects of a kind, ordered by namespace and name.
+    pub fn objects(&self, kind: &KindName) -> impl Iterator<Item = &'a LookedUp> + use<'a> {
+        self.snapshot.all_looked_up(&Kind::LookedUp(kind.clone()))
+    }
+
+    /// The object of a kind by the values of its namespace and name, or of its name alone.
+    pub fn object_named(&self, kind: &KindName, names: &[Value<'_>]) -> Option<&'a LookedUp> {
+        let (namespace, name) = match names {
+            [name] => (Symbol::default(), Symbol::new(name.as_str()?)),
+            [namespace, name] => (Symbol::new(namespace.as_str()?), Symbol::new(name.as_str()?)),
+            _ => return None,
+        };
+        self.snapshot.looked_up(&Kind::LookedUp(kind.clone()), &namespace, &name)
+    }
+
+    /// The controller of a pod or object, if it is of this kind. It is in the namespace of what it controls, or in none.
+    pub fn owner(&self, kind: &KindName, of: &Value<'_>) -> Option<&'a LookedUp> {
+        let (namespace, owners): (_, &[OwnerReference]) = match of {
+            Value::Pod(pod) => (&pod.namespace, &pod.owners),
+            Value::LookedUp(object) => (&object.metadata().namespace, object.owners()),
+            _ => return None,
+        };
+        let owner = owners.iter().find(|owner| owner.controller)?;
+        let group = owner.api_version.as_str().split_once('/').map_or("", |(group, _)| group);
+        if owner.kind.as_str() != kind.kind() || group != kind.group() {
+            return None;
+        }
+        let kind = Kind::LookedUp(kind.clone());
+        let found = self.snapshot.looked_up(&kind, namespace, &owner.name);
+        let found = found.or_else(|| self.snapshot.looked_up(&kind, &Symbol::default(), &owner.name))?;
+        // Files leave UIDs out.
+        let uid = &found.metadata().uid;
+        (uid.is_empty() || owner.uid.is_empty() || *uid == owner.uid).then_some(found)
     }
 
     /// The node of a pod and whether the pod is assumed or bound; `None` while it is pending.

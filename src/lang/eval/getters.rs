@@ -5,7 +5,7 @@ use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
 use crate::lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
 use crate::lang::types::value::{Resources, Value};
-use crate::model::{Effect, NodeId, NodeInfo, Placement, Resource, Time, gpus};
+use crate::model::{ApiObject, Effect, NodeId, NodeInfo, Placement, Resource, Time, gpus};
 
 /// The value of a field of an object.
 pub(crate) type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
@@ -20,6 +20,7 @@ fn find(row: &FieldDef) -> Option<Getter> {
         ObjectType::Pod => POD,
         ObjectType::Node => NODE,
         ObjectType::Namespace => NAMESPACE,
+        ObjectType::LookedUp => LOOKED_UP,
         ObjectType::Container => CONTAINER,
         ObjectType::Taint => TAINT,
         ObjectType::Toleration => TOLERATION,
@@ -37,6 +38,7 @@ pub(crate) fn api_field<'a>(context: &EvalContext<'a>, object: &Value<'a>, name:
         Value::Pod(pod) => pod.raw.as_deref(),
         Value::Node(node) => context.node_info(*node).and_then(|node| node.node().raw.as_deref()),
         Value::Namespace(namespace) => namespace.raw.as_deref(),
+        Value::LookedUp(object) => Some(object.fields()),
         Value::Json(json) => Some(*json),
         // JSON that a profile gave as an argument.
         Value::Map(_) => return object.key(name),
@@ -177,6 +179,15 @@ table! { NAMESPACE, Namespace, itself;
     "name" => |_c, namespace| Value::symbol(&namespace.name);
     "labels" => |_c, namespace| Value::Labels(&namespace.labels);
     "annotations" => |_c, namespace| Value::Annotations(&namespace.annotations);
+}
+
+table! { LOOKED_UP, LookedUp, itself;
+    "name" => |_c, object| Value::symbol(&object.metadata().name);
+    "namespace" => |_c, object| Value::symbol(&object.metadata().namespace);
+    "uid" => |_c, object| Value::symbol(&object.metadata().uid);
+    "labels" => |_c, object| Value::Labels(object.labels());
+    "annotations" => |_c, object| Value::Annotations(object.annotations());
+    "created" => |_c, object| time(object.created());
 }
 
 table! { CONTAINER, Container, itself;

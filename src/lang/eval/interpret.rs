@@ -10,8 +10,8 @@ use super::operations;
 use crate::diag::Span;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Operation, Policy,
-    Reason, ReasonPart, Root, SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Macro, MacroKind,
+    Operation, Policy, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -126,6 +126,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Group(group) => self.group(*group),
             ExprKind::Now => Value::Time(self.context.now),
+            ExprKind::LookUp(which, args) => {
+                let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
+                let value = look_up(&self.context, self.policy, *which, &args);
+                self.step(length(&value));
+                value
+            }
             ExprKind::Field(object, field) => {
                 let object = self.value(object);
                 let value = getters::getter(*field)(&self.context, &object);
@@ -457,6 +463,22 @@ pub fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
         Root::Nodes => Value::list(context.nodes().map(Value::Node)),
         Root::Pods => Value::list(context.pods().into_iter().map(Value::Pod)),
         Root::Nominated => Value::list(context.nominated().into_iter().map(Value::Pod)),
+    }
+}
+
+/// Objects of a kind: all, or the one that the arguments name.
+pub fn look_up<'a>(
+    context: &EvalContext<'a>,
+    policy: &Policy,
+    which: LookUp,
+    args: &[Value<'a>],
+) -> Value<'a> {
+    let kind = &policy[which.kind].name;
+    match (which.by, args) {
+        (LookUpBy::All, _) => Value::list(context.objects(kind).map(Value::LookedUp)),
+        (LookUpBy::Name, names) => Value::optional(context.object_named(kind, names).map(Value::LookedUp)),
+        (LookUpBy::Owner, [of]) => Value::optional(context.owner(kind, of).map(Value::LookedUp)),
+        (LookUpBy::Owner, _) => Value::Absent,
     }
 }
 

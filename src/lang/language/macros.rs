@@ -1,5 +1,5 @@
 //! [`MACROS`]: the methods that evaluate an expression for each element of a collection, one row an
-//! overload, and [`FORMS`]: `has(x)` and `now()`, which look like functions.
+//! overload, and [`FORMS`]: `has(x)`, `now()` and what looks objects up, which look like functions.
 //!
 //! The checker finds a macro by its row; help and docs print the rows, and their examples run as
 //! tests. What each [`MacroKind`] computes is in `eval` and `codegen`.
@@ -224,6 +224,25 @@ pub static FORMS: &[FormDef] = &[
         signature: "now(): time",
         doc: "the instant of the scheduling cycle; it is the same in all rules of one attempt",
         examples: &[("now() - now()", "0s")],
+    },
+    FormDef {
+        name: "lookup",
+        signature: "lookup(kind, namespace, name): object?",
+        doc: "the object of a kind by its namespace and name, or by its name alone for a kind without namespaces; the kind \
+              is a constant, such as `\"PriorityClass\"` or `\"group/version/Kind\"`",
+        examples: &[("has(lookup(\"PriorityClass\", \"none-such\"))", "false")],
+    },
+    FormDef {
+        name: "objects",
+        signature: "objects(kind): list<object>",
+        doc: "all objects of a kind, ordered by namespace and name",
+        examples: &[("objects(\"ResourceQuota\").size()", "0")],
+    },
+    FormDef {
+        name: "owner",
+        signature: "x.owner(kind): object?",
+        doc: "the controller of a pod, or of an object that is looked up, if it is of this kind",
+        examples: &[("has(pod.owner(\"apps/v1/ReplicaSet\"))", "false")],
     },
 ];
 

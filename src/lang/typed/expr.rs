@@ -1,7 +1,7 @@
 //! [`Expr`]: a typed expression. `walk.rs` visits its parts.
 
 use super::operation::Operation;
-use super::{DefId, GroupId, LetId, MacroKind, ParamId, SlotId};
+use super::{DefId, GroupId, KindId, LetId, MacroKind, ParamId, SlotId};
 use crate::diag::Span;
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{FunctionId, Prepared};
@@ -55,6 +55,26 @@ impl Root {
     }
 }
 
+/// Which objects of a kind are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LookUp {
+    /// The kind.
+    pub kind: KindId,
+    /// How they are found.
+    pub by: LookUpBy,
+}
+
+/// How objects are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LookUpBy {
+    /// `objects(K)`: all of them, ordered by namespace and name.
+    All,
+    /// `lookup(K, name)`, `lookup(K, namespace, name)`: the one of this name; absent where there is none.
+    Name,
+    /// `x.owner(K)`: the controller of x, if it is of this kind and has the UID that x names; absent where it is not.
+    Owner,
+}
+
 /// The kinds of typed expressions.
 ///
 /// A missing value is `Value::Absent`. An operand whose type is not optional always has a value.
@@ -74,6 +94,8 @@ pub enum ExprKind {
     Group(GroupId),
     /// `now()`
     Now,
+    /// Objects of a kind that are looked up.
+    LookUp(LookUp, Vec<Expr>),
     /// A field with a row. An absent object has absent fields.
     Field(Box<Expr>, FieldId),
     /// A field of a structure of the API, by its name in JSON; also `spec`, `status`, `metadata`

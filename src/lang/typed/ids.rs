@@ -2,7 +2,9 @@
 //! the table does not hold is a bug of the compiler, and panics.
 
 use super::{Def, Group, Let, Param, Policy, Slot};
+use crate::lang::types::ObjectKind;
 use std::ops::Index;
+use std::sync::Arc;
 
 /// Declares ids, each an index into one table of [`Policy`].
 macro_rules! ids {
@@ -34,4 +36,5 @@ ids! {
     DefId, defs: Def;
     GroupId, groups: Group;
     SlotId, slots: Slot;
+    KindId, kinds: Arc<ObjectKind>;
 }

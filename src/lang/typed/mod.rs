@@ -13,17 +13,18 @@ mod visit;
 pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
-pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, Root};
-pub use ids::{DefId, GroupId, LetId, ParamId, SlotId};
+pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
+pub use ids::{DefId, GroupId, KindId, LetId, ParamId, SlotId};
 pub use operation::Operation;
 pub use visit::{Point, Rule, RuleMut, Statement};
 
-use super::types::Type;
+use super::types::{ObjectKind, Type};
 use crate::diag::Span;
 use crate::lang::syntax::ast::{Normalize, OnError, Resolvable, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Constant;
 use reads::{Keeps, Reads};
+use std::sync::Arc;
 
 /// A checked policy.
 #[derive(Clone, Debug)]
@@ -56,6 +57,8 @@ pub struct Policy {
     pub defs: Vec<Def>,
     /// Groups.
     pub groups: Vec<Group>,
+    /// The kinds of objects that it looks up, each once.
+    pub kinds: Vec<Arc<ObjectKind>>,
     /// Variables of macros and groups, and parameters of defs. Without recursion each has one value
     /// at a time.
     pub slots: Vec<Slot>,

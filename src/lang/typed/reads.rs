@@ -6,7 +6,8 @@
 
 use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::syntax::ast::Text;
-use crate::lang::typed::GroupId;
+use crate::lang::typed::{GroupId, KindId};
+use crate::model::KindName;
 use crate::model::objects::projection::Projection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,8 @@ pub struct Keeps {
     pub nodes: Projection,
     /// Of namespaces.
     pub namespaces: Projection,
+    /// Of each kind that is looked up.
+    pub objects: BTreeMap<KindName, Projection>,
 }
 
 impl Keeps {
@@ -27,6 +30,9 @@ impl Keeps {
         self.pods.merge(&other.pods);
         self.nodes.merge(&other.nodes);
         self.namespaces.merge(&other.namespaces);
+        for (kind, projection) in &other.objects {
+            self.objects.entry(kind.clone()).or_default().merge(projection);
+        }
     }
 
     /// Of the objects of a type; `None` for types that are parts of an object.
@@ -49,6 +55,8 @@ pub struct Reads {
     pub clock: bool,
     /// Groups.
     pub groups: BTreeSet<GroupId>,
+    /// Kinds of objects that are looked up.
+    pub objects: BTreeSet<KindId>,
     /// The paths among them that key a group: all members have the same value there.
     pub keys: BTreeSet<ReadPath>,
 }
@@ -57,7 +65,9 @@ impl Reads {
     /// Whether a node that is added could change the result: anything of nodes, of pods on nodes or of nominated pods
     /// is read.
     pub fn depends_on_nodes(&self) -> bool {
-        let of_nodes = |path: &ReadPath| !matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Group);
+        let of_nodes = |path: &ReadPath| {
+            !matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Group | ReadOf::Objects)
+        };
         self.paths.keys().any(of_nodes)
     }
 
@@ -69,6 +79,7 @@ impl Reads {
         }
         self.clock |= more.clock;
         self.groups.extend(&more.groups);
+        self.objects.extend(&more.objects);
         self.keys.extend(more.keys.iter().cloned());
     }
 }
@@ -103,6 +114,8 @@ pub enum ReadOf {
     Nominated,
     /// Members of a group.
     Group,
+    /// Objects that are looked up.
+    Objects,
 }
 
 /// The direction in which a number or a condition must change for a better outcome: the pod passes,

@@ -50,6 +50,7 @@ macro_rules! for_each_part {
             ExprKind::Record(values)
             | ExprKind::Call(_, values, _)
             | ExprKind::CallDef(_, values)
+            | ExprKind::LookUp(_, values)
             | ExprKind::Dynamic(_, values) => {
                 values.$iter().for_each(|value| $f(value));
             }

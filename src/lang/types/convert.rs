@@ -34,9 +34,10 @@ pub fn fit<'a>(value: Value<'a>, ty: &Type) -> Value<'a> {
                     .filter(|(_, value)| !value.is_absent()),
             );
         }
-        (Type::Api(_), Value::Json(serde_json::Value::Object(_))) => true,
+        (Type::Api(_) | Type::Structure(_), Value::Json(serde_json::Value::Object(_))) => true,
         (_, Value::Json(_)) => false,
-        (Type::Bool | Type::Int | Type::Count | Type::Float | Type::String | Type::Api(_), _) => {
+        (Type::Api(_) | Type::Structure(_), _)
+        | (Type::Bool | Type::Int | Type::Count | Type::Float | Type::String, _) => {
             matches!(value, Value::Absent)
         }
         _ => true,
@@ -67,7 +68,7 @@ pub fn field<'a>(value: Value<'a>, ty: &Type, declared: Range) -> Value<'a> {
         Type::Time => Value::Time(Time::default()),
         Type::List(_) | Type::Set(_) => Value::List(Arc::from([])),
         Type::Map(..) => Value::Map(Arc::from([])),
-        Type::Api(_) => Value::Json(&EMPTY),
+        Type::Api(_) | Type::Structure(_) => Value::Json(&EMPTY),
         _ => Value::Absent,
     }
 }
@@ -75,7 +76,8 @@ pub fn field<'a>(value: Value<'a>, ty: &Type, declared: Range) -> Value<'a> {
 /// Whether values of a type can outlive the snapshot.
 pub fn can_be_kept(ty: &Type) -> bool {
     match ty {
-        Type::Object(_) | Type::Api(_) | Type::Dyn | Type::Any | Type::Variable(_) | Type::Unknown => false,
+        Type::Object(_) | Type::Api(_) | Type::Kind(_) | Type::Structure(_) => false,
+        Type::Dyn | Type::Any | Type::Variable(_) | Type::Unknown => false,
         Type::List(of) | Type::Set(of) | Type::Optional(of) | Type::CelOptional(of) => can_be_kept(of),
         Type::Map(key, value) => can_be_kept(key) && can_be_kept(value),
         Type::Record(record) => record.fields.iter().all(|(_, ty)| can_be_kept(ty)),

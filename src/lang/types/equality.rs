@@ -10,7 +10,7 @@
 //!   same as a list, and labels and annotations the same as a map.
 //! - Amounts of resources compare by what they hold: a resource with the amount 0 is the same as
 //!   one that is not named.
-//! - Pods, nodes and namespaces are the same when they have the same identity.
+//! - Pods, nodes, namespaces and objects that are looked up are the same when they have the same identity.
 //! - Absent is the smallest value and the same as itself.
 //!
 //! `==` of the language ([`Value::equals`]) says the same, with one difference: an absent value
@@ -19,7 +19,7 @@
 
 use super::resources::{amount, named_resources};
 use super::value::{Cel, Value};
-use crate::model::{Container, OwnerReference, Resource, Symbol};
+use crate::model::{ApiObject, Container, KindName, LookedUp, OwnerReference, Resource, Symbol};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -83,6 +83,7 @@ impl<'a> Value<'a> {
             (Value::Pod(left), Value::Pod(right)) => left.key.cmp(&right.key),
             (Value::Node(left), Value::Node(right)) => left.cmp(right),
             (Value::Namespace(left), Value::Namespace(right)) => left.name.cmp(&right.name),
+            (Value::LookedUp(left), Value::LookedUp(right)) => named(left).cmp(&named(right)),
             (Value::Taint(left), Value::Taint(right)) => left.cmp(right),
             (Value::Toleration(left), Value::Toleration(right)) => left.cmp(right),
             (Value::Owner(left), Value::Owner(right)) => readable(left).cmp(&readable(right)),
@@ -155,6 +156,7 @@ impl<'a> Value<'a> {
             Value::Toleration(_) => 19,
             Value::Owner(_) => 20,
             Value::Cel(_) => 21,
+            Value::LookedUp(_) => 22,
         }
     }
 }
@@ -196,6 +198,11 @@ fn order_containers(left: &Container, right: &Container) -> Ordering {
         .cmp(&own(right))
         .then_with(|| order_amounts(&left.requests, &right.requests))
         .then_with(|| order_amounts(&left.limits, &right.limits))
+}
+
+/// What tells two objects apart.
+fn named(of: &LookedUp) -> (&KindName, &Symbol, &Symbol) {
+    (of.kind_name(), &of.metadata().namespace, &of.metadata().name)
 }
 
 /// What rules can read of an owner.
@@ -247,6 +254,7 @@ impl Hash for Value<'_> {
             Value::Pod(pod) => pod.key.hash(state),
             Value::Node(node) => node.row().hash(state),
             Value::Namespace(namespace) => namespace.name.hash(state),
+            Value::LookedUp(object) => named(object).hash(state),
             Value::Container(container) => {
                 container.name.hash(state);
                 container.image.hash(state);

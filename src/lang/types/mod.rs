@@ -8,6 +8,7 @@ pub mod arithmetic;
 pub mod cel;
 pub mod convert;
 pub mod equality;
+mod kind;
 mod object;
 pub mod range;
 pub mod resources;
@@ -16,6 +17,7 @@ pub mod text;
 pub mod value;
 
 pub use cel::CelType;
+pub use kind::{ObjectKind, SchemaField, Structure};
 pub use object::{ApiType, ObjectType};
 
 use std::fmt;
@@ -72,6 +74,10 @@ pub enum Type {
     Object(ObjectType),
     /// A structure of the API below `spec`, `status` or `metadata`: a row of `fields::api`.
     Api(ApiType),
+    /// An object of a kind that is looked up.
+    Kind(Arc<ObjectKind>),
+    /// A structure below `spec`, `status` and so on of such an object, whose schema names its fields.
+    Structure(Arc<Structure>),
     /// JSON without a known type.
     Dyn,
     /// CEL's `google.protobuf.Any`: a `dyn` that macros do not take, and that literals do not mix with other types.
@@ -280,6 +286,8 @@ impl fmt::Display for Type {
             },
             Type::Object(object) => f.write_str(object.name()),
             Type::Api(api) => f.write_str(api.name),
+            Type::Kind(kind) => write!(f, "\"{}\"", kind.name),
+            Type::Structure(structure) => f.write_str(&structure.name),
             Type::Dyn => f.write_str("dyn"),
             Type::Any => f.write_str("google.protobuf.Any"),
             Type::TypeName => f.write_str("type"),

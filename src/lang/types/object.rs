@@ -9,6 +9,8 @@ pub enum ObjectType {
     Node,
     /// A namespace.
     Namespace,
+    /// An object of a kind that is looked up.
+    LookedUp,
     /// A container of a pod.
     Container,
     /// A taint of a node.
@@ -30,6 +32,7 @@ impl ObjectType {
             ObjectType::Pod => "pod",
             ObjectType::Node => "node",
             ObjectType::Namespace => "ns",
+            ObjectType::LookedUp => "object",
             ObjectType::Container => "container",
             ObjectType::Taint => "taint",
             ObjectType::Toleration => "toleration",

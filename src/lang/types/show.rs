@@ -3,7 +3,7 @@
 use super::Type;
 use super::cel::{Cel, PreRelease, Semver};
 use super::value::{Value, named_resources};
-use crate::model::{Effect, Symbol, Time};
+use crate::model::{ApiObject, Effect, Symbol, Time};
 
 /// The value as a reason shows it: texts without quotes, absent values as `none`.
 pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
@@ -71,6 +71,13 @@ impl std::fmt::Display for Value<'_> {
             Value::Pod(pod) => write!(f, "pod {}/{}", pod.namespace, pod.name),
             Value::Node(node) => write!(f, "node #{}", node.row()),
             Value::Namespace(namespace) => write!(f, "namespace {}", namespace.name),
+            Value::LookedUp(object) => {
+                let (kind, of) = (object.kind_name().kind(), object.metadata());
+                match of.namespace.is_empty() {
+                    true => write!(f, "{kind} {}", of.name),
+                    false => write!(f, "{kind} {}/{}", of.namespace, of.name),
+                }
+            }
             Value::Container(container) => write!(f, "container {}", container.name),
             Value::Taint(taint) => write!(f, "{}={}:{:?}", taint.key, taint.value, taint.effect),
             Value::Toleration(of) => {

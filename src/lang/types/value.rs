@@ -5,8 +5,8 @@
 //! types of values in `types/mod.rs`.
 
 use crate::model::{
-    Annotations, Container, Labels, Namespace, NodeId, OwnerReference, PodInfo, Quantity, Resource, Symbol,
-    Taint, Time, Toleration,
+    Annotations, Container, Labels, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Quantity, Resource,
+    Symbol, Taint, Time, Toleration,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub enum Value<'a> {
     Node(NodeId),
     /// A namespace.
     Namespace(&'a Namespace),
+    /// An object of a kind that is looked up.
+    LookedUp(&'a LookedUp),
     /// A container of a pod.
     Container(&'a Container),
     /// A taint of a node.

@@ -6,9 +6,9 @@ use super::super::node::Node;
 use super::super::pod::PodInfo;
 use super::typed::{Typed, parsed};
 use super::{
-    CsiDriver, CsiNode, CsiStorageCapacity, Object, ObjectError, PersistentVolume, PersistentVolumeClaim,
-    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass,
-    VolumeAttachment, decode, decode_json, namespace, node, pod,
+    CsiDriver, CsiNode, CsiStorageCapacity, KindName, Object, ObjectError, PersistentVolume,
+    PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
+    StorageClass, VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ macro_rules! kinds {
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
+            /// Any kind that policies look up. It has no row: the API server tells what is in its place.
+            LookedUp(KindName),
         }
 
         #[cfg(test)]
@@ -206,7 +208,7 @@ impl KindRow {
 }
 
 impl Kind {
-    /// The row of the kind.
+    /// The row of the kind; `None` for kinds that policies look up.
     pub fn row(&self) -> Option<&'static KindRow> {
         KINDS.iter().find(|row| row.kind == *self)
     }

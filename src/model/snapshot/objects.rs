@@ -9,7 +9,7 @@
 use super::Snapshot;
 use super::table::{Placed, Table};
 use crate::model::changes::{Change, Delta, Kinds, Moved, ObjectDelta};
-use crate::model::objects::{ApiObject, Kind, ObjectKey, Typed};
+use crate::model::objects::{ApiObject, Kind, LookedUp, ObjectKey, Typed, looked_up};
 use crate::model::pod::{PodInfo, PodKey};
 use crate::model::selector_index::Selects;
 use crate::model::symbol::Symbol;
@@ -77,6 +77,14 @@ impl Entry {
         self.assumed.retain(|assumption| {
             !assumption.written.as_deref().is_some_and(|written| at_or_above(seen, written))
         });
+    }
+}
+
+/// The bits of a change of an object in the log.
+fn kinds_of(kind: &Kind) -> Kinds {
+    match kind {
+        Kind::LookedUp(_) => Kinds::OBJECTS,
+        kind => kind.row().map_or(Kinds::ALL, |row| row.kinds),
     }
 }
 
@@ -193,6 +201,17 @@ impl Snapshot {
         entries.filter_map(|entry| entry.shown().typed.downcast_ref())
     }
 
+    /// An object of a kind that policies look up. The namespace of a kind without namespaces is empty.
+    pub fn looked_up(&self, kind: &Kind, namespace: &Symbol, name: &Symbol) -> Option<&LookedUp> {
+        looked_up(self.objects.entry(kind, namespace, name)?.shown().object.as_ref())
+    }
+
+    /// The objects of a kind that policies look up, by namespace and name.
+    pub fn all_looked_up<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s LookedUp> + use<'s> {
+        let entries = self.objects.table(kind).into_iter().flat_map(Table::all);
+        entries.filter_map(|entry| looked_up(entry.shown().object.as_ref()))
+    }
+
     /// The Services or budgets that select a pod, by name.
     pub fn selecting<T: Selects>(&self, pod: &PodInfo) -> impl Iterator<Item = &Arc<T>> {
         let names = self.selectors.names(T::KIND, &pod.namespace, &pod.labels).into_iter();
@@ -277,7 +296,7 @@ impl Snapshot {
         };
         if differs {
             self.selectors.change(before.as_deref(), after.as_deref());
-            self.note(Moved::Global, key.kind.row().map_or(Kinds::ALL, |row| row.kinds), None);
+            self.note(Moved::Global, kinds_of(&key.kind), None);
             delta.object = Some(ObjectDelta { before, after });
         }
         differs

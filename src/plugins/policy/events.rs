@@ -7,7 +7,7 @@ use crate::lang::codegen::groups::index_key;
 use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{GroupId, Point, Policy, Rule, Statement};
+use crate::lang::typed::{GroupId, KindId, Point, Policy, Rule, Statement};
 use crate::model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
@@ -69,6 +69,8 @@ pub(super) struct Side {
     pub(super) groups: BTreeSet<GroupId>,
     /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
+    /// The kinds of objects that they look up.
+    pub(super) objects: BTreeSet<KindId>,
     /// Anything may help.
     pub(super) anything: bool,
 }
@@ -88,7 +90,7 @@ impl Side {
         }
         Self {
             local: reads.groups.is_empty()
-                && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group]),
+                && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group, ReadOf::Objects]),
             nodes: named
                 || of(&[ReadOf::Node, ReadOf::NodePods, ReadOf::Nodes])
                 || reads.paths.keys().any(is_node_of_pod),
@@ -99,6 +101,7 @@ impl Side {
                     .keys()
                     .any(|path| matches!(path.of, ReadOf::Node | ReadOf::Nodes) && moved_by_pods(path)),
             groups: reads.groups.clone(),
+            objects: reads.objects.clone(),
             more,
             anything: false,
         }
@@ -263,6 +266,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
         ReadOf::Pods | ReadOf::Nominated => register_all_pods(all, ActionType::ALL),
         // Registered by direction, when all paths are known.
         ReadOf::Group => {}
+        ReadOf::Objects => register(all, EventResource::LookedUp, ActionType::ALL),
     }
     if is_node_of_pod(path) {
         register(all, EventResource::Node, ActionType::ADD.with(ActionType::DELETE));
@@ -282,6 +286,7 @@ fn framework_reads(of: &reads::Reads) -> Reads {
         match path.of {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
+            ReadOf::Objects => reads.kinds |= Kinds::OBJECTS,
             ReadOf::NodePods => {
                 reads.kinds |= Kinds::LIFE.with(Kinds::PODS_OTHER).with(Kinds::PODS_REQUESTS);
             }

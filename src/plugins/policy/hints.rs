@@ -1,8 +1,9 @@
 //! Whether an event helps a pod that the policy refused. Every event that could help queues the
-//! pod. An event that cannot help is skipped in two cases:
+//! pod. An event that cannot help is skipped in these cases:
 //!
 //! - an event of a node, or of a pod on a node, where filters read nothing else: the filters are
 //!   evaluated for that node;
+//! - an event of an object of a kind that no rule looks up, or that changes nothing that the policy reads of it;
 //! - an event of a pod, where pods are read as members of groups only: it helps if the pod is or
 //!   was a member, in the direction in which members are read. So the members of a group that leave
 //!   together do not wake each other.
@@ -19,7 +20,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
 use crate::lang::typed::reads::Polarity;
-use crate::model::{NodeId, PodInfo};
+use crate::model::{ApiObject, LookedUp, NodeId, PodInfo, looked_up};
 
 impl PolicyPlugin {
     /// Whether the policy's filters accept the pod on a node in the present state.
@@ -55,6 +56,23 @@ impl PolicyPlugin {
             Some(Polarity::Up) => member(new),
             Some(Polarity::Down) => member(old),
             _ => member(old) || member(new),
+        }
+    }
+
+    /// Whether an added, deleted or changed object differs in something that the policy reads of its kind.
+    fn helps_by_object(&self, side: &Side, old: Option<&dyn ApiObject>, new: Option<&dyn ApiObject>) -> bool {
+        let policy = &self.compiled.policy;
+        let (old, new) = (old.and_then(looked_up), new.and_then(looked_up));
+        let Some(kind) = new.or(old).map(LookedUp::kind_name) else { return false };
+        if !side.objects.iter().any(|id| policy[*id].name == *kind) {
+            return false;
+        }
+        match (old, new, policy.keeps.objects.get(kind)) {
+            // Watches keep what all policies read.
+            (Some(old), Some(new), Some(keep)) => {
+                new.metadata().uid != old.metadata().uid || new.projected(keep) != old.projected(keep)
+            }
+            _ => true,
         }
     }
 
@@ -105,8 +123,7 @@ impl PolicyPlugin {
                 let name = new.as_ref().or(old.as_ref()).map(|namespace| &namespace.name);
                 side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
-            // Policies read no objects of other kinds.
-            EventObjects::Object { .. } => false,
+            EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
             EventObjects::None => true,
         }
     }

@@ -84,6 +84,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Now
+        | ExprKind::LookUp(..)
         | ExprKind::Slot(_)
         | ExprKind::CallDef(..) => Reads { pod: false, other: true },
         // The placement of a pod is not part of the pod.

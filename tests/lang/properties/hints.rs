@@ -10,7 +10,8 @@ use bayplan::framework::{Answer, Framework, Instances, Named, Profile};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
-use bayplan::model::{Labels, Namespace, Node, Object, PodInfo, Symbol, Time};
+use bayplan::model::objects::projection::Projection;
+use bayplan::model::{KindName, Labels, LookedUp, Namespace, Node, Object, PodInfo, Symbol, Time};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
 use bayplan::testing::{namespace, pod};
@@ -31,7 +32,30 @@ const OF_POD: &[&str] = &[
     r#"pods.count(p, p.nominated == "n1") > 0"#,
     r#"ns.labels["closed"] == "yes""#,
     r#"pod.labels["team"] == "a""#,
+    r#"has(lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? ""))"#,
+    r#"objects("example.com/v1/Desk").count(d, d.labels["tier"] == "a") == 1"#,
+    r#"(int(lookup("example.com/v1/Desk", "default", "a").spec.room) ?? 0) > 1"#,
+    r#"objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "yes" && d.name != pod.labels["job"])"#,
 ];
+
+/// Objects that policies look up.
+const DESKS: [&str; 3] = ["a", "b", "shop"];
+
+/// An object of the kind that the conditions look up, or its end. Some of its fields are read by no condition.
+fn desk(random: &mut Random) -> Input {
+    let kind = KindName::parse("example.com/v1/Desk").unwrap();
+    let name = random.of(&DESKS);
+    let desk = serde_json::json!({
+        "metadata": {
+            "name": name, "namespace": "default", "labels": {"tier": random.of(&["a", "b"])},
+            "annotations": {"open": random.of(&["yes", "no"]), "other": random.of(&["x", "y"])},
+        },
+        "spec": {"room": random.below(4), "rest": random.below(4)},
+    });
+    let desk = LookedUp::new(&kind, desk, &Projection::everything()).unwrap();
+    let desk = Object::Other(Arc::new(desk));
+    if random.one_in(3) { Input::Deleted(desk.key()) } else { Input::Upserted(desk) }
+}
 
 const OF_NODE: &[&str] = &[
     r#"node.labels["tier"] == pod.labels["tier"]"#,
@@ -48,6 +72,8 @@ const OF_NODE: &[&str] = &[
     r#"node.zone == "a""#,
     r#"nodes.filter(n, n.zone == node.zone).sum(n, n.free.cpu) > 5cpu"#,
     r#"pods.filter(p, p.node == node).all(p, p.priority <= pod.priority)"#,
+    r#"lookup("example.com/v1/Desk", "default", "a").labels["tier"] == node.labels["tier"]"#,
+    r#"objects("example.com/v1/Desk").exists(d, d.labels["tier"] == node.labels["tier"])"#,
 ];
 
 fn text(random: &mut Random) -> String {
@@ -138,6 +164,9 @@ fn framework(compiled: &Arc<CompiledPolicy>) -> Arc<Framework> {
 /// A change of one object, or of one of its fields.
 fn change(random: &mut Random, nodes: &mut Vec<Arc<Node>>, pods: &mut Vec<Arc<PodInfo>>) -> Input {
     let (fresh_nodes, fresh_pods) = cluster(random);
+    if random.one_in(4) {
+        return desk(random);
+    }
     match random.below(12) {
         0 => {
             let closed = (Symbol::new("closed"), Symbol::new(random.of(&["yes", "no"])));

@@ -10,9 +10,9 @@ use super::walk::{Cost, EvaluationMode, Walk, pods_of_a_node};
 use crate::lang::analysis::index::answer_keys;
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::{is_path, is_register};
-use crate::lang::language::fields::{FieldId, ObjectType};
+use crate::lang::language::fields::{FieldId, ObjectType, Part};
 use crate::lang::language::functions::{FunctionId, Prepared};
-use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Operation, Root, SlotId};
+use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Root, SlotId};
 use crate::lang::types::Type;
 
 impl<'p> Walk<'p> {
@@ -86,6 +86,7 @@ impl<'p> Walk<'p> {
             ExprKind::Constant(constant) => (Cost::plain(1), Extent::of_constant(constant)),
             ExprKind::Param(id) => (Cost::plain(1), Extent::of_constant(&policy[*id].value)),
             ExprKind::Now => (Cost::plain(1), Extent::Plain),
+            ExprKind::LookUp(which, args) => self.look_up(expr, which.by, args),
             ExprKind::Slot(slot) => {
                 let known = self.slots.get(slot).cloned();
                 (Cost::plain(1), known.unwrap_or_else(|| Extent::of_type(&expr.ty, self.size)))
@@ -187,6 +188,21 @@ impl<'p> Walk<'p> {
                 (cost, extents.into_iter().next().unwrap_or(Extent::Plain))
             }
         }
+    }
+
+    /// Objects of a kind: all of them, or one, which is found by binary search.
+    fn look_up(&mut self, expr: &'p Expr, by: LookUpBy, args: &'p [Expr]) -> (Cost, Extent) {
+        /// Comparisons of names until an object is found.
+        const SEARCH: u128 = 4;
+        if by == LookUpBy::All {
+            let count = Steps::new(u128::from(self.size.of_object(Part::Objects)));
+            let extent = Extent::list(count.clone(), Extent::Plain);
+            self.check_kept(expr, &extent.kept());
+            return (self.collection(expr, count, 1), extent);
+        }
+        let (mut cost, _) = self.parts(args);
+        cost.steps = cost.steps.plus_number(SEARCH);
+        (cost, Extent::Plain)
     }
 
     fn root(&self, expr: &Expr, root: Root) -> (Cost, Extent) {

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 /// A set of [`ReadOf`]: the owners of all objects that a value holds, at any depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Owners(u8);
+pub(super) struct Owners(u16);
 
-const ALL: [ReadOf; 8] = [
+const ALL: [ReadOf; 9] = [
     ReadOf::Pod,
     ReadOf::Namespace,
     ReadOf::Node,
@@ -20,6 +20,7 @@ const ALL: [ReadOf; 8] = [
     ReadOf::Pods,
     ReadOf::Nominated,
     ReadOf::Group,
+    ReadOf::Objects,
 ];
 
 impl Owners {
@@ -27,7 +28,7 @@ impl Owners {
 
     /// One owner.
     pub(super) fn of(of: ReadOf) -> Self {
-        Self(1 << of as u8)
+        Self(1 << of as u16)
     }
 
     fn holds(self, of: ReadOf) -> bool {
@@ -42,12 +43,14 @@ impl Owners {
     fn of_type(of: ObjectType) -> Self {
         let of_node = matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu);
         let of_namespace = of == ObjectType::Namespace;
+        let of_object = of == ObjectType::LookedUp;
         let has = |owner: &ReadOf| match owner {
             ReadOf::Namespace => of_namespace,
             ReadOf::Node | ReadOf::Nodes => of_node,
             ReadOf::Pod | ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => {
-                !of_node && !of_namespace
+                !of_node && !of_namespace && !of_object
             }
+            ReadOf::Objects => of_object,
         };
         ALL.iter().filter(|owner| has(owner)).fold(Self::NONE, |all, owner| all.or(Self::of(*owner)))
     }
@@ -101,6 +104,7 @@ impl Walk<'_> {
             ExprKind::Root(Root::Pods) => Owners::of(ReadOf::Pods),
             ExprKind::Root(Root::Nominated) => Owners::of(ReadOf::Nominated),
             ExprKind::Group(_) => Owners::of(ReadOf::Group),
+            ExprKind::LookUp(..) => Owners::of(ReadOf::Objects),
             ExprKind::Slot(slot) => self.followed.slots.get(slot).copied().unwrap_or_default(),
             ExprKind::Let(id) => {
                 if let Some(known) = self.followed.lets.get(id) {

@@ -128,6 +128,11 @@ impl<'p> Walk<'p> {
             },
             ExprKind::Group(id) => self.group(*id, polarity),
             ExprKind::Now => self.reads.clock = true,
+            ExprKind::LookUp(which, args) => {
+                self.reads.objects.insert(which.kind);
+                self.add(ReadOf::Objects, None, None, Polarity::Any);
+                args.iter().for_each(|arg| self.expr(arg, Polarity::Any));
+            }
             ExprKind::Field(object, field) => self.field(object, *field, None, polarity),
             ExprKind::ApiField(object, name) => self.api_field(object, name),
             ExprKind::Index(object, key) => self.element(object, key, polarity, Polarity::Any),

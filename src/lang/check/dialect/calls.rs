@@ -27,6 +27,10 @@ impl Checker<'_> {
                 let now = self.make(ExprKind::Now, Type::Time, span);
                 return self.demand(now, FaultKind::BadArgument);
             }
+            name if self.cel().policy && Self::is_look_up(name) => {
+                let found = self.look_up(call, span);
+                return self.demand(found, FaultKind::NoSuchKey);
+            }
             _ => {}
         }
         let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
@@ -68,6 +72,11 @@ impl Checker<'_> {
         let formats = &*call.method.text == "format";
         self.formatting += u32::from(formats);
         let object = self.expr(&call.object, None);
+        if self.cel().policy && &*call.method.text == "owner" {
+            let ty = self.ty(&object);
+            let found = self.owner(Expr { ty, ..object }, call, span);
+            return self.demand(found, FaultKind::NoSuchKey);
+        }
         let args = self.cel_arguments(&call.args);
         self.formatting -= u32::from(formats);
         let (Some(args), false) = (args, self.ty(&object).is_unknown()) else { return self.unknown(span) };

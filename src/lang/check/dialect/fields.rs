@@ -34,6 +34,15 @@ const OPTIONAL_INDEX: &[Overload] = &[
     (&[Ty::CelOptional(&MAP), A], Ty::CelOptional(&B)),
 ];
 
+/// Whether the fields of a type are those of the policy language.
+fn has_fields(ty: &Type) -> bool {
+    match ty {
+        Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources => true,
+        Type::Kind(_) | Type::Structure(_) => true,
+        _ => false,
+    }
+}
+
 impl Checker<'_> {
     /// The value of an expression that may be absent, or a fault.
     pub(super) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
@@ -45,6 +54,10 @@ impl Checker<'_> {
             Type::Optional(inner) => {
                 let ty = (**inner).clone();
                 self.with_range(ExprKind::Dynamic(Operation::Demand(kind), vec![expr]), ty, range, span)
+            }
+            // A field of an object of which no type is known: it may be absent.
+            Type::Dyn if matches!(expr.kind, ExprKind::ApiField(..)) => {
+                self.make(ExprKind::Dynamic(Operation::Demand(kind), vec![expr]), Type::Dyn, span)
             }
             _ => expr,
         };
@@ -90,14 +103,14 @@ impl Checker<'_> {
         }
         // A field of an object that an optional holds is an optional.
         if let Type::CelOptional(of) = &ty
-            && matches!(**of, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources)
+            && has_fields(of)
         {
             let (held, _) = self.held(Expr { ty, ..object });
             let field = ast::FieldAccess { optional: false, ..access.clone() };
             let field = self.field_of(held, &field, span);
             return self.wrapped(field, span);
         }
-        if matches!(ty, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources) {
+        if has_fields(&ty) {
             let object = Expr { ty, ..object };
             let field = ast::FieldAccess { optional: false, ..access.clone() };
             let field = self.field_of(object, &field, span);
@@ -166,7 +179,7 @@ impl Checker<'_> {
         if ty.is_unknown() {
             return self.unknown(span);
         }
-        if matches!(ty, Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources) {
+        if has_fields(&ty) {
             let field = self.field_of(Expr { ty, ..object }, access, span);
             if field.ty.is_unknown() {
                 return field;

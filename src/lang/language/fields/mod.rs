@@ -5,6 +5,7 @@
 //! structures below `spec`, `status` and `metadata` are in `api.rs`.
 
 pub mod api;
+pub mod kinds;
 mod parts;
 mod table;
 

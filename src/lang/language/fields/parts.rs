@@ -17,6 +17,8 @@ pub enum Part {
     Images,
     /// Elements of a list or map below `spec`, `status` and `metadata`.
     Terms,
+    /// Objects of a kind that policies look up.
+    Objects,
 }
 
 /// A row of [`PARTS`].
@@ -33,7 +35,7 @@ pub struct PartDef {
 }
 
 /// The parts of objects. An object with more is decided in the same way; it may take longer than the bound.
-pub static PARTS: [PartDef; 7] = [
+pub static PARTS: [PartDef; 8] = [
     row(Part::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
     row(Part::Annotations, "annotations", 32, "annotations of an object"),
     row(Part::Containers, "containers", 50, "containers of a pod, and their images"),
@@ -42,6 +44,7 @@ pub static PARTS: [PartDef; 7] = [
     // A kubelet reports at most fifty images with five names each.
     row(Part::Images, "images", 250, "names of images on a node"),
     row(Part::Terms, "terms", 64, "elements of a list or map below `spec`, `status` and `metadata`"),
+    row(Part::Objects, "objects", 10_000, "objects of a kind that policies look up"),
 ];
 
 const fn row(part: Part, name: &'static str, number: u32, doc: &'static str) -> PartDef {

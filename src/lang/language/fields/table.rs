@@ -186,6 +186,21 @@ fields! {
     Toleration "effect" Ty::String, None, 16, Object, None,
         "the effect that is tolerated; empty if it tolerates every effect" from "spec.tolerations[].effect";
 
+    // ---- objects of the kinds that policies look up
+    LookedUp "name" Ty::String, None, 253, Never, None,
+        "the name of the object" from "metadata.name";
+    LookedUp "namespace" Ty::String, None, 63, Never, None,
+        "the name of the object's namespace; empty for a kind without namespaces" from "metadata.namespace";
+    LookedUp "uid" Ty::String, None, 63, Never, None,
+        "the unique id of the object; an object that is created again with the same name has another one"
+        from "metadata.uid";
+    LookedUp "labels" LABELS, None, Labels of 63, Object, None,
+        "the labels of the object" from "metadata.labels";
+    LookedUp "annotations" LABELS, None, Annotations of 262_144, Object, None,
+        "the annotations of the object" from "metadata.annotations";
+    LookedUp "created" Ty::Time, None, 0, Never, None,
+        "when the object was created" from "metadata.creationTimestamp";
+
     // ---- the controller of a pod
     Owner "kind" Ty::String, None, 63, Object, None,
         "the kind of the controller: `ReplicaSet`, `StatefulSet`, `DaemonSet`, `Job` or another one"

@@ -460,25 +460,28 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         &[Ty::Optional(&Ty::Map(&Ty::String, &Ty::String))],
         Ty::Resources,
         Absence::Maybe,
-        |args, _| match args {
-            [value] => {
-                let Some(entries) = value.entries() else { return Value::Absent };
-                let mut resource = Resource::default();
-                for (name, amount) in entries.iter() {
-                    let (Some(name), Some(amount)) = (name.as_str(), amount.as_str()) else {
-                        return Value::Absent;
-                    };
-                    if set_amount(&mut resource, name, amount).is_none() {
-                        return Value::Absent;
-                    }
-                }
-                Value::resources(resource)
-            }
-            _ => Value::Absent,
-        },
+        amounts,
         "amounts by resource name, from Kubernetes quantities; absent if a string is not a \
          quantity",
         &[("resources({\"cpu\": \"500m\"}).cpu", "500m")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Map(&Ty::String, &Ty::Dyn))],
+        Ty::Resources,
+        Absence::Maybe,
+        amounts,
+        "amounts by resource name, from numbers and Kubernetes quantities, as objects that are looked up have them",
+        &[("has(resources(lookup(\"ResourceQuota\", \"default\", \"none\").spec.hard))", "false")],
+    ),
+    from(
+        "resources",
+        &[Ty::Optional(&Ty::Dyn)],
+        Ty::Resources,
+        Absence::Maybe,
+        amounts,
+        "the same of a map without a known type",
+        &[("has(resources(lookup(\"ConfigMap\", \"default\", \"none\").metadata.labels))", "false")],
     ),
     from(
         "resources",
@@ -490,6 +493,24 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         &[("resources(resources({\"cpu\": \"500m\"})).cpu", "500m")],
     ),
 ];
+
+/// Amounts by resource name; a number counts as the quantity that it is written as.
+fn amounts<'a>(args: &[Value<'a>], _: &super::Prepared) -> Value<'a> {
+    let Some(entries) = args.first().and_then(Value::entries) else { return Value::Absent };
+    let mut resource = Resource::default();
+    for (name, amount) in entries.iter() {
+        let number = match amount {
+            Value::Int(_) | Value::Uint(_) | Value::Float(_) => Some(amount.to_string()),
+            _ => None,
+        };
+        let text = number.as_deref().or_else(|| amount.as_str());
+        let (Some(name), Some(text)) = (name.as_str(), text) else { return Value::Absent };
+        if set_amount(&mut resource, name, text).is_none() {
+            return Value::Absent;
+        }
+    }
+    Value::resources(resource)
+}
 
 fn same(ranges: &[Range]) -> Range {
     ranges.first().copied().unwrap_or(Range::None)

@@ -72,12 +72,9 @@ pub static NOT_BUILT: &[&str] = &[
     "isIP",
     "isSemver",
     "isURL",
-    "lookup",
     "metrics",
     "numa.fits",
     "numa.zones_needed",
-    "objects",
-    "owner",
     "semver",
     "url",
 ];

@@ -1,6 +1,6 @@
 //! [`Names`]: which variables of the language a statement sees.
 
-/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, and of `now()`.
+/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of `now()`, and of objects that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Names(u16);
 
@@ -23,7 +23,13 @@ impl Names {
     pub const GROUPS: Names = Names(64);
     /// `now()`
     pub const NOW: Names = Names(128);
+    /// `lookup()` and `owner()`: an object by its name.
+    pub const LOOKUPS: Names = Names(256);
+    /// `objects()`: all objects of a kind.
+    pub const OBJECTS: Names = Names(512);
 
+    /// Objects by name, and all of a kind.
+    pub const ANY_OBJECT: Names = Names::LOOKUPS.and(Names::OBJECTS);
     /// The pod and its namespace.
     pub const OF_POD: Names = Names::POD.and(Names::NS);
     /// What one evaluation per pod sees: the pod and the cluster.
@@ -32,11 +38,12 @@ impl Names {
         .and(Names::PODS)
         .and(Names::NOMINATED)
         .and(Names::GROUPS)
-        .and(Names::NOW);
+        .and(Names::NOW)
+        .and(Names::ANY_OBJECT);
     /// What one evaluation per node sees: everything.
     pub const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
 
-    const WORDS: [(Names, &'static str); 8] = [
+    const WORDS: [(Names, &'static str); 10] = [
         (Names::POD, "pod"),
         (Names::NS, "ns"),
         (Names::NODE, "node"),
@@ -45,6 +52,8 @@ impl Names {
         (Names::NOMINATED, "nominated"),
         (Names::GROUPS, "groups"),
         (Names::NOW, "now()"),
+        (Names::LOOKUPS, "lookup()"),
+        (Names::OBJECTS, "objects()"),
     ];
 
     /// The names of both.

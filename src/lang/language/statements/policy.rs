@@ -26,7 +26,7 @@ pub(super) static GATE: StatementDef = StatementDef {
     points: &["PreEnqueue"],
     rule: "gate",
     syntax: "gate \"REASON\" when E",
-    sees: Some(Names::OF_POD.and(Names::NOW)),
+    sees: Some(Names::OF_POD.and(Names::NOW).and(Names::ANY_OBJECT)),
     doc: "Keeps the pod out of the scheduling queue while the condition holds.",
     example: r#"/// Starts batch pods at night only.
 policy night-batch {
@@ -41,7 +41,7 @@ pub(super) static QUEUE: StatementDef = StatementDef {
     points: &["QueueSort"],
     rule: "queue",
     syntax: "queue by [asc|desc] E, …",
-    sees: Some(Names::OF_POD.and(Names::GROUPS)),
+    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::ANY_OBJECT)),
     doc: "Orders all pods of the scheduler by its keys, from left to right; `applies when` does not matter here. \
           Ties fall to the time at which the pod was queued, then to its name. One policy of a scheduler may have it.",
     example: r#"/// Schedules pods of higher priority first.
@@ -141,7 +141,7 @@ pub(super) static LEDGER: StatementDef = StatementDef {
     rule: "ledger",
     syntax: "ledger NAME: T by KEY { add E [when E] }",
     naming: Naming::Declares,
-    sees: Some(Names::OF_POD.and(Names::NODE)),
+    sees: Some(Names::OF_POD.and(Names::NODE).and(Names::LOOKUPS)),
     built: false,
     doc: "A sum over the placed pods to which the policy applies, by key. `NAME[k]` is the sum of what was added \
           under `k`.",
@@ -160,7 +160,7 @@ pub(super) static MEMO: StatementDef = StatementDef {
     rule: "memo",
     syntax: "memo NAME: T by KEY ttl D",
     naming: Naming::Declares,
-    sees: Some(Names::OF_POD.and(Names::GROUPS)),
+    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::ANY_OBJECT)),
     built: false,
     doc: "The value last remembered for the pod's key, for a time. It is in memory only: a restart forgets it.",
     example: r#"/// Remembers where a job failed.
