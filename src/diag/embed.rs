@@ -27,6 +27,8 @@ pub struct Embedded {
     runs: Vec<Run>,
     /// The byte of the file after the scalar.
     end: u32,
+    /// Where the value begins and ends in the file, and how long it is, where quotes are around it.
+    quoted: Option<(u32, u32, u32)>,
     pub(super) edits: Edits,
 }
 
@@ -34,12 +36,20 @@ impl Embedded {
     /// Lays `value` beside the scalar at a range of a text. If the two cannot be aligned, every place is the
     /// beginning of the scalar.
     pub fn new(file: &str, scalar: Range<usize>, value: &str) -> Self {
+        let start = scalar.start as u32;
         let (runs, end, edits) = runs(file, scalar, value);
-        Embedded { runs, end: end as u32, edits }
+        let inside = (start + 1, (end as u32).saturating_sub(1), value.len() as u32);
+        Embedded { runs, end: end as u32, quoted: (edits == Edits::Quoted).then_some(inside), edits }
     }
 
     /// The byte of the file that a byte of the value comes from.
     pub fn outer(&self, inner: u32) -> u32 {
+        // An escape may be the first or the last of a value.
+        match self.quoted {
+            Some((start, ..)) if inner == 0 => return start,
+            Some((_, end, len)) if inner >= len => return end,
+            _ => {}
+        }
         let at = self.runs.partition_point(|run| run.inner <= inner);
         let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
             return self.runs.first().map_or(self.end, |run| run.outer);

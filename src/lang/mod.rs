@@ -81,10 +81,11 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
     }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
     lint::lint(source, &file, &policies, &mut said);
-    policies.retain(|policy| !analysis::cost::is_refused(policy, &said));
     if !file.scalars.is_empty() {
         syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);
+        lint::ways_out::offer(source.text(), &file.scalars, &policies, &mut said);
     }
+    policies.retain(|policy| !analysis::cost::is_refused(policy, &said));
     (policies, said)
 }
 

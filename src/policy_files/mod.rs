@@ -162,7 +162,9 @@ impl Finder<'_> {
             let said = Diagnostic::new(&codes::UNLABELLED_POLICY_MAP, span.at_start(), message);
             self.diagnostics.push(said.with_help(help));
         }
-        if let Some(mark) = folded(text, span).filter(|_| Form::of(&entry.key) == Form::Language) {
+        // Line breaks mean nothing to JSON.
+        let lines = Form::of(&entry.key) == Form::Language || !policy.trim_start().starts_with('{');
+        if let Some(mark) = folded(text, span).filter(|_| lines) {
             let mark = Span::new(self.file, mark, mark + 1);
             let help = format!("write `{}: |`", entry.key);
             let message = "line breaks are lost in a folded block";

@@ -3,15 +3,22 @@
 //! `dry_run` read through it; plugin arguments are trees as well.
 //!
 //! - `tree.rs`: the tree
-//! - `read.rs`: text to trees or values
+//! - `read.rs`: text to a tree, or to values
+//! - `documents.rs`: a stream to trees, one for each document
+//! - `indentation.rs`: what is wrong with the indentation where the reader stops
+//! - `limits.rs`: how much a text may hold
 //! - `field.rs`: trees to typed fields, strictly
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod documents;
 mod field;
+mod indentation;
+mod limits;
 mod read;
 mod tree;
 
+pub use documents::{documents, limited_documents, place};
 pub use field::{Field, FieldError, Fields};
-pub use read::{Booleans, YamlError, document, documents, limited_documents, place, values};
+pub use read::{Booleans, YamlError, document, values};
 pub use tree::{At, Tree, TreeEntry, TreeValue};

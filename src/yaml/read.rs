@@ -1,10 +1,11 @@
-//! From text to [`Tree`]s with places ([`document`], [`documents`]), or to plain JSON values
-//! ([`values`]) for large files, whose places are looked up only when something is wrong
-//! ([`place`]).
+//! From the text of one document to a [`Tree`] with places ([`document`]), or from a stream to plain JSON values
+//! ([`values`]) for large files, whose places are looked up only when something is wrong.
 
+use super::indentation;
+use super::limits::Limits;
 use super::tree::{At, Tree, TreeEntry, TreeValue};
 use crate::diag::{Diagnostic, SourceId, Span, codes};
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
 use std::fmt;
@@ -18,6 +19,8 @@ pub struct YamlError {
     pub message: String,
     /// Where.
     pub at: At,
+    /// Where the block begins that does not go on there.
+    pub block: Option<At>,
 }
 
 impl fmt::Display for YamlError {
@@ -31,7 +34,12 @@ impl std::error::Error for YamlError {}
 impl YamlError {
     /// The error as a diagnostic about a file.
     pub fn diagnostic(&self, file: SourceId) -> Diagnostic {
-        Diagnostic::new(&codes::BAD_YAML, Span::new(file, self.at.start, self.at.end), self.to_string())
+        let span = |at: At| Span::new(file, at.start, at.end);
+        let said = Diagnostic::new(&codes::BAD_YAML, span(self.at), self.to_string());
+        match self.block {
+            Some(block) => said.with_place(span(block), "the lines from here on are indented deeper"),
+            None => said,
+        }
     }
 }
 
@@ -49,53 +57,11 @@ pub fn document(text: &str, booleans: Booleans) -> Result<Tree, YamlError> {
     if text.trim().is_empty() {
         return Ok(Tree::default());
     }
-    let strict = booleans == Booleans::Strict;
-    let options = serde_saphyr::options! { budget: None, strict_booleans: strict };
+    let mut options = Limits::Own.options();
+    options.strict_booleans = booleans == Booleans::Strict;
     serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options)
         .map(|root| tree(text, 0, root))
         .map_err(|error| yaml_error(text, 0, &error))
-}
-
-/// Reads every document of a stream, without empty ones. A broken document does not hide the
-/// others.
-pub fn documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
-    documents_with(text, &options())
-}
-
-/// The same with limits, for texts of other users: deep nesting and repeated aliases are refused.
-pub fn limited_documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
-    let budget = serde_saphyr::budget! {
-        max_depth: 64,
-        flow_nesting_limit: 64,
-        max_nodes: 200_000,
-        max_events: 500_000,
-        max_aliases: 1_000,
-        max_total_scalar_bytes: 8 << 20,
-    };
-    let alias_limits = serde_saphyr::alias_limits! {
-        max_total_replayed_events: 100_000,
-        max_replay_stack_depth: 16,
-    };
-    documents_with(
-        text,
-        &serde_saphyr::options! { budget: budget, strict_booleans: true, alias_limits: alias_limits },
-    )
-}
-
-fn documents_with(text: &str, options: &serde_saphyr::Options) -> (Vec<Tree>, Vec<YamlError>) {
-    match stream(text, 0, options) {
-        Ok(trees) => (trees, Vec::new()),
-        Err(_) => {
-            let (mut trees, mut errors) = (Vec::new(), Vec::new());
-            for (base, document) in split(text) {
-                match stream(document, base, options) {
-                    Ok(found) => trees.extend(found),
-                    Err(error) => errors.push(error),
-                }
-            }
-            (trees, errors)
-        }
-    }
 }
 
 /// Reads every document of a stream as JSON values without places; empty documents are `null`.
@@ -109,51 +75,8 @@ pub fn values(text: &str, is_json: bool) -> Result<Vec<Value>, YamlError> {
             Err(_) => {}
         }
     }
-    multiple(text, &options()).map_err(|error| yaml_error(text, 0, &error))
-}
-
-/// The place of the value at `path` (`items[3].spec.containers[0].image`) in a document, counted
-/// without empty documents. The nearest enclosing value when the path leads nowhere; the start of
-/// the text when nothing is found.
-pub fn place(text: &str, document: usize, path: &str) -> At {
-    let (trees, _) = documents(text);
-    trees.get(document).map(|tree| tree.find(path).head(text)).unwrap_or_default()
-}
-
-fn stream(text: &str, base: usize, options: &serde_saphyr::Options) -> Result<Vec<Tree>, YamlError> {
-    let read: Vec<Spanned<Node>> = multiple(text, options).map_err(|error| yaml_error(text, base, &error))?;
-    let trees = read.into_iter().map(|root| tree(text, base, root));
-    Ok(trees.filter(|tree| !matches!(tree.value, TreeValue::Null)).collect())
-}
-
-fn multiple<T: DeserializeOwned>(
-    text: &str,
-    options: &serde_saphyr::Options,
-) -> Result<Vec<T>, serde_saphyr::Error> {
-    serde_saphyr::from_multiple_with_options(text, options.clone())
-}
-
-/// No limits, since the files are the user's own; only `true` and `false` are booleans.
-fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! { budget: None, strict_booleans: true }
-}
-
-/// The documents of a stream with their first bytes. A document begins at a line `---`; the
-/// content of a block scalar is indented.
-fn split(text: &str) -> Vec<(usize, &str)> {
-    let mut starts = vec![0];
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let rest = line.strip_prefix("---");
-        let mark = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
-        if mark && at > 0 {
-            starts.push(at);
-        }
-        at += line.len();
-    }
-    let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    let both = starts.iter().copied().zip(ends);
-    both.filter_map(|(start, end)| Some((start, text.get(start..end)?))).collect()
+    serde_saphyr::from_multiple_with_options(text, Limits::Own.options())
+        .map_err(|error| yaml_error(text, 0, &error))
 }
 
 fn json_error(text: &str, base: usize, error: &serde_json::Error) -> YamlError {
@@ -161,17 +84,25 @@ fn json_error(text: &str, base: usize, error: &serde_json::Error) -> YamlError {
     let lines: usize = read.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     let at = base + lines + error.column().saturating_sub(1);
     let at = text.floor_char_boundary(at.min(text.len()));
-    YamlError { format: "JSON", message: without_place(&error.to_string()), at: At { start: at, end: at } }
+    let at = At { start: at, end: at };
+    YamlError { format: "JSON", message: without_place(&error.to_string()), at, block: None }
 }
 
-fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -> YamlError {
+pub(super) fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -> YamlError {
     let start = error.location().map_or(0, |location| offset(text, location)).min(text.len());
     let start = text.floor_char_boundary(start);
     let next = text.get(start..).and_then(|rest| rest.chars().next());
     let length = next.filter(|c| *c != '\n').map_or(0, char::len_utf8);
     let message = error.without_snippet().to_string();
     let message = without_place(message.lines().next().unwrap_or(""));
-    YamlError { format: "YAML", message, at: At { start: base + start, end: base + start + length } }
+    let moved = |at: At| At { start: base + at.start, end: base + at.end };
+    if let Some(tab) = indentation::tab_near(text, start) {
+        let message = "a tab in the indentation; YAML indents with blanks".to_owned();
+        return YamlError { format: "YAML", message, at: moved(tab), block: None };
+    }
+    let block = message.contains("did not find expected").then(|| indentation::block_above(text, start));
+    let at = moved(At { start, end: start + length });
+    YamlError { format: "YAML", message, at, block: block.flatten().map(moved) }
 }
 
 /// A message without ` at line 3, column 5`: the diagnostic shows the place.
@@ -200,7 +131,7 @@ fn at<T>(text: &str, base: usize, value: &Spanned<T>) -> At {
     At { start, end: start + value.defined.span().byte_len().unwrap_or(0) as usize }
 }
 
-fn tree(text: &str, base: usize, spanned: Spanned<Node>) -> Tree {
+pub(super) fn tree(text: &str, base: usize, spanned: Spanned<Node>) -> Tree {
     let place = at(text, base, &spanned);
     let value = match spanned.value {
         Node::Scalar(value) => value,
@@ -218,7 +149,7 @@ fn tree(text: &str, base: usize, spanned: Spanned<Node>) -> Tree {
 }
 
 /// A value as the YAML reader hands it over.
-enum Node {
+pub(super) enum Node {
     Scalar(TreeValue),
     List(Vec<Spanned<Node>>),
     Map(Vec<(Spanned<String>, Spanned<Node>)>),
@@ -280,6 +211,7 @@ impl<'de> Visitor<'de> for AnyNode {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
+    use crate::yaml::place;
 
     /// The text at a path of the only document.
     fn text_at<'t>(text: &'t str, path: &str) -> &'t str {
@@ -308,19 +240,6 @@ mod tests {
         assert_eq!(text_at(text, "a.b"), "here");
         assert_eq!(values(text, false).unwrap(), [serde_json::json!({"a": {"b": "here"}})]);
         assert_eq!(values("\u{feff}{\"a\": 1}", true).unwrap(), [serde_json::json!({"a": 1})]);
-    }
-
-    #[test]
-    fn a_broken_document_does_not_hide_the_others() {
-        let text = "a: 1\n---\nb: [\n---\nc: 3\n";
-        let (trees, errors) = documents(text);
-        assert_eq!(trees.len(), 2, "{trees:?}");
-        assert_eq!(errors.len(), 1);
-        assert!(
-            errors[0].at.start >= 11 && errors[0].to_string().starts_with("the file is not valid YAML: ")
-        );
-        let found = trees[1].find("c");
-        assert_eq!(&text[found.at.start..found.at.end], "3");
     }
 
     #[test]

@@ -433,8 +433,9 @@ policy racks {
         "an expression of CEL may end with an error"
         "A label that a node does not have, a division by 0 and a text that does not read as a number are errors in CEL. The rule then \
          does what `onError` says: it refuses, is left out, or makes the attempt an error. Where the expression tests \
-         first, no error is possible, and the rule is as fast as in the policy language. `strict: true` makes this an \
-         error."
+         first, no error is possible, and the rule is as fast as in the policy language. The fix writes the test: a \
+         comparison with what is missing does not hold then, a missing value is the empty one of its type, and a \
+         quotient by 0 is 0, whatever `onError` says. `strict: true` makes this an error."
         in "zone.yaml"
         bad r#"
 # Keeps pods in one zone.

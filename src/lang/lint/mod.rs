@@ -11,6 +11,7 @@ mod missing_doc;
 mod shadow;
 mod table;
 mod text_direction;
+pub mod ways_out;
 
 pub use table::{LINTS, Lint};
 

@@ -33,9 +33,9 @@ fn with_fault(text: &str, dice: &mut Dice) -> String {
 
 /// Why one language takes a text and the other does not: the reason, whether CEL is the one that takes it, and how a
 /// text of this kind is known by itself and by the diagnostics of the other language.
-type Difference = (&'static str, bool, fn(&str, &[Diagnostic]) -> bool);
+pub(super) type Difference = (&'static str, bool, fn(&str, &[Diagnostic]) -> bool);
 
-const DIFFERENCES: &[Difference] = &[
+pub(super) const DIFFERENCES: &[Difference] = &[
     ("a number that touches `%` is a share", true, |_, said| has(said, "is a share here")),
     ("`none` is a literal", true, |text, _| text.contains("none")),
     ("a number that touches a word has a unit", true, |_, said| has(said, "is not a unit")),

@@ -1,6 +1,7 @@
 //! CEL's parser: for every expression that both languages have, its tree is that of the policy language, places
 //! included; what cannot be read is reported with its place; a tree can be written.
 
+mod differences;
 mod faults;
 mod mistakes;
 mod trees;

@@ -3,9 +3,11 @@
 
 use super::is_static;
 use super::names::qualified;
-use crate::diag::{Span, codes};
+use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::check::types::nearest;
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
+use crate::lang::language::macros;
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast;
 use crate::lang::typed::operation::is_source;
@@ -69,6 +71,9 @@ impl Checker<'_> {
                 return self.cel_function(&name, false, args, &call.args, span);
             }
         }
+        if self.misspelt_macro(call) {
+            return self.unknown(span);
+        }
         let formats = &*call.method.text == "format";
         self.formatting += u32::from(formats);
         let object = self.expr(&call.object, None);
@@ -87,6 +92,26 @@ impl Checker<'_> {
             return self.validated_format(call, made);
         }
         made
+    }
+
+    /// `l.exsits(x, …)`, where `x` is nothing yet: the macro is misspelt. Reports it.
+    fn misspelt_macro(&mut self, call: &ast::MethodCall) -> bool {
+        let text = &*call.method.text;
+        let Some(ast::ExprKind::Name(variable)) = call.args.first().map(|arg| &arg.value.kind) else {
+            return false;
+        };
+        let known = macros::named(text).next().is_some()
+            || !functions::named(text, true).is_empty()
+            || !self.cel().rows(text, true).is_empty();
+        let named = self.is_local(variable)
+            || self.names.contains_key(&**variable)
+            || crate::lang::check::scope::root(variable).is_some();
+        let near = nearest(text, macros::names()).filter(|_| !known && !named && call.args.len() > 1);
+        let Some(near) = near else { return false };
+        let message = format!("no method is called `{text}`");
+        let said = Diagnostic::new(&codes::UNKNOWN_FUNCTION, call.method.span, message);
+        self.report(said.with_help(format!("did you mean `{near}`?")));
+        true
     }
 
     fn cel_function(
@@ -198,7 +223,8 @@ impl Checker<'_> {
         };
         let ty = if may_fail { ty.optional() } else { ty };
         let call = self.with_range(ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span);
-        let call = self.narrowed(call);
+        // A condition around it may be an error too, and shows then nothing of what is an error here.
+        let call = if may_fail { call } else { self.narrowed(call) };
         self.demand(call, FaultKind::BadArgument)
     }
 

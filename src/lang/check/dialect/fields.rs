@@ -3,7 +3,7 @@
 
 use super::Library;
 use super::literals::folded;
-use super::names::qualified;
+use super::names::{is_message_type, qualified};
 use super::operators::Overload;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
@@ -91,6 +91,12 @@ impl Checker<'_> {
             && let Some(known) = self.cel_known(&name, span)
         {
             return known;
+        }
+        if let Some(name) = qualified(whole).filter(|name| is_message_type(name)) {
+            let message = format!("`{name}` is not known here: no value is a message of `google.protobuf`");
+            let help = "of its types only `google.protobuf.Duration` and `google.protobuf.Timestamp` are names; \
+                        `duration(…)` and `timestamp(…)` make values, numbers and texts need no wrapper";
+            return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help, Vec::new());
         }
         let object = self.expr(&access.object, None);
         self.cel_field_of(object, access, span)

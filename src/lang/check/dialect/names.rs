@@ -32,6 +32,29 @@ fn type_named(name: &str) -> Option<Type> {
     })
 }
 
+/// Variables of other places of Kubernetes' CEL: why a rule has none, and what to write.
+fn refused(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "authorizer" => (
+            "a scheduler has no request to authorize",
+            "compare `pod.service_account` or `pod.namespace`; RBAC and admission policies decide who may create a pod",
+        ),
+        "request" => ("a scheduler has no request", "the pod is `pod`, its namespace `ns`"),
+        "object" | "oldObject" | "self" | "oldSelf" => (
+            "a rule reads a pod and a node",
+            "write `pod` or `node`; what is not a field of ours is below `pod.spec`",
+        ),
+        "namespaceObject" => ("the namespace of the pod has another name", "write `ns`"),
+        "device" => ("a rule reads a pod and a node", "selectors of devices are in resource claims"),
+        _ => return None,
+    })
+}
+
+/// A type of `google.protobuf` that no value has, in a name with dots.
+pub(super) fn is_message_type(name: &str) -> bool {
+    name.trim_start_matches('.').strip_prefix("google.protobuf.").is_some_and(|of| !of.contains('.'))
+}
+
 /// `a.b.c` as one name, where it consists of names and dots only.
 pub(super) fn qualified(of: &ast::Expr) -> Option<String> {
     match &of.kind {
@@ -123,6 +146,11 @@ impl Checker<'_> {
         }
         if self.is_unchecked() {
             return self.cel_mistake(&codes::UNKNOWN_NAME, span, "", "", Vec::new());
+        }
+        if let Some((why, instead)) = refused(name).filter(|_| self.cel().policy || &**name == "authorizer") {
+            let message = format!("`{name}` is not known here: {why}");
+            self.mistake(&codes::UNKNOWN_NAME, span, message, instead);
+            return self.unknown(span);
         }
         self.unknown_name(name, span);
         self.unknown(span)

@@ -123,6 +123,8 @@ pub(in crate::lang) fn exact_range(op: ArithmeticOp, left: Range, right: Range) 
         ArithmeticOp::Multiply => {
             [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?]
         }
+        // By what is above 0, neither is on the other side of 0 or further from it than the dividend.
+        ArithmeticOp::Divide | ArithmeticOp::Remainder if c > 0 => [a.min(0), b.max(0), 0, 0],
         // No quotient or remainder is further from 0 than the dividend, but by -1.
         ArithmeticOp::Divide | ArithmeticOp::Remainder => {
             let most = a.unsigned_abs().max(b.unsigned_abs()) as i128;
@@ -332,7 +334,8 @@ impl Checker<'_> {
                 _ => Range::None,
             };
             let kind = ExprKind::Arithmetic(op, Box::new(left), Box::new(right));
-            return self.with_range(kind, result, range, span);
+            let made = self.with_range(kind, result, range, span);
+            return self.narrowed(made);
         }
         if result == Type::Float
             && left.ty == Type::Float

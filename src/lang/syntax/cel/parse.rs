@@ -58,7 +58,7 @@ pub(super) fn parse(
     tokens: &Tokens<'_>,
     place: &Place<'_>,
     backquotes: bool,
-) -> Result<(Expr, Vec<Span>), Refused> {
+) -> Result<(Expr, Vec<(Span, String)>), Refused> {
     let read = || {
         cel::Env::default()
             .parser()
@@ -117,7 +117,7 @@ struct Layout<'a> {
     info: SourceInfo,
     place: &'a Place<'a>,
     /// The types of message literals.
-    messages: Vec<Span>,
+    messages: Vec<(Span, String)>,
 }
 
 impl Layout<'_> {
@@ -215,7 +215,8 @@ impl Layout<'_> {
             tree::Expr::Struct(message) => {
                 let words = message.type_name.split('.').count() * 2 - 1;
                 let first = at.checked_sub(words)?;
-                self.messages.push(self.span(first, at - 1));
+                let name = (first..at).map(|at| self.tokens.text_of(at)).collect();
+                self.messages.push((self.span(first, at - 1), name));
                 Some(self.laid(ExprKind::Map(Vec::new()), first, self.tokens.partner(at)?))
             }
             tree::Expr::Unspecified | tree::Expr::Comprehension(_) => None,

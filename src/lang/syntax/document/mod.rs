@@ -31,9 +31,9 @@ pub use stand_in::stand_in;
 
 use crate::diag::suggest::nearest;
 use crate::diag::{Diagnostic, Source, codes};
-use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND};
+use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND, SPEC};
 use crate::lang::syntax::ast::File;
-use crate::yaml::{self, Tree, TreeValue};
+use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
 use place::Places;
 use read::Reader;
 
@@ -51,10 +51,18 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     trees.iter().for_each(|tree| documents(tree, &mut found));
     for tree in &found {
         let mut mistakes = Vec::new();
-        let mut checker = shape::Checker { places, said: &mut mistakes };
+        let mut checker = shape::Checker { places, said: &mut mistakes, renamed: Vec::new() };
         checker.object(tree, &DOCUMENT);
+        let renamed = std::mem::take(&mut checker.renamed);
         let mut reader = Reader::new(places, !mistakes.is_empty());
-        let item = reader.document(tree);
+        let item = if renamed.is_empty() {
+            reader.document(tree)
+        } else {
+            // What is below a misspelt key has mistakes of its own.
+            let mut tree = (*tree).clone();
+            rename(&mut tree, &renamed);
+            reader.document(&tree)
+        };
         file.items.push(item);
         file.scalars.append(&mut reader.scalars);
         said.append(&mut mistakes);
@@ -92,14 +100,37 @@ fn documents<'t>(tree: &'t Tree, found: &mut Vec<&'t Tree>) {
     }
 }
 
+/// Gives keys at these places other names.
+fn rename(tree: &mut Tree, renamed: &[(At, &'static str)]) {
+    match &mut tree.value {
+        TreeValue::List(items) => items.iter_mut().for_each(|item| rename(item, renamed)),
+        TreeValue::Map(entries) => {
+            for entry in entries {
+                if let Some((_, name)) = renamed.iter().find(|(at, _)| *at == entry.key_at) {
+                    entry.key = (*name).to_owned();
+                }
+                rename(&mut entry.value, renamed);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Whether a document is a policy, or is meant to be one.
 fn is_ours(tree: &Tree) -> bool {
     let kind = tree.get("kind").and_then(Tree::as_str);
-    let version = tree.get("apiVersion").and_then(Tree::as_str);
-    match kind {
-        Some(kind) => kind == KIND || nearest(kind, [KIND]).is_some(),
-        None => version == Some(API_VERSION) && tree.get("spec").is_some(),
+    if let Some(kind) = kind {
+        return kind == KIND || nearest(kind, [KIND]).is_some();
     }
+    let version = tree.get("apiVersion").and_then(Tree::as_str);
+    let group = API_VERSION.split('/').next().unwrap_or(API_VERSION);
+    let ours = version.is_some_and(|version| {
+        version.split('/').next() == Some(group) || nearest(version, [API_VERSION]).is_some()
+    });
+    // Without a kind and a version: by what only policies have.
+    let known = |entry: &TreeEntry| SPEC.field(&entry.key).is_some_and(|field| field.statement.is_some());
+    let spec = tree.get("spec").map(|spec| &spec.value);
+    ours || matches!(spec, Some(TreeValue::Map(entries)) if entries.iter().any(known))
 }
 
 /// A text without a policy; files of other kinds are not read as policies.

@@ -27,6 +27,8 @@ const OURS: [&str; 6] = ["pod", "node", "ns", "nodes", "pods", "nominated"];
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) declared: BTreeMap<Text, &'static str>,
+    /// Prefixes with a declaration whose name could not be read.
+    pub(super) open: Vec<&'static str>,
 }
 
 /// What an expression uses.
@@ -34,6 +36,8 @@ pub(super) struct Names {
 pub(super) struct Uses {
     /// Names of the policy, with their places.
     pub(super) names: Vec<(Text, Span)>,
+    /// Names that a declaration with a mistake may have, with their places.
+    pub(super) assumed: Vec<(Text, Span)>,
     /// It reads `node`.
     pub(super) node: bool,
 }
@@ -147,6 +151,9 @@ impl<'a> Resolver<'a> {
                     span,
                     right,
                 ));
+            }
+            None if self.names.open.contains(&space) => {
+                self.uses.assumed.push((name.text.clone(), name.span));
             }
             None => {
                 let message = format!("nothing of the {space} is called `{}`", name.text);

@@ -19,6 +19,14 @@ impl Places<'_> {
         self.span(entry.key_at)
     }
 
+    /// A word without the quotes around it.
+    pub(super) fn word(&self, at: At) -> Span {
+        let quoted = at.end > at.start + 1
+            && self.source.text().get(at.start..).is_some_and(|rest| rest.starts_with(['"', '\'']));
+        let mark = usize::from(quoted);
+        Span::new(self.source.id(), at.start + mark, at.end - mark)
+    }
+
     /// What to underline of a value: all of a scalar, the first word or bracket of anything larger.
     pub(super) fn head(&self, tree: &Tree) -> Span {
         self.span(tree.head(self.source.text()))

@@ -12,6 +12,7 @@ use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::documents::{DESCRIPTION, SPEC, Shape};
 use crate::lang::syntax::ast::*;
 use crate::yaml::{Tree, TreeEntry, TreeValue};
+use std::collections::BTreeMap;
 
 /// The reader of one document.
 pub(super) struct Reader<'a> {
@@ -64,12 +65,10 @@ impl<'a> Reader<'a> {
         let metadata = self.get(root, "metadata");
         let name = metadata.and_then(|metadata| self.get(metadata, "name"));
         let name = name.filter(|name| name.tree.as_str().is_some()).and_then(|name| self.name(name));
-        let Some(name) = name else {
-            let broken = Broken { word: Text::from("policy"), declares: None };
-            // The expressions are read all the same, so that their mistakes are reported.
-            self.policy(root, Name { text: Text::from(""), span: span.at_start() });
-            return Item { doc: None, kind: ItemKind::Broken(broken), span };
-        };
+        // Without a name it is checked all the same; it is malformed and not loaded.
+        let unnamed =
+            || Name { text: Text::from(format!("unnamed at {}", span.start)), span: span.at_start() };
+        let name = name.unwrap_or_else(unnamed);
         let policy = self.policy(root, name);
         let doc = metadata.and_then(|metadata| {
             let annotations = self.get(metadata, "annotations")?;
@@ -106,6 +105,14 @@ impl<'a> Reader<'a> {
                 self.field(spec, entry, &mut drafts);
             }
         }
+        let mut assumed: BTreeMap<Text, Span> = BTreeMap::new();
+        for (name, span) in drafts.iter().flat_map(|draft| &draft.uses.assumed) {
+            assumed.entry(name.clone()).or_insert(*span);
+        }
+        for (text, span) in assumed {
+            let broken = self.broken(span.at_start(), "", Some(Name { text, span }));
+            policy.statements.push(broken);
+        }
         policy.statements.extend(node_variables::place(self, drafts));
         policy
     }
@@ -133,10 +140,17 @@ impl<'a> Reader<'a> {
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
         for space in ["params", "variables", "groups"] {
+            let Some(entry) = self.entry(spec, space) else { continue };
+            if !matches!(entry.value.value, TreeValue::List(_) | TreeValue::Null) {
+                self.names.open.push(space);
+            }
             let Some(list) = self.get(spec, space) else { continue };
             for item in self.items(list) {
-                if let Some(name) = self.get(item, "name").and_then(|name| name.tree.as_str()) {
-                    self.names.declared.entry(Text::from(name)).or_insert(space);
+                match self.get(item, "name").and_then(|name| name.tree.as_str()) {
+                    Some(name) => {
+                        self.names.declared.entry(Text::from(name)).or_insert(space);
+                    }
+                    None => self.names.open.push(space),
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Expressions in YAML scalars: the place of each byte in the document, and how a fix is written there.
 //!
-//! A fix is made for the expression. In the document its new text needs the escapes of the scalar's style; a fix
-//! that cannot be written in the scalar as it is, is not offered.
+//! A fix is made for the expression. In the document its new text needs the escapes of the scalar's style. A scalar
+//! without quotes gets them where its new value needs them; a fix that cannot be written in another one is not
+//! offered.
 
-use crate::diag::{Diagnostic, Edit, Embedded, Span};
+use crate::diag::{Diagnostic, Edit, Embedded, Fix, Span};
+use crate::lang::syntax::ast::Text;
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +25,23 @@ enum Style {
 pub struct Scalar {
     span: Span,
     style: Style,
+    /// What it says.
+    value: Text,
     /// The document has its value byte by byte.
     verbatim: bool,
     aligned: bool,
 }
 
+/// Whether the new texts of edits are those of the expression, or have parts of the document in them with the escapes
+/// that they have there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    OfExpression,
+    OfDocument,
+}
+
 impl Scalar {
-    pub(super) fn new(text: &str, span: Span, flow: bool, embedded: &Embedded) -> Self {
+    pub(super) fn new(text: &str, value: &str, span: Span, flow: bool, embedded: &Embedded) -> Self {
         let start = span.start as usize;
         let style = match text.as_bytes().get(start) {
             Some(b'"') => Style::Double,
@@ -37,11 +49,27 @@ impl Scalar {
             _ if is_block(text, start) => Style::Block,
             _ => Style::Plain { flow },
         };
-        Scalar { span, style, verbatim: embedded.is_verbatim(), aligned: embedded.is_aligned() }
+        let (verbatim, aligned) = (embedded.is_verbatim(), embedded.is_aligned());
+        Scalar { span, style, value: Text::from(value), verbatim, aligned }
+    }
+
+    /// Where it is in the document.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What it says.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Its bytes in the document beside those of its value; none if the two cannot be laid side by side.
+    pub fn embedded(&self, document: &str) -> Option<Embedded> {
+        self.aligned.then(|| Embedded::new(document, self.span.range(), &self.value))
     }
 
     /// The new text of an edit as this scalar writes it; none if it cannot.
-    fn written(&self, document: &str, edit: &Edit) -> Option<String> {
+    fn written(&self, document: &str, edit: &Edit, words: Words) -> Option<String> {
         let new = edit.text.as_str();
         if !self.aligned || new.contains(['\n', '\r', '\t']) {
             return None;
@@ -49,14 +77,14 @@ impl Scalar {
         match self.style {
             Style::Block => Some(new.to_owned()),
             // Beside escapes it is not known which quotes of the new text are already escaped.
-            Style::Single if !self.verbatim && new.contains('\'') => None,
+            Style::Single if words == Words::OfDocument && !self.verbatim && new.contains('\'') => None,
             Style::Single => Some(new.replace('\'', "''")),
-            Style::Double if !self.verbatim && new.contains(['"', '\\']) => None,
+            Style::Double if words == Words::OfDocument && !self.verbatim && new.contains(['"', '\\']) => {
+                None
+            }
             Style::Double => Some(new.replace('\\', "\\\\").replace('"', "\\\"")),
             Style::Plain { flow } => {
-                let mut value = document.get(self.span.start as usize..edit.span.start as usize)?.to_owned();
-                value.push_str(new);
-                value.push_str(document.get(edit.span.end as usize..self.span.end as usize)?);
+                let value = self.with(document, std::slice::from_ref(edit))?;
                 stays_plain(&value, flow).then(|| new.to_owned())
             }
         }
@@ -91,27 +119,80 @@ fn is_block(text: &str, start: usize) -> bool {
 /// Writes the fixes of diagnostics as the scalars of a document need it, and takes out those that cannot be
 /// written.
 pub fn settle_fixes(document: &str, scalars: &[Scalar], diagnostics: &mut [Diagnostic]) {
-    let mut scalars: Vec<&Scalar> = scalars.iter().collect();
-    scalars.sort_by_key(|scalar| scalar.span.start);
+    let mut sorted: Vec<&Scalar> = scalars.iter().collect();
+    sorted.sort_by_key(|scalar| scalar.span.start);
+    for diagnostic in diagnostics {
+        diagnostic.fixes.retain_mut(|fix| settle(document, &sorted, fix));
+    }
+}
+
+/// Writes one fix; false if it cannot be written.
+fn settle(document: &str, sorted: &[&Scalar], fix: &mut Fix) -> bool {
     let around = |span: Span| {
-        let at = scalars.partition_point(|scalar| scalar.span.start <= span.start);
-        let scalar = at.checked_sub(1).and_then(|at| scalars.get(at))?;
+        let at = sorted.partition_point(|scalar| scalar.span.start <= span.start);
+        let scalar = at.checked_sub(1).and_then(|at| sorted.get(at))?;
         scalar.span.contains(span).then_some(*scalar)
     };
-    for diagnostic in diagnostics {
-        diagnostic.fixes.retain_mut(|fix| {
-            fix.edits.iter_mut().all(|edit| match around(edit.span) {
-                Some(scalar) => match scalar.written(document, edit) {
-                    Some(written) => {
-                        edit.text = written;
-                        true
-                    }
-                    None => false,
-                },
-                // Keys and words outside of expressions are written as they are.
-                None => edit.text.bytes().all(|byte| byte.is_ascii_alphanumeric()),
-            })
-        });
+    let first = fix.edits.first().and_then(|edit| around(edit.span));
+    if let Some(scalar) = first
+        && fix.edits.iter().all(|edit| scalar.span.contains(edit.span))
+    {
+        return scalar.settle(document, fix, Words::OfDocument);
+    }
+    fix.edits.iter_mut().all(|edit| match around(edit.span) {
+        Some(scalar) => match scalar.written(document, edit, Words::OfDocument) {
+            Some(written) => {
+                edit.text = written;
+                true
+            }
+            None => false,
+        },
+        // Keys and words outside of expressions are written as they are.
+        None => edit.text.bytes().all(|byte| byte.is_ascii_alphanumeric()),
+    })
+}
+
+impl Scalar {
+    /// Writes a fix of this expression whose new texts are those of the expression; none if it cannot be written.
+    pub fn fix(&self, document: &str, mut fix: Fix) -> Option<Fix> {
+        self.settle(document, &mut fix, Words::OfExpression).then_some(fix)
+    }
+
+    /// Writes a fix with all of its edits in this scalar; false if it cannot be written.
+    fn settle(&self, document: &str, fix: &mut Fix, words: Words) -> bool {
+        if let Style::Plain { flow } = self.style {
+            // Each edit may be right alone and the value with all of them wrong.
+            let Some(value) = self.with(document, &fix.edits) else { return false };
+            if !stays_plain(&value, flow) {
+                if !self.verbatim {
+                    return false;
+                }
+                let text = format!("'{}'", value.replace('\'', "''"));
+                fix.edits = vec![Edit { span: self.span, text }];
+            }
+            return true;
+        }
+        let written = fix.edits.iter().map(|edit| self.written(document, edit, words));
+        let Some(written) = written.collect::<Option<Vec<String>>>() else { return false };
+        fix.edits.iter_mut().zip(written).for_each(|(edit, written)| edit.text = written);
+        true
+    }
+
+    /// The bytes of a scalar without quotes with edits; none if it cannot have them.
+    fn with(&self, document: &str, edits: &[Edit]) -> Option<String> {
+        let mut edits: Vec<&Edit> = edits.iter().collect();
+        edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+        let (mut value, mut at) = (String::new(), self.span.start as usize);
+        for edit in edits {
+            if !self.aligned || edit.text.contains(['\n', '\r', '\t']) {
+                return None;
+            }
+            value.push_str(document.get(at..edit.span.start as usize)?);
+            value.push_str(&edit.text);
+            at = edit.span.end as usize;
+        }
+        value.push_str(document.get(at..self.span.end as usize)?);
+        Some(value)
     }
 }
 

@@ -5,12 +5,14 @@ use super::place::Places;
 use crate::diag::suggest::nearest;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::documents::{ObjectDef, Shape};
-use crate::yaml::{Tree, TreeEntry, TreeValue};
+use crate::yaml::{At, Tree, TreeEntry, TreeValue};
 
 /// The checker of one document.
 pub(super) struct Checker<'a> {
     pub(super) places: Places<'a>,
     pub(super) said: &'a mut Vec<Diagnostic>,
+    /// Keys that are misspelt, with what they are read as.
+    pub(super) renamed: Vec<(At, &'static str)>,
 }
 
 impl Checker<'_> {
@@ -35,7 +37,14 @@ impl Checker<'_> {
         let mut misspelt = Vec::new();
         for entry in entries {
             match of.field(&entry.key) {
-                None => misspelt.extend(self.unknown(entry, entries, of)),
+                None => {
+                    let Some((near, spelling)) = self.unknown(entry, entries, of) else { continue };
+                    misspelt.push(near);
+                    if let Some(field) = of.field(near).filter(|_| spelling) {
+                        self.renamed.push((entry.key_at, near));
+                        self.value(entry, field.shape);
+                    }
+                }
                 Some(field) => {
                     // A second form has been reported.
                     if let Some(form) = form
@@ -98,16 +107,17 @@ impl Checker<'_> {
         Some(first)
     }
 
-    /// An unknown field; gives the field that it may be meant for.
+    /// An unknown field; gives the field that it may be meant for, and whether it is that one misspelt.
     fn unknown(
         &mut self,
         entry: &TreeEntry,
         entries: &[TreeEntry],
         of: &'static ObjectDef,
-    ) -> Option<&'static str> {
+    ) -> Option<(&'static str, bool)> {
         let names = || of.fields.iter().map(|field| field.name);
         let free = |name: &&str| !entries.iter().any(|other| other.key == **name);
         let near = nearest(&entry.key, names().filter(free));
+        let spelling = near.is_some();
         let near = near.or_else(|| foreign(&entry.key, of).filter(|name| free(name)));
         let near = near.and_then(|near| of.field(near)).map(|field| field.name);
         let span = self.places.key(entry);
@@ -116,12 +126,12 @@ impl Checker<'_> {
         self.said.push(match near {
             Some(near) => said.with_help(format!("did you mean `{near}`?")).with_fix(
                 format!("write `{near}`"),
-                span,
+                self.places.word(entry.key_at),
                 near,
             ),
             None => said.with_help(listed("its fields are", names())),
         });
-        near
+        near.map(|near| (near, spelling))
     }
 
     fn value(&mut self, entry: &TreeEntry, shape: Shape) {

@@ -81,7 +81,8 @@ impl Reader<'_> {
 
     fn keep(&mut self, node: Node<'_>, decoded: &Decoded) {
         let span = self.places.span(node.tree.at);
-        self.scalars.push(Scalar::new(self.places.source.text(), span, node.flow, &decoded.embedded));
+        let text = self.places.source.text();
+        self.scalars.push(Scalar::new(text, &decoded.text, span, node.flow, &decoded.embedded));
     }
 
     /// An expression, with the names of the policy resolved.
