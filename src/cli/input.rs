@@ -2,6 +2,7 @@
 //! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
 use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes};
+use crate::lang::analysis::claims::{Claimed, Clash};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -186,6 +187,7 @@ impl Policies {
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
+        let mut claimed = Claimed::default();
         let mut load = Load::default();
         self.texts.dedup();
         for id in &self.texts {
@@ -202,6 +204,10 @@ impl Policies {
                     );
                     continue;
                 }
+                // Those of one text are reported where it is compiled.
+                let clashes = claimed.clashes(&policy);
+                self.diagnostics
+                    .extend(clashes.into_iter().filter(|of| !of.is_within_one_text()).map(Clash::diagnostic));
                 let with = load.plus(Load::of(&policy, self.size));
                 match with.beyond(Load::MOST) {
                     None => load = with,

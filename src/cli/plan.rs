@@ -372,15 +372,19 @@ fn position(point: Point) -> u8 {
         Point::PreEnqueue => 1,
         Point::PreFilter => 2,
         Point::Filter => 3,
-        Point::Permit => 4,
-        Point::Score => 5,
-        Point::QueueSort => 6,
+        Point::Reserve => 4,
+        Point::Permit => 5,
+        Point::Score => 6,
+        Point::QueueSort => 7,
     }
 }
 
 /// Where a rule is shown to be written: a permit by its first wait.
 fn place_of(rule: typed::Rule<'_>) -> Span {
     let first = match rule {
+        typed::Rule::Reserve(of) => {
+            rule.checks().map(|check| check.span).next().or(of.writes.first().map(|write| write.span))
+        }
         typed::Rule::Permit(_) => {
             rule.waits().map(|wait| wait.span).next().or(rule.checks().map(|check| check.span).next())
         }
@@ -403,7 +407,7 @@ fn stage_of_rule(policy: &Policy, rule: typed::Rule<'_>) -> Stage {
             typed::Statement::Give(_) | typed::Statement::Key(_) => statement.value(),
             _ => None,
         };
-        statement.condition().into_iter().chain(value)
+        statement.condition().into_iter().chain(value).chain(statement.written())
     });
     let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
     if rule.point() == Point::QueueSort { Stage::Pod } else { latest }

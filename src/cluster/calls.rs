@@ -5,12 +5,13 @@ use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
 use super::limiter::LONGEST;
 use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
-use crate::model::{self, ObjectKey, Symbol};
+use crate::model::{self, ObjectKey, PodMarks, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The path of an object.
@@ -22,8 +23,8 @@ pub fn path_of(key: &ObjectKey) -> String {
 /// limit, so that lost answers are rare.
 pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) -> Result<Answer, ApiError> {
     match call {
-        ApiCall::Bind { pod, node, annotations } => {
-            api.send_now(bind(pod, node, annotations, limit)).await.map(|_| Answer::Done)
+        ApiCall::Bind { pod, node, marks } => {
+            api.send_now(bind(pod, node, marks, limit)).await.map(|_| Answer::Done)
         }
         ApiCall::PatchStatus { pod, patch } => {
             let now = transition.then(now_rfc3339);
@@ -99,15 +100,17 @@ fn write(
 }
 
 /// The POST of a binding.
-fn bind(pod: &ObjectKey, node: &Symbol, annotations: &[(Symbol, String)], limit: Duration) -> Request {
+fn bind(pod: &ObjectKey, node: &Symbol, marks: &PodMarks, limit: Duration) -> Request {
     let text = |symbol: &Symbol| Some(symbol.to_string()).filter(|text| !text.is_empty());
-    let annotations = annotations.iter().map(|(key, value)| (key.to_string(), value.clone()));
+    let annotations = marks.annotations.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+    let labels = marks.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+    let some = |all: BTreeMap<_, _>| Some(all).filter(|all| !all.is_empty());
     let metadata = ObjectMeta {
         name: text(&pod.name),
         namespace: text(&pod.namespace),
         uid: text(&pod.uid),
-        annotations: Some(annotations.collect())
-            .filter(|all: &std::collections::BTreeMap<_, _>| !all.is_empty()),
+        annotations: some(annotations.collect()),
+        labels: some(labels.collect()),
         ..ObjectMeta::default()
     };
     let target = ObjectReference {
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_binding_has_the_uid_and_a_time_limit_for_the_server() {
-        let request = bind(&pod(), &"node-1".into(), &[], Duration::from_secs(4));
+        let request = bind(&pod(), &"node-1".into(), &PodMarks::default(), Duration::from_secs(4));
         assert_eq!(request.path, "/api/v1/namespaces/shop/pods/web-1/binding?timeout=4s");
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         assert_eq!(

@@ -442,7 +442,7 @@ mod tests {
         let effects = Effects::start(&supervisor, &api, Term::none(), Settings::default(), "h", replier);
         let pod =
             ObjectKey { kind: Kind::Pod, namespace: "n".into(), name: "p".into(), uid: Symbol::default() };
-        let bind = ApiCall::Bind { pod, node: "node".into(), annotations: Default::default() };
+        let bind = ApiCall::Bind { pod, node: "node".into(), marks: Default::default() };
         effects.call(Ticket(1), bind, false);
         let Some(Err(CallError::Retry { message, .. })) = replies.recv().await else { panic!("no retry") };
         assert_eq!(message, "this instance is not the leader");

@@ -395,7 +395,7 @@ async fn bound(shared: &Shared, view: View, args: wire::BindingArgs) -> Option<S
             return Some(status.message());
         }
     }
-    let call = ApiCall::Bind { pod, node, annotations: Vec::new() };
+    let call = ApiCall::Bind { pod, node, marks: Default::default() };
     calls::make(&shared.policies.api, &call, false, BIND).await.err().map(|error| error.to_string())
 }
 

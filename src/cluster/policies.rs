@@ -7,6 +7,7 @@ use super::kinds;
 use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
 use crate::diag::{Diagnostic, Form, Source, SourceMap, codes};
+use crate::lang::analysis::claims::claims;
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::language::fields::ObjectType;
@@ -76,7 +77,7 @@ pub fn compile(
         let compiled = Arc::new(CompiledPolicy::new(policy, &sources));
         Compiled {
             name: compiled.name().to_owned(),
-            queue: compiled.policy.queue.is_some(),
+            claims: claims(&compiled.policy).into_iter().map(|claim| claim.what).collect(),
             revision: hash(&texts),
             texts,
             policy: Policy {

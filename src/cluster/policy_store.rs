@@ -18,8 +18,8 @@ const SHOWN: usize = 500;
 pub struct Compiled<P> {
     /// Its name in the text.
     pub name: String,
-    /// Whether it orders the queue, which only one policy may.
-    pub queue: bool,
+    /// What it does that only one policy may, as in `orders the queue`.
+    pub claims: Vec<String>,
     /// The text that has it, under its key.
     pub texts: Arc<Texts>,
     /// The revision of that text.

@@ -4,7 +4,7 @@
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, PatchBody};
-use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, ScheduledCondition, Symbol, Time};
+use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ impl Api {
             ApiCall::Extender { .. } => {
                 Err(CallError::Unknown(String::from("an API server in memory has no extenders")))
             }
-            ApiCall::Bind { pod, node, annotations } => self.bind(pod, node, annotations, now),
+            ApiCall::Bind { pod, node, marks } => self.bind(pod, node, marks, now),
             ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
             ApiCall::Patch { of, version, body, .. } => self.patch_object(of, version.as_deref(), body),
             ApiCall::Delete { of } => self.delete_gracefully(of, now),
@@ -283,7 +283,7 @@ impl Api {
         &mut self,
         key: &ObjectKey,
         node: &Symbol,
-        annotations: &[(Symbol, String)],
+        marks: &PodMarks,
         now: Time,
     ) -> Result<Answer, CallError> {
         let pod = self.pod_of(key)?;
@@ -301,12 +301,9 @@ impl Api {
         if !pod.scheduling_gates.is_empty() {
             return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
         }
-        let mut pod = (*pod).clone();
+        let mut pod = marks.laid_over(&pod);
         pod.node_name = Some(node.clone());
         pod.nominated_node = None;
-        let merged = pod.annotations.iter().map(|(key, value)| (key.clone(), value.clone()));
-        let added = annotations.iter().map(|(key, value)| (key.clone(), Arc::from(value.as_str())));
-        pod.annotations = merged.chain(added).collect();
         pod.scheduled_condition = Some(Box::new(condition("True", "", "", now)));
         self.put(Object::Pod(Arc::new(pod)));
         self.binds.push(Accepted { pod: key.clone(), node: node.clone(), version: self.version });

@@ -111,8 +111,12 @@ impl<'a> CoverageRecorder<'a> {
             let mut after = before.fork();
             after.apply(Change::PodPlaced { pod: pod.clone(), node: node.id(), how: Placement::Assumed });
             let Some(node) = after.node(node.id()) else { return };
+            let context = EvalContext::new(pod, &after, record.at).on(node);
+            if refusing().any(|policy| self.record(policy, Point::Reserve, context)) {
+                return;
+            }
             for policy in refusing() {
-                self.record(policy, Point::Permit, EvalContext::new(pod, &after, record.at).on(node));
+                self.record(policy, Point::Permit, context);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
-use crate::model::{Duration, ObjectKey, PodKey, Symbol, Time};
+use crate::model::{Duration, ObjectKey, PodKey, PodMarks, Symbol, Time};
 
 /// Names one call that is answered by exactly one reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -54,8 +54,8 @@ pub enum ApiCall {
         pod: ObjectKey,
         /// The node's name.
         node: Symbol,
-        /// Annotations that the API server copies to the pod in the same transaction.
-        annotations: Vec<(Symbol, String)>,
+        /// Annotations and labels that the API server copies to the pod in the same transaction.
+        marks: PodMarks,
     },
     /// Reads an object.
     Read(ObjectKey),

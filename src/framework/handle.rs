@@ -4,7 +4,9 @@ use super::calls::{ApiCall, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
 use super::status::{RuleFault, Status};
-use crate::model::{ApiObject, Change, Index, IndexKey, ObjectKey, PodInfo, PodKey, Snapshot, Time};
+use crate::model::{
+    ApiObject, Change, Index, IndexKey, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Time,
+};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -124,6 +126,12 @@ impl<'a> Actor<'a> {
     /// Takes back what was assumed about an object for this pod.
     pub fn unassume(&mut self, key: &ObjectKey) {
         self.snapshot.apply(Change::Unassumed { key: key.clone(), by: self.pod.key.clone() });
+    }
+
+    /// Adds annotations and labels to the pod: every reader of the snapshot sees them at once, and the Binding takes them
+    /// to the API server. They go when the pod loses its node.
+    pub fn mark(&mut self, marks: PodMarks) {
+        self.snapshot.mark_pod(&self.pod.key, marks);
     }
 
     /// The API server accepted the write of an assumed object and returned this version: the assumption ends when the

@@ -75,6 +75,13 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
     let budget = Budget::default();
     let mut policies = check::check(&file, source.text(), (arguments, schemas), &budget, &mut said);
     policies.iter_mut().for_each(|policy| analysis::analyse(policy, &budget, &mut said));
+    let mut claimed = analysis::claims::Claimed::default();
+    policies.retain(|policy| {
+        let clashes = claimed.clashes(policy);
+        let keeps = clashes.is_empty();
+        said.extend(clashes.into_iter().map(analysis::claims::Clash::diagnostic));
+        keeps
+    });
     if budget.is_exceeded() {
         budget.report(&mut said);
         policies.clear();

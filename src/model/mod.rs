@@ -12,6 +12,7 @@ mod quantity;
 mod amounts;
 mod resource;
 mod labels;
+mod marks;
 mod node_selector;
 mod taints;
 mod bit_set;
@@ -52,6 +53,7 @@ pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
     value_problem,
 };
+pub use marks::PodMarks;
 pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};

@@ -5,7 +5,7 @@
 use crate::framework::{
     ApiCall, ArgsError, Bind, BindOutcome, Features, Handle, Plugin, Reads, Status, Tree,
 };
-use crate::model::{Kind, NodeId, ObjectKey};
+use crate::model::{Kind, NodeId, ObjectKey, PodMarks};
 use std::sync::Arc;
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
@@ -35,7 +35,7 @@ impl Bind for DefaultBinder {
             name: h.pod.name.clone(),
             uid: h.pod.uid.clone(),
         };
-        Ok(BindOutcome::Send(ApiCall::Bind { pod, node: node.name().clone(), annotations: Vec::new() }))
+        Ok(BindOutcome::Send(ApiCall::Bind { pod, node: node.name().clone(), marks: PodMarks::default() }))
     }
 }
 
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn the_call_names_pod_uid_and_node() {
         let trial = Trial::of("DefaultBinder", vec![node("n1").object()]);
-        let ApiCall::Bind { pod, node, annotations } = trial.bind(&pod("p").uid("u-1").build(), "n1") else {
+        let ApiCall::Bind { pod, node, marks } = trial.bind(&pod("p").uid("u-1").build(), "n1") else {
             panic!("another call")
         };
         assert_eq!((pod.name.as_str(), pod.uid.as_str(), node.as_str()), ("p", "u-1", "n1"));
-        assert!(annotations.is_empty());
+        assert!(marks.is_empty());
     }
 }

@@ -32,6 +32,14 @@ impl Scheduler {
         binding.since = framework.mark();
         let pod = &binding.cycle.pod;
         let call = match framework.extenders().next(pod, next, Extender::binds) {
+            // An extender writes the Binding itself, and its protocol has no place for marks.
+            Some(at) if self.cache.snapshot.marks(&pod.key).is_some() => {
+                let name = framework.extenders().get(at).map_or("", |extender| extender.url.as_str());
+                Err(Status::error(format!(
+                    "a policy adds annotations or labels in Reserve, and extender {name:?} binds the pod: it cannot \
+                     add them"
+                )))
+            }
             Some(at) => {
                 let ask = ExtenderAsk::Bind { pod: object_key(pod), node: binding.node_name.clone() };
                 Ok((Binder::Extender(at), ApiCall::Extender { at, ask }))
@@ -40,7 +48,13 @@ impl Scheduler {
                 let found = guard(&framework, || {
                     framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node)
                 });
-                found.map(|(plugin, call)| (Binder::Plugin(plugin), call))
+                let marks = self.cache.snapshot.marks(&pod.key);
+                found.map(|(plugin, mut call)| {
+                    if let (ApiCall::Bind { marks: of_call, .. }, Some(marks)) = (&mut call, marks) {
+                        of_call.add(marks.clone());
+                    }
+                    (Binder::Plugin(plugin), call)
+                })
             }
         };
         match call {

@@ -124,9 +124,14 @@ impl Cache {
     /// Sets a pod's state, and updates the snapshot.
     fn settle(&mut self, pod: Arc<PodInfo>, state: PodState) {
         let key = pod.key.clone();
+        if matches!(state, PodState::Bound(_) | PodState::Pending) {
+            // The object has what the binding added.
+            self.snapshot.unmark_pod(&key);
+        }
         let waiting = self.snapshot.pod(&key).is_some_and(|entry| entry.waiting);
         match state.node() {
             Some(node) => {
+                let pod = self.snapshot.with_marks(pod);
                 let node = self.snapshot.row_or_placeholder(node);
                 let how = if state.is_bound() { Placement::Bound } else { Placement::Assumed };
                 self.snapshot.apply(Change::PodPlaced { pod, node, how });
@@ -166,7 +171,11 @@ impl Cache {
             return;
         }
         self.states.insert(pod.clone(), PodState::Pending);
+        let plain = self.snapshot.unmark_pod(pod);
         self.snapshot.apply(Change::PodUnplaced { pod: pod.clone() });
+        if let Some(pod) = plain {
+            self.snapshot.apply(Change::PodPending { pod });
+        }
     }
 
     /// Marks the outcome of the pod's bind as unknown.

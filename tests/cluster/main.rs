@@ -30,6 +30,7 @@ mod look_ups;
 mod object_kinds;
 mod policies;
 mod policy_documents;
+mod reserve;
 mod preemption;
 mod rule_errors;
 mod secure_port;

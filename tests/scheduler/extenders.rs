@@ -281,7 +281,7 @@ fn an_extender_binds_in_place_of_the_plugins() {
     assert_eq!(steps.taken(), 0);
     let mut steps = self::steps(vec![binder("http://b", false)], objects());
     let key = Object::Pod(steps.pod("web")).key();
-    let call = ApiCall::Bind { pod: key, node: Symbol::new("n1"), annotations: Vec::new() };
+    let call = ApiCall::Bind { pod: key, node: Symbol::new("n1"), marks: Default::default() };
     steps.server.answer(&call, steps.now, None).unwrap();
     answer(&mut steps, refused);
     steps.serve();

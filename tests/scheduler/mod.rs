@@ -8,6 +8,7 @@ mod extenders;
 mod failure;
 mod gangs;
 mod held;
+mod marks;
 mod outbox;
 mod outcomes;
 mod pod_lifecycle;

@@ -96,7 +96,7 @@ impl World {
                 ExtenderAnswer::Victims(victims.collect())
             }
             ExtenderAsk::Bind { pod, node } => {
-                let bind = ApiCall::Bind { pod: pod.clone(), node: node.clone(), annotations: Vec::new() };
+                let bind = ApiCall::Bind { pod: pod.clone(), node: node.clone(), marks: Default::default() };
                 self.api.answer(&bind, self.now, None)?;
                 ExtenderAnswer::Bound
             }

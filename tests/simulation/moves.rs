@@ -339,7 +339,7 @@ impl World {
             What::ForeignBind => {
                 let (pod, node) = (self.pick(&Kind::Pod, with), self.pick(&Kind::Node, with / 64));
                 if let (Some(pod), Some(node)) = (pod, node) {
-                    let call = ApiCall::Bind { pod, node: node.name.clone(), annotations: Vec::new() };
+                    let call = ApiCall::Bind { pod, node: node.name.clone(), marks: Default::default() };
                     if self.api.answer(&call, self.now, None).is_ok() {
                         self.not_ours_alone.insert(node.name);
                     }

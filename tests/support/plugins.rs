@@ -178,7 +178,7 @@ impl Bind for Binder {
         Ok(BindOutcome::Send(ApiCall::Bind {
             pod: Object::Pod(h.pod.clone()).key(),
             node: node.name().clone(),
-            annotations: Vec::new(),
+            marks: Default::default(),
         }))
     }
 }

@@ -244,7 +244,7 @@ fn usable<P: Clone>(
                 usable.overrides.push(words);
                 match made {
                     Override::Suspended(policy) => {
-                        (Compiled { policy, queue: false, ..compiled.clone() }, Origin::Suspended)
+                        (Compiled { policy, claims: Vec::new(), ..compiled.clone() }, Origin::Suspended)
                     }
                     Override::Pinned(older) => (*older, Origin::Pinned),
                 }
@@ -288,8 +288,10 @@ fn rival<P>(policies: &[Served<P>], compiled: &Compiled<P>) -> Option<String> {
     if let Some(Served { object, compiled, .. }) = same {
         return Some(format!("policy `{}` of the older object `{object}` is in service", compiled.name));
     }
-    let orders = policies.iter().find(|it| it.compiled.queue && compiled.queue);
-    orders.map(|it| format!("policy `{}` of `{}` already orders the queue", it.compiled.name, it.object))
+    policies.iter().find_map(|it| {
+        let claim = it.compiled.claims.iter().find(|claim| compiled.claims.contains(claim))?;
+        Some(format!("policy `{}` of `{}` already {claim}", it.compiled.name, it.object))
+    })
 }
 
 /// Puts the policies of a stand-in into service.

@@ -29,7 +29,7 @@ fn store() -> Store<String> {
             let own = Texts::from([(key.clone(), text.to_owned())]);
             policies.push(Compiled {
                 name: text.split(' ').next().unwrap_or_default().to_owned(),
-                queue: text.ends_with(" queue"),
+                claims: text.ends_with(" queue").then(|| "orders the queue".to_owned()).into_iter().collect(),
                 revision: hash(&own),
                 texts: Arc::new(own),
                 policy: text.to_owned(),

@@ -232,4 +232,47 @@ policy quotas {
   prefilter { reject "the quota has no limits" when !has(quota.spec.hard) }
 }
 "#
+
+    WRONG_WRITE "BP0220" "wrong-write" Error
+        "something that cannot be written so"
+        "Which keys a policy writes is known when it is loaded: keys are constant texts, and valid keys of labels. \
+         `reserve` adds annotations and labels to the pod, and removes nothing."
+        bad r#"
+/// Notes the zone on the node.
+policy zone-mark {
+  reserve { annotate node {"example.com/zone": node.zone ?? ""} }
+}
+"#
+        good r#"
+/// Notes the zone on the pod.
+policy zone-mark {
+  reserve { annotate pod {"example.com/zone": node.zone ?? ""} }
+}
+"#
+
+    WRITE_CLASH "BP0221" "write-clash" Error
+        "two policies write the same key"
+        "The last one to write would win, and neither would know. `run` loads the older one only."
+        bad r#"
+/// Notes the zone.
+policy zone-mark {
+  reserve { annotate pod {"example.com/place": node.zone ?? ""} }
+}
+
+/// Notes the node.
+policy node-mark {
+  reserve { annotate pod {"example.com/place": node.name} }
+}
+"#
+        good r#"
+/// Notes the zone.
+policy zone-mark {
+  reserve { annotate pod {"example.com/zone": node.zone ?? ""} }
+}
+
+/// Notes the node.
+policy node-mark {
+  reserve { annotate pod {"example.com/node": node.name} }
+}
+"#
 }

@@ -46,6 +46,10 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         for statement in rule.statements() {
             match statement {
                 Statement::Key(key) => places.must_not_fail(&key.value, "a key of the queue"),
+                Statement::Write(write) => {
+                    let parts = write.when.iter().chain(statement.written());
+                    parts.for_each(|part| places.must_not_fail(part, "a write"));
+                }
                 Statement::Wait(wait) => {
                     places.must_not_fail(&wait.patience, "the time of a wait");
                     places.may_fail(&wait.until, rule);

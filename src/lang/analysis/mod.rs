@@ -2,6 +2,7 @@
 //! the clock, preconditions, conditions to cover. [`analyse`] is called once for each checked policy;
 //! the lints, code generation, the policy plugin and `plan` request the rest.
 
+pub mod claims;
 pub mod clock;
 pub mod cost;
 pub mod coverage;

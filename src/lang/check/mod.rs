@@ -34,6 +34,7 @@ mod types;
 mod unfold;
 mod unknown_calls;
 mod waits;
+mod writes;
 
 pub use arguments::Argument;
 
@@ -206,6 +207,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         prefilters: Vec::new(),
         filters: Vec::new(),
         scores: Vec::new(),
+        reserves: Vec::new(),
         permits: Vec::new(),
         keeps: Keeps::default(),
         file_items: Vec::new(),

@@ -71,10 +71,13 @@ impl<'a> Checker<'a> {
                     let permit = self.permit(block, statement.span);
                     result.permits.push(permit);
                 }
+                StatementKind::Reserve(block) => {
+                    let reserve = self.reserve(block, statement.span);
+                    result.reserves.push(reserve);
+                }
                 StatementKind::Preempt(_)
                 | StatementKind::Ledger(_)
                 | StatementKind::Memo(_)
-                | StatementKind::Reserve(_)
                 | StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)
                 | StatementKind::AfterFailure(_)

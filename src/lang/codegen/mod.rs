@@ -20,7 +20,7 @@ pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
-    CompiledPrefilter, CompiledScore, CompiledWait, Guard, Statements, lower,
+    CompiledPrefilter, CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,
 };
 
 use crate::lang::analysis::stage::is_register;

@@ -9,9 +9,9 @@ use super::{Env, Lowering, Register};
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
-use crate::lang::syntax::ast::{Normalize, OnError};
+use crate::lang::syntax::ast::{Normalize, OnError, WriteVerb};
 use crate::lang::typed::{
-    Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait,
+    Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait, Write,
 };
 use crate::lang::types::value::{Fault, Value};
 use crate::model::{NodeId, NodeSet, Symbol, bits};
@@ -149,6 +149,24 @@ pub struct CompiledKey {
     pub descending: bool,
     /// The key.
     pub value: ValueFn,
+}
+
+/// `annotate pod {…} [when C]`, `label pod {…} [when C]`
+pub struct CompiledWrite {
+    /// Annotations or labels.
+    pub verb: WriteVerb,
+    /// Keys and values; a key whose value is absent stays as it is.
+    pub entries: Vec<(Symbol, ValueFn)>,
+    /// Evaluated first.
+    pub when: Option<BoolFn>,
+}
+
+/// A `reserve`.
+pub struct CompiledReserve {
+    /// In the order of the text.
+    pub checks: Vec<CompiledCheck>,
+    /// In the order of the text.
+    pub writes: Vec<CompiledWrite>,
 }
 
 /// `wait D [for G] until E else "r"`
@@ -293,6 +311,8 @@ pub struct Statements {
     pub filters: Vec<CompiledFilter>,
     /// `score` and `prefer`, in the order of the text.
     pub scores: Vec<CompiledScore>,
+    /// `reserve`
+    pub reserves: Vec<CompiledReserve>,
     /// `permit`
     pub permits: Vec<CompiledPermit>,
     /// What filters and scores read of the pod, computed once per pod.
@@ -342,6 +362,14 @@ pub fn lower(policy: &Policy) -> Statements {
             }),
         })
         .collect();
+    let reserves = policy
+        .reserves
+        .iter()
+        .map(|reserve| CompiledReserve {
+            checks: reserve.checks.iter().map(|check| once(&mut lowering, check)).collect(),
+            writes: reserve.writes.iter().map(|write| writing(&mut lowering, write)).collect(),
+        })
+        .collect();
     let permits = policy
         .permits
         .iter()
@@ -364,7 +392,19 @@ pub fn lower(policy: &Policy) -> Statements {
         policy.scores.iter().map(|score| scoring(lowering, score, &mut inputs)).collect()
     });
     let registers = lowering.finish();
-    Statements { applies, guards, gates, queue, prefilters, filters, scores, permits, registers, inputs }
+    Statements {
+        applies,
+        guards,
+        gates,
+        queue,
+        prefilters,
+        filters,
+        scores,
+        reserves,
+        permits,
+        registers,
+        inputs,
+    }
 }
 
 /// A check that runs once per pod.
@@ -393,6 +433,16 @@ fn refusal(lowering: &mut Lowering<'_>, check: &Check) -> BoolFn {
     let refuses = check.on_error != OnError::Ignore;
     let holds = fallible(lowering, condition, check.on_error, refuses == check.refuses_when);
     if check.refuses_when { holds } else { Box::new(move |env| !holds(env)) }
+}
+
+/// A write. It was proved that nothing of it fails.
+fn writing(lowering: &mut Lowering<'_>, write: &Write) -> CompiledWrite {
+    let entries = write.entries.iter();
+    CompiledWrite {
+        verb: write.verb,
+        entries: entries.map(|entry| (Symbol::new(&entry.key), lowering.value(&entry.value))).collect(),
+        when: write.when.as_ref().map(|when| lowering.bool(when)),
+    }
 }
 
 fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> CompiledWait {

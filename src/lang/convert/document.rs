@@ -221,6 +221,10 @@ impl PolicyWriter<'_, '_> {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "prefilter"))?;
             }
+            StatementKind::Reserve(block) => {
+                self.above_of(span);
+                self.block(block, "reserve")?;
+            }
             StatementKind::Permit(block) => {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "permit"))?;
@@ -475,6 +479,31 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
+    fn write(&mut self, fields: &mut Fields, write: &Write) -> Result<(), NoTwin> {
+        put(fields, write.verb.word(), &write.object.text);
+        let ExprKind::Map(entries) = &write.value.kind else {
+            return Err(NoTwin::new(write.value.span, "documents have keys and values here"));
+        };
+        let mut set = Fields::new();
+        for entry in entries {
+            let ExprKind::Literal(Literal::String(key)) = &entry.key.kind else {
+                return Err(NoTwin::new(entry.key.span, "keys are plain texts in documents"));
+            };
+            if Writer::new(self.to).may_be_absent(&entry.value) {
+                return Err(NoTwin::new(
+                    entry.value.span,
+                    "CEL has no value here while it is absent: write `?? …`",
+                ));
+            }
+            put(&mut set, &yaml::scalar(key), &self.cel(&entry.value)?);
+        }
+        fields.push(("set".to_owned(), Node::Map(set)));
+        if let Some(when) = &write.when {
+            put(fields, "when", &self.cel(when)?);
+        }
+        Ok(())
+    }
+
     fn block(&mut self, block: &Block, field: &'static str) -> Result<(), NoTwin> {
         for statement in self.without_lets(block)? {
             let mut fields = Fields::new();
@@ -498,6 +527,7 @@ impl PolicyWriter<'_, '_> {
                     put(&mut fields, "until", &self.cel(&wait.until)?);
                     self.reason(&mut fields, "else", &wait.reason)?;
                 }
+                BlockKind::Write(write) => self.write(&mut fields, write)?,
                 _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
             }
             self.add(field, statement.span, fields);

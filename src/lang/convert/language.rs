@@ -118,6 +118,7 @@ impl LanguageWriter<'_> {
                 self.line(&format!("queue by {}", keys.join(", ")));
             }
             StatementKind::Prefilter(block) => self.block("prefilter", block, statement.span),
+            StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
             StatementKind::Permit(block) => self.block("permit", block, statement.span),
             StatementKind::Filter(filter) => {
                 self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
@@ -211,6 +212,11 @@ impl LanguageWriter<'_> {
                         wait.group.as_ref().map(|group| format!(" for {}", group.text)).unwrap_or_default();
                     let (until, reason) = (self.expr(&wait.until), self.reason(&wait.reason));
                     self.line(&format!("wait {patience}{group} until {until} else {reason}"));
+                }
+                BlockKind::Write(write) => {
+                    let (verb, object) = (write.verb.word(), &write.object.text);
+                    let (value, when) = (self.expr(&write.value), self.when(write.when.as_ref()));
+                    self.line(&format!("{verb} {object} {value}{when}"));
                 }
                 _ => self
                     .without

@@ -102,8 +102,9 @@ impl<'p, 'a> Tracer<'p, 'a> {
     pub fn new(policy: &'p Policy, point: Point, context: EvalContext<'a>) -> Self {
         let of = |rule: Rule<'p>| rule.statements().map(move |statement| (rule, statement));
         let mut statements: Vec<_> = policy.rules_at(point).flat_map(of).collect();
-        // The checks of every `permit` come before the first wait.
-        statements.sort_by_key(|(_, statement)| matches!(statement, Statement::Wait(_)));
+        // The checks of every `permit` come before the first wait, those of every `reserve` before the first write.
+        statements
+            .sort_by_key(|(_, statement)| matches!(statement, Statement::Wait(_) | Statement::Write(_)));
         Self {
             evaluator: Evaluator::new(policy, context),
             statements: statements.into_iter(),
@@ -185,7 +186,7 @@ impl<'p> Iterator for Tracer<'p, '_> {
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),
                 Statement::Give(_) => holds.unwrap_or(true),
-                Statement::Key(_) | Statement::Only(_) | Statement::Wait(_) => false,
+                Statement::Key(_) | Statement::Only(_) | Statement::Write(_) | Statement::Wait(_) => false,
             };
             if decides {
                 self.decided = Some(rule.span());

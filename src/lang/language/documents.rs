@@ -201,12 +201,17 @@ pub static SPEC: ObjectDef = ObjectDef {
         of(StatementId::Filter, "filters", Shape::List(&FILTER), "Which nodes a pod may run on."),
         of(StatementId::Score, "scores", Shape::List(&SCORE), "Which nodes are better, from 0 to 100."),
         of(StatementId::Prefer, "prefer", Shape::List(&PREFER), "Scores of 100 or 0."),
+        of(
+            StatementId::Reserve,
+            "reserve",
+            Shape::List(&RESERVE),
+            "Refusals once a node is chosen, and marks that the Binding takes to the pod.",
+        ),
         of(StatementId::Permit, "permit", Shape::List(&PERMIT), "Refusals and waits once a node is chosen."),
         not_built(StatementId::Preempt, "preempt"),
         not_built(StatementId::Ledger, "ledgers"),
         not_built(StatementId::Memo, "memos"),
         not_built(StatementId::Source, "sources"),
-        not_built(StatementId::Reserve, "reserve"),
         not_built(StatementId::BeforeBind, "beforeBind"),
         not_built(StatementId::AfterBind, "afterBind"),
         not_built(StatementId::AfterFailure, "afterFailure"),
@@ -355,6 +360,21 @@ static PREFER: ObjectDef = ObjectDef {
     fields: &[
         needed("weight", Shape::Weight, "A whole number from 1."),
         needed("when", Shape::Expression, "The nodes that are preferred."),
+        ON_ERROR,
+    ],
+};
+
+static RESERVE: ObjectDef = ObjectDef {
+    name: "statement of `reserve`",
+    forms: &[&["reject", "with", "resolvable", "onError"], &["annotate", "set"], &["label", "set"]],
+    fields: &[
+        REJECT,
+        needed("annotate", Shape::Identifier, "The object that gets annotations: `pod`."),
+        needed("label", Shape::Identifier, "The object that gets labels: `pod`."),
+        needed("set", Shape::Expressions, "Keys, and expressions for their values."),
+        WHEN,
+        WITH,
+        RESOLVABLE,
         ON_ERROR,
     ],
 };

@@ -20,7 +20,7 @@ pub use visit::{Point, Rule, RuleMut, Statement};
 
 use super::types::{ObjectKind, Type};
 use crate::diag::Span;
-use crate::lang::syntax::ast::{Normalize, OnError, Resolvable, Text};
+use crate::lang::syntax::ast::{Normalize, OnError, Resolvable, Text, WriteVerb};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Constant;
 use reads::{Keeps, Reads};
@@ -72,6 +72,8 @@ pub struct Policy {
     pub filters: Vec<Filter>,
     /// `score` and `prefer`, in the order of the text.
     pub scores: Vec<Score>,
+    /// `reserve`
+    pub reserves: Vec<Reserve>,
     /// `permit`
     pub permits: Vec<Permit>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
@@ -331,6 +333,43 @@ pub struct Give {
     /// Looked at first.
     pub when: Option<Expr>,
     /// The statement.
+    pub span: Span,
+}
+
+/// `reserve { … }`
+#[derive(Clone, Debug)]
+pub struct Reserve {
+    /// `reject`, in the order of the text; they come before the writes.
+    pub checks: Vec<Check>,
+    /// `annotate` and `label`, in the order of the text.
+    pub writes: Vec<Write>,
+    /// The statement.
+    pub span: Span,
+}
+
+/// `annotate X {…} [when C]`, `label X {…} [when C]`
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// Annotations or labels.
+    pub verb: WriteVerb,
+    /// In the order of the text, each key once.
+    pub entries: Vec<WriteEntry>,
+    /// Looked at first.
+    pub when: Option<Expr>,
+    /// What condition and values read.
+    pub reads: Reads,
+    /// The statement.
+    pub span: Span,
+}
+
+/// A key that is written.
+#[derive(Clone, Debug)]
+pub struct WriteEntry {
+    /// A valid key of annotations or labels.
+    pub key: Text,
+    /// A `string?`; while it is absent, the key stays as it is.
+    pub value: Expr,
+    /// The key in the text.
     pub span: Span,
 }
 

@@ -8,7 +8,7 @@
 use super::reads::Reads;
 use super::{
     Check, Expr, Filter, Give, Let, Missing, Only, Permit, Policy, Prefilter, PrefilterStatement, Queue,
-    QueueKey, Reason, ReasonPart, Score, Wait,
+    QueueKey, Reason, ReasonPart, Reserve, Score, Wait, Write,
 };
 use crate::diag::Span;
 
@@ -27,6 +27,8 @@ pub enum Point {
     Filter,
     /// `score` and `prefer`
     Score,
+    /// `reserve`
+    Reserve,
     /// `permit`
     Permit,
 }
@@ -40,6 +42,7 @@ impl Point {
             Point::QueueSort => "QueueSort",
             Point::Filter => "Filter",
             Point::Score => "Score",
+            Point::Reserve => "Reserve",
             Point::Permit => "Permit",
         }
     }
@@ -62,6 +65,8 @@ pub enum Rule<'p> {
     Filter(&'p Filter),
     /// `score` or `prefer`
     Score(&'p Score),
+    /// `reserve`
+    Reserve(&'p Reserve),
     /// `permit`
     Permit(&'p Permit),
 }
@@ -79,6 +84,8 @@ pub enum RuleMut<'p> {
     Filter(&'p mut Filter),
     /// `score` or `prefer`
     Score(&'p mut Score),
+    /// `reserve`
+    Reserve(&'p mut Reserve),
     /// `permit`
     Permit(&'p mut Permit),
 }
@@ -98,6 +105,8 @@ pub enum Statement<'p> {
     Only(&'p Only),
     /// `give`
     Give(&'p Give),
+    /// `annotate`, `label`
+    Write(&'p Write),
     /// `wait`
     Wait(&'p Wait),
 }
@@ -115,6 +124,7 @@ impl Policy {
             .chain(self.prefilters.iter().map(Rule::Prefilter))
             .chain(self.filters.iter().map(Rule::Filter))
             .chain(self.scores.iter().map(Rule::Score))
+            .chain(self.reserves.iter().map(Rule::Reserve))
             .chain(self.permits.iter().map(Rule::Permit))
     }
 
@@ -131,6 +141,7 @@ impl Policy {
             .chain(self.prefilters.iter_mut().map(RuleMut::Prefilter))
             .chain(self.filters.iter_mut().map(RuleMut::Filter))
             .chain(self.scores.iter_mut().map(RuleMut::Score))
+            .chain(self.reserves.iter_mut().map(RuleMut::Reserve))
             .chain(self.permits.iter_mut().map(RuleMut::Permit))
     }
 }
@@ -145,6 +156,7 @@ impl<'p> Rule<'p> {
             Rule::Prefilter(_) => Point::PreFilter,
             Rule::Filter(_) => Point::Filter,
             Rule::Score(_) => Point::Score,
+            Rule::Reserve(_) => Point::Reserve,
             Rule::Permit(_) => Point::Permit,
         }
     }
@@ -159,6 +171,7 @@ impl<'p> Rule<'p> {
             Rule::Prefilter(_) => "prefilter",
             Rule::Filter(of) => &of.name,
             Rule::Score(of) => &of.name,
+            Rule::Reserve(_) => "reserve",
             Rule::Permit(_) => "permit",
         }
     }
@@ -176,6 +189,7 @@ impl<'p> Rule<'p> {
             Rule::Prefilter(of) => of.span,
             Rule::Filter(of) => of.span,
             Rule::Score(of) => of.span,
+            Rule::Reserve(of) => of.span,
             Rule::Permit(of) => of.span,
         }
     }
@@ -183,7 +197,7 @@ impl<'p> Rule<'p> {
     /// The statements, in the order of evaluation.
     pub fn statements(self) -> impl Iterator<Item = Statement<'p>> {
         let (mut conditions, mut guards, mut checks, mut keys) = (&[][..], &[][..], &[][..], &[][..]);
-        let (mut prefilters, mut gives, mut waits) = (&[][..], &[][..], &[][..]);
+        let (mut prefilters, mut gives, mut writes, mut waits) = (&[][..], &[][..], &[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
             Rule::Guard(of) => guards = std::slice::from_ref(of),
@@ -192,6 +206,7 @@ impl<'p> Rule<'p> {
             Rule::Prefilter(of) => prefilters = &of.statements,
             Rule::Filter(of) => checks = &of.checks,
             Rule::Score(of) => gives = &of.gives,
+            Rule::Reserve(of) => (checks, writes) = (&of.checks, &of.writes),
             Rule::Permit(of) => (checks, waits) = (&of.checks, &of.waits),
         }
         let prefilters = prefilters.iter().map(|statement| match statement {
@@ -205,6 +220,7 @@ impl<'p> Rule<'p> {
             .chain(keys.iter().map(Statement::Key))
             .chain(prefilters)
             .chain(gives.iter().map(Statement::Give))
+            .chain(writes.iter().map(Statement::Write))
             .chain(waits.iter().map(Statement::Wait))
     }
 
@@ -234,6 +250,7 @@ impl<'p> Rule<'p> {
         let each = self.statements().filter_map(|statement| match statement {
             Statement::Check(of) => Some(&of.reads),
             Statement::Only(of) => Some(&of.reads),
+            Statement::Write(of) => Some(&of.reads),
             Statement::Wait(of) => Some(&of.reads),
             _ => None,
         });
@@ -249,6 +266,7 @@ impl<'p> Statement<'p> {
             Statement::Check(of) => of.condition.as_ref(),
             Statement::Only(of) => of.when.as_ref(),
             Statement::Give(of) => of.when.as_ref(),
+            Statement::Write(of) => of.when.as_ref(),
             Statement::Wait(of) => Some(&of.until),
             Statement::Guard(_) | Statement::Key(_) => None,
         }
@@ -262,8 +280,17 @@ impl<'p> Statement<'p> {
             Statement::Only(of) => Some(&of.nodes),
             Statement::Give(of) => of.value.as_ref(),
             Statement::Wait(of) => Some(&of.patience),
-            Statement::Condition(_) | Statement::Check(_) => None,
+            Statement::Condition(_) | Statement::Check(_) | Statement::Write(_) => None,
         }
+    }
+
+    /// The values that it writes, beside [`Statement::value`].
+    pub fn written(self) -> impl Iterator<Item = &'p Expr> {
+        let entries = match self {
+            Statement::Write(of) => of.entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|entry| &entry.value)
     }
 
     /// Why it refuses, where it can.
@@ -285,6 +312,7 @@ impl<'p> Statement<'p> {
             Statement::Key(of) => of.value.span,
             Statement::Only(of) => of.span,
             Statement::Give(of) => of.span,
+            Statement::Write(of) => of.span,
             Statement::Wait(of) => of.span,
         }
     }
@@ -361,6 +389,15 @@ macro_rules! for_each_whole {
         for give in policy.scores.$iter().flat_map(|score| score.gives.$iter()) {
             give.when.$iter().for_each(|when| $f(when));
             give.value.$iter().for_each(|value| $f(value));
+        }
+        for reserve in policy.reserves.$iter() {
+            for of in reserve.checks.$iter() {
+                for_each_of_check!(of, $iter, $f);
+            }
+            for write in reserve.writes.$iter() {
+                write.when.$iter().for_each(|when| $f(when));
+                write.entries.$iter().for_each(|entry| $f(&$($mut)? entry.value));
+            }
         }
         for permit in policy.permits.$iter() {
             for of in permit.checks.$iter() {

@@ -1,9 +1,10 @@
 //! Pods of a snapshot: known, on rows, and nominated. An update of a pod where it is writes what it changed and
-//! nothing else.
+//! nothing else. [`Snapshot::mark_pod`] lays annotations and labels over an assumed pod.
 
 use super::{NodeRow, Snapshot};
-use crate::model::changes::{Delta, Kinds, Moved, Placement};
+use crate::model::changes::{Change, Delta, Kinds, Moved, Placement};
 use crate::model::columns::Columns;
+use crate::model::marks::PodMarks;
 use crate::model::node_set::NodeId;
 use crate::model::pod::{PodInfo, PodKey};
 use crate::model::symbol::Symbol;
@@ -23,6 +24,17 @@ pub struct PodEntry {
     pub waiting: bool,
     /// When this scheduler assumed it on its node; `None` when others put it there, or before a restart.
     pub assumed_at: Option<Time>,
+    /// What its binding adds to it; `pod` has it already.
+    pub marked: Option<Arc<Marked>>,
+}
+
+/// The marks of a pod that is being bound.
+#[derive(Debug)]
+pub struct Marked {
+    /// What its binding adds.
+    pub marks: PodMarks,
+    /// The pod without it.
+    plain: Arc<PodInfo>,
 }
 
 /// Pods by key in shards, so that a write after a fork copies one shard and not the whole table.
@@ -114,6 +126,51 @@ impl Snapshot {
         delta.pod_before = self.unlink_pod(&pod.key);
         self.link_pod(pod, Some((node, how)), None);
         true
+    }
+
+    /// Lays annotations and labels over an assumed pod until [`Snapshot::unmark_pod`], or until it loses its node. Every
+    /// reader sees them. Ignored when the pod is not assumed.
+    pub fn mark_pod(&mut self, key: &PodKey, marks: PodMarks) {
+        let Some(entry) = self.pods.get(key) else { return };
+        let Some((node, how @ Placement::Assumed)) = entry.placed else { return };
+        let (mut all, plain) = match &entry.marked {
+            Some(marked) => (marked.marks.clone(), marked.plain.clone()),
+            None => (PodMarks::default(), entry.pod.clone()),
+        };
+        all.add(marks);
+        let pod = Arc::new(all.laid_over(&plain));
+        self.apply(Change::PodPlaced { pod, node, how });
+        if let Some(entry) = self.pods.get_mut(key) {
+            entry.marked = Some(Arc::new(Marked { marks: all, plain }));
+        }
+    }
+
+    /// What the binding of a pod adds to it.
+    pub fn marks(&self, key: &PodKey) -> Option<&PodMarks> {
+        Some(&self.pods.get(key)?.marked.as_ref()?.marks)
+    }
+
+    /// A newer version of a pod with the marks that are laid over it, to be placed.
+    pub fn with_marks(&mut self, pod: Arc<PodInfo>) -> Arc<PodInfo> {
+        let Some(PodEntry { pod: shown, marked: Some(marked), .. }) = self.pods.get(&pod.key) else {
+            return pod;
+        };
+        if Arc::ptr_eq(shown, &pod) {
+            return pod;
+        }
+        let shown = Arc::new(marked.marks.laid_over(&pod));
+        let marked = Arc::new(Marked { marks: marked.marks.clone(), plain: pod });
+        if let Some(entry) = self.pods.get_mut(&shown.key) {
+            entry.marked = Some(marked);
+        }
+        shown
+    }
+
+    /// Forgets the marks of a pod and returns it without them; the caller places it anew. `None`: it has none.
+    pub fn unmark_pod(&mut self, key: &PodKey) -> Option<Arc<PodInfo>> {
+        self.pods.get(key)?.marked.as_ref()?;
+        let marked = self.pods.get_mut(key)?.marked.take()?;
+        Some(marked.plain.clone())
     }
 
     /// Replaces a bound pod by a later version that differs in nothing that a plugin or rule can read, on the same node.
@@ -212,7 +269,7 @@ impl Snapshot {
         placed: Option<(NodeId, Placement)>,
         assumed_at: Option<Time>,
     ) {
-        let entry = PodEntry { pod: pod.clone(), placed, waiting: false, assumed_at };
+        let entry = PodEntry { pod: pod.clone(), placed, waiting: false, assumed_at, marked: None };
         self.pods.insert(pod.key.clone(), entry);
         self.pod_count += 1;
         let Some((id, _)) = placed else {

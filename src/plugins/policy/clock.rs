@@ -20,7 +20,7 @@ pub(super) struct Clocked {
     pod: Vec<Expr>,
     /// Before a node is chosen, evaluated for each node.
     nodes: Vec<Expr>,
-    /// At permit.
+    /// Once a node is chosen: at reserve and permit.
     permit: Vec<Expr>,
 }
 
@@ -40,7 +40,7 @@ impl Clocked {
                     }
                     match rule.point() {
                         Point::QueueSort | Point::Score => {}
-                        Point::Permit => all.permit.push(expr.clone()),
+                        Point::Reserve | Point::Permit => all.permit.push(expr.clone()),
                         _ if !depends(policy, expr, &mut Vec::new()).node => all.pod.push(expr.clone()),
                         // What is the same for all nodes is computed once.
                         _ => match parts_of_time(policy, expr) {

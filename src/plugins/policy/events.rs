@@ -150,7 +150,7 @@ fn registered<'p>(
     for rule in rules {
         let side = match rule.point() {
             Point::PreEnqueue | Point::PreFilter | Point::Filter => &mut before,
-            Point::Permit => &mut after,
+            Point::Reserve | Point::Permit => &mut after,
             // These refuse no pod; `deciding` has the reads of `applies when`.
             Point::Applies | Point::QueueSort | Point::Score => continue,
         };

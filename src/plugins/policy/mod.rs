@@ -24,6 +24,7 @@ mod hints;
 mod permit;
 mod pod_inputs;
 mod queue;
+mod reserve;
 mod remedies;
 mod score;
 mod waits;
@@ -33,7 +34,8 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    Edit, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Score, Status,
+    Edit, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Reserve, Score,
+    Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -87,8 +89,10 @@ mod numbers {
     pub(super) const MISSING: u16 = 4;
     /// The conditions of `applies when`.
     pub(super) const APPLIES: u16 = 5;
+    /// The reserves.
+    pub(super) const RESERVE: u16 = 6;
     /// The names of the rules above.
-    pub(super) const NAMES: [&str; 5] = ["gate", "prefilter", "permit", "missing", "applies when"];
+    pub(super) const NAMES: [&str; 6] = ["gate", "prefilter", "permit", "missing", "applies when", "reserve"];
 
     /// A filter, by its place in the text.
     pub(super) fn filter(at: usize) -> u16 {
@@ -198,6 +202,7 @@ impl Plugin for PolicyPlugin {
         let asks = !of.prefilters.is_empty()
             || !of.filters.is_empty()
             || !of.scores.is_empty()
+            || !of.reserves.is_empty()
             || !of.permits.is_empty();
         asks.then_some(self)
     }
@@ -216,6 +221,10 @@ impl Plugin for PolicyPlugin {
 
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         self.edits(h, node)
+    }
+
+    fn reserve(&self) -> Option<&dyn Reserve> {
+        (!self.compiled.statements.reserves.is_empty()).then_some(self)
     }
 
     fn permit(&self) -> Option<&dyn Permit> {

@@ -267,6 +267,33 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         let scores = column.normalized(score.normalize, score.reversed);
         assert!(scores.iter().all(|score| (0..=100).contains(score)), "{scores:?}");
     }
+    for (reserve, typed) in of.reserves.iter().zip(&policy.policy.reserves) {
+        for id in alive.iter() {
+            let context = context.on(snapshot.node(id).unwrap());
+            let mut evaluator = Evaluator::new(&policy.policy, context);
+            let mut env = Env::new(&policy.policy, context, &[]);
+            for (check, typed) in reserve.checks.iter().zip(&typed.checks) {
+                let defined = typed.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
+                assert_eq!(
+                    check.refuses(&mut env),
+                    defined,
+                    "reserve, pod {}, seed {seed}\n{text}",
+                    pod.name
+                );
+                evaluations += 1;
+            }
+            for (write, typed) in reserve.writes.iter().zip(&typed.writes) {
+                let defined = typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
+                let closure = write.when.as_ref().is_none_or(|when| when(&mut env));
+                assert_eq!(closure, defined, "write, pod {}, seed {seed}\n{text}", pod.name);
+                for ((key, value), typed) in write.entries.iter().zip(&typed.entries) {
+                    let (closure, defined) = (value(&mut env), evaluator.value(&typed.value));
+                    assert_eq!(closure, defined, "key {key}, pod {}, seed {seed}\n{text}", pod.name);
+                    evaluations += 1;
+                }
+            }
+        }
+    }
     let tables = &scan.env.tables;
     Agreed { evaluations, looked_up: tables.visited, remembered: tables.remembered() }
 }

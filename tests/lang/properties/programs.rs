@@ -88,6 +88,15 @@ impl<'r> Programs<'r> {
             }
             text.push_str(&format!("    give {}\n  }}\n", self.expr(ty, 3)));
         }
+        if self.random.one_in(2) {
+            let (refuses, when) = (self.expr(Ty::Bool, 2), self.expr(Ty::Bool, 2));
+            let (noted, kept) = (self.expr(Ty::MaybeText, 3), self.expr(Ty::Text, 2));
+            text.push_str(&format!(
+                "  reserve {{\n    reject \"late\" when {refuses}\n    annotate pod {{\"example.com/a\": {noted}, \
+                 \"example.com/b\": {kept}}} when {when}\n    label pod {{\"c\": {}}}\n  }}\n",
+                self.expr(Ty::MaybeText, 2)
+            ));
+        }
         text.push_str("}\n");
         text
     }

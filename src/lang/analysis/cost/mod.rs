@@ -98,7 +98,7 @@ impl<'p> Costs<'p> {
                 Statement::Check(check) => Some(check.reason.holes()),
                 _ => None,
             };
-            let parts = statement.condition().into_iter().chain(statement.value());
+            let parts = statement.condition().into_iter().chain(statement.value()).chain(statement.written());
             parts.chain(shown.into_iter().flatten())
         });
         let mode = match rule.point() {

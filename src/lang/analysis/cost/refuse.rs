@@ -22,7 +22,9 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let mut asked = 0;
     for rule in policy.rules() {
         let name = match rule {
-            Rule::Gate(_) | Rule::Prefilter(_) | Rule::Permit(_) => format!("the {}", rule.name()),
+            Rule::Gate(_) | Rule::Prefilter(_) | Rule::Reserve(_) | Rule::Permit(_) => {
+                format!("the {}", rule.name())
+            }
             Rule::Queue(_) => "`queue by`".to_owned(),
             _ => format!("`{}`", rule.name()),
         };

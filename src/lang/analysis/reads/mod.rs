@@ -50,6 +50,7 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
         if let Statement::Only(only) = statement {
             walk.expr(&only.nodes, Polarity::Any);
         }
+        statement.written().for_each(|value| walk.expr(value, Polarity::Any));
         let holding_helps = match statement {
             Statement::Check(check) => !check.refuses_when,
             Statement::Only(_) => false,
@@ -78,6 +79,10 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
                 PrefilterStatement::Only(of) => (&mut of.reads, None),
             });
             statements.collect()
+        }
+        RuleMut::Reserve(of) => {
+            let writes = of.writes.iter_mut().map(|of| (&mut of.reads, None));
+            of.checks.iter_mut().map(check).chain(writes).collect()
         }
         RuleMut::Permit(of) => {
             let waits = of.waits.iter_mut().map(|of| (&mut of.reads, Some(&mut of.reason)));

@@ -180,8 +180,7 @@ pub(super) static ANNOTATE: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "annotate OBJECT {KEY: E, …} [when E]",
-    built: false,
-    doc: "Sets annotations and leaves all others as they are; the value `none` removes one.",
+    doc: "Sets annotations and leaves all others as they are. A key whose value is absent stays as it is.",
     example: r#"/// Notes the node on the pod.
 policy note {
   reserve { annotate pod {"example.com/node": node.name} }
@@ -194,8 +193,7 @@ pub(super) static LABEL: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "label OBJECT {KEY: E, …} [when E]",
-    built: false,
-    doc: "Sets labels and leaves all others as they are; the value `none` removes one.",
+    doc: "Sets labels and leaves all others as they are. A key whose value is absent stays as it is.",
     example: r#"/// Labels the pod with its zone.
 policy zone-label {
   reserve { label pod {"example.com/zone": node.zone} }

@@ -196,7 +196,6 @@ pub(super) static RESERVE: StatementDef = StatementDef {
     rule: "reserve",
     syntax: "reserve { reject \"REASON\" when E; annotate pod {KEY: E}; label pod {KEY: E} }",
     sees: Some(Names::PER_NODE),
-    built: false,
     doc: "Runs when a node is chosen: marks the pod, so that other rules see the mark at once and the Binding takes \
           it to the API server.",
     example: r#"/// Marks the pod with the zone of its node.

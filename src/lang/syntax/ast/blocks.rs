@@ -185,6 +185,17 @@ pub enum WriteVerb {
     Patch,
 }
 
+impl WriteVerb {
+    /// Its word in both languages.
+    pub fn word(self) -> &'static str {
+        match self {
+            WriteVerb::Annotate => "annotate",
+            WriteVerb::Label => "label",
+            WriteVerb::Patch => "patch",
+        }
+    }
+}
+
 /// `event X normal|warning "Reason" "text" [when C]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {

@@ -45,6 +45,26 @@ impl Reader<'_> {
         Some(BlockKind::Only(Only { nodes: nodes?, when }))
     }
 
+    pub(super) fn reserve_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let verbs = [WriteVerb::Annotate, WriteVerb::Label];
+        let found = verbs.into_iter().find_map(|verb| Some((self.get(item, verb.word())?, verb)));
+        let Some((object, verb)) = found else { return self.reject(item) };
+        let object = self.name(object);
+        let set = self.get(item, "set")?;
+        let mut entries = Vec::new();
+        if let TreeValue::Map(found) = &set.tree.value {
+            for entry in found {
+                let key = ExprKind::Literal(Literal::String(Text::from(entry.key.as_str())));
+                let key = Expr { kind: key, span: self.places.key(entry) };
+                let value = self.expression(set.inner(&entry.value, self.text()));
+                entries.push(Entry { key, value: value?, optional: false });
+            }
+        }
+        let value = Expr { kind: ExprKind::Map(entries), span: self.places.whole(set.tree) };
+        let when = self.when(item)?;
+        Some(BlockKind::Write(Write { verb, object: object?, value, when }))
+    }
+
     pub(super) fn permit_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
         let Some(patience) = self.get(item, "wait") else { return self.reject(item) };
         let patience = self.duration(patience);

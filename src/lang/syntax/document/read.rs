@@ -186,6 +186,11 @@ impl<'a> Reader<'a> {
                     this.block(node, whole, |reader, item| reader.prefilter_statement(item)),
                 ))
             })),
+            "reserve" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::Reserve(
+                    this.block(node, whole, |reader, item| reader.reserve_statement(item)),
+                ))
+            })),
             "permit" => read.push(self.statement(whole, None, |this| {
                 Some(StatementKind::Permit(
                     this.block(node, whole, |reader, item| reader.permit_statement(item)),

@@ -21,7 +21,7 @@ pub(super) struct Node<'t> {
 
 impl<'t> Node<'t> {
     /// A part of it, in a text.
-    fn inner(self, tree: &'t Tree, text: &str) -> Node<'t> {
+    pub(super) fn inner(self, tree: &'t Tree, text: &str) -> Node<'t> {
         let opens = text.get(self.tree.at.start..).is_some_and(|rest| rest.starts_with(['{', '[']));
         Node { tree, flow: self.flow || opens }
     }

@@ -1,0 +1,81 @@
+//! What only one policy in service may do: order the queue, write a key of an object.
+
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::syntax::ast::{Text, WriteVerb};
+use crate::lang::typed::Policy;
+use rustc_hash::FxHashMap;
+
+/// Something that only one policy in service may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// What, after the name of a policy: `orders the queue`. The same text is the same claim.
+    pub what: String,
+    /// Where the policy does it.
+    pub span: Span,
+}
+
+/// The claims of a policy, in the order of the text of each statement.
+pub fn claims(policy: &Policy) -> Vec<Claim> {
+    let queue =
+        policy.queue.iter().map(|queue| Claim { what: "orders the queue".to_owned(), span: queue.span });
+    let writes = policy.reserves.iter().flat_map(|reserve| &reserve.writes);
+    let keys = writes.flat_map(|write| write.entries.iter().map(move |entry| (write.verb, entry)));
+    let keys = keys.map(|(verb, entry)| {
+        let kind = match verb {
+            WriteVerb::Annotate => "annotation",
+            WriteVerb::Label => "label",
+            WriteVerb::Patch => "field",
+        };
+        Claim { what: format!("writes the {kind} `{}` of the pod", entry.key), span: entry.span }
+    });
+    queue.chain(keys).collect()
+}
+
+/// The keys that policies write, for finding two that write the same.
+#[derive(Default)]
+pub struct Claimed(FxHashMap<String, (Text, Span)>);
+
+/// Two policies that write the same key.
+pub struct Clash {
+    first: Span,
+    said: Diagnostic,
+}
+
+impl Claimed {
+    /// The keys of a policy that another one before it writes.
+    pub fn clashes(&mut self, policy: &Policy) -> Vec<Clash> {
+        let mut found = Vec::new();
+        // Which policy orders the queue is for profiles to say.
+        for Claim { what, span } in
+            claims(policy).into_iter().filter(|claim| claim.what.starts_with("writes"))
+        {
+            match self.0.get(&what) {
+                Some((name, first)) if *name != policy.name => {
+                    let message = format!("`{}` {what}, as `{name}` does", policy.name);
+                    let said = Diagnostic::new(&codes::WRITE_CLASH, span, message)
+                        .with_place(*first, "the first one")
+                        .with_help("write another key, or join the two policies");
+                    found.push(Clash { first: *first, said });
+                }
+                // One policy may write a key under several conditions.
+                Some(_) => {}
+                None => {
+                    self.0.insert(what, (policy.name.clone(), span));
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Clash {
+    /// Whether both policies are in one text.
+    pub fn is_within_one_text(&self) -> bool {
+        self.first.source == self.said.span.source
+    }
+
+    /// The diagnostic.
+    pub fn diagnostic(self) -> Diagnostic {
+        self.said
+    }
+}

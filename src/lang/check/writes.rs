@@ -1,0 +1,130 @@
+//! `reserve`: its rejections, and the annotations and labels that it adds to the pod.
+
+use super::Checker;
+use super::scope::Place;
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::statements::StatementId;
+use crate::lang::syntax::ast::{self, BlockKind, Literal, WriteVerb};
+use crate::lang::typed::reads::Reads;
+use crate::lang::typed::{Expr, Reserve, Write, WriteEntry};
+use crate::lang::types::Type;
+use crate::model::{key_problem, value_problem};
+
+/// Keys under this domain are the scheduler's own.
+const OWN_DOMAIN: &str = "bayplan.dev";
+
+impl<'a> Checker<'a> {
+    pub(super) fn reserve(&mut self, block: &'a ast::Block, span: Span) -> Reserve {
+        self.enter(Place::In(StatementId::Reserve));
+        let (mut checks, mut writes) = (Vec::new(), Vec::new());
+        for statement in &block.statements {
+            match &statement.kind {
+                BlockKind::Let(of) => self.block_let(of),
+                BlockKind::Reject(reject) => {
+                    let check = self.reject(reject, statement);
+                    checks.push(check);
+                }
+                BlockKind::Write(write) if write.verb != WriteVerb::Patch => {
+                    let write = self.mark(write, statement.span);
+                    writes.push(write);
+                }
+                other => self.refused_in_block(other, statement.span),
+            }
+        }
+        self.leave();
+        Reserve { checks, writes, span }
+    }
+
+    /// `annotate pod {…}` or `label pod {…}` of `reserve`.
+    fn mark(&mut self, of: &'a ast::Write, span: Span) -> Write {
+        if &*of.object.text != "pod" {
+            self.mistake(
+                &codes::WRONG_WRITE,
+                of.object.span,
+                format!("`reserve` writes to the pod only, not to `{}`", of.object.text),
+                "the Binding of the pod takes what is written to the API server; write `pod`",
+            );
+        }
+        let facts = self.frame.facts.mark();
+        let when = of.when.as_ref().map(|when| self.guard(when));
+        let entries = match &of.value.kind {
+            ast::ExprKind::Map(entries) => entries.iter().filter_map(|entry| self.entry(of, entry)).collect(),
+            _ => {
+                let help = format!("`{} pod {{\"example.com/key\": …}}`", of.verb.word());
+                self.mistake(&codes::WRONG_WRITE, of.value.span, "this is no map of keys and values", help);
+                Vec::new()
+            }
+        };
+        self.frame.facts.forget(facts);
+        let mut kept: Vec<WriteEntry> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match kept.iter().find(|other| other.key == entry.key) {
+                Some(first) => self.report(
+                    Diagnostic::new(
+                        &codes::WRONG_WRITE,
+                        entry.span,
+                        format!("`{}` is written twice", entry.key),
+                    )
+                    .with_place(first.span, "the first one")
+                    .with_help("remove one of them"),
+                ),
+                None => kept.push(entry),
+            }
+        }
+        Write { verb: of.verb, entries: kept, when, reads: Reads::default(), span }
+    }
+
+    fn entry(&mut self, write: &ast::Write, of: &'a ast::Entry) -> Option<WriteEntry> {
+        let key = self.expr(&of.key, Some(&Type::String));
+        let value = self.written_value(write, of);
+        let Some(key) = self.constant_str(&key) else {
+            if !key.ty.is_unknown() {
+                let help =
+                    "write the key as a text: which keys a policy writes must be known when it is loaded";
+                self.mistake(&codes::WRONG_WRITE, of.key.span, "the key is no constant text", help);
+            }
+            return None;
+        };
+        if let Some(problem) = key_problem(&key) {
+            let message = format!("`{key}` is no valid key: {problem}");
+            self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key such as `example.com/zone`");
+        }
+        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+        if domain == OWN_DOMAIN || domain.strip_suffix(OWN_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
+            let message = format!("keys of `{OWN_DOMAIN}` belong to the scheduler");
+            self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key of your own domain");
+        }
+        Some(WriteEntry { key, value: value?, span: of.key.span })
+    }
+
+    fn written_value(&mut self, write: &ast::Write, of: &'a ast::Entry) -> Option<Expr> {
+        if of.optional || matches!(of.value.kind, ast::ExprKind::Literal(Literal::None | Literal::Null)) {
+            self.mistake(
+                &codes::WRONG_WRITE,
+                of.value.span,
+                "a Binding only adds, it removes nothing",
+                "write a text; a key whose value is absent stays as it is",
+            );
+            return None;
+        }
+        let value = self.expr(&of.value, Some(&Type::String.optional()));
+        if value.ty.is_unknown() {
+            return None;
+        }
+        let wanted = matches!(value.ty.present(), Type::String);
+        if !wanted {
+            let text = self.excerpt(value.span);
+            let message = format!("`{}` wants a text, this is `{}`", write.verb.word(), value.ty);
+            self.mistake(&codes::TYPE_MISMATCH, value.span, message, format!("`string({text})`"));
+            return None;
+        }
+        if write.verb == WriteVerb::Label
+            && let Some(text) = self.constant_str(&value)
+            && let Some(problem) = value_problem(&text)
+        {
+            let message = format!("`{text}` is no valid value of a label: {problem}");
+            self.mistake(&codes::WRONG_WRITE, value.span, message, "use `annotate`, or another value");
+        }
+        Some(value)
+    }
+}
