@@ -106,7 +106,7 @@ fn a_label_with_a_value_that_no_label_may_have_is_refused_here() {
     let text = r#"policy p { reserve { label pod {"x": pod.annotations["x"]} } }"#;
     let steps = steps_of(text, vec![one_node(), pod("p").cpu("1").annotation("x", "a b").object()]);
     let event = &steps.events[0];
-    assert!(event.contains("p/reserve: \"a b\" is no valid value of label x"), "{event}");
+    assert!(event.contains("p/reserve: \"a b\" is not a valid value of label x"), "{event}");
 }
 
 #[test]

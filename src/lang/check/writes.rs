@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Map(entries) => entries.iter().filter_map(|entry| self.entry(of, entry)).collect(),
             _ => {
                 let help = format!("`{} pod {{\"example.com/key\": …}}`", of.verb.word());
-                self.mistake(&codes::WRONG_WRITE, of.value.span, "this is no map of keys and values", help);
+                self.mistake(&codes::WRONG_WRITE, of.value.span, "this is not a map of keys and values", help);
                 Vec::new()
             }
         };
@@ -81,12 +81,12 @@ impl<'a> Checker<'a> {
             if !key.ty.is_unknown() {
                 let help =
                     "write the key as a text: which keys a policy writes must be known when it is loaded";
-                self.mistake(&codes::WRONG_WRITE, of.key.span, "the key is no constant text", help);
+                self.mistake(&codes::WRONG_WRITE, of.key.span, "the key is not a constant text", help);
             }
             return None;
         };
         if let Some(problem) = key_problem(&key) {
-            let message = format!("`{key}` is no valid key: {problem}");
+            let message = format!("`{key}` is not a valid key: {problem}");
             self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key such as `example.com/zone`");
         }
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
@@ -122,7 +122,7 @@ impl<'a> Checker<'a> {
             && let Some(text) = self.constant_str(&value)
             && let Some(problem) = value_problem(&text)
         {
-            let message = format!("`{text}` is no valid value of a label: {problem}");
+            let message = format!("`{text}` is not a valid value of a label: {problem}");
             self.mistake(&codes::WRONG_WRITE, value.span, message, "use `annotate`, or another value");
         }
         Some(value)

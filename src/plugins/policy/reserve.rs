@@ -75,7 +75,7 @@ impl PolicyPlugin {
                     if let Some(problem) = value_problem(text) {
                         let name = self.compiled.name();
                         let text =
-                            format!("{name}/reserve: {text:?} is no valid value of label {key}: {problem}");
+                            format!("{name}/reserve: {text:?} is not a valid value of label {key}: {problem}");
                         return Err(Status::unresolvable(text).of_rule(numbers::RESERVE));
                     }
                     marks.labels.insert(key.clone(), Symbol::new(text));
