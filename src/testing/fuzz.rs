@@ -118,6 +118,10 @@ fn object(data: &[u8]) {
 
 /// A policy text: checked, and lowered when it compiles. All places of diagnostics are inside the text and can be drawn.
 fn policy(data: &[u8]) {
+    with_stack(|| policy_text(data));
+}
+
+fn policy_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = SourceMap::new();
     let id = sources.add("fuzz.bay", text);
@@ -132,6 +136,10 @@ fn policy(data: &[u8]) {
 
 /// A text of policy documents: the same, and every fix that is offered has its place in the text.
 fn document(data: &[u8]) {
+    with_stack(|| document_text(data));
+}
+
+fn document_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = SourceMap::new();
     let id = sources.add("fuzz.yaml", text);

@@ -51,7 +51,12 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Map(entries) => entries.iter().filter_map(|entry| self.entry(of, entry)).collect(),
             _ => {
                 let help = format!("`{} pod {{\"example.com/key\": …}}`", of.verb.word());
-                self.mistake(&codes::WRONG_WRITE, of.value.span, "this is not a map of keys and values", help);
+                self.mistake(
+                    &codes::WRONG_WRITE,
+                    of.value.span,
+                    "this is not a map of keys and values",
+                    help,
+                );
                 Vec::new()
             }
         };

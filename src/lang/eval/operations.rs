@@ -25,6 +25,7 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
     match (operation, args.as_slice()) {
         (Operation::Truth, [value @ Value::Bool(_)]) => value.clone(),
         (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
+        (Operation::Mapping, [value]) if value.entries().is_some() => value.clone(),
         (Operation::Sortable, [value @ Value::List(_)]) => value.clone(),
         (Operation::Optional, [value @ Value::Optional(_)]) => value.clone(),
         (Operation::Branch, [Value::Optional(Some(held))]) => Value::Optional(Some(Arc::new(anew(held)))),

@@ -20,6 +20,8 @@ pub enum Operation {
     Iterable,
     /// The operand, or a fault where it is not a list.
     Sortable,
+    /// The operand, or a fault where it is not a map.
+    Mapping,
     /// The operand, or a fault where it is not an optional.
     Optional,
     /// The operand; an optional is made anew from the plain value that it holds, as cel-go does with a branch of `?:`. Never

@@ -74,8 +74,9 @@ impl PolicyPlugin {
                 WriteVerb::Label => {
                     if let Some(problem) = value_problem(text) {
                         let name = self.compiled.name();
-                        let text =
-                            format!("{name}/reserve: {text:?} is not a valid value of label {key}: {problem}");
+                        let text = format!(
+                            "{name}/reserve: {text:?} is not a valid value of label {key}: {problem}"
+                        );
                         return Err(Status::unresolvable(text).of_rule(numbers::RESERVE));
                     }
                     marks.labels.insert(key.clone(), Symbol::new(text));

@@ -113,6 +113,12 @@ const DIFFERENCES: &[Difference] = &[
         },
     ),
     (
+        "upstream counts what an expression costs",
+        "Kubernetes stops an expression that costs too much, by estimates of its own: `[[1]].flatten(1000000000)` does. Here \
+         the steps that are taken are counted.",
+        |line, _| line["error"].as_str().is_some_and(|why| why.contains("cost limit exceeded")),
+    ),
+    (
         "upstream panics",
         "cel-go panics inside and calls it an internal error, which `||` and `&&` do not absorb.",
         |line, _| line["error"].as_str().is_some_and(|why| why.starts_with("internal error")),

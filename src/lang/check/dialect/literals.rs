@@ -245,6 +245,12 @@ pub(super) fn folded(expr: &Expr) -> Option<Constant> {
                 .collect();
             entries.map(Value::map)
         }
+        ExprKind::Dynamic(operation @ Operation::Map { optional, .. }, parts)
+            if !optional.contains(&true) =>
+        {
+            let parts: Option<operations::Operands<'static>> = parts.iter().map(folded).collect();
+            parts.map(|parts| operations::operate(operation, parts)).filter(|made| !made.is_fault())
+        }
         _ => None,
     }
 }

@@ -180,6 +180,25 @@ impl Checker<'_> {
         if is_unknown(&condition) || is_unknown(&body) {
             return self.unknown(span);
         }
+        // An element that `filter` keeps is read once more.
+        let (kind, body) = match (kind, slots.last()) {
+            (MacroKind::Filter, Some(slot)) if self.is_made_anew(&types, *slot) => {
+                let ty = self.slots[slot.index()].ty.clone();
+                let read = self.make(ExprKind::Slot(*slot), ty, span);
+                (MacroKind::Map, Some(self.branch(read, true)))
+            }
+            (kind, _) => (kind, body),
+        };
+        // An entry is a map, also where its type is not known.
+        let body = match (kind, body) {
+            (MacroKind::TransformMapEntry, Some(body))
+                if !is_static(&self.ty(&body)) || self.doubts.any() =>
+            {
+                let (ty, at) = (body.ty.clone(), body.span);
+                Some(self.dynamic_node(Operation::Mapping, vec![body], ty, at))
+            }
+            (_, body) => body,
+        };
         let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
         let Some(result) = self.cel_macro_result((kind, is_open), &types, &body_type, body.as_ref(), span)
         else {
@@ -204,6 +223,13 @@ impl Checker<'_> {
         // These macros are choices between an optional that is made and none.
         let made = if is_optional { self.branch(made, true) } else { made };
         self.demand(made, FaultKind::BadArgument)
+    }
+
+    /// Whether reading the variable of a macro makes another optional of it.
+    fn is_made_anew(&self, types: &[Type], slot: SlotId) -> bool {
+        let is_key =
+            types.len() > 1 && self.slots.get(slot.index()).is_some_and(|slot| slot.ty == Type::String);
+        !is_key && !self.cel().policy && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
     }
 
     /// The types of the variables, and the object as something that the macro can go over.

@@ -251,6 +251,7 @@ impl Checker<'_> {
                     _ => false,
                 };
                 if !self.cel().policy
+                    && matches!(b, Type::List(_))
                     && matches!(folded(&right), Some(Value::List(items)) if items.is_empty())
                 {
                     // cel-go does not look at what is sought in a list that is written without elements.
