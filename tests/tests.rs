@@ -14,6 +14,7 @@ mod dry_run;
 mod engine;
 mod explain;
 mod lang;
+mod library;
 mod model;
 mod plugins;
 mod scheduler;

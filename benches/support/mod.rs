@@ -145,6 +145,20 @@ pub(crate) fn only(plugin: PolicyPlugin) -> Arc<Framework> {
     Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
 }
 
+/// The same at all points of a decision.
+pub(crate) fn scoring(plugin: PolicyPlugin) -> Arc<Framework> {
+    let own = vec![PluginId(0)];
+    let points = Points {
+        pre_filter: own.clone(),
+        filter: if plugin.filter().is_some() { own.clone() } else { Vec::new() },
+        pre_score: if plugin.pre_score().is_some() { own.clone() } else { Vec::new() },
+        score: vec![ScorePlugin { plugin: PluginId(0), weight: 1 }],
+        ..Points::default()
+    };
+    let plugins: Vec<Arc<dyn Plugin>> = vec![Arc::new(plugin)];
+    Arc::new(Framework::new(Symbol::new("bench"), plugins, points))
+}
+
 /// A pod with small requests.
 pub(crate) fn small_pod(number: usize) -> Arc<PodInfo> {
     pod("new")

@@ -7,6 +7,7 @@ use super::node_info::NodeInfo;
 use super::pod::{PodInfo, PodKey};
 use super::resource::Resource;
 use super::symbol::Symbol;
+use std::sync::LazyLock;
 
 /// A whole GPU, in thousandths.
 pub const WHOLE: i64 = 1000;
@@ -33,6 +34,20 @@ const KEYS: Keys = Keys {
     model: ["nvidia.com/gpu.product", "alibabacloud.com/gpu-card-model", "amd.com/gpu.product-name"],
 };
 
+/// The names of [`KEYS`] under which amounts and labels are found.
+struct Names {
+    count: [Symbol; 3],
+    milli: Symbol,
+    model: [Symbol; 3],
+}
+
+/// Made once: to make a symbol takes a lock and a hash, and every pod of every node is asked.
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+    count: KEYS.count.map(Symbol::new),
+    milli: Symbol::new(KEYS.milli),
+    model: KEYS.model.map(Symbol::new),
+});
+
 /// A pod's request for GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GpuRequest {
@@ -55,7 +70,7 @@ pub struct Gpu {
 pub const ANNOTATIONS: [&str; 3] = [KEYS.count[0], KEYS.milli, KEYS.index];
 
 fn counted(amounts: &Resource) -> i64 {
-    KEYS.count.iter().map(|name| amounts.get(&Symbol::new(name))).find(|count| *count > 0).unwrap_or(0)
+    NAMES.count.iter().map(|name| amounts.get(name)).find(|count| *count > 0).unwrap_or(0)
 }
 
 fn number(pod: &PodInfo, annotation: &str) -> Option<i64> {
@@ -66,7 +81,7 @@ fn number(pod: &PodInfo, annotation: &str) -> Option<i64> {
 pub fn requested(pod: &PodInfo) -> GpuRequest {
     let [key, ..] = KEYS.count;
     let count = number(pod, key).filter(|count| *count > 0).unwrap_or_else(|| counted(&pod.requests));
-    let named = number(pod, KEYS.milli).unwrap_or_else(|| pod.requests.get(&Symbol::new(KEYS.milli)));
+    let named = number(pod, KEYS.milli).unwrap_or_else(|| pod.requests.get(&NAMES.milli));
     match (count, named) {
         (0, 0) => GpuRequest::default(),
         (0, milli) => GpuRequest { count: i64::from(milli > 0), milli: milli.clamp(0, WHOLE) },
@@ -77,7 +92,7 @@ pub fn requested(pod: &PodInfo) -> GpuRequest {
 
 /// The model of a node's GPUs, when a label says it.
 pub fn model(node: NodeInfo<'_>) -> Option<&Symbol> {
-    KEYS.model.iter().find_map(|key| node.label(&Symbol::new(key)))
+    NAMES.model.iter().find_map(|key| node.label(key))
 }
 
 /// The GPUs of a node, in the order of their numbers, minus its pods' use, ignoring pod `but`.

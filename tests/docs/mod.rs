@@ -48,7 +48,8 @@ fn equal_times(text: &str) -> String {
 
 /// Documents with command blocks.
 pub(super) fn documents() -> Vec<PathBuf> {
-    let mut found = vec![repository("README.md"), repository("policies/README.md")];
+    let mut found = vec![repository("README.md")];
+    below(&repository("policies"), ".md", &mut found);
     below(&repository("docs"), ".md", &mut found);
     for entry in std::fs::read_dir(repository("examples")).unwrap() {
         let readme = entry.unwrap().path().join("README.md");

@@ -9,8 +9,8 @@ use crate::lang::eval::getters;
 use crate::lang::eval::operations::Operands;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Root};
-use crate::lang::types::convert;
 use crate::lang::types::value::Value;
+use crate::lang::types::{Type, convert};
 
 /// Evaluates arguments in order.
 pub(super) fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> Operands<'a> {
@@ -83,11 +83,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// A let: its expression, whose value is remembered for the node unless it is cheap.
+    /// A let: its expression, whose value is remembered for the node unless it is cheap. To read a list is not: it is
+    /// made of the objects, as `node.gpus` is.
     fn let_value(&mut self, id: LetId) -> ValueFn {
         let of = &self.policy[id];
         let inner = self.value(&of.value);
-        if is_path(&of.value) {
+        if is_path(&of.value) && !matches!(of.value.ty, Type::List(_)) {
             return inner;
         }
         let at = id.index();
