@@ -41,7 +41,7 @@ struct Names {
     model: [Symbol; 3],
 }
 
-/// Made once: to make a symbol takes a lock and a hash, and every pod of every node is asked.
+/// Made once: to make a symbol takes a lock and a hash, and a rule about GPUs reads every pod of every node.
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     count: KEYS.count.map(Symbol::new),
     milli: Symbol::new(KEYS.milli),
