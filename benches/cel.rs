@@ -109,7 +109,7 @@ fn main() {
         "condition", "policy", "CEL", "may fail", "crate `cel`", "to CEL"
     );
     for Predicate { name, proved, may_fail, interpreted } in &PREDICATES {
-        let mut asked = vec![
+        let mut asked = [
             Some(asking(Language::Policy, proved)),
             Some(asking(Language::Cel, proved)),
             may_fail.map(|condition| asking(Language::Cel, condition)),

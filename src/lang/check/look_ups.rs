@@ -181,7 +181,7 @@ impl Checker<'_> {
             .map(|name| format!("`\"{name}\"`"))
             .collect();
         let bare: Vec<&str> = kinds::all().map(|kind| kind.name.kind()).collect();
-        let help = match (full.as_slice(), super::types::nearest(text, bare.into_iter())) {
+        let help = match (full.as_slice(), super::types::nearest(text, bare)) {
             ([], Some(near)) => format!("did you mean `{near}`?"),
             ([], None) => "write a kind of your own as `\"group/version/Kind\"`".to_owned(),
             (full, _) => format!("write {}", full.join(" or ")),

@@ -62,6 +62,9 @@ const STEPS_OF_ERROR: u64 = 4_000;
 /// Steps that a warning counts for.
 const STEPS_OF_WARNING: u64 = 20;
 
+/// The arguments that a profile gives a policy, by its name.
+pub type Arguments<'a> = &'a dyn Fn(&str) -> Vec<Argument>;
+
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
 /// name of the policy. `schemas` has the kinds beside those of Kubernetes.
 ///
@@ -71,7 +74,7 @@ const STEPS_OF_WARNING: u64 = 20;
 pub fn check(
     file: &ast::File,
     text: &str,
-    (arguments, schemas): (&dyn Fn(&str) -> Vec<Argument>, &Schemas),
+    (arguments, schemas): (Arguments<'_>, &Schemas),
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {

@@ -83,7 +83,7 @@ impl Fallible {
     }
 }
 
-/// Keeps the first fault of a statement until it is asked for.
+/// Keeps the first fault of a statement until the statement takes it.
 fn failed_or_ignored(env: &mut Env<'_, '_>, on_error: OnError, fault: Arc<Fault>) {
     let kept = if on_error == OnError::Ignore { &mut env.ignored } else { &mut env.failed };
     kept.get_or_insert(fault);

@@ -129,10 +129,13 @@ fn empty(ty: &Type) -> Option<&'static str> {
     })
 }
 
+/// A text, and the edits that lead to it: from, to, and what is there then.
+type Rewrite = (String, Vec<(usize, usize, String)>);
+
 /// A way out: help, and the edits of a fix in the text of the expression.
 struct WayOut {
     help: String,
-    fix: Option<(String, Vec<(usize, usize, String)>)>,
+    fix: Option<Rewrite>,
 }
 
 /// The expression of a scalar.
@@ -311,7 +314,7 @@ impl Site<'_> {
     }
 
     /// `m[?k].orValue(d)`, and the edits that lead to it.
-    fn optional(&self, source: &Expr, empty: Option<&str>) -> Option<(String, Vec<(usize, usize, String)>)> {
+    fn optional(&self, source: &Expr, empty: Option<&str>) -> Option<Rewrite> {
         let (mark, object, rest) = match &source.kind {
             ExprKind::Field(access) if !access.optional => {
                 let at = access.field.span.range().start;

@@ -36,11 +36,15 @@ const OPTIONAL_INDEX: &[Overload] = &[
 
 /// Whether the fields of a type are those of the policy language.
 fn has_fields(ty: &Type) -> bool {
-    match ty {
-        Type::Object(_) | Type::Api(_) | Type::Record(_) | Type::Resources => true,
-        Type::Kind(_) | Type::Structure(_) => true,
-        _ => false,
-    }
+    matches!(
+        ty,
+        Type::Object(_)
+            | Type::Api(_)
+            | Type::Record(_)
+            | Type::Resources
+            | Type::Kind(_)
+            | Type::Structure(_)
+    )
 }
 
 impl Checker<'_> {

@@ -496,13 +496,12 @@ impl Checker<'_> {
 
 /// Whether an optional of this type is another one when it is made anew from what it holds.
 fn changes_in_branch(held: &Type) -> bool {
-    let same = match held {
-        Type::Bool | Type::Int | Type::Uint | Type::Float | Type::String | Type::Blob | Type::Null => true,
-        Type::Cel(CelType::Duration | CelType::Timestamp | CelType::Format) => true,
-        Type::List(_) | Type::Map(..) => true,
-        _ => false,
-    };
-    !same
+    let plain = matches!(
+        held,
+        Type::Bool | Type::Int | Type::Uint | Type::Float | Type::String | Type::Blob | Type::Null
+    );
+    let converted = matches!(held, Type::Cel(CelType::Duration | CelType::Timestamp | CelType::Format));
+    !plain && !converted && !matches!(held, Type::List(_) | Type::Map(..))
 }
 
 /// Whether an expression is a name, a field, an element, or a choice between such.
