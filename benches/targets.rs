@@ -6,9 +6,17 @@
 
 mod support;
 
+use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Framework, Silent};
-use bayplan::model::{Change, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan::lang::codegen::ledgers::index;
+use bayplan::lang::compile;
+use bayplan::lang::eval::exempt::ExemptPods;
+use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan::lang::typed::LedgerId;
+use bayplan::model::{
+    Change, Delta, Index, Moves, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time,
+};
 use bayplan::testing::pod;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -133,7 +141,73 @@ fn rows_of_rules() -> Vec<Row> {
             })
         }));
     }
+    rows.push(Row::new("placed pod moves a ledger", 1.0, |framework| moves_ledger(framework)));
+    rows.push(Row::new("placed pod, 1,000 policies with ledgers", 5.0, |framework| {
+        let mut snapshot = cluster(NODES, framework);
+        for policy in ledgers(1_000).iter() {
+            let index = index(&policy.policy, LedgerId(0), &ExemptPods::default());
+            snapshot.add_index(policy.policy.ledgers[0].index.clone(), Box::new(index));
+        }
+        let pods = members(200);
+        let mut next = 0;
+        Box::new(move |times| {
+            for _ in 0..times {
+                next += 1;
+                let pod = pods[next % pods.len()].clone();
+                let node = NodeId::from_row(next % NODES);
+                snapshot.apply(Change::PodPlaced { pod, node, how: Placement::Bound });
+            }
+        })
+    }));
     rows
+}
+
+/// Policies with a ledger each; one of them is about the team `team7`.
+fn ledgers(policies: usize) -> PolicySet {
+    let mut sources = SourceMap::new();
+    let set = (0..policies).map(|at| {
+        let text = format!(
+            r#"/// The quota of a team.
+            policy quota-{at} {{
+              applies when pod.labels["team"] == "team{at}"
+              ledger used: cpu by pod.namespace {{ add pod.requests.cpu }}
+              prefilter {{ reject "the team has its quota" when used[pod.namespace] > 9000cpu }}
+            }}"#
+        );
+        let id = sources.add(format!("quota-{at}.bay"), text);
+        let (policies, said) = compile(sources.get(id).unwrap());
+        let policy = policies.into_iter().next().unwrap_or_else(|| panic!("{said:?}"));
+        Arc::new(CompiledPolicy::new(policy, &sources))
+    });
+    PolicySet::new(set.collect::<Vec<_>>())
+}
+
+/// Pods of `team7`.
+fn members(number: usize) -> Vec<Arc<PodInfo>> {
+    (0..number).map(|at| pod(&format!("member-{at}")).label("team", "team7").cpu("10m").build()).collect()
+}
+
+/// The index alone: each change counts a pod under one key.
+fn moves_ledger(framework: &Framework) -> Work {
+    let (snapshot, set) = (cluster(NODES, framework), ledgers(8));
+    let policy = set.get("quota-7").unwrap().policy.clone();
+    let mut ledger = index(&policy, LedgerId(0), &ExemptPods::default());
+    let pods = members(200);
+    let (mut next, mut moved) = (0, Moves::default());
+    Box::new(move |times| {
+        for _ in 0..times {
+            next += 1;
+            let pod = &pods[next / 2 % pods.len()];
+            let change = match next % 2 {
+                0 => Change::PodPlaced { pod: pod.clone(), node: NodeId::from_row(0), how: Placement::Bound },
+                _ => Change::PodRemoved { pod: pod.key.clone() },
+            };
+            let delta =
+                Delta { change: &change, node_before: None, node: None, pod_before: None, object: None };
+            ledger.apply(&delta, &snapshot, &mut moved);
+            moved.0.clear();
+        }
+    })
 }
 
 /// 5,000 nodes with 100,000 pods.

@@ -292,6 +292,11 @@ fn gangs_that_do_not_say_what_concerns_them_are_caught() {
 }
 
 #[test]
+fn a_ledger_entry_that_does_not_move_is_caught() {
+    catches_policies(Mutant::LeaveEntries);
+}
+
+#[test]
 fn a_pod_that_does_not_assume_its_volumes_is_caught() {
     catches(Options { mutant: Some(Mutant::AssumeNothing), volumes: true, ..Options::default() });
 }

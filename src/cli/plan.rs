@@ -100,7 +100,7 @@ enum NewNode {
 impl Refusing {
     /// `None`: the rule refuses no pod.
     fn of(compiled: &CompiledPolicy, rule: typed::Rule<'_>) -> Option<Self> {
-        if matches!(rule.point(), Point::Score | Point::QueueSort) {
+        if matches!(rule.point(), Point::Score | Point::QueueSort | Point::Ledger) {
             return None;
         }
         let reads = reads_of(rule);
@@ -194,6 +194,7 @@ impl Plan {
             cost: costs.rule(rule),
             reads: match rule {
                 typed::Rule::Queue(_) => Vec::new(),
+                typed::Rule::Ledger(of) => reads_of_node(&of.reads),
                 _ => reads_of_node(&reads_of(rule)),
             },
             place: place(place_of(rule)),
@@ -376,6 +377,7 @@ fn position(point: Point) -> u8 {
         Point::Permit => 5,
         Point::Score => 6,
         Point::QueueSort => 7,
+        Point::Ledger => 8,
     }
 }
 
@@ -410,7 +412,8 @@ fn stage_of_rule(policy: &Policy, rule: typed::Rule<'_>) -> Stage {
         statement.condition().into_iter().chain(value).chain(statement.written())
     });
     let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
-    if rule.point() == Point::QueueSort { Stage::Pod } else { latest }
+    // Once for each pod, whatever node it is on.
+    if matches!(rule.point(), Point::QueueSort | Point::Ledger) { Stage::Pod } else { latest }
 }
 
 /// The latest stage of the conditions that an expression joins.

@@ -115,6 +115,7 @@ impl<'a> CoverageRecorder<'a> {
             if refusing().any(|policy| self.record(policy, Point::Reserve, context)) {
                 return;
             }
+            self.counted(&after, pod, record.at);
             for policy in refusing() {
                 self.record(policy, Point::Permit, context);
             }
@@ -163,7 +164,27 @@ impl CoverageRecorder<'_> {
                 }
             }
         }
+        for entry in snapshot.pods() {
+            self.counted(&snapshot, &entry.pod, now);
+        }
         self.end = Some(Moment { snapshot, now });
+    }
+}
+
+impl CoverageRecorder<'_> {
+    /// Records what ledgers evaluate for a pod that has a node.
+    fn counted(&mut self, snapshot: &Snapshot, pod: &PodInfo, now: Time) {
+        if self.policies.iter().all(|policy| policy.policy.ledgers.is_empty()) {
+            return;
+        }
+        let context = EvalContext::new(pod, snapshot, now);
+        let node = context.placement(pod).and_then(|(node, _)| snapshot.node(node));
+        let Some(node) = node.filter(|_| !pod.is_finished()) else { return };
+        for (policy, how) in self.applying(context) {
+            if how == Concerned::All {
+                self.record(&policy, Point::Ledger, context.on(node));
+            }
+        }
     }
 }
 

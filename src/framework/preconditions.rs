@@ -5,26 +5,15 @@
 
 use super::plugin::Plugin;
 use super::plugin_id::{PluginId, PluginSet};
-use crate::model::{ConstraintKinds, PodInfo, PodPrecondition, Symbol};
-use rustc_hash::FxHashMap;
+use crate::model::{Filed, PodInfo};
 use std::sync::Arc;
-
-/// Plugins by the key of their precondition.
-type Filed<K> = FxHashMap<K, Vec<PluginId>>;
 
 /// The plugins of a profile by their preconditions.
 #[derive(Debug, Default)]
 pub struct Preconditions {
     /// Plugins without a precondition.
     any: PluginSet,
-    namespaces: Filed<Symbol>,
-    labels: Filed<(Symbol, Symbol)>,
-    label_keys: Filed<Symbol>,
-    annotations: Filed<Symbol>,
-    requests: Filed<Symbol>,
-    constraints: Vec<(ConstraintKinds, PluginId)>,
-    /// All kinds in `constraints`.
-    constraint_kinds: ConstraintKinds,
+    filed: Filed<PluginId>,
 }
 
 impl Preconditions {
@@ -35,19 +24,7 @@ impl Preconditions {
             let id = PluginId(at as u16);
             match plugin.precondition() {
                 None => of.any.insert(id),
-                Some(PodPrecondition::Label(key)) => file(&mut of.label_keys, key, id),
-                Some(PodPrecondition::LabelIn(key, values)) => {
-                    values.into_iter().for_each(|value| file(&mut of.labels, (key.clone(), value), id));
-                }
-                Some(PodPrecondition::Annotation(key)) => file(&mut of.annotations, key, id),
-                Some(PodPrecondition::Namespace(names)) => {
-                    names.into_iter().for_each(|name| file(&mut of.namespaces, name, id));
-                }
-                Some(PodPrecondition::Requests(name)) => file(&mut of.requests, name, id),
-                Some(PodPrecondition::Constraints(kinds)) => {
-                    of.constraints.push((kinds, id));
-                    of.constraint_kinds = of.constraint_kinds.with(kinds);
-                }
+                Some(precondition) => of.filed.file(precondition, id),
             }
         }
         of
@@ -61,41 +38,9 @@ impl Preconditions {
     /// The plugins that may say something about the pod; `None`: only those without a precondition.
     pub fn with(&self, pod: &PodInfo) -> Option<PluginSet> {
         let mut found: Option<PluginSet> = None;
-        let mut add = |plugin: PluginId| found.get_or_insert_with(|| self.any.clone()).insert(plugin);
-        let mut add_all = |plugins: Option<&Vec<PluginId>>| {
-            plugins.into_iter().flatten().for_each(|plugin| add(*plugin));
-        };
-        if !self.namespaces.is_empty() {
-            add_all(self.namespaces.get(&pod.namespace));
-        }
-        if !self.label_keys.is_empty() {
-            pod.labels.iter().for_each(|(key, _)| add_all(self.label_keys.get(key)));
-        }
-        if !self.labels.is_empty() {
-            for (key, value) in pod.labels.iter() {
-                add_all(self.labels.get(&(key.clone(), value.clone())));
-            }
-        }
-        if !self.annotations.is_empty() {
-            pod.annotations.iter().for_each(|(key, _)| add_all(self.annotations.get(key)));
-        }
-        // A cluster has few resources, and their order does not matter here.
-        for (name, plugins) in &self.requests {
-            if pod.requests.get(name) > 0 {
-                add_all(Some(plugins));
-            }
-        }
-        let kinds = pod.constraint_kinds();
-        if kinds.intersects(self.constraint_kinds) {
-            let concerned = self.constraints.iter().filter(|(of, _)| of.intersects(kinds));
-            concerned.for_each(|(_, plugin)| add(*plugin));
-        }
+        self.filed.each(pod, |plugin| found.get_or_insert_with(|| self.any.clone()).insert(plugin));
         found
     }
-}
-
-fn file<K: std::hash::Hash + Eq>(filed: &mut Filed<K>, key: K, plugin: PluginId) {
-    filed.entry(key).or_default().push(plugin);
 }
 
 /// The position of each plugin in the order of an extension point.

@@ -74,7 +74,7 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
     let (file, mut said) = syntax::parse(source);
     let budget = Budget::default();
     let mut policies = check::check(&file, source.text(), (arguments, schemas), &budget, &mut said);
-    policies.iter_mut().for_each(|policy| analysis::analyse(policy, &budget, &mut said));
+    policies.retain_mut(|policy| analysis::analyse(policy, &budget, &mut said));
     let mut claimed = analysis::claims::Claimed::default();
     policies.retain(|policy| {
         let clashes = claimed.clashes(policy);

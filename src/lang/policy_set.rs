@@ -55,6 +55,7 @@ impl CompiledPolicy {
         let mut reads = deciding.clone();
         policy.rules().flat_map(Rule::reads).for_each(|more| reads.merge(more));
         let sees_other_pods = !reads.groups.is_empty()
+            || !reads.ledgers.is_empty()
             || reads.paths.keys().any(|path| {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });

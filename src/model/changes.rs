@@ -191,7 +191,7 @@ impl Kinds {
     pub const PENDING_PODS: Self = Self(1 << 15);
     /// Anything of a node that has no bit of its own (raw objects).
     pub const OTHER: Self = Self(1 << 16);
-    /// Members of a group that an index follows ([`Moved::Group`]).
+    /// Members of a group, or the sum of a key of a ledger, that an index follows ([`Moved::Group`]).
     pub const GROUPS: Self = Self(1 << 17);
     /// Volumes, claims and everything else of storage.
     pub const VOLUMES: Self = Self(1 << 18);
@@ -249,8 +249,8 @@ pub enum Moved {
     Node(NodeId),
     /// Something of the whole cluster.
     Global,
-    /// A member of a group of pods that an index follows. Groups are numbered by a hash; two groups may share a
-    /// number, so a reader may look at a group that did not move.
+    /// A member of a group of pods, or the sum of a key of a ledger, that an index follows. Both are numbered by a
+    /// hash; two may share a number, so a reader may look at one that did not move.
     Group(u64),
 }
 

@@ -1,6 +1,7 @@
 //! [`Index`]: the state of a plugin between attempts. The snapshot keeps it and feeds it the changes that it asks for.
 
 use super::changes::{Change, Delta, Moves};
+use super::precondition::PodPrecondition;
 use super::snapshot::Snapshot;
 use super::symbol::Symbol;
 use std::any::Any;
@@ -16,6 +17,10 @@ pub struct IndexKey(pub Symbol);
 pub trait Index: Any + Send + Sync + std::fmt::Debug {
     /// The changes that [`Index::apply`] is called for; it must ignore all others.
     fn feeds(&self) -> Feeds;
+    /// A property of pods: changes of a pod that has it neither before nor after are not for this index.
+    fn precondition(&self) -> Option<&PodPrecondition> {
+        None
+    }
     /// Applies a change that `snapshot` has applied already. Changes of the index itself go to `moved` and from there
     /// to the log.
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);

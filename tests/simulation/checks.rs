@@ -7,6 +7,7 @@ use crate::world::World;
 use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
+use bayplan::lang::eval::ledgers::LedgerIndex;
 use bayplan::model::{
     Change, IndexKey, Kept, KeptColumns, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Want,
 };
@@ -245,13 +246,15 @@ impl World {
     }
 
     /// Indexes that follow changes agree with their definition: a plain decision over a rebuilt fork is compared at each
-    /// attempt; groups are compared here.
+    /// attempt; groups and ledgers are compared here.
     fn indexes_are_what_a_rebuild_makes(&self) -> Result<(), String> {
         let real = self.scheduler.snapshot();
         let mut fresh = real.clone();
         fresh.rebuild_indexes();
         for key in real.index_keys() {
             let of = |snapshot: &Snapshot| snapshot.index::<GroupIndex>(key).cloned();
+            hold!(of(real) == of(&fresh), "4: index {key:?}: {:?} and rebuilt {:?}", of(real), of(&fresh));
+            let of = |snapshot: &Snapshot| snapshot.index::<LedgerIndex>(key).cloned();
             hold!(of(real) == of(&fresh), "4: index {key:?}: {:?} and rebuilt {:?}", of(real), of(&fresh));
         }
         Ok(())

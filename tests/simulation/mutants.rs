@@ -2,6 +2,9 @@
 //! the tests of the simulation's checks.
 
 use bayplan::framework::*;
+use bayplan::lang::codegen::ledgers;
+use bayplan::lang::eval::exempt::ExemptPods;
+use bayplan::lang::eval::ledgers::{Definition, LedgerIndex};
 use bayplan::model::{
     Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
     Snapshot, Symbol, Time, Want,
@@ -39,6 +42,8 @@ pub(crate) enum Mutant {
     AllAreEquivalent,
     /// Waiting pods do not say which groups concern them.
     ForgetGroups,
+    /// The entries of ledgers do not move when a node changes.
+    LeaveEntries,
     /// The driver does not show that objects of other kinds than pods, nodes and namespaces are gone.
     ForgetObjectsGone,
     /// Preemption also evicts pods of the priority of the preemptor and of higher priority.
@@ -173,7 +178,17 @@ impl Plugin for Mutated {
         self.inner.wants(pod, snapshot, out);
     }
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
-        self.inner.indexes()
+        let mut indexes = self.inner.indexes();
+        for (key, index) in &mut indexes {
+            if let (Mutant::LeaveEntries, Some((of, ledger))) = (self.mutant, crate::rules::ledger_of(key)) {
+                let exempt = ExemptPods::default();
+                let entry = ledgers::entry(&of.policy, ledger, &exempt);
+                let definition =
+                    Definition { reads_node: false, ..Definition::new(&of.policy, ledger, None, entry) };
+                *index = Box::new(LedgerIndex::new(definition));
+            }
+        }
+        indexes
     }
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
         self.inner.pre_enqueue().map(|_| self as &dyn PreEnqueue)

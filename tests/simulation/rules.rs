@@ -7,8 +7,8 @@ use bayplan::framework::{ApiCall, Framework, Instances, Named, Plugin, Profile};
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
-use bayplan::lang::typed::{Check, PrefilterStatement};
-use bayplan::model::{Duration, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
+use bayplan::lang::typed::{Check, LedgerId, PrefilterStatement};
+use bayplan::model::{Duration, IndexKey, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{
     self, Decision, DecisionRecord, Effect, Input, Profiles, QueuePlace, Scheduler, Stage,
@@ -77,6 +77,25 @@ const POOL: &[&str] = &[
     r#"policy desks { applies when has(pod.labels["wants"])
         gate "every desk is closed" when objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "no")
             && !objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "yes") }"#,
+    r#"policy quota { param most = 2
+        let team = pod.labels["team"]
+        applies when team != none
+        ledger used: int by team { add 1 when pod.labels["wants"] != "gold" }
+        prefilter { reject "the team has its quota" when used[team] >= most } }"#,
+    r#"policy spread {
+        applies when has(pod.labels["team"])
+        ledger asked: cpu by [pod.labels["team"], node.labels["tier"] ?? ""] { add pod.requests.cpu }
+        filter tier { reject "the tier has enough of the team"
+                      when asked[[pod.labels["team"], node.labels["tier"] ?? ""]] >= 500m } }"#,
+    r#"policy crew {
+        applies when has(pod.labels["crew"])
+        group mates = p in pods where p.labels["crew"] == pod.labels["crew"]
+        ledger placed: int by pod.labels["crew"] { add 1 }
+        permit { wait 9s for mates until placed[pod.labels["crew"]] >= 2 else "no second pod of the crew" } }"#,
+    r#"policy shared {
+        applies when has(pod.labels["wants"])
+        ledger kinds: set<string> by ns.labels["closed"] ?? "no" { add pod.labels["team"] ?? "" }
+        prefilter { reject "three teams share the namespaces" when kinds[ns.labels["closed"] ?? "no"].size() >= 3 } }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
@@ -91,6 +110,14 @@ static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
     });
     compiled.collect()
 });
+
+/// The ledger whose index has this key.
+pub(crate) fn ledger_of(key: &IndexKey) -> Option<(Arc<CompiledPolicy>, LedgerId)> {
+    COMPILED.iter().find_map(|compiled| {
+        let at = compiled.policy.ledgers.iter().position(|ledger| ledger.index == *key)?;
+        Some((compiled.clone(), LedgerId(at as u32)))
+    })
+}
 
 /// A set of policies by bits; about half of the pool.
 pub(crate) fn set(bits: u64) -> Vec<Arc<CompiledPolicy>> {

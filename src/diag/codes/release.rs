@@ -6,14 +6,16 @@ codes! {
         "The statement belongs to the language, but this release cannot execute it. It refuses the policy \
          instead of ignoring the statement."
         bad r#"
-/// Counts pods per namespace.
-policy count {
-  ledger used: int by pod.namespace { add 1 }
+/// Refuses pods of crowded namespaces, for now on paper.
+policy crowd {
+  mode audit
+  group g = p in pods where p.namespace == pod.namespace
+  prefilter { reject "too many pods" when g.count() > 3 }
 }
 "#
         good r#"
-/// Counts pods per namespace.
-policy count {
+/// Refuses pods of crowded namespaces.
+policy crowd {
   group g = p in pods where p.namespace == pod.namespace
   prefilter { reject "too many pods" when g.count() > 3 }
 }

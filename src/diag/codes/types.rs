@@ -372,7 +372,7 @@ policy notes {
     MUST_NOT_FAIL "BP0124" "must-not-fail" Error
         "a value that must always exist may be an error"
         "An expression of CEL may end with an error, and `onError` says what a rule does then. Keys of the queue, \
-         conditions of groups and the time of a wait have no such answer: write them so that no error is possible, with \
+         keys and amounts of ledgers, conditions of groups and the time of a wait have no such answer: write them so that no error is possible, with \
          `has(…)` or `\"key\" in map` in front, `orValue(…)`, or a comparison before a division."
         in "newest.yaml"
         bad r#"
@@ -392,5 +392,46 @@ metadata: {name: rank}
 spec:
   queueBy:
   - expression: pod.labels[?"rank"].orValue("none")
+"#
+
+    LEDGER_TYPE "BP0140" "ledger-type" Error
+        "a ledger cannot keep such sums"
+        "The sums of a ledger are `int`, an amount with a unit, `resources` or `set<T>`. Sums of floats do not come \
+         apart again when a pod goes. Keys are strings, numbers, amounts, times and bools, or a list of one of these."
+        bad r#"
+/// Limits the load of a team.
+policy team-load {
+  let team = pod.labels["team"] ?? ""
+  ledger load: float by team { add float(pod.labels["load"]) ?? 0.0 }
+  prefilter { reject "the team has too much load" when load[team] > 10.0 }
+}
+"#
+        good r#"
+/// Limits the load of a team.
+policy team-load {
+  let team = pod.labels["team"] ?? ""
+  ledger load: int by team { add int(pod.labels["load"]) ?? 0 }
+  prefilter { reject "the team has too much load" when load[team] > 10 }
+}
+"#
+
+    LEDGER_KEY_ABSENT "BP0141" "ledger-key-absent" Error
+        "the key of a ledger may be absent"
+        "A pod is counted under one key, and a sum is read under one. Give the key a default with `??`, or say in \
+         `applies when` that it is there."
+        bad r#"
+/// Limits the pods of a team.
+policy team-pods {
+  ledger placed: int by pod.labels["team"] { add 1 }
+  prefilter { reject "the team has 20 pods" when placed[pod.labels["team"] ?? ""] >= 20 }
+}
+"#
+        good r#"
+/// Limits the pods of a team.
+policy team-pods {
+  applies when has(pod.labels["team"])
+  ledger placed: int by pod.labels["team"] { add 1 }
+  prefilter { reject "the team has 20 pods" when placed[pod.labels["team"]] >= 20 }
+}
 "#
 }

@@ -45,6 +45,11 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     for rule in policy.rules() {
         for statement in rule.statements() {
             match statement {
+                Statement::LedgerKey(of) => places.must_not_fail(&of.key, "the key of a ledger"),
+                Statement::Add(of) => {
+                    let parts = of.when.iter().chain([&of.value]);
+                    parts.for_each(|part| places.must_not_fail(part, "what a ledger adds"));
+                }
                 Statement::Key(key) => places.must_not_fail(&key.value, "a key of the queue"),
                 Statement::Write(write) => {
                     let parts = write.when.iter().chain(statement.written());

@@ -10,6 +10,7 @@ pub mod faults;
 pub mod fold;
 pub mod index;
 pub mod keeps;
+mod ledgers;
 pub mod load;
 pub mod memory;
 pub mod preconditions;
@@ -22,12 +23,16 @@ use crate::diag::Diagnostic;
 use crate::lang::eval::budget::Budget;
 use crate::lang::typed::Policy;
 
-/// Fills in the reads of a policy, folds its constants, and reports what follows from them.
-pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagnostic>) {
+/// Fills in the reads of a policy, folds its constants, and reports what follows from them. `false`: an index cannot
+/// follow one of its ledgers.
+pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let follows = ledgers::derive(policy, diagnostics);
     reads::derive(policy, diagnostics);
     // Before params become constants: a profile may give other arguments.
     keeps::derive(policy, diagnostics);
     fold::fold(policy, &budget.constants);
     preconditions::check(policy, diagnostics);
     faults::check(policy, diagnostics);
+    ledgers::name(policy);
+    follows
 }

@@ -27,7 +27,7 @@ impl<'a> Checker<'a> {
                 ast::StatementKind::Def(of) => (&of.name, DeclKind::Def(of)),
                 ast::StatementKind::Group(of) => (&of.name, DeclKind::Group(of)),
                 ast::StatementKind::Type(of) => (&of.name, DeclKind::Type(of)),
-                ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Ledger(of)),
                 ast::StatementKind::Memo(of) => (&of.name, DeclKind::Lost),
                 ast::StatementKind::Source(of) => (&of.name, DeclKind::Lost),
                 ast::StatementKind::Broken(broken) => {
@@ -99,6 +99,16 @@ impl<'a> Checker<'a> {
                 let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
                 self.make(ExprKind::Group(id), ty, span)
             }
+            State::Ledger(_) => {
+                let name = self.decls[id.index()].name.text.clone();
+                self.mistake(
+                    &codes::TYPE_MISMATCH,
+                    span,
+                    format!("`{name}` is a ledger, which has a sum for each key"),
+                    format!("write the key in brackets: `{name}[…]`"),
+                );
+                self.unknown(span)
+            }
             State::Def(..) => {
                 let name = self.decls[id.index()].name.text.clone();
                 let help = format!("`{name}(…)`");
@@ -144,6 +154,7 @@ impl<'a> Checker<'a> {
             DeclKind::Let(of) => self.declare_let(of),
             DeclKind::Def(of) => self.declare_def(of, of_file),
             DeclKind::Group(of) => self.declare_group(of),
+            DeclKind::Ledger(of) => self.declare_ledger(of),
             DeclKind::Param(_) => State::Failed,
             DeclKind::Type(of) => {
                 self.mistake(
@@ -161,8 +172,8 @@ impl<'a> Checker<'a> {
         };
         self.resolving.pop();
         let decl = &mut self.decls[id.index()];
-        // A group is the same in both scopes.
-        if matches!(state, State::Group(_)) {
+        // A group, or a ledger, is the same in both scopes.
+        if matches!(state, State::Group(_) | State::Ledger(_)) {
             decl.state = [state; 2];
         }
         let slot = &mut decl.state[fact_scope as usize];
@@ -247,6 +258,7 @@ impl<'a> Checker<'a> {
                 DeclKind::Let(_) => "let",
                 DeclKind::Def(_) => "def",
                 DeclKind::Group(_) => "group",
+                DeclKind::Ledger(_) => "ledger",
                 DeclKind::Type(_) => "type",
                 DeclKind::Lost => "",
             };

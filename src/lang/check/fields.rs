@@ -325,6 +325,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
+        if let Some(sum) = self.ledger_sum(access, span) {
+            return sum;
+        }
         let object = self.expr(&access.object, None);
         let (object, held) = self.held(object);
         let element = self.element_of(object, access, span);

@@ -2,8 +2,8 @@
 //!
 //! Checking never fails. A part with a mistake has the type `Unknown`, about which nothing more is reported,
 //! and a policy with a mistake is left out of the result. `scope` resolves names and what a statement sees,
-//! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits` and
-//! `groups` check statements, the other files expressions; `facts` holds what conditions have shown, under the
+//! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits`, `groups`
+//! and `ledgers` check statements, the other files expressions; `facts` holds what conditions have shown, under the
 //! numbers of `numbering`.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
@@ -21,6 +21,7 @@ mod facts;
 mod fields;
 mod groups;
 mod look_ups;
+mod ledgers;
 mod macros;
 mod numbering;
 mod operators;
@@ -204,6 +205,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         defs: Vec::new(),
         groups: Vec::new(),
         kinds: Vec::new(),
+        ledgers: Vec::new(),
         slots: Vec::new(),
         gates: Vec::new(),
         queue: None,
@@ -240,6 +242,7 @@ struct Checker<'a> {
     kinds: Vec<Arc<ObjectKind>>,
     /// The kinds beside those of Kubernetes.
     schemas: &'a Schemas,
+    ledgers: Vec<typed::Ledger>,
     slots: Vec<typed::Slot>,
     frame: Frame,
     /// What holds in the whole policy but `queue by`.
@@ -279,6 +282,7 @@ impl<'a> Checker<'a> {
             groups: Vec::new(),
             kinds: Vec::new(),
             schemas: no_schemas(),
+            ledgers: Vec::new(),
             slots: Vec::new(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
@@ -323,6 +327,7 @@ impl<'a> Checker<'a> {
         result.defs = std::mem::take(&mut self.defs);
         result.groups = std::mem::take(&mut self.groups);
         result.kinds = std::mem::take(&mut self.kinds);
+        result.ledgers = std::mem::take(&mut self.ledgers);
         result.slots = std::mem::take(&mut self.slots);
         result
     }

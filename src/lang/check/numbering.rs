@@ -10,8 +10,8 @@ use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, LookUp, MacroKind, Operation, ParamId,
-    Root, SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, Operation,
+    ParamId, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -66,6 +66,7 @@ enum Shape {
     Arithmetic(ArithmeticOp, Box<[Type; 3]>),
     Conditional,
     Coalesce,
+    Ledger(LedgerId),
     List(Box<[bool]>),
     Map(Box<[bool]>),
     Record,
@@ -276,6 +277,7 @@ fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
     match &expr.kind {
         ExprKind::Widen(inner) => one(Shape::Widen, inner),
         ExprKind::Has(inner) => one(Shape::Has(matches!(inner.kind, ExprKind::Resource(..))), inner),
+        ExprKind::Ledger(id, key) => one(Shape::Ledger(*id), key),
         ExprKind::Not(inner) => one(Shape::Not, inner),
         ExprKind::Negate(inner) => one(Shape::Negate, inner),
         ExprKind::And(left, right) => two(Shape::And, left, right),

@@ -9,7 +9,7 @@ use crate::lang::language::functions;
 use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LetId, ParamId, Root, SlotId};
+use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, ParamId, Root, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
@@ -44,6 +44,7 @@ pub(super) enum DeclKind<'a> {
     Let(&'a ast::Let),
     Def(&'a ast::Def),
     Group(&'a ast::Group),
+    Ledger(&'a ast::Ledger),
     Type(&'a ast::TypeItem),
     /// Refused or broken; known to exist.
     Lost,
@@ -56,6 +57,7 @@ pub(super) enum State {
     Let(LetId, Names),
     Def(DefId, Names),
     Group(GroupId),
+    Ledger(LedgerId),
     Param(ParamId),
     /// A mistake in it has been reported.
     Failed,
@@ -98,6 +100,7 @@ impl Place {
             Place::In(StatementId::Let) => "a let of the policy".to_owned(),
             Place::In(StatementId::Def) => "a def".to_owned(),
             Place::In(StatementId::Group) => "the condition of a group".to_owned(),
+            Place::In(StatementId::Ledger) => "a ledger".to_owned(),
             Place::In(statement) => format!("`{}`", statement.def().words),
         }
     }
@@ -339,6 +342,9 @@ impl<'a> Checker<'a> {
                 "it sees the pod, its namespace, objects that are looked up and the clock"
             }
             (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
+            (Place::In(StatementId::Ledger), _) => {
+                "it sees the pod that is counted, its namespace and its node only"
+            }
             (Place::FileDef, _) => "give it as an argument, or move the def into the policy",
             (Place::Constant, _) => "write a value that is known when the policy is loaded",
             _ => "",

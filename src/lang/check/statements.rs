@@ -30,6 +30,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Type(_)
                 | StatementKind::Param(_)
                 | StatementKind::Group(_)
+                | StatementKind::Ledger(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
                     let gate = self.gate(gate, doc, statement.span);
@@ -76,7 +77,6 @@ impl<'a> Checker<'a> {
                     result.reserves.push(reserve);
                 }
                 StatementKind::Preempt(_)
-                | StatementKind::Ledger(_)
                 | StatementKind::Memo(_)
                 | StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)

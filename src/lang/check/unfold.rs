@@ -20,8 +20,8 @@ const MOST_LEVELS: u64 = 1_000;
 /// Most statements of a block: what each of them shows holds in those behind it.
 const MOST_STATEMENTS: usize = 1_000;
 
-/// Most groups of a policy: each is an index over all pods.
-const MOST_GROUPS: usize = 100;
+/// Most groups and ledgers of a policy: each is an index over all pods.
+const MOST_INDEXES: usize = 100;
 
 /// How large an expression is.
 #[derive(Clone, Copy, Default)]
@@ -132,12 +132,13 @@ fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> (u64, Vec<
             _ => {}
         }
     }
-    let mut groups = policy.statements.iter().filter_map(|statement| match &statement.kind {
+    let mut indexes = policy.statements.iter().filter_map(|statement| match &statement.kind {
         StatementKind::Group(of) => Some(&of.name),
+        StatementKind::Ledger(of) => Some(&of.name),
         _ => None,
     });
-    if let Some(name) = groups.nth(MOST_GROUPS) {
-        let message = format!("the policy has more than {MOST_GROUPS} groups");
+    if let Some(name) = indexes.nth(MOST_INDEXES) {
+        let message = format!("the policy has more than {MOST_INDEXES} groups and ledgers");
         let help = "each is an index over all pods: make several policies of it";
         unfold.said.push(Diagnostic::new(&codes::TOO_LARGE, name.span, message).with_help(help));
     }
@@ -218,6 +219,7 @@ impl<'a> Unfold<'a> {
             }
             StatementKind::Def(of) => self.declared(&of.name),
             StatementKind::Group(of) => self.declared(&of.name),
+            StatementKind::Ledger(of) => self.whole(&of.key).saturating_add(self.block(&of.block)),
             StatementKind::Type(of) => self.declared(&of.name),
             StatementKind::Param(of) => self.whole(&of.default),
             StatementKind::Applies(of) => of.when.as_ref().map_or(0, |when| self.whole(when)),
@@ -257,7 +259,9 @@ impl<'a> Unfold<'a> {
                 }
                 BlockKind::Reject(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
                 BlockKind::Only(of) => self.whole(&of.nodes).saturating_add(self.optional(&of.when)),
-                BlockKind::Give(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
+                BlockKind::Give(of) | BlockKind::Add(of) => {
+                    self.whole(&of.value).saturating_add(self.optional(&of.when))
+                }
                 BlockKind::Wait(of) => {
                     let reason = self.reason(&of.reason);
                     self.whole(&of.patience).saturating_add(self.whole(&of.until)).saturating_add(reason)

@@ -9,6 +9,7 @@ mod closures;
 mod columns;
 mod faults;
 pub mod groups;
+pub mod ledgers;
 pub mod lookups;
 mod loops;
 mod operators;
@@ -25,10 +26,12 @@ pub use rules::{
 
 use crate::lang::analysis::stage::is_register;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::typed::{Expr, ExprKind, Policy, SlotId};
+use crate::lang::eval::ledgers::EntryFn;
+use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, SlotId};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Fault, Value};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The environment of closures: the context, the registers of the pod, variables, and computed
@@ -69,11 +72,16 @@ impl<'a, 'e> Env<'a, 'e> {
 
     /// An environment for closures that read one variable, and no register or let.
     fn with_slot(context: EvalContext<'a>, slot: usize) -> Self {
+        Self::of_size(context, slot + 1, 0)
+    }
+
+    /// An environment for closures that read no register, with so many variables and lets.
+    fn of_size(context: EvalContext<'a>, slots: usize, lets: usize) -> Self {
         Self {
             context,
             registers: &[],
-            slots: vec![Value::Absent; slot + 1],
-            lets: Vec::new(),
+            slots: vec![Value::Absent; slots],
+            lets: vec![None; lets],
             tables: lookups::Tables::default(),
             raised: None,
             failed: None,
@@ -126,6 +134,8 @@ pub struct Lowering<'p> {
     faults: bool,
     /// Variables that may hold a fault, which counts where they are read.
     fault_slots: FxHashSet<SlotId>,
+    /// What a pod adds to each ledger that is read.
+    ledger_entries: BTreeMap<LedgerId, Arc<EntryFn>>,
 }
 
 impl<'p> Lowering<'p> {
@@ -141,6 +151,7 @@ impl<'p> Lowering<'p> {
             remembering: false,
             faults: policy.cel,
             fault_slots: FxHashSet::default(),
+            ledger_entries: BTreeMap::new(),
         }
     }
 

@@ -50,6 +50,7 @@ impl Lowering<'_> {
             }
             ExprKind::Root(root) => root_value(*root),
             ExprKind::Group(id) => self.group(*id),
+            ExprKind::Ledger(id, key) => self.ledger(*id, key),
             ExprKind::Now => as_value(|env| Value::Time(env.context.now)),
             ExprKind::LookUp(which, args) => self.look_up(*which, args),
             ExprKind::Field(..)

@@ -97,6 +97,9 @@ fn declare<'a>(
             StatementKind::Group(of) => {
                 spaces.insert(of.name.text.clone(), "groups");
             }
+            StatementKind::Ledger(of) => {
+                spaces.insert(of.name.text.clone(), "ledgers");
+            }
             StatementKind::Def(of) => {
                 defs.insert(of.name.text.clone(), of);
             }
@@ -243,6 +246,7 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Def(_) | StatementKind::Type(_) => self.above_of(span),
             StatementKind::Param(param) => self.param(param, span)?,
             StatementKind::Group(group) => self.group(group, span)?,
+            StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
             _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
         }
         Ok(())
@@ -338,6 +342,35 @@ impl PolicyWriter<'_, '_> {
         put(&mut fields, "expression", &writer.expr(&group.condition)?);
         self.add("groups", span, fields);
         Ok(())
+    }
+
+    fn ledger(&mut self, ledger: &Ledger, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &ledger.name.text);
+        put(&mut fields, "type", &self.type_text(&ledger.declared));
+        put(&mut fields, "by", &self.cel(&ledger.key)?);
+        unquote(&mut fields, "by", &ledger.key);
+        let mut items = Vec::new();
+        for statement in self.without_lets(&ledger.block)? {
+            let BlockKind::Add(add) = &statement.kind else {
+                return Err(NoTwin::new(statement.span, "documents have nothing for this statement"));
+            };
+            items.push(self.value_when(add, statement.span)?);
+        }
+        fields.push(("adds".to_owned(), Node::List(items)));
+        self.add("ledgers", span, fields);
+        Ok(())
+    }
+
+    /// `value` and `when` of a statement.
+    fn value_when(&mut self, of: &Give, span: Span) -> Result<Item, NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "value", &self.cel(&of.value)?);
+        unquote(&mut fields, "value", &of.value);
+        if let Some(when) = &of.when {
+            put(&mut fields, "when", &self.cel(when)?);
+        }
+        Ok(Item { comments: self.remarks.take(span), fields })
     }
 
     fn filter(&mut self, filter: &Filter, span: Span) -> Result<(), NoTwin> {

@@ -144,6 +144,11 @@ impl LanguageWriter<'_> {
                 let (name, condition) = (self.name(&group.name), self.expr(&group.condition));
                 self.line(&format!("group {name} = {} in pods where {condition}", group.variable.text));
             }
+            StatementKind::Ledger(ledger) => {
+                let (name, key) = (self.name(&ledger.name), self.expr(&ledger.key));
+                let head = format!("ledger {name}: {} by {key}", type_text(&ledger.declared));
+                self.block(&head, &ledger.block, statement.span);
+            }
             _ => self
                 .without
                 .push(NoTwin::new(statement.span, "the policy language has nothing for this field")),
@@ -205,6 +210,10 @@ impl LanguageWriter<'_> {
                 BlockKind::Give(give) => {
                     let (value, when) = (self.expr(&give.value), self.when(give.when.as_ref()));
                     self.line(&format!("give {value}{when}"));
+                }
+                BlockKind::Add(add) => {
+                    let (value, when) = (self.expr(&add.value), self.when(add.when.as_ref()));
+                    self.line(&format!("add {value}{when}"));
                 }
                 BlockKind::Wait(wait) => {
                     let patience = self.expr(&wait.patience);

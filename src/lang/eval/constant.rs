@@ -131,6 +131,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         | ExprKind::Slot(_)
         | ExprKind::Root(_)
         | ExprKind::Group(_)
+        | ExprKind::Ledger(..)
         | ExprKind::Now
         | ExprKind::LookUp(..)
         | ExprKind::Field(..)

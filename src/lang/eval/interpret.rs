@@ -5,13 +5,15 @@
 //! numbers, `getters.rs` the fields.
 
 use super::context::EvalContext;
+use super::exempt::ExemptPods;
 use super::getters;
+use super::ledgers;
 use super::operations;
 use crate::diag::Span;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Macro, MacroKind,
-    Operation, Policy, Reason, ReasonPart, Root, SlotId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, LookUpBy, Macro,
+    MacroKind, Operation, Policy, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -125,6 +127,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 value
             }
             ExprKind::Group(group) => self.group(*group),
+            ExprKind::Ledger(ledger, key) => self.ledger(*ledger, key),
             ExprKind::Now => Value::Time(self.context.now),
             ExprKind::LookUp(which, args) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
@@ -298,6 +301,23 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
         }
         Value::List(members.into())
+    }
+
+    /// The sum of a ledger under a key: of its index, else of all pods.
+    fn ledger(&mut self, id: LedgerId, key: &Expr) -> Value<'a> {
+        let key = self.value(key);
+        if self.raised.is_some() {
+            return Value::Absent;
+        }
+        let policy = self.policy;
+        let known = ledgers::sum(&self.context, &policy[id].index, &key);
+        let sum = known.unwrap_or_else(|| {
+            let all = policy[id].adds.len() + policy.applies.len() + 1;
+            self.step(self.context.snapshot.pod_count().saturating_mul(all));
+            ledgers::recomputed(policy, id, &ExemptPods::default(), &self.context, &key)
+        });
+        self.step(length(&sum));
+        sum
     }
 
     fn has(&mut self, expr: &Expr) -> bool {

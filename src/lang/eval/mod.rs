@@ -1,12 +1,16 @@
 //! The reference evaluator: it defines what a policy means. Slow and obvious; `codegen` must agree
 //! with it.
 
+pub mod amounts;
 pub mod budget;
 pub mod constant;
 pub mod context;
+pub mod exempt;
 pub(super) mod getters;
 pub mod interpret;
+pub mod ledgers;
 mod limits;
 pub mod operations;
+pub mod shards;
 pub mod tagged;
 pub mod trace;

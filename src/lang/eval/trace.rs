@@ -186,7 +186,12 @@ impl<'p> Iterator for Tracer<'p, '_> {
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),
                 Statement::Give(_) => holds.unwrap_or(true),
-                Statement::Key(_) | Statement::Only(_) | Statement::Write(_) | Statement::Wait(_) => false,
+                Statement::LedgerKey(_)
+                | Statement::Add(_)
+                | Statement::Key(_)
+                | Statement::Only(_)
+                | Statement::Write(_)
+                | Statement::Wait(_) => false,
             };
             if decides {
                 self.decided = Some(rule.span());

@@ -190,6 +190,12 @@ pub static SPEC: ObjectDef = ObjectDef {
         of(StatementId::Param, "params", Shape::List(&PARAM), "Values that a profile may set."),
         of(StatementId::Let, "variables", Shape::List(&VARIABLE), "Names for expressions: `variables.NAME`."),
         of(StatementId::Group, "groups", Shape::List(&GROUP), "Sets of pods: `groups.NAME`."),
+        of(
+            StatementId::Ledger,
+            "ledgers",
+            Shape::List(&LEDGER),
+            "Sums over placed pods: `ledgers.NAME[KEY]`.",
+        ),
         of(StatementId::Gate, "gates", Shape::List(&GATE), "Keep pods out of the queue."),
         of(StatementId::Queue, "queueBy", Shape::List(&QUEUE_KEY), "The order of the queue."),
         of(
@@ -209,7 +215,6 @@ pub static SPEC: ObjectDef = ObjectDef {
         ),
         of(StatementId::Permit, "permit", Shape::List(&PERMIT), "Refusals and waits once a node is chosen."),
         not_built(StatementId::Preempt, "preempt"),
-        not_built(StatementId::Ledger, "ledgers"),
         not_built(StatementId::Memo, "memos"),
         not_built(StatementId::Source, "sources"),
         not_built(StatementId::BeforeBind, "beforeBind"),
@@ -262,6 +267,27 @@ static GROUP: ObjectDef = ObjectDef {
         needed("name", Shape::Identifier, "Its name: `groups.NAME`."),
         needed("expression", Shape::Expression, "Whether the pod `p` is in the group of `pod`."),
     ],
+};
+
+static LEDGER: ObjectDef = ObjectDef {
+    name: "ledger",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `ledgers.NAME[KEY]`."),
+        needed("type", Shape::Type, "The type of the sums: `int`, a unit, `resources` or `set<T>`."),
+        needed(
+            "by",
+            Shape::Expression,
+            "The key under which a pod is counted; a list is a key of several parts.",
+        ),
+        needed("adds", Shape::List(&ADD), "What a placed pod adds: all whose condition holds."),
+    ],
+};
+
+static ADD: ObjectDef = ObjectDef {
+    name: "amount of a ledger",
+    forms: &[],
+    fields: &[needed("value", Shape::Expression, "What the pod adds."), WHEN],
 };
 
 static GATE: ObjectDef = ObjectDef {

@@ -1,7 +1,7 @@
 //! [`Expr`]: a typed expression. `walk.rs` visits its parts.
 
 use super::operation::Operation;
-use super::{DefId, GroupId, KindId, LetId, MacroKind, ParamId, SlotId};
+use super::{DefId, GroupId, KindId, LedgerId, LetId, MacroKind, ParamId, SlotId};
 use crate::diag::Span;
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{FunctionId, Prepared};
@@ -92,6 +92,8 @@ pub enum ExprKind {
     Root(Root),
     /// The pods of a group.
     Group(GroupId),
+    /// The sum of a ledger under a key; 0 or empty where there is none.
+    Ledger(LedgerId, Box<Expr>),
     /// `now()`
     Now,
     /// Objects of a kind that are looked up.

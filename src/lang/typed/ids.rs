@@ -1,7 +1,7 @@
 //! The ids of a policy's tables. `policy[id]` is the way from an id to what it names: an id that
 //! the table does not hold is a bug of the compiler, and panics.
 
-use super::{Def, Group, Let, Param, Policy, Slot};
+use super::{Def, Group, Ledger, Let, Param, Policy, Slot};
 use crate::lang::types::ObjectKind;
 use std::ops::Index;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ ids! {
     LetId, lets: Let;
     DefId, defs: Def;
     GroupId, groups: Group;
+    LedgerId, ledgers: Ledger;
     SlotId, slots: Slot;
     KindId, kinds: Arc<ObjectKind>;
 }

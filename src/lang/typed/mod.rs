@@ -7,6 +7,7 @@
 
 mod expr;
 mod ids;
+mod ledgers;
 pub mod operation;
 pub mod reads;
 mod visit;
@@ -14,7 +15,8 @@ pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
-pub use ids::{DefId, GroupId, KindId, LetId, ParamId, SlotId};
+pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId};
+pub use ledgers::{Add, Ledger};
 pub use operation::Operation;
 pub use visit::{Point, Rule, RuleMut, Statement};
 
@@ -59,6 +61,8 @@ pub struct Policy {
     pub groups: Vec<Group>,
     /// The kinds of objects that it looks up, each once.
     pub kinds: Vec<Arc<ObjectKind>>,
+    /// Ledgers.
+    pub ledgers: Vec<Ledger>,
     /// Variables of macros and groups, and parameters of defs. Without recursion each has one value
     /// at a time.
     pub slots: Vec<Slot>,

@@ -6,7 +6,7 @@
 
 use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::syntax::ast::Text;
-use crate::lang::typed::{GroupId, KindId};
+use crate::lang::typed::{GroupId, KindId, LedgerId};
 use crate::model::KindName;
 use crate::model::objects::projection::Projection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +59,8 @@ pub struct Reads {
     pub objects: BTreeSet<KindId>,
     /// The paths among them that key a group: all members have the same value there.
     pub keys: BTreeSet<ReadPath>,
+    /// Ledgers, with the direction in which a change of the sum helps.
+    pub ledgers: BTreeMap<LedgerId, Polarity>,
 }
 
 impl Reads {
@@ -81,6 +83,10 @@ impl Reads {
         self.groups.extend(&more.groups);
         self.objects.extend(&more.objects);
         self.keys.extend(more.keys.iter().cloned());
+        for (ledger, polarity) in &more.ledgers {
+            let known = self.ledgers.entry(*ledger);
+            known.and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);
+        }
     }
 }
 

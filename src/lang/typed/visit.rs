@@ -7,8 +7,8 @@
 
 use super::reads::Reads;
 use super::{
-    Check, Expr, Filter, Give, Let, Missing, Only, Permit, Policy, Prefilter, PrefilterStatement, Queue,
-    QueueKey, Reason, ReasonPart, Reserve, Score, Wait, Write,
+    Add, Check, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
+    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Wait, Write,
 };
 use crate::diag::Span;
 
@@ -17,6 +17,8 @@ use crate::diag::Span;
 pub enum Point {
     /// When an attempt begins: `applies when`, and every `let` with `missing`.
     Applies,
+    /// `ledger`: whenever a placed pod, its namespace or its node changes.
+    Ledger,
     /// `gate`
     PreEnqueue,
     /// `queue by`
@@ -38,6 +40,7 @@ impl Point {
     pub fn name(self) -> &'static str {
         match self {
             Point::Applies | Point::PreFilter => "PreFilter",
+            Point::Ledger => "Reserve",
             Point::PreEnqueue => "PreEnqueue",
             Point::QueueSort => "QueueSort",
             Point::Filter => "Filter",
@@ -55,6 +58,8 @@ pub enum Rule<'p> {
     Applies(&'p [Expr]),
     /// A `let` with `missing`.
     Guard(&'p Let),
+    /// `ledger`
+    Ledger(&'p Ledger),
     /// `gate`
     Gate(&'p Check),
     /// `queue by`
@@ -74,6 +79,8 @@ pub enum Rule<'p> {
 /// The rules that keep derived values (reads, resolvability), to change.
 #[derive(Debug)]
 pub enum RuleMut<'p> {
+    /// `ledger`
+    Ledger(&'p mut Ledger),
     /// `gate`
     Gate(&'p mut Check),
     /// `queue by`
@@ -99,6 +106,10 @@ pub enum Statement<'p> {
     Guard(&'p Let),
     /// `reject … when`, `require`, or a gate.
     Check(&'p Check),
+    /// The key of a ledger.
+    LedgerKey(&'p Ledger),
+    /// `add`
+    Add(&'p Add),
     /// A key of `queue by`.
     Key(&'p QueueKey),
     /// `only nodes`
@@ -119,6 +130,7 @@ impl Policy {
         applies
             .into_iter()
             .chain(guards)
+            .chain(self.ledgers.iter().map(Rule::Ledger))
             .chain(self.gates.iter().map(Rule::Gate))
             .chain(self.queue.iter().map(Rule::Queue))
             .chain(self.prefilters.iter().map(Rule::Prefilter))
@@ -135,8 +147,9 @@ impl Policy {
 
     /// The rules that keep derived values, to change; in the order of [`Policy::rules`].
     pub fn rules_mut(&mut self) -> impl Iterator<Item = RuleMut<'_>> {
-        let gates = self.gates.iter_mut().map(RuleMut::Gate);
-        gates
+        let ledgers = self.ledgers.iter_mut().map(RuleMut::Ledger);
+        ledgers
+            .chain(self.gates.iter_mut().map(RuleMut::Gate))
             .chain(self.queue.iter_mut().map(RuleMut::Queue))
             .chain(self.prefilters.iter_mut().map(RuleMut::Prefilter))
             .chain(self.filters.iter_mut().map(RuleMut::Filter))
@@ -151,6 +164,7 @@ impl<'p> Rule<'p> {
     pub fn point(self) -> Point {
         match self {
             Rule::Applies(_) | Rule::Guard(_) => Point::Applies,
+            Rule::Ledger(_) => Point::Ledger,
             Rule::Gate(_) => Point::PreEnqueue,
             Rule::Queue(_) => Point::QueueSort,
             Rule::Prefilter(_) => Point::PreFilter,
@@ -166,6 +180,7 @@ impl<'p> Rule<'p> {
         match self {
             Rule::Applies(_) => "applies when",
             Rule::Guard(of) => &of.name,
+            Rule::Ledger(of) => &of.name,
             Rule::Gate(_) => "gate",
             Rule::Queue(_) => "queue",
             Rule::Prefilter(_) => "prefilter",
@@ -184,6 +199,7 @@ impl<'p> Rule<'p> {
                 first.zip(last).map_or_else(Span::default, |(a, b)| Span { end: b.span.end, ..a.span })
             }
             Rule::Guard(of) => of.span,
+            Rule::Ledger(of) => of.span,
             Rule::Gate(of) => of.span,
             Rule::Queue(of) => of.span,
             Rule::Prefilter(of) => of.span,
@@ -198,9 +214,11 @@ impl<'p> Rule<'p> {
     pub fn statements(self) -> impl Iterator<Item = Statement<'p>> {
         let (mut conditions, mut guards, mut checks, mut keys) = (&[][..], &[][..], &[][..], &[][..]);
         let (mut prefilters, mut gives, mut writes, mut waits) = (&[][..], &[][..], &[][..], &[][..]);
+        let (mut ledgers, mut adds) = (&[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
             Rule::Guard(of) => guards = std::slice::from_ref(of),
+            Rule::Ledger(of) => (ledgers, adds) = (std::slice::from_ref(of), &of.adds),
             Rule::Gate(of) => checks = std::slice::from_ref(of),
             Rule::Queue(of) => keys = &of.keys,
             Rule::Prefilter(of) => prefilters = &of.statements,
@@ -216,6 +234,8 @@ impl<'p> Rule<'p> {
         let conditions = conditions.iter().map(Statement::Condition);
         conditions
             .chain(guards.iter().map(Statement::Guard))
+            .chain(ledgers.iter().map(Statement::LedgerKey))
+            .chain(adds.iter().map(Statement::Add))
             .chain(checks.iter().map(Statement::Check))
             .chain(keys.iter().map(Statement::Key))
             .chain(prefilters)
@@ -268,14 +288,17 @@ impl<'p> Statement<'p> {
             Statement::Give(of) => of.when.as_ref(),
             Statement::Write(of) => of.when.as_ref(),
             Statement::Wait(of) => Some(&of.until),
-            Statement::Guard(_) | Statement::Key(_) => None,
+            Statement::Add(of) => of.when.as_ref(),
+            Statement::Guard(_) | Statement::Key(_) | Statement::LedgerKey(_) => None,
         }
     }
 
-    /// The value: of a `let`, a key or a `give`, the names of nodes, how long to wait.
+    /// The value: of a `let`, a key, an `add` or a `give`, the names of nodes, how long to wait.
     pub fn value(self) -> Option<&'p Expr> {
         match self {
             Statement::Guard(of) => Some(&of.value),
+            Statement::LedgerKey(of) => Some(&of.key),
+            Statement::Add(of) => Some(&of.value),
             Statement::Key(of) => Some(&of.value),
             Statement::Only(of) => Some(&of.nodes),
             Statement::Give(of) => of.value.as_ref(),
@@ -309,6 +332,8 @@ impl<'p> Statement<'p> {
             Statement::Condition(of) => of.span,
             Statement::Guard(of) => of.span,
             Statement::Check(of) => of.span,
+            Statement::LedgerKey(of) => of.key.span,
+            Statement::Add(of) => of.span,
             Statement::Key(of) => of.value.span,
             Statement::Only(of) => of.span,
             Statement::Give(of) => of.span,
@@ -367,6 +392,13 @@ macro_rules! for_each_whole {
                 $f(&$($mut)? key.pod);
             }
             group.rest.$iter().for_each(|condition| $f(condition));
+        }
+        for ledger in policy.ledgers.$iter() {
+            $f(&$($mut)? ledger.key);
+            for add in ledger.adds.$iter() {
+                $f(&$($mut)? add.value);
+                add.when.$iter().for_each(|when| $f(when));
+            }
         }
         for gate in policy.gates.$iter() {
             for_each_of_check!(gate, $iter, $f);

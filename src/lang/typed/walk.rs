@@ -21,6 +21,7 @@ macro_rules! for_each_part {
             | ExprKind::ApiField(inner, _)
             | ExprKind::RecordField(inner, _)
             | ExprKind::Present(inner)
+            | ExprKind::Ledger(_, inner)
             | ExprKind::Widen(inner)
             | ExprKind::Has(inner)
             | ExprKind::Not(inner)

@@ -2,10 +2,13 @@
 //! while the cluster is written, so that a panic in it must lose neither the other indexes nor the process: the index
 //! is rebuilt once. If it panics again, it is broken until a reload makes it anew, and its plugin answers `Error`.
 
-use crate::model::changes::{Delta, Moves};
+use crate::model::changes::{Change, Delta, Moves};
 use crate::model::index::{Feeds, Index, IndexError, IndexKey};
+use crate::model::pod::PodInfo;
+use crate::model::precondition::Filed;
 use crate::model::snapshot::Snapshot;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -47,6 +50,33 @@ struct Directory {
     by_key: FxHashMap<IndexKey, usize>,
     /// The indexes that each kind of change goes to, in their order.
     fed: [Vec<usize>; Feeds::COUNT],
+    /// Of these, the ones without a precondition.
+    unconditional: [Vec<usize>; Feeds::COUNT],
+    /// The indexes with a precondition.
+    filed: Filed<usize>,
+}
+
+impl Directory {
+    /// The indexes that a change goes to, in their order: of a change of a pod those whose precondition it meets, as it
+    /// was or as it is.
+    fn takers(&self, number: usize, delta: &Delta<'_>) -> Cow<'_, [usize]> {
+        let (all, unconditional) = (&self.fed[number], &self.unconditional[number]);
+        let now = match delta.change {
+            Change::PodPlaced { pod, .. } | Change::PodPending { pod } => Some(pod),
+            _ => None,
+        };
+        let before = delta.pod_before.as_ref().map(|(pod, _)| pod);
+        if all.len() == unconditional.len() || now.is_none() && before.is_none() {
+            return Cow::Borrowed(all);
+        }
+        let mut takers = unconditional.clone();
+        let same = now.zip(before).is_some_and(|(now, before)| Arc::ptr_eq(now, before));
+        let pods: [Option<&Arc<PodInfo>>; 2] = [now, before.filter(|_| !same)];
+        pods.into_iter().flatten().for_each(|pod| self.filed.each(pod, |at| takers.push(at)));
+        takers.sort_unstable();
+        takers.dedup();
+        Cow::Owned(takers)
+    }
 }
 
 /// All indexes, in the order in which they were added.
@@ -107,10 +137,17 @@ impl Indexes {
         let mut directory = Directory::default();
         for (at, slot) in self.slots.iter().enumerate() {
             directory.by_key.insert(slot.key.clone(), at);
+            let precondition = slot.index.as_ref().and_then(|index| index.precondition().cloned());
             for (number, fed) in directory.fed.iter_mut().enumerate() {
                 if slot.feeds.has(number) {
                     fed.push(at);
+                    if precondition.is_none() {
+                        directory.unconditional[number].push(at);
+                    }
                 }
+            }
+            if let Some(precondition) = precondition {
+                directory.filed.file(precondition, at);
             }
         }
         self.directory = Arc::new(directory);
@@ -122,8 +159,8 @@ impl Indexes {
         let mut moves = Moves::default();
         let mut panicked = false;
         let directory = self.directory.clone();
-        for at in directory.fed.get(number).into_iter().flatten() {
-            if let Some(slot) = self.slots.get_mut(*at) {
+        for at in directory.takers(number, delta).iter() {
+            if let Some(slot) = self.slots.get_mut(*at).filter(|slot| slot.feeds.has(number)) {
                 panicked |= slot.apply(delta, snapshot, &mut moves);
             }
         }

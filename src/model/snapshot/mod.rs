@@ -232,6 +232,11 @@ impl Snapshot {
         self.namespaces.get(name)
     }
 
+    /// The pods on a row, also when its node is gone.
+    pub fn pods_on(&self, row: NodeId) -> &[Arc<PodInfo>] {
+        self.rows.get(row.row()).map_or(&[], |row| &row.pods)
+    }
+
     /// All namespaces, ordered by name.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<Namespace>> {
         self.namespaces.values()

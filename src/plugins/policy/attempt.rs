@@ -1,12 +1,13 @@
 //! The beginning of an attempt: whether the policy applies to the pod, `prefilter`, and the values
 //! of the pod that filters and scores read. Also gates, which are evaluated before the attempt.
 
-use super::{PolicyPlugin, SYSTEM_PRIORITY, numbers, queued, refusal};
+use super::{PolicyPlugin, numbers, queued, refusal};
 use crate::framework::{
     Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
 use crate::lang::codegen::{CompiledPrefilter, Env, compute};
 use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
+use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::typed::{Missing, Reason};
 use crate::lang::types::value::{Constant, Fault, Value};
 use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
@@ -55,23 +56,6 @@ fn before_nodes(status: Status, reason: &Reason) -> Status {
     }
 }
 
-/// Whether a pod belongs to a DaemonSet.
-fn of_daemon_set(pod: &PodInfo) -> bool {
-    pod.owners.iter().any(|owner| owner.controller && owner.kind.as_str() == "DaemonSet")
-}
-
-/// Why a pod is exempt from policies without `applies to all pods`, for explanations. Pods of a
-/// DaemonSet are still scored.
-pub fn why_exempt(pod: &PodInfo, exempt: &super::ExemptPods) -> Option<String> {
-    if pod.priority >= SYSTEM_PRIORITY {
-        return Some("priority of the system".to_owned());
-    }
-    if exempt.namespaces.contains(&pod.namespace) {
-        return Some(format!("namespace {}", pod.namespace));
-    }
-    of_daemon_set(pod).then(|| "DaemonSet".to_owned())
-}
-
 /// What the absence of a let with `missing` means.
 pub(super) enum Absent {
     /// Nothing is absent.
@@ -85,8 +69,7 @@ pub(super) enum Absent {
 impl PolicyPlugin {
     /// Whether the pod is exempt from the policy.
     fn exempts(&self, pod: &PodInfo) -> bool {
-        !self.compiled.policy.to_all_pods
-            && (pod.priority >= SYSTEM_PRIORITY || self.exempt.namespaces.contains(&pod.namespace))
+        !self.compiled.policy.to_all_pods && self.exempt.exempts(pod)
     }
 
     /// Whether gates, prefilters, filters and waits do not apply to the pod.

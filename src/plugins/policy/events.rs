@@ -1,13 +1,14 @@
 //! The data that a policy reads, in the framework's terms, and the events that it registers for. Both follow
 //! from the reads of its statements; `hints.rs` says whether an event helps a pod.
 
+use super::ledger_reads::{LedgerRead, read_by};
 use crate::framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::index_key;
 use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{GroupId, KindId, Point, Policy, Rule, Statement};
+use crate::lang::typed::{Expr, GroupId, KindId, Ledger, Point, Policy, Rule, Statement};
 use crate::model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
@@ -32,6 +33,8 @@ pub(super) struct RuleInterest {
     pub(super) kinds: Kinds,
     /// Groups with the indexes that follow them: only changes of their members matter.
     pub(super) groups: Vec<(GroupId, IndexKey)>,
+    /// Ledgers whose keys depend on the pod alone: only these sums matter.
+    pub(super) ledgers: Vec<LedgerRead>,
 }
 
 /// The groups of some reads, with the keys of their indexes.
@@ -40,18 +43,27 @@ fn indexed(policy: &Policy, reads: &reads::Reads) -> Vec<(GroupId, IndexKey)> {
 }
 
 impl RuleInterest {
-    pub(super) fn of(policy: &Policy, reads: &reads::Reads) -> Self {
+    /// Of expressions with these reads.
+    pub(super) fn of<'p>(
+        policy: &'p Policy,
+        parts: impl IntoIterator<Item = &'p Expr>,
+        reads: &reads::Reads,
+    ) -> Self {
         let node_of_pod = reads.paths.keys().any(is_node_of_pod);
         let of_nodes = if node_of_pod { Kinds::LIFE } else { Kinds::NONE };
-        if !reads.groups.iter().all(|group| can_be_indexed(policy, *group)) {
-            let kinds = Interest::of(&framework_reads(reads)).kinds;
-            return Self { kinds: kinds.with(of_nodes), groups: Vec::new() };
-        }
         let mut apart = reads.clone();
+        let mut ledgers = read_by(policy, parts, reads);
+        // Any key: every pod that is placed may move the sum.
+        ledgers.retain(|read| read.keys.is_some());
+        apart.ledgers.retain(|ledger, _| !ledgers.iter().any(|read| read.ledger == *ledger));
+        if !reads.groups.iter().all(|group| can_be_indexed(policy, *group)) {
+            let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
+            return Self { kinds: kinds.with(of_nodes), groups: Vec::new(), ledgers };
+        }
         apart.groups.clear();
         apart.paths.retain(|path, _| path.of != ReadOf::Group);
-        let kinds = Interest::of(&framework_reads(&apart)).kinds;
-        Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads) }
+        let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
+        Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads), ledgers }
     }
 }
 
@@ -67,6 +79,12 @@ pub(super) struct Side {
     pub(super) other_pods: bool,
     /// The groups that they read.
     pub(super) groups: BTreeSet<GroupId>,
+    /// The ledgers that they read.
+    pub(super) ledgers: Vec<LedgerRead>,
+    /// These ledgers change with nodes.
+    pub(super) ledgers_of_nodes: bool,
+    /// These ledgers change with namespaces.
+    pub(super) ledgers_of_namespaces: bool,
     /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
     /// The kinds of objects that they look up.
@@ -76,12 +94,14 @@ pub(super) struct Side {
 }
 
 impl Side {
-    fn of(reads: &reads::Reads, named: bool) -> Self {
+    fn of(policy: &Policy, reads: &reads::Reads, parts: &[&Expr], named: bool) -> Self {
         let moved_by_pods = |path: &ReadPath| {
             let changed_by = path.field.map_or(ChangedBy::Never, |field| field.def().changed_by);
             matches!(changed_by, ChangedBy::PodsRequests | ChangedBy::PodsOther | ChangedBy::Placement)
         };
         let of = |wanted: &[ReadOf]| reads.paths.keys().any(|path| wanted.contains(&path.of));
+        let ledgers = read_by(policy, parts.iter().copied(), reads);
+        let any = |of: fn(&Ledger) -> bool| ledgers.iter().any(|read| of(&policy[read.ledger]));
         let mut more = None;
         for (path, polarity) in &reads.paths {
             if path.of == ReadOf::Group && !reads.keys.contains(path) {
@@ -90,6 +110,7 @@ impl Side {
         }
         Self {
             local: reads.groups.is_empty()
+                && reads.ledgers.is_empty()
                 && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group, ReadOf::Objects]),
             nodes: named
                 || of(&[ReadOf::Node, ReadOf::NodePods, ReadOf::Nodes])
@@ -102,6 +123,9 @@ impl Side {
                     .any(|path| matches!(path.of, ReadOf::Node | ReadOf::Nodes) && moved_by_pods(path)),
             groups: reads.groups.clone(),
             objects: reads.objects.clone(),
+            ledgers_of_nodes: any(|ledger| ledger.reads_node),
+            ledgers_of_namespaces: any(|ledger| ledger.reads_namespace),
+            ledgers,
             more,
             anything: false,
         }
@@ -115,13 +139,14 @@ fn is_node_of_pod(path: &ReadPath) -> bool {
 
 impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
-        let mut reads = framework_reads(&compiled.reads);
+        let mut reads = framework_reads(&compiled.policy, &compiled.reads);
         reads.label_keys.extend(compiled.statements.inputs.label_keys().iter().cloned());
-        let (registrations, early, late) = registered(&compiled.deciding, compiled.policy.rules());
+        let (registrations, early, late) = registered(compiled, compiled.policy.rules());
         let policy = &compiled.policy;
         let at = |point: Point, mut all: reads::Reads| {
             policy.rules_at(point).flat_map(Rule::reads).for_each(|more| all.merge(more));
-            RuleInterest::of(policy, &all)
+            let rules = policy.rules_at(Point::Applies).chain(policy.rules_at(point));
+            RuleInterest::of(policy, parts_of(rules), &all)
         };
         let at_permit = at(Point::Permit, compiled.deciding.clone());
         let of_queue = at(Point::QueueSort, reads::Reads::default());
@@ -138,26 +163,38 @@ pub fn registrations<'p>(
     compiled: &'p CompiledPolicy,
     rules: impl IntoIterator<Item = Rule<'p>>,
 ) -> Vec<EventRegistration> {
-    registered(&compiled.deciding, rules).0
+    registered(compiled, rules).0
+}
+
+/// What statements of rules evaluate before they decide.
+fn parts_of<'p>(rules: impl Iterator<Item = Rule<'p>>) -> impl Iterator<Item = &'p Expr> {
+    let statements = rules.flat_map(Rule::statements);
+    statements.flat_map(|statement| statement.condition().into_iter().chain(statement.value()))
 }
 
 fn registered<'p>(
-    deciding: &reads::Reads,
+    compiled: &'p CompiledPolicy,
     rules: impl IntoIterator<Item = Rule<'p>>,
 ) -> (Vec<EventRegistration>, Side, Side) {
+    let (policy, deciding) = (&*compiled.policy, &compiled.deciding);
     let (mut before, mut after) = (deciding.clone(), deciding.clone());
+    let deciding: Vec<&Expr> = parts_of(policy.rules_at(Point::Applies)).collect();
+    let mut parts = [deciding.clone(), deciding];
     let mut named = false;
     for rule in rules {
-        let side = match rule.point() {
-            Point::PreEnqueue | Point::PreFilter | Point::Filter => &mut before,
-            Point::Reserve | Point::Permit => &mut after,
+        let (side, parts) = match (rule.point(), &mut parts) {
+            (Point::PreEnqueue | Point::PreFilter | Point::Filter, [early, _]) => (&mut before, early),
+            (Point::Reserve | Point::Permit, [_, late]) => (&mut after, late),
             // These refuse no pod; `deciding` has the reads of `applies when`.
-            Point::Applies | Point::QueueSort | Point::Score => continue,
+            (Point::Applies | Point::Ledger | Point::QueueSort | Point::Score, _) => continue,
         };
+        parts.extend(parts_of(std::iter::once(rule)));
         rule.reads().for_each(|reads| side.merge(reads));
         named |= rule.statements().any(|statement| matches!(statement, Statement::Only(_)));
     }
-    let (early, mut late) = (Side::of(&before, named), Side::of(&after, false));
+    let [of_early, of_late] = parts;
+    let early = Side::of(policy, &before, &of_early, named);
+    let mut late = Side::of(policy, &after, &of_late, false);
     // Any event that leads to another node may help a pod whose permit reads the chosen one.
     let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
     late.anything = after.paths.keys().any(on_chosen);
@@ -175,6 +212,12 @@ fn registered<'p>(
     for (side, reads) in [(&early, &before), (&late, &after)] {
         for (path, polarity) in &reads.paths {
             register_path(&mut registrations, path, *polarity);
+        }
+        for read in &side.ledgers {
+            register(&mut registrations, EventResource::AssignedPod, read.actions(policy));
+            for path in read.moved_by(policy) {
+                register_path(&mut registrations, &path, Polarity::Any);
+            }
         }
         if !side.groups.is_empty() {
             let actions = match side.more {
@@ -274,8 +317,16 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
 }
 
 /// The reads of a policy in the framework's terms.
-fn framework_reads(of: &reads::Reads) -> Reads {
+fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
     let mut reads = Reads { clock: of.clock, ..Reads::default() };
+    for ledger in of.ledgers.keys() {
+        // Its entries change with placed pods, and with what they read of nodes and namespaces.
+        let own = framework_reads(policy, &policy[*ledger].reads);
+        reads.other_pods = true;
+        reads.kinds |= own.kinds.with(Kinds::PODS_OTHER).with(Kinds::PODS_REQUESTS);
+        reads.label_keys.extend(own.label_keys);
+        reads.any_label |= own.any_label;
+    }
     if !of.groups.is_empty() {
         reads.other_pods = true;
         reads.kinds |= Kinds::PODS_OTHER.with(Kinds::PENDING_PODS);

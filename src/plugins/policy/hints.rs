@@ -6,7 +6,8 @@
 //! - an event of an object of a kind that no rule looks up, or that changes nothing that the policy reads of it;
 //! - an event of a pod, where pods are read as members of groups only: it helps if the pod is or
 //!   was a member, in the direction in which members are read. So the members of a group that leave
-//!   together do not wake each other.
+//!   together do not wake each other. Likewise with ledgers: the pod must move a sum under a key that
+//!   the refused pod reads.
 
 use super::PolicyPlugin;
 use super::attempt::Attempt;
@@ -101,8 +102,12 @@ impl PolicyPlugin {
                     return true;
                 }
                 let by_groups = !side.groups.is_empty() && self.helps_by_groups(h, side, old, new);
+                let by_ledgers = || self.helps_by_ledgers(h, &side.ledgers, event.resource, (old, new));
                 if !side.other_pods || by_groups {
-                    return by_groups;
+                    return by_groups || by_ledgers();
+                }
+                if by_ledgers() {
+                    return true;
                 }
                 match self.node_of(h, new).or_else(|| self.node_of(h, old)) {
                     Some(node) if asks_nodes && event.resource == EventResource::AssignedPod => {
@@ -114,6 +119,7 @@ impl PolicyPlugin {
             EventObjects::Node { new, .. } => {
                 let node = new.as_ref().and_then(|node| h.snapshot.node_by_name(&node.name));
                 match node {
+                    _ if side.ledgers_of_nodes => true,
                     _ if !side.nodes => false,
                     Some(node) if asks_nodes => self.would_pass(h, node),
                     _ => true,
@@ -121,7 +127,8 @@ impl PolicyPlugin {
             }
             EventObjects::Namespace { old, new } => {
                 let name = new.as_ref().or(old.as_ref()).map(|namespace| &namespace.name);
-                side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
+                side.ledgers_of_namespaces
+                    || side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
             EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
             EventObjects::None => true,

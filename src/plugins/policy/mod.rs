@@ -12,7 +12,7 @@
 //!   `distance.rs`: how many members must change before a condition over a group can hold
 //! - `remedies.rs`: edits that may help against a refusal, for explanations
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
-//!   event helps a refused pod
+//!   event helps a refused pod; `ledger_reads.rs`: the sums of ledgers that rules read
 
 mod attempt;
 mod clock;
@@ -21,6 +21,7 @@ mod events;
 mod faults;
 mod filter;
 mod hints;
+mod ledger_reads;
 mod permit;
 mod pod_inputs;
 mod queue;
@@ -29,7 +30,7 @@ mod remedies;
 mod score;
 mod waits;
 
-pub use attempt::why_exempt;
+pub use crate::lang::eval::exempt::{ExemptPods, SYSTEM_PRIORITY, why_exempt};
 pub use events::registrations;
 pub use waits::Waits;
 
@@ -39,29 +40,14 @@ use crate::framework::{
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
+use crate::lang::codegen::ledgers;
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{GroupId, Reason};
+use crate::lang::typed::{GroupId, LedgerId, Reason};
 use crate::model::{Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// Pods to which only policies with `applies to all pods` apply.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ExemptPods {
-    /// Pods of these namespaces: kube-system, the scheduler's own, and those of the configuration.
-    pub namespaces: Vec<Symbol>,
-}
-
-impl Default for ExemptPods {
-    fn default() -> Self {
-        Self { namespaces: vec![Symbol::new("kube-system")] }
-    }
-}
-
-/// Pods of this priority and above are exempt: the cluster's own.
-pub const SYSTEM_PRIORITY: i32 = 2_000_000_000;
 
 /// A policy as a plugin.
 pub struct PolicyPlugin {
@@ -180,6 +166,10 @@ impl Plugin for PolicyPlugin {
                 (index_key(policy, group), index)
             })
             .collect();
+        for at in 0..policy.ledgers.len() as u32 {
+            let index = ledgers::index(policy, LedgerId(at), &self.exempt);
+            indexes.push((policy[LedgerId(at)].index.clone(), Box::new(index)));
+        }
         if self.waits() {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
         }

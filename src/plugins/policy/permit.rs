@@ -14,6 +14,7 @@ use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::eval::ledgers::key_number;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::GroupId;
 use crate::lang::types::convert;
@@ -60,7 +61,12 @@ impl PolicyPlugin {
         let number = |(group, index): &(GroupId, IndexKey)| {
             Some(group_number(index, &self.group_values(*group, context)?))
         };
-        let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).collect();
+        let policy = &self.compiled.policy;
+        let sums = rules.ledgers.iter().flat_map(|read| {
+            let keys = read.keys(policy, context).unwrap_or_default();
+            keys.into_iter().map(|key| key_number(&policy[read.ledger].index, &key))
+        });
+        let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).chain(sums).collect();
         groups.sort_unstable();
         groups.dedup();
         Interest { kinds: rules.kinds, groups }

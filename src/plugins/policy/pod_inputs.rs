@@ -48,16 +48,19 @@ pub(super) struct ConditionInputs {
 
 impl ConditionInputs {
     fn of<'e>(
-        policy: &Policy,
+        policy: &'e Policy,
         conditions: impl IntoIterator<Item = &'e Expr>,
         reads: &typed::reads::Reads,
         distance: Distance,
     ) -> Self {
+        let conditions: Vec<&'e Expr> = conditions.into_iter().collect();
         let mut parts = Vec::new();
-        let all = conditions.into_iter().all(|condition| collect(policy, condition, &mut parts));
-        let interest = RuleInterest::of(policy, reads);
+        let all = conditions.iter().all(|condition| collect(policy, condition, &mut parts));
+        let interest = RuleInterest::of(policy, conditions.iter().copied(), reads);
         // The parts hold what is read of the namespace.
-        let of_groups = !reads.clock && Kinds::NAMESPACES.with(interest.kinds) == Kinds::NAMESPACES;
+        let of_groups = !reads.clock
+            && reads.ledgers.is_empty()
+            && Kinds::NAMESPACES.with(interest.kinds) == Kinds::NAMESPACES;
         Self { parts: all.then_some(parts), groups: of_groups.then_some(interest.groups), distance }
     }
 
@@ -83,6 +86,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         ExprKind::Root(Root::Pod | Root::Namespace) => Reads { pod: true, other: false },
         ExprKind::Root(_)
         | ExprKind::Group(_)
+        | ExprKind::Ledger(..)
         | ExprKind::Now
         | ExprKind::LookUp(..)
         | ExprKind::Slot(_)

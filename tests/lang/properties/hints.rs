@@ -30,6 +30,11 @@ const OF_POD: &[&str] = &[
     r#"nodes.all(n, n.ready)"#,
     r#"pods.exists(p, p.labels["team"] == pod.labels["team"] && p.name != pod.name)"#,
     r#"pods.count(p, p.nominated == "n1") > 0"#,
+    r#"used[pod.labels["team"] ?? ""] < limit"#,
+    r#"used[pod.labels["team"] ?? ""] >= limit"#,
+    r#"used["a"] + used["b"] > 3"#,
+    r#"tiers[pod.namespace].size() != 1"#,
+    r#"asked[ns.labels["closed"] ?? ""].cpu <= 1cpu"#,
     r#"ns.labels["closed"] == "yes""#,
     r#"pod.labels["team"] == "a""#,
     r#"has(lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? ""))"#,
@@ -70,23 +75,30 @@ const OF_NODE: &[&str] = &[
     r#"node.gpus.exists(g, g.free >= 500)"#,
     r#"node.taints.size() == 0 && !node.unschedulable"#,
     r#"node.zone == "a""#,
+    r#"busy[[pod.labels["team"] ?? "", node.labels["tier"] ?? ""]] <= 1cpu"#,
+    r#"busy[["a", node.labels["tier"] ?? ""]] > 500m"#,
+    r#"used[node.labels["tier"] ?? ""] <= 1"#,
     r#"nodes.filter(n, n.zone == node.zone).sum(n, n.free.cpu) > 5cpu"#,
     r#"pods.filter(p, p.node == node).all(p, p.priority <= pod.priority)"#,
     r#"lookup("example.com/v1/Desk", "default", "a").labels["tier"] == node.labels["tier"]"#,
     r#"objects("example.com/v1/Desk").exists(d, d.labels["tier"] == node.labels["tier"])"#,
 ];
 
+const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 when pod.labels["tier"] != "b" }
+  ledger busy: cpu by [pod.labels["team"] ?? "", node.labels["tier"] ?? ""] { add pod.requests.cpu }
+  ledger tiers: set<string> by pod.namespace { add pod.labels["tier"] ?? "" }
+  ledger asked: resources by ns.labels["closed"] ?? "" { add pod.requests }
+"#;
+
 fn text(random: &mut Random) -> String {
     let mut text = String::from(
         "policy random {\n  param limit = 2\n  param key = \"team\"\n  group mates = m in pods where m.namespace == \
          pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]",
     );
-    text.push_str(random.of(&[
-        "\n",
-        " && m.name != pod.name\n",
-        " && m.placed\n",
-        " && m.labels[\"tier\"] == \"a\"\n",
-    ]));
+    let text_of_group =
+        random.of(&["\n", " && m.name != pod.name\n", " && m.placed\n", " && m.labels[\"tier\"] == \"a\"\n"]);
+    text.push_str(text_of_group);
+    text.push_str(LEDGERS);
     let of_pod = |random: &mut Random| {
         if !random.one_in(4) {
             return random.of(OF_POD).to_owned();

@@ -10,6 +10,7 @@ mod evaluators;
 mod group_index;
 mod hints;
 mod instants;
+mod ledgers;
 mod lookups;
 pub(crate) mod narrowing;
 mod programs;

@@ -25,6 +25,13 @@ pub(super) enum Ty {
 const KEYS: [&str; 5] = ["team", "tier", "zone", "job", "size"];
 const TEXTS: [&str; 6] = ["a", "b", "shop", "true", "3", ""];
 
+/// Ledgers of every type, with simple and composite keys.
+const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1  add limit when pod.priority > 2 }
+  ledger busy: cpu by [pod.labels["team"] ?? "", node.zone ?? ""] { add pod.requests.cpu }
+  ledger kinds: set<string> by pod.priority > 3 { add pod.labels.map(k, k) }
+  ledger asked: resources by pod.namespace { add pod.requests }
+"#;
+
 /// A maker of expressions.
 pub(super) struct Programs<'r> {
     pub random: &'r mut Random,
@@ -33,12 +40,21 @@ pub(super) struct Programs<'r> {
     pub nodes: Vec<String>,
     /// Names of lets with their types.
     pub lets: Vec<(String, Ty)>,
+    /// Whether the policy has the ledgers of [`LEDGERS`].
+    ledgers: bool,
     fresh: usize,
 }
 
 impl<'r> Programs<'r> {
     pub(super) fn new(random: &'r mut Random) -> Self {
-        Self { random, pods: vec!["pod".into()], nodes: vec!["node".into()], lets: Vec::new(), fresh: 0 }
+        Self {
+            random,
+            pods: vec!["pod".into()],
+            nodes: vec!["node".into()],
+            lets: Vec::new(),
+            ledgers: false,
+            fresh: 0,
+        }
     }
 
     /// A policy with lets, filters and scores.
@@ -48,6 +64,10 @@ impl<'r> Programs<'r> {
         text.push_str(&format!(
             "  group mates = m in pods where m.namespace == pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]{rest}\n"
         ));
+        self.ledgers = self.random.one_in(2);
+        if self.ledgers {
+            text.push_str(LEDGERS);
+        }
         let nodes = std::mem::take(&mut self.nodes);
         for at in 0..self.random.below(3) {
             let ty = self.random.of(&[Ty::Bool, Ty::Int, Ty::MaybeText, Ty::Cpu, Ty::Texts]);
@@ -546,6 +566,20 @@ impl<'r> Programs<'r> {
             Some(node) => format!("{node}.{on_node}"),
             None => otherwise,
         };
+        if self.ledgers
+            && matches!(ty, Ty::Int | Ty::Cpu | Ty::Texts | Ty::Resources)
+            && self.random.one_in(3)
+        {
+            return match ty {
+                Ty::Int => format!("used[{pod}.labels[\"{key}\"] ?? \"{text}\"]"),
+                Ty::Cpu => {
+                    let zone = node_or("zone", format!("{pod}.labels[\"zone\"]"));
+                    format!("busy[[{pod}.labels[\"team\"] ?? \"\", {zone} ?? \"{text}\"]]")
+                }
+                Ty::Texts => format!("kinds[{pod}.priority > 3]"),
+                _ => format!("asked[{pod}.namespace]"),
+            };
+        }
         let turn = self.random.below(6);
         match (ty, turn) {
             (Ty::Bool, 0) => node_or("ready", format!("{pod}.gated")),

@@ -9,7 +9,7 @@ use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, is_lo
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::depends;
 use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, SlotId};
+use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, Policy, SlotId};
 use crate::lang::types::Type;
 
 impl<'p> Walk<'p> {
@@ -39,6 +39,44 @@ impl<'p> Walk<'p> {
         // Without the index all pods are put in order.
         cost.steps.add(&Steps::pods().times(&Steps::new(2)));
         self.sum(&mut cost, asked);
+        (self.weighed(expr, cost), extent)
+    }
+
+    /// The sum of a ledger: found by its key, and a list where it is a set.
+    pub(super) fn ledger(&mut self, expr: &'p Expr, id: LedgerId, key: &'p Expr) -> (Cost, Extent) {
+        let policy = self.policy;
+        let of = &policy[id];
+        let (asked, size) = self.expr(key);
+        let mut cost = Cost::plain(4);
+        self.sum(&mut cost, asked);
+        cost.steps.add(&size.walk());
+        let extent = match &of.ty {
+            Type::Set(element) => {
+                // A pod adds so many elements; an element that several add is one.
+                let each = of.adds.iter().fold(Steps::default(), |all, add| {
+                    let (_, extent) = self.expr(&add.value);
+                    all.plus(&match extent {
+                        Extent::Many { count, .. } => count,
+                        _ => Steps::new(1),
+                    })
+                });
+                Extent::list(each.times(&Steps::pods()), Extent::of_type(element, self.size))
+            }
+            ty => Extent::of_type(ty, self.size),
+        };
+        // The elements of a set are kept in their order.
+        if self.closures() {
+            return (cost, extent);
+        }
+        cost.steps.add(&extent.count());
+        // Without an index the entries of all pods are added up.
+        let parts = of.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
+        let guards = of.guards.iter().map(|guard| &policy[*guard].value);
+        let parts: Vec<&'p Expr> =
+            [&of.key].into_iter().chain(parts).chain(guards).chain(&policy.applies).collect();
+        let (each, _) = self.parts(parts);
+        let all = each.for_each(&Steps::pods(), PartitionBy::Slot(u32::MAX), Summation::Repeat, &self.shares);
+        self.sum(&mut cost, all);
         (self.weighed(expr, cost), extent)
     }
 

@@ -11,8 +11,10 @@ use crate::lang::analysis::index::answer_keys;
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::{is_path, is_register};
 use crate::lang::language::fields::{FieldId, ObjectType, Part};
-use crate::lang::language::functions::{FunctionId, Prepared};
-use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Root, SlotId};
+use crate::lang::language::functions::{FunctionId, Grows, Prepared};
+use crate::lang::typed::{
+    ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId,
+};
 use crate::lang::types::Type;
 
 impl<'p> Walk<'p> {
@@ -94,6 +96,7 @@ impl<'p> Walk<'p> {
             ExprKind::Root(root) => self.root(expr, *root),
             ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Group(id) => self.group(expr, *id),
+            ExprKind::Ledger(id, key) => self.ledger(expr, *id, key),
             ExprKind::Field(object, field) => self.field(expr, object, *field),
             ExprKind::ApiField(object, _) => {
                 let (mut cost, _) = self.one(object);
@@ -316,11 +319,16 @@ impl<'p> Walk<'p> {
         prepared: &Prepared,
     ) -> (Cost, Extent) {
         let (mut cost, extents) = self.parts(args);
-        let (steps, extent) = calls::call(function.def(), args, prepared, &extents, &expr.ty, &|steps| {
-            steps.at(self.size, &self.shares)
-        });
+        let def = function.def();
+        let (mut steps, extent) =
+            calls::call(def, args, prepared, &extents, &expr.ty, &|steps| steps.at(self.size, &self.shares));
+        let extent = self.grown(expr, def.grows, args, &extents, extent);
+        let takes = matches!(def.grows, Grows::Takes(_));
+        if self.closures() && (takes || def.counts_elements) && is_sum(self.policy, args) {
+            // Of the set that a ledger keeps only what is taken is visited.
+            steps = if takes { extent.walk().plus_number(1) } else { Steps::new(1) };
+        }
         cost.steps.add(&steps);
-        let extent = self.grown(expr, function.def().grows, args, &extents, extent);
         (self.weighed(expr, cost), extent)
     }
 
@@ -387,4 +395,9 @@ impl<'p> Walk<'p> {
             other => other,
         }
     }
+}
+
+/// Whether the first argument is the sum of a ledger.
+fn is_sum(policy: &Policy, args: &[Expr]) -> bool {
+    args.first().is_some_and(|arg| matches!(resolve_alias(policy, arg).kind, ExprKind::Ledger(..)))
 }

@@ -26,6 +26,7 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
                 format!("the {}", rule.name())
             }
             Rule::Queue(_) => "`queue by`".to_owned(),
+            Rule::Ledger(of) => format!("the ledger `{}`", of.name),
             _ => format!("`{}`", rule.name()),
         };
         let cost = costs.rule(rule);

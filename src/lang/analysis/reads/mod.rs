@@ -10,15 +10,18 @@ use crate::diag::{Diagnostic, codes};
 use crate::lang::language::fields::Eviction;
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::typed::reads::{Polarity, ReadOf, Reads};
-use crate::lang::typed::{Check, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement};
+use crate::lang::typed::{
+    Check, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
+};
 use walk::Walk;
 
 /// Fills in the reads of all statements, and whether evicting pods can help where they refuse.
 pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
     let found: Vec<Reads> = policy.rules().flat_map(|rule| reads_of(policy, rule)).collect();
+    let only_add: Vec<bool> = policy.ledgers.iter().map(Ledger::only_adds).collect();
     for ((reads, reason), found) in policy.rules_mut().flat_map(places).zip(found) {
         if let Some(reason) = reason {
-            derive_reason(reason, &found, diagnostics);
+            derive_reason(reason, eviction_helps(&found, &only_add), diagnostics);
         }
         *reads = found;
     }
@@ -30,6 +33,7 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     match rule {
         // Kept of the whole policy: see `deciding`.
         Rule::Applies(_) | Rule::Guard(_) => return Vec::new(),
+        Rule::Ledger(ledger) => return vec![of_ledger(policy, ledger)],
         Rule::Queue(queue) => {
             let mut walk = Walk::new(policy);
             queue.keys.iter().for_each(|key| walk.expr(&key.value, up_if(key.descending)));
@@ -62,6 +66,16 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     rule.statements().map(of_statement).collect()
 }
 
+/// What the entries of a ledger are made of: of placed pods, their namespaces and nodes.
+fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
+    let mut walk = Walk::new(policy);
+    let adds = ledger.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
+    let guards = ledger.guards.iter().map(|guard| &policy[*guard].value);
+    let parts = [&ledger.key].into_iter().chain(adds).chain(guards).chain(&policy.applies);
+    parts.for_each(|part| walk.expr(part, Polarity::Any));
+    walk.done()
+}
+
 /// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on
 /// them.
 fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
@@ -69,6 +83,7 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
         (&mut of.reads, Some(&mut of.reason))
     }
     match rule {
+        RuleMut::Ledger(of) => vec![(&mut of.reads, None)],
         RuleMut::Gate(of) => vec![check(of)],
         RuleMut::Queue(of) => vec![(&mut of.reads, None)],
         RuleMut::Score(of) => vec![(&mut of.reads, None)],
@@ -101,8 +116,8 @@ pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
     walk.done()
 }
 
-fn derive_reason(reason: &mut Reason, reads: &Reads, diagnostics: &mut Vec<Diagnostic>) {
-    reason.derived = eviction_helps(reads);
+fn derive_reason(reason: &mut Reason, derived: bool, diagnostics: &mut Vec<Diagnostic>) {
+    reason.derived = derived;
     reason.resolvable = reason.written.map_or(reason.derived, Resolvable::helps);
     if let Some(written) = reason.written
         && written.helps() != reason.derived
@@ -119,9 +134,14 @@ fn derive_reason(reason: &mut Reason, reads: &Reads, diagnostics: &mut Vec<Diagn
     }
 }
 
-/// Whether something is read in a direction in which evicting pods from the node can help.
-pub(in crate::lang) fn eviction_helps(reads: &Reads) -> bool {
-    !reads.groups.is_empty()
+/// Whether something is read in a direction in which evicting pods from the node can help. `only_add` says of each
+/// ledger whether no pod lowers its sums.
+fn eviction_helps(reads: &Reads, only_add: &[bool]) -> bool {
+    let lowers = |ledger: LedgerId| only_add.get(ledger.index()).copied().unwrap_or(false);
+    let by_ledgers =
+        reads.ledgers.iter().any(|(ledger, polarity)| !lowers(*ledger) || *polarity != Polarity::Up);
+    by_ledgers
+        || !reads.groups.is_empty()
         || reads.paths.iter().any(|(path, polarity)| {
             let on_pods = matches!(path.of, ReadOf::NodePods | ReadOf::Pods | ReadOf::Group);
             match path.field.map(|field| field.def().eviction) {

@@ -149,6 +149,7 @@ impl Walk<'_> {
             // Amounts, texts and bools hold no object.
             ExprKind::Constant(_)
             | ExprKind::Param(_)
+            | ExprKind::Ledger(..)
             | ExprKind::Now
             | ExprKind::Resource(..)
             | ExprKind::Widen(_)

@@ -127,6 +127,11 @@ impl<'p> Walk<'p> {
                 Root::Pod | Root::Namespace | Root::Node => {}
             },
             ExprKind::Group(id) => self.group(*id, polarity),
+            ExprKind::Ledger(id, key) => {
+                let known = self.reads.ledgers.entry(*id);
+                known.and_modify(|known| *known = known.join(polarity)).or_insert(polarity);
+                self.expr(key, Polarity::Any);
+            }
             ExprKind::Now => self.reads.clock = true,
             ExprKind::LookUp(which, args) => {
                 self.reads.objects.insert(which.kind);

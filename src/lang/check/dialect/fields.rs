@@ -222,6 +222,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn cel_index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
+        if let Some(sum) = self.ledger_sum(access, span) {
+            return sum;
+        }
         let object = self.expr(&access.object, None);
         let index = self.expr(&access.index, None);
         let (ty, index_ty) = (self.ty(&object), self.ty(&index));

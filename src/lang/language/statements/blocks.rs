@@ -147,11 +147,12 @@ pub(super) static ADD: StatementDef = StatementDef {
     rule: "add",
     syntax: "add E [when E]",
     expression_first: true,
-    built: false,
-    doc: "What a placed pod adds to the sum.",
-    example: r#"/// Counts the pods of a team.
+    doc: "What a placed pod adds to the sum while the condition holds: of a set an element, or a list of elements.",
+    example: r#"/// Gives each team 100 pods that are not short-lived.
 policy team-pods {
-  ledger pods_of: int by pod.labels["team"] ?? "" { add 1 }
+  let team = pod.labels["team"] ?? ""
+  ledger lasting: int by team { add 1 when pod.labels["short"] != "true" }
+  prefilter { reject "the team has 100 pods" when lasting[team] >= 100 }
 }"#,
     ..StatementDef::BASE
 };

@@ -1,6 +1,7 @@
 //! [`Names`]: which variables of the language a statement sees.
 
-/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of `now()`, and of objects that are looked up.
+/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of ledgers, of `now()`, and of
+/// objects that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Names(u16);
 
@@ -27,6 +28,8 @@ impl Names {
     pub const LOOKUPS: Names = Names(256);
     /// `objects()`: all objects of a kind.
     pub const OBJECTS: Names = Names(512);
+    /// The ledgers of the policy.
+    pub const LEDGERS: Names = Names(1024);
 
     /// Objects by name, and all of a kind.
     pub const ANY_OBJECT: Names = Names::LOOKUPS.and(Names::OBJECTS);
@@ -38,12 +41,13 @@ impl Names {
         .and(Names::PODS)
         .and(Names::NOMINATED)
         .and(Names::GROUPS)
+        .and(Names::LEDGERS)
         .and(Names::NOW)
         .and(Names::ANY_OBJECT);
     /// What one evaluation per node sees: everything.
     pub const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
 
-    const WORDS: [(Names, &'static str); 10] = [
+    const WORDS: [(Names, &'static str); 11] = [
         (Names::POD, "pod"),
         (Names::NS, "ns"),
         (Names::NODE, "node"),
@@ -51,6 +55,7 @@ impl Names {
         (Names::PODS, "pods"),
         (Names::NOMINATED, "nominated"),
         (Names::GROUPS, "groups"),
+        (Names::LEDGERS, "ledgers"),
         (Names::NOW, "now()"),
         (Names::LOOKUPS, "lookup()"),
         (Names::OBJECTS, "objects()"),

@@ -1,4 +1,4 @@
-//! Statements with a block: `filters`, `scores`, `prefilter` and `permit`.
+//! Statements with a block: `filters`, `scores`, `ledgers`, `prefilter` and `permit`.
 
 use super::read::Reader;
 use super::values::Node;
@@ -144,6 +144,21 @@ impl Reader<'_> {
         let reversed = reversed.map(|entry| self.places.entry(entry));
         let name = self.name(self.get(item, "name")?)?;
         Some(StatementKind::Score(Score { name, weight, normalize, reversed, block: block? }))
+    }
+
+    /// A ledger with what pods add to it.
+    pub(super) fn ledger(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let key = self.get(item, "by").and_then(|by| self.expression(by));
+        let block = self.get(item, "adds").map(|adds| {
+            let within = self.places.whole(adds.tree);
+            self.block(adds, within, |reader, item| match reader.give(item)? {
+                BlockKind::Give(add) => Some(BlockKind::Add(add)),
+                other => Some(other),
+            })
+        });
+        let declared = self.declared(self.get(item, "type")?)?;
+        let name = self.name(self.get(item, "name")?)?;
+        Some(StatementKind::Ledger(Ledger { name, declared, key: key?, block: block? }))
     }
 
     fn give(&mut self, item: Node<'_>) -> Option<BlockKind> {

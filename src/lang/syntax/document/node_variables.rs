@@ -54,6 +54,16 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
             statement = as_score(statement, prefers);
         }
         used.extend(needs.iter().cloned());
+        if let StatementKind::Ledger(ledger) = &statement.kind
+            && let Some((name, span)) = mentions(&ledger.key, &needs)
+        {
+            let message = format!(
+                "`variables.{name}` reads `node`, and the key of a ledger sees no variable of this kind"
+            );
+            let said = Diagnostic::new(&codes::NOT_SEEN_HERE, span, message);
+            reader.say(said.with_help("write its expression in the place of the variable"));
+            statement.kind = broken();
+        }
         let sees = statement.kind.id().is_some_and(sees_node);
         match statement.kind.block_mut().filter(|_| sees) {
             Some(block) => {
@@ -84,6 +94,28 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
     }
     unused(reader, &variables, used);
     placed
+}
+
+/// The first of some names that an expression mentions.
+fn mentions(expr: &Expr, names: &[Text]) -> Option<(Text, crate::diag::Span)> {
+    let any = |parts: &[&Expr]| parts.iter().find_map(|part| mentions(part, names));
+    match &expr.kind {
+        ExprKind::Name(name) => names.contains(name).then(|| (name.clone(), expr.span)),
+        ExprKind::Literal(_) => None,
+        ExprKind::Paren(inner) => mentions(inner, names),
+        ExprKind::Call(call) => call.args.iter().find_map(|arg| mentions(&arg.value, names)),
+        ExprKind::Method(call) => {
+            let args = || call.args.iter().find_map(|arg| mentions(&arg.value, names));
+            mentions(&call.object, names).or_else(args)
+        }
+        ExprKind::Field(access) => mentions(&access.object, names),
+        ExprKind::Index(access) => any(&[&access.object, &access.index]),
+        ExprKind::Unary(of) => mentions(&of.operand, names),
+        ExprKind::Binary(of) => any(&[&of.left, &of.right]),
+        ExprKind::Conditional(of) => any(&[&of.condition, &of.then, &of.otherwise]),
+        ExprKind::List(elements) => elements.iter().find_map(|element| mentions(&element.value, names)),
+        ExprKind::Map(entries) => entries.iter().find_map(|entry| any(&[&entry.key, &entry.value])),
+    }
 }
 
 /// The names of the variables that read `node`.

@@ -1,0 +1,368 @@
+//! Ledgers: which pods they count ([`entry_of`] defines it), and [`LedgerIndex`], the sums as an index of the
+//! snapshot.
+//!
+//! `plugins::policy` makes an index for each ledger, with the closures of `codegen::ledgers`; the snapshot keeps it,
+//! and both evaluators read it. In a simulation a sum is that of the index with the pods that were moved. An entry
+//! lives as long as its pod has a node, so that what tenants write as a key is kept no longer than their pods.
+
+use super::amounts::Amount;
+use super::context::{EvalContext, Moved};
+use super::exempt::{ExemptPods, why_exempt};
+use super::interpret::Evaluator;
+use super::shards::Shards;
+use crate::lang::typed::{Expr, Ledger, LedgerId, Policy};
+use crate::lang::types::Type;
+use crate::lang::types::convert;
+use crate::lang::types::value::{Constant, Ordered, Value};
+use crate::model::{
+    Change, Delta, Feeds, Index, IndexKey, Kinds, Moved as MovedPart, Moves, NodeId, PodInfo, PodKey,
+    PodPrecondition, Snapshot, Symbol, Time,
+};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+/// The key of a sum.
+pub type Key = Ordered<'static>;
+
+/// What a pod on a node adds, and under which key; `None` if the ledger does not count it.
+pub type EntryFn = Box<dyn Fn(&PodInfo, NodeId, &Snapshot) -> Option<(Key, Amount)> + Send + Sync>;
+
+/// What a ledger counts.
+pub struct Definition {
+    /// The key of its index.
+    pub key: IndexKey,
+    /// The type of its sums.
+    pub ty: Type,
+    /// The entry of a pod on a node.
+    pub entry: EntryFn,
+    /// Pods without this are not counted.
+    pub precondition: Option<PodPrecondition>,
+    /// Whether entries move with their nodes.
+    pub reads_node: bool,
+    /// Whether entries move with their namespaces.
+    pub reads_namespace: bool,
+}
+
+impl Definition {
+    /// Of a ledger whose entries `entry` computes.
+    pub fn new(
+        policy: &Policy,
+        ledger: LedgerId,
+        precondition: Option<PodPrecondition>,
+        entry: EntryFn,
+    ) -> Self {
+        let of = &policy[ledger];
+        Self {
+            key: of.index.clone(),
+            ty: of.ty.clone(),
+            entry,
+            precondition,
+            reads_node: of.reads_node,
+            reads_namespace: of.reads_namespace,
+        }
+    }
+
+    /// What a pod adds on a node, if anything.
+    fn entry(&self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot) -> Option<(Key, Amount)> {
+        (self.entry)(pod, node, snapshot).filter(|(_, amount)| !amount.is_nothing())
+    }
+}
+
+/// The definition of an entry: what a pod on a node adds to a ledger, and under which key. A pod is counted if the
+/// policy applies to it and does not leave it alone, it is not finished, and nothing that the ledger needs is absent.
+pub fn entry_of(
+    policy: &Policy,
+    ledger: LedgerId,
+    exempt: &ExemptPods,
+    (pod, node): (&PodInfo, NodeId),
+    snapshot: &Snapshot,
+) -> Option<(Key, Amount)> {
+    let of = &policy[ledger];
+    if pod.is_finished() || !policy.to_all_pods && why_exempt(pod, exempt).is_some() {
+        return None;
+    }
+    let node = snapshot.node(node);
+    if of.reads_node && node.is_none() {
+        return None;
+    }
+    let context = EvalContext { node, ..EvalContext::new(pod, snapshot, Time::default()) };
+    let mut evaluator = Evaluator::new(policy, context);
+    let applies = policy.applies.iter().all(|condition| evaluator.holds(condition));
+    let mut present = || of.guards.iter().all(|guard| !evaluator.value(&policy[*guard].value).is_absent());
+    if !applies || !present() {
+        return None;
+    }
+    let key = evaluator.value(&of.key);
+    if !key.equals(&key) {
+        return None;
+    }
+    let mut amount = Amount::nothing(&of.ty);
+    for add in &of.adds {
+        if add.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
+            amount.add_value(&evaluator.value(&add.value));
+        }
+    }
+    Some((Ordered(convert::keep(&key)), amount))
+}
+
+/// The keys of the indexes of a policy's ledgers, which [`Ledger::index`](crate::lang::typed::Ledger::index) keeps. They
+/// name the declaration and the arguments: profiles with other arguments, and changed policies, have indexes of their
+/// own.
+pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
+    if policy.ledgers.is_empty() {
+        return Vec::new();
+    }
+    let mut shared = FxHasher::default();
+    let values = policy.lets.iter().map(|of| &of.value).chain(policy.defs.iter().map(|def| &def.body));
+    values.chain(&policy.applies).for_each(|part| write_without_places(part, &mut shared));
+    for param in &policy.params {
+        shared.write(format!("{}={:?};", param.name, param.value).as_bytes());
+    }
+    policy.to_all_pods.hash(&mut shared);
+    let shared = shared.finish();
+    let key = |(at, of): (usize, &Ledger)| {
+        let mut hasher = FxHasher::default();
+        hasher.write_u64(shared);
+        of.ty.hash(&mut hasher);
+        let adds = of.adds.iter().flat_map(|add| std::iter::once(&add.value).chain(&add.when));
+        std::iter::once(&of.key).chain(adds).for_each(|part| write_without_places(part, &mut hasher));
+        IndexKey(Symbol::from(format!("{}/ledger/{at}/{:016x}", policy.name, hasher.finish())))
+    };
+    policy.ledgers.iter().enumerate().map(key).collect()
+}
+
+/// Hashes the text of an expression without the places of its parts: they move when other lines change.
+fn write_without_places(part: &Expr, hasher: &mut FxHasher) {
+    let text = format!("{:?}", part.kind);
+    let mut parts = text.split("span: Span {");
+    hasher.write(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        hasher.write(part.split_once('}').map_or(part, |(_, rest)| rest).as_bytes());
+    }
+}
+
+/// The number of a key of a ledger in [`MovedPart::Group`].
+pub fn key_number(index: &IndexKey, key: &Key) -> u64 {
+    let mut hasher = FxHasher::default();
+    index.hash(&mut hasher);
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The sums of a ledger.
+#[derive(Clone)]
+pub struct LedgerIndex {
+    by: Arc<Definition>,
+    sums: Shards<Key, Sum>,
+    /// What each pod that is counted adds, and where.
+    entries: Shards<PodKey, (Key, Amount)>,
+}
+
+/// The sum under a key.
+#[derive(Clone, Debug)]
+struct Sum {
+    amount: Amount,
+    pods: u32,
+    /// Its value, once it was read.
+    value: OnceLock<Constant>,
+}
+
+impl PartialEq for Sum {
+    fn eq(&self, other: &Self) -> bool {
+        self.amount == other.amount && self.pods == other.pods
+    }
+}
+
+impl std::fmt::Debug for LedgerIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut entries: Vec<_> = self.entries.iter().collect();
+        entries.sort_by(|left, right| left.0.cmp(right.0));
+        f.debug_struct("LedgerIndex").field("entries", &entries).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for LedgerIndex {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries && self.sums == other.sums
+    }
+}
+
+impl LedgerIndex {
+    /// An empty index.
+    pub fn new(by: Definition) -> Self {
+        Self { by: Arc::new(by), sums: Shards::default(), entries: Shards::default() }
+    }
+
+    /// The sum under a key; 0 or empty where there is none.
+    pub fn sum(&self, key: &Key) -> Constant {
+        match self.sums.get(key) {
+            Some(sum) => sum.value.get_or_init(|| sum.amount.value()).clone(),
+            None => Amount::nothing(&self.by.ty).value(),
+        }
+    }
+
+    /// The sum under a key with the pods that a simulation moved.
+    fn sum_with(&self, key: &Key, moved: &Moved, snapshot: &Snapshot) -> Constant {
+        let known = self.sums.get(key).map(|sum| sum.amount.clone());
+        let mut sum = known.unwrap_or_else(|| Amount::nothing(&self.by.ty));
+        let added = moved.added.iter().map(|(pod, _)| &pod.key);
+        for pod in moved.removed.iter().chain(added) {
+            if let Some((_, amount)) = self.entries.get(pod).filter(|(of, _)| of == key) {
+                sum.subtract(amount);
+            }
+        }
+        for (pod, node) in &moved.added {
+            if let Some((_, amount)) = self.by.entry(pod, *node, snapshot).filter(|(of, _)| of == key) {
+                sum.add(&amount);
+            }
+        }
+        sum.value()
+    }
+
+    /// What a pod on a node would add, and under which key.
+    pub fn entry_on(&self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot) -> Option<(Key, Amount)> {
+        self.by.entry(pod, node, snapshot)
+    }
+
+    /// How many pods it counts, and how many keys there are.
+    pub fn kept(&self) -> (usize, usize) {
+        (self.entries.len(), self.sums.len())
+    }
+
+    /// Counts a pod on a node, or nowhere, instead of what was counted of it before.
+    fn put(&mut self, pod: &PodKey, entry: Option<(Key, Amount)>, moved: &mut Moves) {
+        let before = self.entries.get(pod);
+        if before == entry.as_ref() {
+            return;
+        }
+        let before = before.cloned();
+        if let Some((key, amount)) = &before {
+            self.change(key, moved, |sum| {
+                sum.amount.subtract(amount);
+                sum.pods = sum.pods.saturating_sub(1);
+            });
+        }
+        if let Some((key, amount)) = &entry {
+            self.change(key, moved, |sum| {
+                sum.amount.add(amount);
+                sum.pods += 1;
+            });
+        }
+        let Some(part) = self.entries.part_mut(pod) else { return };
+        match entry {
+            Some(entry) => part.insert(pod.clone(), entry),
+            None => part.remove(pod),
+        };
+    }
+
+    fn change(&mut self, key: &Key, moved: &mut Moves, change: impl FnOnce(&mut Sum)) {
+        let number = MovedPart::Group(key_number(&self.by.key, key));
+        if moved.0.last().is_none_or(|(last, _)| *last != number) {
+            moved.0.push((number, Kinds::GROUPS));
+        }
+        let nothing = || Sum { amount: Amount::nothing(&self.by.ty), pods: 0, value: OnceLock::new() };
+        let Some(part) = self.sums.part_mut(key) else { return };
+        let sum = part.entry(key.clone()).or_insert_with(nothing);
+        sum.value.take();
+        change(sum);
+        if sum.pods == 0 {
+            part.remove(key);
+        }
+    }
+
+    /// Counts a pod on a node.
+    fn count(&mut self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot, moved: &mut Moves) {
+        let entry = self.by.entry(pod, node, snapshot);
+        self.put(&pod.key, entry, moved);
+    }
+}
+
+impl Index for LedgerIndex {
+    fn feeds(&self) -> Feeds {
+        let nodes = if self.by.reads_node { Feeds::NODES } else { Feeds::NONE };
+        let namespaces = match self.by.reads_namespace {
+            true => Feeds::NAMESPACE_UPSERTED.with(Feeds::NAMESPACE_REMOVED),
+            false => Feeds::NONE,
+        };
+        Feeds::PLACEMENTS.with(nodes).with(namespaces)
+    }
+
+    fn precondition(&self) -> Option<&PodPrecondition> {
+        self.by.precondition.as_ref()
+    }
+
+    fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves) {
+        let of_namespace = match delta.change {
+            Change::PodPlaced { pod, node, .. } => return self.count(pod, *node, snapshot, moved),
+            Change::PodPending { pod } => return self.put(&pod.key, None, moved),
+            Change::PodUnplaced { pod } | Change::PodRemoved { pod } => return self.put(pod, None, moved),
+            Change::NodeUpserted { .. } | Change::NodeRemoved { .. } => {
+                let Some(node) = delta.node else { return };
+                for pod in snapshot.pods_on(node) {
+                    self.count(pod, node, snapshot, moved);
+                }
+                return;
+            }
+            Change::NamespaceUpserted { namespace } => &namespace.name,
+            Change::NamespaceRemoved { name } => name,
+            _ => return,
+        };
+        let mut pods: Vec<_> = snapshot.pods().filter(|entry| entry.pod.namespace == *of_namespace).collect();
+        // The log is the same for the same changes.
+        pods.sort_by(|left, right| left.pod.key.cmp(&right.pod.key));
+        for entry in pods {
+            if let Some((node, _)) = entry.placed {
+                self.count(&entry.pod, node, snapshot, moved);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, snapshot: &Snapshot) {
+        self.sums = Shards::default();
+        self.entries = Shards::default();
+        let mut moved = Moves::default();
+        for entry in snapshot.pods() {
+            if let Some((node, _)) = entry.placed {
+                self.count(&entry.pod, node, snapshot, &mut moved);
+                moved.0.clear();
+            }
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Index> {
+        Box::new(self.clone())
+    }
+}
+
+/// The sum of a ledger under a key, for the pod and the simulation of a context; `None`: the snapshot has no index of
+/// the ledger.
+pub fn sum(context: &EvalContext<'_>, index: &IndexKey, key: &Value<'_>) -> Option<Constant> {
+    let index = context.snapshot.index::<LedgerIndex>(index)?;
+    let key = Ordered(convert::keep(key));
+    if context.moved.is_empty() {
+        return Some(index.sum(&key));
+    }
+    Some(index.sum_with(&key, context.moved, context.snapshot))
+}
+
+/// The sum by definition: of the entries of all pods that have a node in a context.
+pub fn recomputed(
+    policy: &Policy,
+    ledger: LedgerId,
+    exempt: &ExemptPods,
+    context: &EvalContext<'_>,
+    key: &Value<'_>,
+) -> Constant {
+    let mut sum = Amount::nothing(&policy[ledger].ty);
+    for pod in context.pods() {
+        let Some((node, _)) = context.placement(pod) else { continue };
+        let entry = entry_of(policy, ledger, exempt, (pod, node), context.snapshot);
+        if let Some((of, amount)) = entry
+            && of.0.equals(key)
+        {
+            sum.add(&amount);
+        }
+    }
+    sum.value()
+}
