@@ -2,7 +2,7 @@
 
 use super::crowd::seen;
 use bayplan::engine::{Decider, Scan};
-use bayplan::framework::{Candidate, Cycle, Framework, Silent};
+use bayplan::framework::{Candidate, Cycle, Framework, Instances, Profile, Silent};
 use bayplan::model::{Change, Kind, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan::testing::{node, pod};
 use serde_json::json;
@@ -12,7 +12,16 @@ use std::sync::Arc;
 pub(crate) const PREEMPTION: &str = "preemption, 10 victims a node";
 /// Every candidate violates a PodDisruptionBudget, so that the search tries all nodes.
 pub(crate) const BUDGETS: &str = "preemption, all protected by budgets";
-pub(crate) const KINDS: [&str; 2] = [PREEMPTION, BUDGETS];
+/// The same as the first with rules of a policy about every victim: at most twice its time.
+pub(crate) const RULES: &str = "preemption, 10 victims a node, with rules";
+pub(crate) const KINDS: [&str; 3] = [PREEMPTION, BUDGETS, RULES];
+
+/// What [`RULES`] asks about each pod and node.
+const SPARE: &str = r#"policy spare { preempt {
+  victim v when v.priority < pod.priority && v.labels["app"] != "db"
+  protect v when v.labels["role"] == "leader" || v.created + 10min > now()
+  guard node.pods.count() >= 1 else "no pod would be left"
+} }"#;
 
 /// Pods of each node.
 const VICTIMS: usize = 10;
@@ -21,6 +30,8 @@ const VICTIMS: usize = 10;
 pub(crate) struct Full {
     snapshot: Snapshot,
     preemptor: Arc<PodInfo>,
+    /// The profile with the policy.
+    with_rules: Option<Arc<Framework>>,
 }
 
 impl Full {
@@ -53,11 +64,18 @@ impl Full {
             });
             snapshot.apply(seen(Kind::PodDisruptionBudget, &budget));
         }
-        Self { snapshot, preemptor: pod("high").cpu("1").priority(1_000).build() }
+        let with_rules = (kind == RULES).then(|| {
+            let mut registry = bayplan::plugins::registry();
+            registry.add_plugin(Arc::new(super::policy(SPARE))).unwrap();
+            let profile = Profile::new("default-scheduler");
+            Arc::new(profile.build(&registry, &mut Instances::default()).unwrap())
+        });
+        Self { snapshot, preemptor: pod("high").cpu("1").priority(1_000).build(), with_rules }
     }
 
     /// One attempt: no node fits, and the search finds the node whose victims matter least.
     pub(crate) fn attempt(&self, scan: &mut Scan, framework: &Arc<Framework>) {
+        let framework = self.with_rules.as_ref().unwrap_or(framework);
         let mut cycle = Cycle::new(self.preemptor.clone(), framework.clone(), Time(0));
         let found = scan.filter(&mut cycle, &self.snapshot, &mut Silent).unwrap();
         assert!(found.nodes.is_empty());

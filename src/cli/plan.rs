@@ -100,7 +100,7 @@ enum NewNode {
 impl Refusing {
     /// `None`: the rule refuses no pod.
     fn of(compiled: &CompiledPolicy, rule: typed::Rule<'_>) -> Option<Self> {
-        if matches!(rule.point(), Point::Score | Point::QueueSort | Point::Ledger) {
+        if matches!(rule.point(), Point::Score | Point::QueueSort | Point::PostFilter | Point::Ledger) {
             return None;
         }
         let reads = reads_of(rule);
@@ -375,9 +375,10 @@ fn position(point: Point) -> u8 {
         Point::Filter => 3,
         Point::Reserve => 4,
         Point::Permit => 5,
-        Point::Score => 6,
-        Point::QueueSort => 7,
-        Point::Ledger => 8,
+        Point::PostFilter => 6,
+        Point::Score => 7,
+        Point::QueueSort => 8,
+        Point::Ledger => 9,
     }
 }
 

@@ -534,18 +534,19 @@ fn scored(view: View, pod: Arc<PodInfo>, names: &[String]) -> Result<Vec<(String
 /// `ExtenderPreemptionResult`: the candidates whose nodes the policies allow once the victims are gone.
 fn preempted(view: View, pod: Arc<PodInfo>, candidates: Vec<(String, Vec<String>, i64)>) -> Vec<u8> {
     let asked = Asked::new(&view, pod);
-    let runner = Runner { framework: &view.framework, handle: asked.cycle.handle(&view.snapshot) };
-    let allowed = |(node, pods, _): &(String, Vec<String>, i64)| {
+    let runner = Runner::new(&view.framework, asked.cycle.handle(&view.snapshot));
+    let mut rules = runner.rules();
+    let never = rules.never(runner.handle).is_err();
+    let mut allowed = |(node, pods, _): &(String, Vec<String>, i64)| {
         let row = view.snapshot.node_by_name(&Symbol::new(node))?;
-        if asked.before.as_ref().is_err() {
+        if never || asked.before.as_ref().is_err_and(|status| status.code != Code::Unschedulable) {
             return None;
         }
         let mut simulated = runner.simulate(row)?;
-        for uid in pods {
-            let victim = view.snapshot.pod(&PodKey(Symbol::new(uid)))?;
-            simulated.remove_pod(&victim.pod).ok()?;
-        }
-        simulated.passes().ok()
+        // Ours judge the least important victim first, and kube-scheduler names the most important one first.
+        let victims = pods.iter().rev().map(|uid| view.snapshot.pod(&PodKey(Symbol::new(uid))));
+        let victims: Option<Vec<&PodInfo>> = victims.map(|entry| Some(&*entry?.pod)).collect();
+        simulated.fits_without(&victims?, &mut rules).ok().filter(|fits| *fits)
     };
     let left: Vec<_> = candidates.iter().filter(|candidate| allowed(candidate).is_some()).collect();
     let mut out = Writer::default();

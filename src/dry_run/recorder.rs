@@ -3,8 +3,9 @@
 //! explain a result. `analysis::coverage` says what a condition is.
 
 use super::Watcher;
+use crate::framework::{Cycle, Silent, Simulation, Verdict};
 use crate::lang::analysis::coverage::Coverage;
-use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::eval::context::{EvalContext, Moved, Queued};
 use crate::lang::eval::trace::Tracer;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::Point;
@@ -54,15 +55,7 @@ impl<'a> CoverageRecorder<'a> {
     /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
     /// refused, or the policy does not apply.
     fn record(&mut self, policy: &CompiledPolicy, point: Point, context: EvalContext<'_>) -> bool {
-        let mut tracer = Tracer::new(&policy.policy, point, context).reached();
-        let mut decided = false;
-        while let Some(finding) = tracer.next() {
-            if let Some(condition) = tracer.condition(&finding) {
-                self.coverage.record(&condition);
-            }
-            decided |= finding.decides;
-        }
-        decided
+        self.keep(Tracer::new(&policy.policy, point, context).reached())
     }
 
     /// The policies of the pod's profile that apply to it.
@@ -102,6 +95,9 @@ impl<'a> CoverageRecorder<'a> {
                 self.record(policy, Point::Score, context.on(info));
             }
         }
+        if feasible.is_empty() {
+            self.evictions(&applying, before, pod, record);
+        }
         let best = feasible.iter().max_by_key(|node| node.total).map(|node| &node.name);
         let chosen = match &record.decision {
             Decision::Placed { node, .. } => Some(node),
@@ -120,6 +116,68 @@ impl<'a> CoverageRecorder<'a> {
                 self.record(policy, Point::Permit, context);
             }
         }
+    }
+}
+
+impl CoverageRecorder<'_> {
+    /// Records what rules about evictions evaluated: for each node on a simulation of its own, each pod with those gone
+    /// that were judged before.
+    fn evictions(
+        &mut self,
+        applying: &[(Arc<CompiledPolicy>, Concerned)],
+        before: &Snapshot,
+        pod: &Arc<PodInfo>,
+        record: &DecisionRecord,
+    ) {
+        let policies: Vec<&CompiledPolicy> = applying.iter().map(|(policy, _)| &**policy).collect();
+        let Some(framework) = self.profiles.get(&pod.scheduler_name).cloned() else { return };
+        if policies.iter().all(|policy| policy.policy.preempt.is_none()) {
+            return;
+        }
+        let context = EvalContext::new(pod, before, record.at);
+        let mut never = false;
+        for policy in &policies {
+            never |= self.record(policy, Point::PostFilter, context);
+        }
+        if never {
+            return;
+        }
+        let mut cycle = Cycle::new(pod.clone(), framework.clone(), record.at);
+        // A pod that PreFilter refuses may fit without others.
+        let _ = framework.run_pre_filter(&mut cycle, before, &mut Silent);
+        let handle = cycle.handle(before);
+        let mut rules = framework.preemption_rules(handle);
+        for node in before.nodes() {
+            let mut trial = Simulation::new(&framework, handle, node);
+            let mut moved = Moved::default();
+            let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
+                let context = EvalContext { moved: &moved, ..context }.on(simulated);
+                for policy in &policies {
+                    self.keep(Tracer::of_victim(&policy.policy, false, victim, context).reached());
+                    self.keep(Tracer::of_victim(&policy.policy, true, victim, context).reached());
+                }
+                if verdict == Verdict::Candidate {
+                    moved.remove(victim);
+                }
+            });
+            let (_, simulated) = trial.view();
+            let context = EvalContext { moved: &moved, ..context }.on(simulated);
+            for policy in &policies {
+                self.keep(Tracer::of_guards(&policy.policy, context).reached());
+            }
+        }
+    }
+
+    /// Records the conditions of statements. Whether one of them decided.
+    fn keep(&mut self, mut tracer: Tracer<'_, '_>) -> bool {
+        let mut decided = false;
+        while let Some(finding) = tracer.next() {
+            if let Some(condition) = tracer.condition(&finding) {
+                self.coverage.record(&condition);
+            }
+            decided |= finding.decides;
+        }
+        decided
     }
 }
 

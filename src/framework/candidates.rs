@@ -3,6 +3,7 @@
 //! Source: `pkg/scheduler/framework/preemption/preemption.go`, `pickOneNodeForPreemption`.
 
 use crate::model::{NodeId, PodInfo, Symbol, Time};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// A node on which a pod fits once the victims are gone.
@@ -30,7 +31,7 @@ struct Cost {
     sum_of_priorities: i64,
     victims: usize,
     /// When the first of the victims with the highest priority started; later is better.
-    earliest_start: std::cmp::Reverse<Time>,
+    earliest_start: Reverse<Time>,
 }
 
 impl Candidate {
@@ -43,7 +44,7 @@ impl Candidate {
             highest_priority: self.victims.first().map_or(i32::MIN, |pod| pod.priority),
             sum_of_priorities: self.victims.iter().map(above_lowest).sum(),
             victims: self.victims.len(),
-            earliest_start: std::cmp::Reverse(
+            earliest_start: Reverse(
                 most_important.map(|pod| pod.started.unwrap_or(now)).min().unwrap_or(now),
             ),
         }
@@ -54,6 +55,22 @@ impl Candidate {
     /// equals the first. `now` is the wall clock: a pod that has not started counts as started now.
     pub fn best(all: &[Self], now: Time) -> Option<&Self> {
         all.iter().min_by_key(|candidate| candidate.cost(now))
+    }
+}
+
+/// The more important pod first: higher priority, then earlier start. Pods that have not started follow those that have,
+/// and their order is reversed: upstream compares two of them by the clock, which it reads for one after the other, so
+/// that each seems to have started before the one that it is compared with.
+///
+/// Source: `pkg/scheduler/util/utils.go`, `MoreImportantPod`.
+pub fn sort_by_importance(pods: &mut [&Arc<PodInfo>]) {
+    pods.reverse();
+    pods.sort_by_key(|pod| (Reverse(pod.priority), pod.started.is_none(), pod.started));
+    // Pods that started at one instant keep their order.
+    for alike in pods.chunk_by_mut(|a, b| (a.priority, a.started) == (b.priority, b.started)) {
+        if alike.first().is_some_and(|pod| pod.started.is_some()) {
+            alike.reverse();
+        }
     }
 }
 

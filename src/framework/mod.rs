@@ -34,6 +34,7 @@ mod scale;
 mod runtime;
 mod simulation;
 mod post_filter;
+mod preemption;
 mod unchecked;
 mod registry;
 mod profile;
@@ -43,7 +44,7 @@ pub use calls::{
     Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Part,
     Ticket,
 };
-pub use candidates::Candidate;
+pub use candidates::{Candidate, sort_by_importance};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
@@ -57,6 +58,7 @@ pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
 pub use post_filter::PostFilterAnswer;
 pub use preconditions::Preconditions;
+pub use preemption::{AppliedRules, PreemptionRules, RuleFaults, RuleNotes, TakeOffError, Verdict};
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{Blame, QueuedPodInfo, SortKey};

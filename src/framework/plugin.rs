@@ -2,6 +2,7 @@
 
 use super::handle::Handle;
 use super::points::*;
+use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
@@ -81,6 +82,10 @@ pub trait Plugin: Send + Sync {
     }
     /// When no node fits.
     fn post_filter(&self) -> Option<&dyn PostFilter> {
+        None
+    }
+    /// Which pods may be evicted for a pod. Asked of the plugins at PostFilter by the one of them that preempts.
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
         None
     }
     /// Once per attempt, before Score.

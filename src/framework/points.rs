@@ -8,6 +8,8 @@ use super::cycle_state::StateSlot;
 use super::diagnosis::NodeToStatus;
 use super::events::{ClusterEvent, EventRegistration, QueueingHint};
 use super::handle::{Actor, Handle};
+use super::plugin_id::PluginId;
+use super::preemption::{AppliedRules, RuleNotes};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
 use super::simulation::Simulation;
@@ -99,6 +101,16 @@ pub trait PreFilterExtensions: Sync {
         removed: &PodInfo,
         node: NodeInfo,
     ) -> Result<(), Status>;
+    /// Whether [`PreFilterExtensions::again`] may refuse; always the same.
+    fn asks_again(&self) -> bool {
+        false
+    }
+    /// Whether PreFilter lets the pod onto this node as things are simulated. Preemption asks it beside Filter, so that
+    /// a refusal of PreFilter which evictions can change needs no second text.
+    fn again(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let _ = (h, node);
+        Ok(())
+    }
 }
 
 /// Nodes that are refused for one reason, among the 64 rows of one word of a [`NodeSet`].
@@ -287,12 +299,24 @@ pub trait PostFilter: Sync {
     fn preempts(&self) -> bool {
         false
     }
+    /// Whether it runs only where no other plugin of the point preempts. Of several such plugins, the first by name
+    /// runs whose rules apply to the pod ([`PreemptionRules`](super::PreemptionRules)).
+    fn is_substitute(&self) -> bool {
+        false
+    }
     /// May make the pod schedulable.
-    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome;
+    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &mut dyn PluginsRunner)
+    -> PostFilterOutcome;
 }
 
 /// Lets plugins run filters on a changed copy of a node.
 pub trait PluginsRunner {
+    /// What the plugins say about the pods that may be evicted for the pod of the attempt.
+    fn rules(&self) -> AppliedRules<'_>;
+    /// Keeps what came of asking the rules.
+    fn asked(&mut self, notes: RuleNotes);
+    /// The name of a plugin.
+    fn plugin_name(&self, plugin: PluginId) -> &str;
     /// A copy of one node to try changes on. `None` when there is no such row.
     fn simulate(&self, node: NodeId) -> Option<Simulation<'_>>;
 }

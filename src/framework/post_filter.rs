@@ -5,6 +5,7 @@
 use super::candidates::Candidate;
 use super::plugin_id::PluginId;
 use super::points::{PostFilter, PostFilterOutcome, Promise};
+use super::preemption::RuleNotes;
 use super::probe::{Outcome, TimedPoint};
 use super::runtime::{Cycle, Framework, Runner};
 use super::status::{Code, Status};
@@ -28,6 +29,8 @@ pub struct PostFilterAnswer {
     pub evict: Vec<PodKey>,
     /// Whether a plugin tried to preempt other pods.
     pub preempts: bool,
+    /// What came of asking the rules about evictions.
+    pub rules: RuleNotes,
 }
 
 impl Framework {
@@ -51,10 +54,15 @@ impl Framework {
             before: Vec::new(),
             evict: Vec::new(),
             preempts: false,
+            rules: RuleNotes::default(),
         };
+        let substitute = self.substitute(cycle.handle(snapshot));
         for id in &self.points().post_filter {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.post_filter()) else { continue };
-            let outcome = self.ask_post_filter(cycle, snapshot, *id, point);
+            if point.is_substitute() && substitute != Some(*id) {
+                continue;
+            }
+            let outcome = self.ask_post_filter(cycle, snapshot, *id, point, &mut all.rules);
             let code = outcome.code();
             all.preempts |= point.preempts();
             match outcome {
@@ -92,14 +100,16 @@ impl Framework {
         snapshot: &Snapshot,
         id: PluginId,
         point: &dyn PostFilter,
+        rules: &mut RuleNotes,
     ) -> PostFilterOutcome {
         let handle = cycle.handle(snapshot).for_plugin(id);
-        let runner = Runner { framework: self, handle };
+        let mut runner = Runner::new(self, handle);
         let answered = catch_unwind(AssertUnwindSafe(|| {
             self.timed_plugin(cycle.sampled, id, TimedPoint::PostFilter, || {
-                Ok(point.post_filter(&handle, &cycle.diagnosis.nodes, &runner))
+                Ok(point.post_filter(&handle, &cycle.diagnosis.nodes, &mut runner))
             })
         }));
+        rules.add(std::mem::take(&mut runner.notes));
         match answered {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(status)) => PostFilterOutcome::not(status),

@@ -13,6 +13,7 @@ use super::plugin::Plugin;
 use super::plugin_id::{PluginId, PluginSet};
 use super::points::*;
 use super::preconditions::{Places, Preconditions};
+use super::preemption::{AppliedRules, RuleNotes};
 use super::probe::{TimedPoint, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
@@ -39,6 +40,8 @@ pub struct Framework {
     order: Order,
     /// The plugins without a precondition: those that run for most pods.
     always: Arc<Concerned>,
+    /// The plugins that preemption asks again what PreFilter refuses.
+    again: Vec<PluginId>,
     extenders: Arc<Extenders>,
     pub(super) watch: Option<Watch>,
 }
@@ -164,6 +167,11 @@ impl Framework {
             score: Places::of(points.score.iter().map(|entry| entry.plugin)),
         };
         let always = Arc::new(order.concerned(&points, preconditions.any(), plugins.len()));
+        let asks_again = |id: &&PluginId| {
+            let point = plugins.get(id.index()).and_then(|plugin| plugin.pre_filter());
+            point.and_then(|point| point.extensions()).is_some_and(|extensions| extensions.asks_again())
+        };
+        let again = points.pre_filter.iter().filter(asks_again).copied().collect();
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -174,6 +182,7 @@ impl Framework {
             preconditions,
             order,
             always,
+            again,
             extenders,
             watch: None,
         }
@@ -518,6 +527,16 @@ impl Framework {
         Ok(())
     }
 
+    /// Whether PreFilter lets the pod onto a node as things are simulated; the first refusal is the node's status.
+    pub(super) fn pre_filter_again(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+        for id in self.again.iter().filter(|id| !h.cycle.skip_filter.contains(**id)) {
+            let extensions = self.plugin(*id).and_then(|p| p.pre_filter()).and_then(|p| p.extensions());
+            let Some(extensions) = extensions else { continue };
+            extensions.again(&h.for_plugin(*id), node).map_err(|status| status.by(*id))?;
+        }
+        Ok(())
+    }
+
     /// Runs PreScore plugins; Score is skipped for those that return Skip.
     pub fn run_pre_score(&self, cycle: &mut Cycle, snapshot: &Snapshot, on: &Feasible) -> Result<(), Status> {
         self.timed(TimedPoint::PreScore, || self.ask_pre_scores(cycle, snapshot, on))
@@ -722,9 +741,27 @@ pub struct Runner<'a> {
     pub framework: &'a Framework,
     /// The attempt.
     pub handle: Handle<'a>,
+    /// What came of asking the rules about evictions.
+    pub notes: RuleNotes,
+}
+
+impl<'a> Runner<'a> {
+    /// For an attempt.
+    pub fn new(framework: &'a Framework, handle: Handle<'a>) -> Self {
+        Self { framework, handle, notes: RuleNotes::default() }
+    }
 }
 
 impl PluginsRunner for Runner<'_> {
+    fn rules(&self) -> AppliedRules<'_> {
+        self.framework.preemption_rules(self.handle)
+    }
+    fn asked(&mut self, notes: RuleNotes) {
+        self.notes = notes;
+    }
+    fn plugin_name(&self, plugin: PluginId) -> &str {
+        self.framework.plugin_name(plugin)
+    }
     fn simulate(&self, node: NodeId) -> Option<Simulation<'_>> {
         let node = self.handle.snapshot.node(node)?;
         Some(Simulation::new(self.framework, self.handle, node))

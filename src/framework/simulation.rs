@@ -2,6 +2,7 @@
 
 use super::cycle_state::CycleState;
 use super::handle::Handle;
+use super::preemption::{AppliedRules, Verdict};
 use super::runtime::Framework;
 use super::status::Status;
 use crate::model::{NodeInfo, Overlay, PodInfo};
@@ -37,10 +38,34 @@ impl<'s> Simulation<'s> {
     }
 
     /// Whether the pod fits as things are simulated, without and with the pods that are promised to the node
-    /// (upstream's `RunFilterPluginsWithNominatedPods`).
+    /// (upstream's `RunFilterPluginsWithNominatedPods`). Refusals of PreFilter are evaluated again.
     pub fn fits(&self) -> Result<(), Status> {
+        let (handle, node) = self.view();
+        self.framework.pre_filter_again(handle, node)?;
+        self.framework.filter_with_nominated(handle, node)
+    }
+
+    /// The attempt and the node as things are simulated.
+    pub fn view(&self) -> (Handle<'_>, NodeInfo<'_>) {
         let handle = Handle { cycle: &self.state, ..self.handle };
-        self.framework.filter_with_nominated(handle, self.node.with_overlay(&self.overlay))
+        (handle, self.node.with_overlay(&self.overlay))
+    }
+
+    /// Whether the pod fits once pods are gone that another scheduler chose: PreFilter, all filters and the rules about
+    /// evictions let it. The pods are judged one after the other, each with the earlier ones gone.
+    pub fn fits_without(&mut self, victims: &[&PodInfo], rules: &mut AppliedRules) -> Result<bool, Status> {
+        for victim in victims {
+            let (handle, node) = self.view();
+            if !rules.is_empty() && rules.verdict(handle, node, victim)? != Verdict::Candidate {
+                return Ok(false);
+            }
+            self.remove_pod(victim)?;
+        }
+        let (handle, node) = self.view();
+        self.framework.pre_filter_again(handle, node)?;
+        self.framework.filter_node(handle, node)?;
+        rules.guard(handle, node)?;
+        Ok(true)
     }
 
     /// Whether the pod passes all filters as things are simulated, promised pods left out.

@@ -88,7 +88,7 @@ impl Filter for DynamicResources {
 }
 
 impl PostFilter for DynamicResources {
-    fn post_filter(&self, h: &Handle, _: &NodeToStatus, _: &dyn PluginsRunner) -> PostFilterOutcome {
+    fn post_filter(&self, h: &Handle, _: &NodeToStatus, _: &mut dyn PluginsRunner) -> PostFilterOutcome {
         PostFilterOutcome::not(match h.state::<Ran>() {
             // A PreFilter before this one refused the pod.
             None => Status::error("not found"),

@@ -42,7 +42,7 @@ pub(super) fn page() -> Page {
     );
     page.text(
         "Names of the policy have a prefix: `params.NAME`, `variables.NAME`, `groups.NAME`. A name is declared once, \
-         whatever its prefix. A variable may read `node`; `filters`, `scores`, `prefer` and `permit` may then use it. In \
+         whatever its prefix. A variable may read `node`; `filters`, `scores`, `prefer`, `preempt` and `permit` may then use it. In \
          a reason `{path}` is replaced, and `{{` is a brace.",
     );
     page.text(

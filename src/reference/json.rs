@@ -73,11 +73,36 @@ pub static SHAPES: &[Shape] = &[
             ("wouldHelp", "[Suggestion]?", "changes that were tried and help, best first"),
             ("searchCutShort", "bool?", "whether the search for changes reached its limit"),
             ("decision", "Decision?", "the decision at its turn"),
+            ("evictions", "Evictions?", "while it waits: what policies say about evictions for it"),
             ("gate", "Gate?", "why it is kept out of the queue"),
             ("leftAlone", "Exemption?", "why policies skip the pod"),
             ("onNode", "OnNode?", "with `--node`: that node, with the values of policy rules"),
             ("schedulerName", "string?", "of a pod that no profile serves"),
             ("profiles", "[string]?", "the profiles that exist, for a pod that none of them serves"),
+        ],
+    },
+    Shape {
+        name: "Evictions",
+        printed_by: "",
+        fields: &[
+            ("mayBeEvicted", "[PlacedPod]", "pods that may be evicted"),
+            ("protected", "[ProtectedPod]", "pods that a rule of a policy protects"),
+        ],
+    },
+    Shape {
+        name: "PlacedPod",
+        printed_by: "",
+        fields: &[("pod", "string", "namespace and name"), ("node", "string", "its node")],
+    },
+    Shape {
+        name: "ProtectedPod",
+        printed_by: "",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("node", "string", "its node"),
+            ("policy", "string", "the policy that protects it"),
+            ("place", "string", "file and line of the rule"),
+            ("until", "string?", "when time alone ends it"),
         ],
     },
     Shape {

@@ -45,12 +45,26 @@ impl Scheduler {
         let mut preemption = None;
         if let Some(answer) = answer {
             (promise, preemption) = chosen(&answer, cycle, snapshot);
+            note_rules(&answer, cycle);
             cycle.diagnosis.post_filter_message = Some(answer.message).filter(|text| !text.is_empty());
         }
         let fit_error = FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis };
         let message = fit_error.to_string();
         let status = Status::unschedulable(message.as_str());
         Refusal { status, message, promise, preemption, late: false }
+    }
+}
+
+/// Keeps the faults of rules about evictions. Where they kept pods from being evicted, what changes their answers may
+/// help the pod.
+fn note_rules(answer: &PostFilterAnswer, cycle: &mut Cycle) {
+    for (plugin, fault) in &answer.rules.faults {
+        cycle.state.slot_mut(*plugin).note_fault(fault.clone());
+    }
+    if answer.candidates.is_empty() && answer.evict.is_empty() {
+        for plugin in answer.rules.refusing.iter() {
+            cycle.diagnosis.unschedulable_plugins.insert(plugin);
+        }
     }
 }
 

@@ -142,3 +142,50 @@ fn a_pod_of_high_priority_gets_the_room_of_pods_of_low_priority() {
     assert_eq!(pods.get("wants")["spec"]["nodeName"], json!(pods.node(3)));
     assert!(pods.get("guarded")["metadata"]["deletionTimestamp"].is_null());
 }
+
+/// PreemptionToleration with a constant in place of the annotation of a PriorityClass.
+const SPARES: &str = r#"/// Lets every pod run for ten seconds.
+policy spares {
+  preempt {
+    protect v when v.placed_at == none || v.placed_at + 10s > now()
+  }
+}
+"#;
+
+#[test]
+fn a_protected_pod_is_safe_until_its_second_and_not_after() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "spares", 1);
+    let pods = Pods(&load);
+    let map = objects::config_map(
+        &load.namespace,
+        "spares",
+        &[("bayplan.dev/policy", "")],
+        &[("policy.bay", SPARES)],
+    );
+    plane.create(&[priority_class(&pods.class("high"), 1_000, "PreemptLowerPriority"), map]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let _ours = SchedulerProcess::start(plane, &setup);
+
+    let mut low = pods.make("low", "3", "", Some(0));
+    low["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    plane.create(&[low]);
+    pods.bound("low");
+    plane.create(&[pods.make("high", "3", "high", Some(0))]);
+    pods.waits("high", "preemption: 0/1 nodes are available: 1 node(s) with pods protected by spares.");
+    assert!(pods.get("low")["metadata"]["deletionTimestamp"].is_null());
+    // Nothing happens but that time passes.
+    wait_until("the victim is deleted", SOON, || {
+        pods.get("low")["metadata"]["deletionTimestamp"].is_string()
+    });
+    let second = |kind: &str| {
+        let at = pods.condition("low", kind)["lastTransitionTime"].as_str().unwrap_or_default().to_owned();
+        bayplan::model::Time::parse_exactly(&at).unwrap_or_else(|| panic!("{kind}: {at:?}")).0 / 1_000_000
+    };
+    // The condition has whole seconds, and is written a moment after the scheduler chose the node.
+    let after = second("DisruptionTarget") - second("PodScheduled");
+    assert!((9..=15).contains(&after), "evicted after {after} s");
+    let free = r#"{"metadata": {"finalizers": null}}"#;
+    plane.kubectl_ok(["patch", "pod", "low", "--namespace", &load.namespace, "--type=merge", "-p", free]);
+    pods.bound("high");
+}

@@ -1,5 +1,6 @@
 //! Plugins through the whole scheduler: those that are made from policies, and those that act beyond Filter and Score.
 
+mod evictions;
 mod fields;
 mod look_ups;
 mod policies;

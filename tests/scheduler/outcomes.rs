@@ -76,7 +76,7 @@ impl Filter for Fault {
 }
 
 impl PostFilter for Fault {
-    fn post_filter(&self, _: &Handle, _: &NodeToStatus, _: &dyn PluginsRunner) -> PostFilterOutcome {
+    fn post_filter(&self, _: &Handle, _: &NodeToStatus, _: &mut dyn PluginsRunner) -> PostFilterOutcome {
         let promise = match self.answer.as_str() {
             "clear" => Promise::Clear,
             "node-000" => Promise::To(Symbol::new("node-000")),

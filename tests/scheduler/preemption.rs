@@ -258,3 +258,86 @@ fn a_pod_that_never_preempts_evicts_nothing() {
         ]
     );
 }
+
+/// A profile without DefaultPreemption, with these policies.
+fn without_default_preemption(text: &str) -> Arc<Profiles> {
+    let mut registry = plugins::registry();
+    let set = crate::support::policies::compile(text);
+    for plugin in plugins::policy::plugins(&set, &plugins::policy::ExemptPods::default()) {
+        registry.add_plugin(plugin).unwrap();
+    }
+    let mut sources = SourceMap::new();
+    let config = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: \
+                  [{schedulerName: default-scheduler, plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}}]}";
+    let id = sources.add("config.yaml", config.to_owned());
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let made = config.frameworks(&registry, id).unwrap_or_else(|all| panic!("{all:#?}"));
+    Arc::new(Profiles { frameworks: made.frameworks, revision: 1 })
+}
+
+#[test]
+fn a_policy_preempts_where_default_preemption_is_disabled() {
+    let rules = "policy low { preempt { victim v when v.priority < pod.priority } } \
+                 policy other { applies when pod.labels[\"team\"] == \"x\" preempt { victim v when v.priority < 99 } }";
+    let start = |rules: &str| {
+        let mut objects = vec![node("n1").cpu("2").memory("8Gi").object()];
+        objects.extend(two().into_iter().map(PodMaker::object));
+        let mut steps = Steps::new(without_default_preemption(rules), objects);
+        steps.put(pod("high").cpu("2").priority(10).object());
+        steps.cycles();
+        steps
+    };
+    let mut steps = start(rules);
+    assert_eq!(steps.calls(), ["patch a", "patch high"]);
+    let high = steps.key("high");
+    assert!(steps.scheduler.snapshot().is_preempting(&high));
+    steps.serve();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.wait(Duration::from_seconds(2));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
+    // Without a policy that speaks of the pod nothing is evicted.
+    let steps = start(
+        "policy other { applies when pod.labels[\"team\"] == \"x\" preempt { guard node.ready else \"no\" } }",
+    );
+    assert_eq!(steps.calls(), ["patch high"]);
+    assert_eq!(steps.events, ["FailedScheduling 0/1 nodes are available: 1 Insufficient cpu."]);
+}
+
+#[test]
+fn a_pod_whose_victims_are_protected_is_tried_again_when_that_ends() {
+    let rules = "policy spare { preempt { protect v when v.created + 1min > now() || v.labels[\"keep\"] == \"yes\" } }";
+    let profiles = {
+        let mut registry = plugins::registry();
+        let set = crate::support::policies::compile(rules);
+        for plugin in plugins::policy::plugins(&set, &plugins::policy::ExemptPods::default()) {
+            registry.add_plugin(plugin).unwrap();
+        }
+        let profile = bayplan::framework::Profile::new("default-scheduler");
+        let made = profile.build(&registry, &mut bayplan::framework::Instances::default()).unwrap();
+        Arc::new(Profiles { frameworks: vec![Arc::new(made)], revision: 1 })
+    };
+    let kept = || running("a", "2", 1).label("keep", "yes");
+    let mut steps = Steps::new(profiles, vec![node("n1").cpu("2").memory("8Gi").object(), kept().object()]);
+    steps.put(pod("high").cpu("2").priority(10).object());
+    steps.cycles();
+    assert_eq!(
+        steps.events,
+        [
+            "FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 node(s) \
+             with pods protected by spare."
+        ]
+    );
+    steps.serve();
+    steps.wait(Duration::from_seconds(30));
+    steps.cycles();
+    assert_eq!(steps.calls(), [""; 0]);
+    // No plugin of kube-scheduler waits for such a change.
+    steps.put(running("a", "2", 1).object());
+    steps.wait(Duration::from_seconds(30));
+    steps.cycles();
+    assert_eq!(steps.calls(), ["patch a", "patch high"]);
+}

@@ -125,7 +125,7 @@ impl Plugin for After {
 }
 
 impl PostFilter for After {
-    fn post_filter(&self, _: &Handle, _: &NodeToStatus, _: &dyn PluginsRunner) -> PostFilterOutcome {
+    fn post_filter(&self, _: &Handle, _: &NodeToStatus, _: &mut dyn PluginsRunner) -> PostFilterOutcome {
         self.1.clone().expect("it was made without an answer")
     }
 }

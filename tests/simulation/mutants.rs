@@ -208,6 +208,9 @@ impl Plugin for Mutated {
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         self.inner.post_filter().map(|_| self as &dyn PostFilter)
     }
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.inner.preemption()
+    }
     fn pre_score(&self) -> Option<&dyn PreScore> {
         self.inner.pre_score().map(|_| self as &dyn PreScore)
     }
@@ -283,7 +286,15 @@ impl PostFilter for Mutated {
     fn preempts(&self) -> bool {
         self.inner.post_filter().unwrap().preempts()
     }
-    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome {
+    fn is_substitute(&self) -> bool {
+        self.inner.post_filter().unwrap().is_substitute()
+    }
+    fn post_filter(
+        &self,
+        h: &Handle,
+        nodes: &NodeToStatus,
+        run: &mut dyn PluginsRunner,
+    ) -> PostFilterOutcome {
         self.may_panic_at("post_filter", h);
         let mut outcome = self.inner.post_filter().unwrap().post_filter(h, nodes, run);
         if let (PostFilterOutcome::Candidates(all), Mutant::GreedyVictims) = (&mut outcome, self.mutant) {

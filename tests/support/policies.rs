@@ -62,6 +62,7 @@ pub(crate) fn framework_of(set: &PolicySet) -> Arc<Framework> {
         queue_sort: at(&|p| p.queue_sort().is_some()),
         pre_filter: at(&|p| p.pre_filter().is_some()),
         filter: at(&|p| p.filter().is_some()),
+        post_filter: at(&|p| p.post_filter().is_some()),
         pre_score: at(&|p| p.pre_score().is_some()),
         score: at(&|p| p.score().is_some())
             .into_iter()

@@ -5,6 +5,7 @@
 //! pod is explained on the cluster as it was at the pod's turn in the queue. `crate::explain`
 //! evaluates and searches; this folder has the arguments and the texts.
 
+mod evictions;
 mod fix;
 mod gate;
 pub(super) mod node;

@@ -1,5 +1,6 @@
 //! `bayplan explain POD`: one pod, in the order verdict, tables, what would help, next command.
 
+use super::evictions::Evictions;
 use super::fix::Fix;
 use super::gate::{self, Gated};
 use super::node::Subject;
@@ -48,7 +49,10 @@ pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> a
         Some(gated) => gated.helps.clone(),
         None => helps(&subject, framework, &pod, report),
     };
-    let view = PodView { args, name, pod: &pod, report, state: &state, subject: &subject, gated, helps };
+    let waits = report.is_some_and(state::waits) && gated.is_none();
+    let evictions = if waits { Evictions::of(&subject, framework) } else { None };
+    let view =
+        PodView { args, name, pod: &pod, report, state: &state, subject: &subject, gated, evictions, helps };
     if let Some(number) = args.fix {
         let fix = view.fix(number)?;
         if args.is_json() {
@@ -129,6 +133,8 @@ struct PodView<'a> {
     subject: &'a Subject<'a>,
     /// Why it is kept out of the queue, if it is.
     gated: Option<Gated>,
+    /// What policies say about evictions for it, while it waits.
+    evictions: Option<Evictions>,
     helps: Suggestions,
 }
 
@@ -237,8 +243,11 @@ impl PodView<'_> {
     /// Why evictions make no room.
     fn preemption(&self, out: &Output) -> String {
         let Some(Standing::Waiting { message }) = self.report.map(standing) else { return String::new() };
-        let line = preemption::line(&message, self.pod.priority);
-        line.map_or_else(String::new, |line| format!("\n{}\n", out.part(&line)))
+        let named = self.evictions.as_ref().is_some_and(|evictions| evictions.names_victims);
+        let Some(line) = preemption::line(&message, self.pod.priority, named) else { return String::new() };
+        let more = self.evictions.iter().flat_map(Evictions::lines);
+        let more: String = more.map(|line| format!("  {}\n", out.part(&line))).collect();
+        format!("\n{}\n{more}", out.part(&line))
     }
 
     /// Which pending pods were placed before this one.
@@ -361,6 +370,9 @@ impl PodView<'_> {
             }
             if let Some(gated) = &self.gated {
                 json.insert("gate".to_owned(), gated.json(&self.subject.setup.policies.sources));
+            }
+            if let Some(evictions) = &self.evictions {
+                json.insert("evictions".to_owned(), evictions.json());
             }
             if let Some((why, policies)) = self.left_alone_by() {
                 json.insert("leftAlone".to_owned(), json!({"because": why, "by": policies}));

@@ -9,9 +9,9 @@ use crate::lang::eval::interpret::{Evaluator, Observer};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::language::functions::Prepared;
 use crate::lang::typed::walk::parts;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId};
+use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
 use crate::lang::types::value::Value;
-use crate::model::Time;
+use crate::model::{PodInfo, Time};
 use rustc_hash::FxHashMap;
 
 /// How often a condition is evaluated again where no instant can be computed, in microseconds.
@@ -29,6 +29,24 @@ pub fn next_change(policy: &Policy, context: EvalContext<'_>, expr: &Expr) -> Op
     }
     let mut clock = Clock { policy, now: context.now, next: None, solving: Vec::new() };
     Evaluator::new(policy, context).observed(&mut clock).value(expr);
+    clock.next
+}
+
+/// The same of the condition of a `victim` or `protect`, for a pod.
+pub fn next_change_of(
+    policy: &Policy,
+    context: EvalContext<'_>,
+    rule: &Victim,
+    pod: &PodInfo,
+) -> Option<Time> {
+    if !reads_clock(policy, &rule.condition) {
+        return None;
+    }
+    let mut clock = Clock { policy, now: context.now, next: None, solving: Vec::new() };
+    let mut evaluator = Evaluator::new(policy, context).observed(&mut clock);
+    evaluator.bind_pod(rule.slot, pod);
+    evaluator.value(&rule.condition);
+    drop(evaluator);
     clock.next
 }
 

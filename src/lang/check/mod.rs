@@ -2,8 +2,8 @@
 //!
 //! Checking never fails. A part with a mistake has the type `Unknown`, about which nothing more is reported,
 //! and a policy with a mistake is left out of the result. `scope` resolves names and what a statement sees,
-//! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits`, `groups`
-//! and `ledgers` check statements, the other files expressions; `facts` holds what conditions have shown, under the
+//! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits`,
+//! `preempt`, `groups` and `ledgers` check statements, the other files expressions; `facts` holds what conditions have shown, under the
 //! numbers of `numbering`.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
@@ -27,6 +27,7 @@ mod numbering;
 mod operators;
 mod outcome;
 mod overloads;
+mod preempt;
 mod reasons;
 mod scope;
 mod scores;
@@ -214,6 +215,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         scores: Vec::new(),
         reserves: Vec::new(),
         permits: Vec::new(),
+        preempt: None,
         keeps: Keeps::default(),
         file_items: Vec::new(),
     }

@@ -76,8 +76,10 @@ impl<'a> Checker<'a> {
                     let reserve = self.reserve(block, statement.span);
                     result.reserves.push(reserve);
                 }
-                StatementKind::Preempt(_)
-                | StatementKind::Memo(_)
+                StatementKind::Preempt(block) => {
+                    self.preempt(block, result.preempt.get_or_insert_default());
+                }
+                StatementKind::Memo(_)
                 | StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)
                 | StatementKind::AfterFailure(_)

@@ -13,12 +13,14 @@ pub mod ledgers;
 pub mod lookups;
 mod loops;
 mod operators;
+mod preempt;
 mod rules;
 pub mod scores;
 mod values;
 
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
+pub use preempt::{CompiledPreempt, CompiledVictim};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
     CompiledPrefilter, CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,

@@ -5,6 +5,7 @@
 //! run and what their results mean to the framework.
 
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
+use super::preempt::{CompiledPreempt, preempt};
 use super::{Env, Lowering, Register};
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
@@ -90,7 +91,12 @@ fn failed_or_ignored(env: &mut Env<'_, '_>, on_error: OnError, fault: Arc<Fault>
 }
 
 /// A condition of which faults become an answer: `failed`.
-fn fallible(lowering: &mut Lowering<'_>, condition: &Expr, on_error: OnError, failed: bool) -> BoolFn {
+pub(super) fn fallible(
+    lowering: &mut Lowering<'_>,
+    condition: &Expr,
+    on_error: OnError,
+    failed: bool,
+) -> BoolFn {
     let holds = lowering.bool(condition);
     if !lowering.may_fail(condition) {
         return holds;
@@ -315,6 +321,8 @@ pub struct Statements {
     pub reserves: Vec<CompiledReserve>,
     /// `permit`
     pub permits: Vec<CompiledPermit>,
+    /// `preempt`
+    pub preempt: Option<CompiledPreempt>,
     /// What filters and scores read of the pod, computed once per pod.
     pub registers: Vec<Register>,
     /// The columns that filters and scores read.
@@ -378,6 +386,7 @@ pub fn lower(policy: &Policy) -> Statements {
             waits: permit.waits.iter().map(|wait| waiting(&mut lowering, policy, wait)).collect(),
         })
         .collect();
+    let preempt = policy.preempt.as_ref().map(|of| preempt(&mut lowering, of));
     let filters = lowering.hoist(true, |lowering| {
         policy
             .filters
@@ -402,13 +411,14 @@ pub fn lower(policy: &Policy) -> Statements {
         scores,
         reserves,
         permits,
+        preempt,
         registers,
         inputs,
     }
 }
 
 /// A check that runs once per pod.
-fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
+pub(super) fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
     let refuses = refusal(lowering, check);
     let constant = check.reason.constant().map(|text| Symbol::new(text));
     let may_fail = check.condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));

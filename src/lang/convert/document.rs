@@ -232,6 +232,10 @@ impl PolicyWriter<'_, '_> {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "permit"))?;
             }
+            StatementKind::Preempt(block) => {
+                self.above_of(span);
+                self.inside(|this| this.block(block, "preempt"))?;
+            }
             StatementKind::Filter(filter) => self.inside(|this| this.filter(filter, span))?,
             StatementKind::Score(score) => self.inside(|this| this.score(score, span))?,
             StatementKind::Prefer(prefer) => {
@@ -561,11 +565,41 @@ impl PolicyWriter<'_, '_> {
                     self.reason(&mut fields, "else", &wait.reason)?;
                 }
                 BlockKind::Write(write) => self.write(&mut fields, write)?,
+                BlockKind::Victim(of) => put(&mut fields, "victim", &self.victim(of)?),
+                BlockKind::Protect(of) => put(&mut fields, "protect", &self.victim(of)?),
+                BlockKind::Never(never) => {
+                    self.reason(&mut fields, "never", &never.reason)?;
+                    if let Some(when) = &never.when {
+                        let text = self.cel(when)?;
+                        fields.insert(1, ("when".to_owned(), Node::Scalar(yaml::scalar(&text))));
+                    }
+                }
+                BlockKind::Guard(guard) => {
+                    put(&mut fields, "guard", &self.cel(&guard.condition)?);
+                    if let Some(reason) = &guard.reason {
+                        self.reason(&mut fields, "else", reason)?;
+                    }
+                }
                 _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
             }
             self.add(field, statement.span, fields);
         }
         Ok(())
+    }
+
+    /// The condition of `victim` or `protect`, in which the pod is `v`.
+    fn victim(&self, of: &Victim) -> Written {
+        let mut writer = Writer::new(self.to);
+        if *of.variable.text != *"v" {
+            if macro_variables(&of.when).iter().any(|name| **name == *"v") {
+                let why = "the pod that may be evicted is `v` in documents, and a macro of the condition has that name";
+                return Err(NoTwin::new(of.when.span, why));
+            }
+            writer.instead.insert(of.variable.text.clone(), "v".to_owned());
+        }
+        // Macros that are written for it have other variables.
+        writer.bound.push(Text::from("v"));
+        writer.expr(&of.when)
     }
 
     fn reject(&mut self, fields: &mut Fields, reject: &Reject) -> Result<(), NoTwin> {

@@ -120,6 +120,7 @@ impl LanguageWriter<'_> {
             StatementKind::Prefilter(block) => self.block("prefilter", block, statement.span),
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
             StatementKind::Permit(block) => self.block("permit", block, statement.span),
+            StatementKind::Preempt(block) => self.block("preempt", block, statement.span),
             StatementKind::Filter(filter) => {
                 self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
             }
@@ -226,6 +227,23 @@ impl LanguageWriter<'_> {
                     let (verb, object) = (write.verb.word(), &write.object.text);
                     let (value, when) = (self.expr(&write.value), self.when(write.when.as_ref()));
                     self.line(&format!("{verb} {object} {value}{when}"));
+                }
+                BlockKind::Victim(of) => {
+                    let when = self.expr(&of.when);
+                    self.line(&format!("victim {} when {when}", of.variable.text));
+                }
+                BlockKind::Protect(of) => {
+                    let when = self.expr(&of.when);
+                    self.line(&format!("protect {} when {when}", of.variable.text));
+                }
+                BlockKind::Never(never) => {
+                    let (reason, when) = (self.reason(&never.reason), self.when(never.when.as_ref()));
+                    self.line(&format!("never {reason}{when}"));
+                }
+                BlockKind::Guard(guard) => {
+                    let condition = self.expr(&guard.condition);
+                    let reason = guard.reason.as_ref().map(|reason| format!(" else {}", self.reason(reason)));
+                    self.line(&format!("guard {condition}{}", reason.unwrap_or_default()));
                 }
                 _ => self
                     .without

@@ -12,6 +12,7 @@ use crate::lang::typed::{Check, Expr, ExprKind, Operation, Point, Policy, Reason
 use crate::lang::types::Type;
 use crate::lang::types::show::quantity;
 use crate::lang::types::value::{Fault, Value};
+use crate::model::PodInfo;
 use std::sync::Arc;
 
 /// Whether the policy's plugin evaluates a statement.
@@ -98,10 +99,17 @@ pub struct Tracer<'p, 'a> {
 }
 
 impl<'p, 'a> Tracer<'p, 'a> {
-    /// All statements of `point`.
+    /// All statements of `point`; of preemption those that are decided once per pod.
     pub fn new(policy: &'p Policy, point: Point, context: EvalContext<'a>) -> Self {
+        let rules = policy.rules_at(point);
+        let rules = rules.filter(|rule| !matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_)));
+        Self::of(policy, rules, context)
+    }
+
+    /// The statements of these rules, which are evaluated in turn until one decides.
+    pub fn of(policy: &'p Policy, rules: impl Iterator<Item = Rule<'p>>, context: EvalContext<'a>) -> Self {
         let of = |rule: Rule<'p>| rule.statements().map(move |statement| (rule, statement));
-        let mut statements: Vec<_> = policy.rules_at(point).flat_map(of).collect();
+        let mut statements: Vec<_> = rules.flat_map(of).collect();
         // The checks of every `permit` come before the first wait, those of every `reserve` before the first write.
         statements
             .sort_by_key(|(_, statement)| matches!(statement, Statement::Wait(_) | Statement::Write(_)));
@@ -111,6 +119,30 @@ impl<'p, 'a> Tracer<'p, 'a> {
             reached_only: false,
             decided: None,
         }
+    }
+
+    /// The statements `victim`, or `protect`, about a pod on the node of the context.
+    pub fn of_victim(
+        policy: &'p Policy,
+        protects: bool,
+        victim: &'a PodInfo,
+        context: EvalContext<'a>,
+    ) -> Self {
+        let wanted = move |rule: &Rule<'p>| matches!(rule, Rule::Victim(of) if of.protects == protects);
+        let rules: Vec<Rule<'p>> = policy.rules_at(Point::PostFilter).filter(wanted).collect();
+        let mut tracer = Self::of(policy, rules.iter().copied(), context);
+        for rule in &rules {
+            if let Rule::Victim(of) = rule {
+                tracer.evaluator.bind_pod(of.slot, victim);
+            }
+        }
+        tracer
+    }
+
+    /// The statements `guard` on the node of the context.
+    pub fn of_guards(policy: &'p Policy, context: EvalContext<'a>) -> Self {
+        let guards = policy.rules_at(Point::PostFilter);
+        Self::of(policy, guards.filter(|rule| matches!(rule, Rule::EvictionGuard(_))), context)
     }
 
     /// Only the statements that the plugin evaluates.
@@ -154,6 +186,8 @@ impl<'p, 'a> Tracer<'p, 'a> {
         Some(match statement {
             Statement::Check(check) => (check.on_error != OnError::Ignore) == check.refuses_when,
             Statement::Condition(_) => policy.on_error != OnError::Ignore,
+            // A pod about which a rule fails may not be evicted.
+            Statement::Victim(of) => of.protects,
             _ => false,
         })
     }
@@ -186,6 +220,7 @@ impl<'p> Iterator for Tracer<'p, '_> {
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),
                 Statement::Give(_) => holds.unwrap_or(true),
+                Statement::Victim(_) => holds == Some(true),
                 Statement::LedgerKey(_)
                 | Statement::Add(_)
                 | Statement::Key(_)

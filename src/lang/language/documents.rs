@@ -214,7 +214,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             "Refusals once a node is chosen, and marks that the Binding takes to the pod.",
         ),
         of(StatementId::Permit, "permit", Shape::List(&PERMIT), "Refusals and waits once a node is chosen."),
-        not_built(StatementId::Preempt, "preempt"),
+        of(
+            StatementId::Preempt,
+            "preempt",
+            Shape::List(&PREEMPT),
+            "Which pods may be evicted for a pod that fits on no node.",
+        ),
         not_built(StatementId::Memo, "memos"),
         not_built(StatementId::Source, "sources"),
         not_built(StatementId::BeforeBind, "beforeBind"),
@@ -401,6 +406,21 @@ static RESERVE: ObjectDef = ObjectDef {
         WHEN,
         WITH,
         RESOLVABLE,
+        ON_ERROR,
+    ],
+};
+
+static PREEMPT: ObjectDef = ObjectDef {
+    name: "statement of `preempt`",
+    forms: &[&["victim"], &["protect"], &["never", "when", "with"], &["guard", "else", "with"]],
+    fields: &[
+        needed("victim", Shape::Expression, "Whether the pod `v` may be evicted."),
+        needed("protect", Shape::Expression, "Whether the pod `v` must not be evicted."),
+        needed("never", Shape::Reason, "The reason why the pod evicts no other pod."),
+        needed("when", Shape::Expression, "The pod evicts no other pod while this holds."),
+        needed("guard", Shape::Expression, "What must hold without the evicted pods."),
+        needed("else", Shape::Reason, "The reason when it does not hold."),
+        WITH,
         ON_ERROR,
     ],
 };

@@ -57,6 +57,10 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
             walk.score(score);
             continue;
         }
+        // Evictions favour no node.
+        if rule.point() == Point::PostFilter {
+            continue;
+        }
         for statement in rule.statements() {
             match statement {
                 Statement::Check(Check { condition: Some(condition), refuses_when, .. }) => {

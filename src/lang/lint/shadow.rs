@@ -31,6 +31,11 @@ pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         let checks: Vec<&Check> = policy.rules_at(point).flat_map(Rule::checks).collect();
         refusals(policy, &checks, diagnostics);
     }
+    if let Some(preempt) = &policy.preempt {
+        for checks in [&preempt.nevers, &preempt.guards] {
+            refusals(policy, &checks.iter().collect::<Vec<_>>(), diagnostics);
+        }
+    }
     for score in &policy.scores {
         gives(policy, score, diagnostics);
     }

@@ -9,6 +9,7 @@ mod expr;
 mod ids;
 mod ledgers;
 pub mod operation;
+mod preempt;
 pub mod reads;
 mod visit;
 pub mod walk;
@@ -18,6 +19,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro,
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId};
 pub use ledgers::{Add, Ledger};
 pub use operation::Operation;
+pub use preempt::{Preempt, Victim};
 pub use visit::{Point, Rule, RuleMut, Statement};
 
 use super::types::{ObjectKind, Type};
@@ -80,6 +82,8 @@ pub struct Policy {
     pub reserves: Vec<Reserve>,
     /// `permit`
     pub permits: Vec<Permit>,
+    /// `preempt`
+    pub preempt: Option<Preempt>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
     pub keeps: Keeps,
     /// The defs and types of its file, each with all of its text.

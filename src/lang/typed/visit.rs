@@ -8,7 +8,7 @@
 use super::reads::Reads;
 use super::{
     Add, Check, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
-    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Wait, Write,
+    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Victim, Wait, Write,
 };
 use crate::diag::Span;
 
@@ -27,6 +27,8 @@ pub enum Point {
     PreFilter,
     /// `filter`
     Filter,
+    /// `preempt`
+    PostFilter,
     /// `score` and `prefer`
     Score,
     /// `reserve`
@@ -44,6 +46,7 @@ impl Point {
             Point::PreEnqueue => "PreEnqueue",
             Point::QueueSort => "QueueSort",
             Point::Filter => "Filter",
+            Point::PostFilter => "PostFilter",
             Point::Score => "Score",
             Point::Reserve => "Reserve",
             Point::Permit => "Permit",
@@ -74,6 +77,12 @@ pub enum Rule<'p> {
     Reserve(&'p Reserve),
     /// `permit`
     Permit(&'p Permit),
+    /// `never`
+    Never(&'p Check),
+    /// `victim` or `protect`
+    Victim(&'p Victim),
+    /// `guard`
+    EvictionGuard(&'p Check),
 }
 
 /// The rules that keep derived values (reads, resolvability), to change.
@@ -95,6 +104,10 @@ pub enum RuleMut<'p> {
     Reserve(&'p mut Reserve),
     /// `permit`
     Permit(&'p mut Permit),
+    /// `never` or `guard`
+    Eviction(&'p mut Check),
+    /// `victim` or `protect`
+    Victim(&'p mut Victim),
 }
 
 /// A statement of a rule.
@@ -120,6 +133,8 @@ pub enum Statement<'p> {
     Write(&'p Write),
     /// `wait`
     Wait(&'p Wait),
+    /// `victim` or `protect`
+    Victim(&'p Victim),
 }
 
 impl Policy {
@@ -135,6 +150,11 @@ impl Policy {
             .chain(self.queue.iter().map(Rule::Queue))
             .chain(self.prefilters.iter().map(Rule::Prefilter))
             .chain(self.filters.iter().map(Rule::Filter))
+            .chain(self.preempt.iter().flat_map(|preempt| {
+                let nevers = preempt.nevers.iter().map(Rule::Never);
+                let victims = preempt.victims.iter().map(Rule::Victim);
+                nevers.chain(victims).chain(preempt.guards.iter().map(Rule::EvictionGuard))
+            }))
             .chain(self.scores.iter().map(Rule::Score))
             .chain(self.reserves.iter().map(Rule::Reserve))
             .chain(self.permits.iter().map(Rule::Permit))
@@ -153,6 +173,11 @@ impl Policy {
             .chain(self.queue.iter_mut().map(RuleMut::Queue))
             .chain(self.prefilters.iter_mut().map(RuleMut::Prefilter))
             .chain(self.filters.iter_mut().map(RuleMut::Filter))
+            .chain(self.preempt.iter_mut().flat_map(|preempt| {
+                let nevers = preempt.nevers.iter_mut().map(RuleMut::Eviction);
+                let victims = preempt.victims.iter_mut().map(RuleMut::Victim);
+                nevers.chain(victims).chain(preempt.guards.iter_mut().map(RuleMut::Eviction))
+            }))
             .chain(self.scores.iter_mut().map(RuleMut::Score))
             .chain(self.reserves.iter_mut().map(RuleMut::Reserve))
             .chain(self.permits.iter_mut().map(RuleMut::Permit))
@@ -172,6 +197,7 @@ impl<'p> Rule<'p> {
             Rule::Score(_) => Point::Score,
             Rule::Reserve(_) => Point::Reserve,
             Rule::Permit(_) => Point::Permit,
+            Rule::Never(_) | Rule::Victim(_) | Rule::EvictionGuard(_) => Point::PostFilter,
         }
     }
 
@@ -188,6 +214,9 @@ impl<'p> Rule<'p> {
             Rule::Score(of) => &of.name,
             Rule::Reserve(_) => "reserve",
             Rule::Permit(_) => "permit",
+            Rule::Never(_) => "never",
+            Rule::Victim(of) => of.word(),
+            Rule::EvictionGuard(_) => "guard",
         }
     }
 
@@ -207,6 +236,8 @@ impl<'p> Rule<'p> {
             Rule::Score(of) => of.span,
             Rule::Reserve(of) => of.span,
             Rule::Permit(of) => of.span,
+            Rule::Never(of) | Rule::EvictionGuard(of) => of.span,
+            Rule::Victim(of) => of.span,
         }
     }
 
@@ -214,7 +245,7 @@ impl<'p> Rule<'p> {
     pub fn statements(self) -> impl Iterator<Item = Statement<'p>> {
         let (mut conditions, mut guards, mut checks, mut keys) = (&[][..], &[][..], &[][..], &[][..]);
         let (mut prefilters, mut gives, mut writes, mut waits) = (&[][..], &[][..], &[][..], &[][..]);
-        let (mut ledgers, mut adds) = (&[][..], &[][..]);
+        let (mut ledgers, mut adds, mut victims) = (&[][..], &[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
             Rule::Guard(of) => guards = std::slice::from_ref(of),
@@ -226,6 +257,8 @@ impl<'p> Rule<'p> {
             Rule::Score(of) => gives = &of.gives,
             Rule::Reserve(of) => (checks, writes) = (&of.checks, &of.writes),
             Rule::Permit(of) => (checks, waits) = (&of.checks, &of.waits),
+            Rule::Never(of) | Rule::EvictionGuard(of) => checks = std::slice::from_ref(of),
+            Rule::Victim(of) => victims = std::slice::from_ref(of),
         }
         let prefilters = prefilters.iter().map(|statement| match statement {
             PrefilterStatement::Check(of) => Statement::Check(of),
@@ -242,6 +275,7 @@ impl<'p> Rule<'p> {
             .chain(gives.iter().map(Statement::Give))
             .chain(writes.iter().map(Statement::Write))
             .chain(waits.iter().map(Statement::Wait))
+            .chain(victims.iter().map(Statement::Victim))
     }
 
     /// The checks among the statements.
@@ -272,6 +306,7 @@ impl<'p> Rule<'p> {
             Statement::Only(of) => Some(&of.reads),
             Statement::Write(of) => Some(&of.reads),
             Statement::Wait(of) => Some(&of.reads),
+            Statement::Victim(of) => Some(&of.reads),
             _ => None,
         });
         whole.into_iter().chain(each)
@@ -289,6 +324,7 @@ impl<'p> Statement<'p> {
             Statement::Write(of) => of.when.as_ref(),
             Statement::Wait(of) => Some(&of.until),
             Statement::Add(of) => of.when.as_ref(),
+            Statement::Victim(of) => Some(&of.condition),
             Statement::Guard(_) | Statement::Key(_) | Statement::LedgerKey(_) => None,
         }
     }
@@ -303,7 +339,9 @@ impl<'p> Statement<'p> {
             Statement::Only(of) => Some(&of.nodes),
             Statement::Give(of) => of.value.as_ref(),
             Statement::Wait(of) => Some(&of.patience),
-            Statement::Condition(_) | Statement::Check(_) | Statement::Write(_) => None,
+            Statement::Condition(_) | Statement::Check(_) | Statement::Write(_) | Statement::Victim(_) => {
+                None
+            }
         }
     }
 
@@ -339,6 +377,7 @@ impl<'p> Statement<'p> {
             Statement::Give(of) => of.span,
             Statement::Write(of) => of.span,
             Statement::Wait(of) => of.span,
+            Statement::Victim(of) => of.span,
         }
     }
 }
@@ -417,6 +456,12 @@ macro_rules! for_each_whole {
         }
         for of in policy.filters.$iter().flat_map(|filter| filter.checks.$iter()) {
             for_each_of_check!(of, $iter, $f);
+        }
+        for preempt in policy.preempt.$iter() {
+            preempt.victims.$iter().for_each(|of| $f(&$($mut)? of.condition));
+            for of in preempt.nevers.$iter().chain(preempt.guards.$iter()) {
+                for_each_of_check!(of, $iter, $f);
+            }
         }
         for give in policy.scores.$iter().flat_map(|score| score.gives.$iter()) {
             give.when.$iter().for_each(|when| $f(when));

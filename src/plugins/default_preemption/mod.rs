@@ -15,14 +15,15 @@ mod budgets;
 mod victims;
 
 use crate::framework::{
-    ActionType, ArgsError, Candidate, ClusterEvent, Code, Diagnosis, EnqueueExtensions, EventRegistration,
-    Features, FitError, Handle, Need, NodeToStatus, Plugin, PluginsRunner, PostFilter, PostFilterOutcome,
-    PreEnqueue, Promise, QueueingHint, Reads, Status, Tree,
+    ActionType, AppliedRules, ArgsError, Candidate, ClusterEvent, Code, Diagnosis, EnqueueExtensions,
+    EventRegistration, Features, FitError, Handle, Need, NodeToStatus, Plugin, PluginsRunner, PostFilter,
+    PostFilterOutcome, PreEnqueue, Promise, QueueingHint, Reads, Status, Tree,
 };
 use crate::model::{Kind, Kinds, NodeId, PodInfo};
 use args::Args;
 use budgets::Budgets;
 use std::sync::Arc;
+use victims::{NoRoom, Search};
 
 const NAME: &str = "DefaultPreemption";
 /// The status of a node whose refusal no eviction can change.
@@ -31,11 +32,12 @@ const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let args = Args::read(args, &mut errors);
-    if errors.is_empty() { Ok(Arc::new(DefaultPreemption { args })) } else { Err(errors) }
+    let evaluator = Evaluator { args };
+    if errors.is_empty() { Ok(Arc::new(DefaultPreemption { evaluator })) } else { Err(errors) }
 }
 
 struct DefaultPreemption {
-    args: Args,
+    evaluator: Evaluator,
 }
 
 impl Plugin for DefaultPreemption {
@@ -47,18 +49,14 @@ impl Plugin for DefaultPreemption {
         Reads { other_pods: true, ..Reads::of(kinds) }
     }
     fn kinds(&self) -> &'static [Need] {
-        &[Need { kind: Kind::PodDisruptionBudget, optional: false }]
+        NEEDS
     }
     crate::serves!(PreEnqueue, EnqueueExtensions, PostFilter);
 }
 
 impl PreEnqueue for DefaultPreemption {
-    /// Keeps a pod out while its victims are being evicted.
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
-        match h.snapshot.is_preempting(&h.pod.key) {
-            true => Err(Status::unresolvable("waiting for the preemption for this pod to be finished")),
-            false => Ok(()),
-        }
+        held_while_evicting(h)
     }
 }
 
@@ -77,32 +75,76 @@ impl PostFilter for DefaultPreemption {
         true
     }
 
-    fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, run: &dyn PluginsRunner) -> PostFilterOutcome {
-        match self.candidates(h, nodes, run) {
+    fn post_filter(
+        &self,
+        h: &Handle,
+        nodes: &NodeToStatus,
+        run: &mut dyn PluginsRunner,
+    ) -> PostFilterOutcome {
+        self.evaluator.evaluate(h, nodes, run)
+    }
+}
+
+/// The kinds of objects that the evaluator reads beside pods and nodes.
+pub(super) const NEEDS: &[Need] = &[Need { kind: Kind::PodDisruptionBudget, optional: false }];
+
+/// Keeps a pod out of the queue while its victims are being evicted.
+pub(super) fn held_while_evicting(h: &Handle) -> Result<(), Status> {
+    match h.snapshot.is_preempting(&h.pod.key) {
+        true => Err(Status::unresolvable("waiting for the preemption for this pod to be finished")),
+        false => Ok(()),
+    }
+}
+
+/// Finds the nodes on which a pod fits once others are evicted. A profile has one: that of DefaultPreemption, or of a
+/// policy where DefaultPreemption is disabled.
+#[derive(Default)]
+pub(super) struct Evaluator {
+    args: Args,
+}
+
+/// Why the search found no candidate, and how the nomination is treated.
+type Refusal = (Code, String, Promise);
+
+impl Evaluator {
+    /// The candidates, or why there are none. The rules about evictions of all plugins count.
+    pub(super) fn evaluate(
+        &self,
+        h: &Handle,
+        nodes: &NodeToStatus,
+        run: &mut dyn PluginsRunner,
+    ) -> PostFilterOutcome {
+        let mut rules = run.rules();
+        let found = self.candidates(h, nodes, run, &mut rules);
+        let notes = rules.into_notes();
+        run.asked(notes);
+        match found {
             Ok(candidates) => PostFilterOutcome::Candidates(candidates),
             Err((code, text, promise)) => {
                 PostFilterOutcome::Not { status: Status::new(code, format!("preemption: {text}")), promise }
             }
         }
     }
-}
 
-/// Why the search found no candidate, and how the nomination is treated.
-type Refusal = (Code, String, Promise);
-
-impl DefaultPreemption {
     fn candidates(
         &self,
         h: &Handle,
         nodes: &NodeToStatus,
         run: &dyn PluginsRunner,
+        rules: &mut AppliedRules,
     ) -> Result<Vec<Candidate>, Refusal> {
-        if let Some(reason) = not_eligible(h, nodes) {
+        if let Some(reason) = not_eligible(h, nodes, rules) {
             return Err((Code::Unschedulable, reason.to_owned(), Promise::Keep));
+        }
+        if let Err(status) = rules.never(*h) {
+            let code = if status.code == Code::Error { status.code } else { Code::Unschedulable };
+            return Err((code, status.message(), Promise::Keep));
         }
         let potential: Vec<NodeId> =
             nodes.with_code(Code::Unschedulable, h.snapshot.columns().alive()).iter().collect();
-        let found = self.search(h, &potential, run);
+        let found = self
+            .search(h, &potential, run, rules)
+            .map_err(|status| (Code::Error, status.message(), Promise::Keep))?;
         if !found.candidates.is_empty() {
             return Ok(found.candidates);
         }
@@ -116,25 +158,34 @@ impl DefaultPreemption {
     }
 
     /// Tries the nodes one after another, from a place that the attempt draws, until there are enough candidates and one
-    /// of them violates no PodDisruptionBudget. Candidates without a violation come first.
-    fn search(&self, h: &Handle, potential: &[NodeId], run: &dyn PluginsRunner) -> Found {
+    /// of them violates no PodDisruptionBudget. Candidates without a violation come first. `Err`: a rule failed.
+    fn search(
+        &self,
+        h: &Handle,
+        potential: &[NodeId],
+        run: &dyn PluginsRunner,
+        rules: &mut AppliedRules,
+    ) -> Result<Found, Status> {
         let mut found = Found::default();
         let enough = self.args.candidates(potential.len());
-        let Some(start) = h.cycle.draw.checked_rem(potential.len() as u64) else { return found };
+        let Some(start) = h.cycle.draw.checked_rem(potential.len() as u64) else { return Ok(found) };
         let (before, after) = potential.split_at(start as usize);
         let budgets = Budgets::of(h.snapshot);
         let mut violating = Vec::new();
         for id in after.iter().chain(before) {
             let Some(node) = h.snapshot.node(*id) else { continue };
-            let tried = match victims::has_potential_victims(h.pod, node) {
-                true => run.simulate(*id).map(|trial| victims::on_node(h.pod, node, trial, &budgets)),
-                false => Some(Err(victims::no_victims())),
+            let tried = match victims::has_potential_victims(h.pod, node, rules) {
+                true => run.simulate(*id).map(|trial| {
+                    Search { preemptor: h.pod, budgets: &budgets, rules, run }.on_node(node, trial)
+                }),
+                false => Some(Err(victims::no_victims().into())),
             };
             match tried {
                 Some(Ok(candidate)) if candidate.violations == 0 => found.candidates.push(candidate),
                 Some(Ok(candidate)) if violating.len() < enough => violating.push(candidate),
                 Some(Ok(_)) | None => continue,
-                Some(Err(status)) => {
+                Some(Err(NoRoom::Anywhere(status))) => return Err(status),
+                Some(Err(NoRoom::Here(status))) => {
                     if status.code == Code::Error {
                         found.errors.push(status.message());
                     }
@@ -147,7 +198,7 @@ impl DefaultPreemption {
             }
         }
         found.candidates.append(&mut violating);
-        found
+        Ok(found)
     }
 }
 
@@ -162,7 +213,7 @@ struct Found {
 
 /// Why the pod may not preempt others: its policy, or victims that are still terminating on the node that it is nominated
 /// to. A nominated node that no eviction makes fit keeps nothing back.
-fn not_eligible(h: &Handle, nodes: &NodeToStatus) -> Option<&'static str> {
+fn not_eligible(h: &Handle, nodes: &NodeToStatus, rules: &AppliedRules) -> Option<&'static str> {
     if h.pod.never_preempts {
         return Some("not eligible due to preemptionPolicy=Never.");
     }
@@ -174,7 +225,9 @@ fn not_eligible(h: &Handle, nodes: &NodeToStatus) -> Option<&'static str> {
         return None;
     }
     let leaves = |victim: &Arc<PodInfo>| {
-        victim.priority < h.pod.priority && victim.is_terminating() && victim.disruption_target
+        // Where rules name the victims, their priority does not tell.
+        let evicted = rules.names_victims() || victim.priority < h.pod.priority;
+        evicted && victim.is_terminating() && victim.disruption_target
     };
     node.pods().any(leaves).then_some("not eligible due to a terminating pod on the nominated node.")
 }

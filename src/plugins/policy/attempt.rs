@@ -11,6 +11,7 @@ use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::typed::{Missing, Reason};
 use crate::lang::types::value::{Constant, Fault, Value};
 use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
+use crate::plugins::default_preemption::held_while_evicting;
 use std::sync::Arc;
 
 /// What the policy keeps of an attempt.
@@ -47,8 +48,28 @@ impl Attempt {
     }
 }
 
-/// A refusal before nodes are evaluated. The dry runs of preemption do not evaluate it again, so that evicting pods
-/// counts as no help unless the policy says `resolvable`.
+/// The beginning of an attempt.
+pub(super) struct Begun {
+    /// What the policy keeps of it.
+    pub(super) attempt: Attempt,
+    /// The nodes that are left, or why the pod is refused.
+    pub(super) left: Result<Option<NodeSet>, Status>,
+}
+
+impl Begun {
+    /// The policy leaves the pod alone.
+    fn skips() -> Self {
+        Self { attempt: Attempt::none(), left: Ok(None) }
+    }
+
+    /// The pod is refused before the policy has anything to keep.
+    fn refuses(status: Status) -> Self {
+        Self { attempt: Attempt::none(), left: Err(status) }
+    }
+}
+
+/// The refusal of a let with `missing`. Nothing derives whether evicting pods helps against it: it does not unless the
+/// policy says `resolvable`.
 fn before_nodes(status: Status, reason: &Reason) -> Status {
     match (status.code, reason.written) {
         (Code::Unschedulable, None) => Status::unresolvable(status.message()),
@@ -131,28 +152,33 @@ impl PolicyPlugin {
         Absent::Nothing
     }
 
-    /// Begins an attempt: what the policy keeps of it, and the nodes that are left.
-    pub(super) fn begin(&self, h: &Handle<'_>) -> Result<(Attempt, Option<NodeSet>), Status> {
+    /// Begins an attempt.
+    pub(super) fn begin(&self, h: &Handle<'_>) -> Begun {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
         let on_error = self.compiled.policy.on_error;
         match self.applies_or_fails(context, Some(h)) {
-            (false, _) => return Ok((Attempt::none(), None)),
+            (false, _) => return Begun::skips(),
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
-            (true, Some(_)) if self.never_refuses(h.pod) => return Ok((Attempt::none(), None)),
-            (true, Some(fault)) => return Err(self.failed(numbers::APPLIES, on_error, &fault, false)),
-        }
-        match self.missing(context) {
-            Absent::Nothing => {}
-            Absent::Skip => return Ok((Attempt::none(), None)),
-            Absent::Refused(status) => return Err(status),
+            (true, Some(_)) if self.never_refuses(h.pod) => return Begun::skips(),
+            (true, Some(fault)) => {
+                return Begun::refuses(self.failed(numbers::APPLIES, on_error, &fault, false));
+            }
         }
         let refuses = !self.never_refuses(h.pod);
-        let only = if refuses { self.prefilter(context, h)? } else { None };
+        match self.missing(context) {
+            Absent::Nothing => {}
+            Absent::Skip => return Begun::skips(),
+            Absent::Refused(status) => {
+                let attempt = Attempt { applies: true, refuses, ..Attempt::none() };
+                return Begun { attempt, left: Err(status) };
+            }
+        }
+        let left = if refuses { self.prefilter(context, h) } else { Ok(None) };
         let attempt =
             Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none() };
-        Ok((attempt, only))
+        Begun { attempt, left }
     }
 
     fn registers(&self, context: EvalContext<'_>) -> Arc<[Constant]> {
@@ -175,7 +201,6 @@ impl PolicyPlugin {
                             return Err(failed.whatever_the_node(check.no_node_helps()));
                         }
                         let refused = refusal(&self.compiled, check.reason(), context);
-                        let refused = before_nodes(refused, check.reason());
                         let refused = refused.whatever_the_node(check.no_node_helps());
                         return Err(refused.of_rule(numbers::PREFILTER));
                     }
@@ -219,8 +244,14 @@ impl PolicyPlugin {
         }
     }
 
-    /// A simulation moved a pod: registers of rules that read other pods are computed again.
-    fn move_pod(&self, h: &Handle<'_>, slot: &mut StateSlot, change: impl FnOnce(&mut Moved)) {
+    /// A simulation moved a pod on a node: registers of rules that read other pods are computed again.
+    fn move_pod(
+        &self,
+        h: &Handle<'_>,
+        slot: &mut StateSlot,
+        node: NodeInfo<'_>,
+        change: impl FnOnce(&mut Moved),
+    ) {
         if !self.compiled.sees_other_pods {
             return;
         }
@@ -232,7 +263,8 @@ impl PolicyPlugin {
         let moved = attempt.moved.clone();
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
-        attempt.registers = self.registers(EvalContext { moved: &moved, ..context });
+        // Registers do not read `node`; what they read of all nodes is, of this one, as it is simulated.
+        attempt.registers = self.registers(EvalContext { moved: &moved, ..context }.on(node));
     }
 }
 
@@ -242,6 +274,9 @@ impl PreEnqueue for PolicyPlugin {
     }
 
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
+        if self.preempts().is_some() {
+            held_while_evicting(h)?;
+        }
         let context = self.context(h, None);
         if self.never_refuses(h.pod) || !self.applies(context) {
             return Ok(());
@@ -269,10 +304,11 @@ impl PreEnqueue for PolicyPlugin {
 
 impl PreFilter for PolicyPlugin {
     fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
-        let (attempt, only) = self.begin(h)?;
-        let asks = attempt.applies && attempt.refuses && !self.compiled.statements.filters.is_empty();
+        let Begun { attempt, left } = self.begin(h);
+        let filters = self.asks_again || !self.compiled.statements.filters.is_empty();
+        let asks = attempt.applies && (attempt.refuses && filters || self.preempts().is_some());
         state.put(attempt);
-        Ok(match only {
+        Ok(match left? {
             Some(only) => PreFilterOutcome::Only(only),
             None if asks => PreFilterOutcome::AllNodes,
             None => PreFilterOutcome::Skip,
@@ -292,7 +328,7 @@ impl PreFilterExtensions for PolicyPlugin {
         added: &PodInfo,
         node: NodeInfo,
     ) -> Result<(), Status> {
-        self.move_pod(h, state, |moved| {
+        self.move_pod(h, state, node, |moved| {
             let known = h.snapshot.pod(&added.key).map(|entry| entry.pod.clone());
             moved.add(&known.unwrap_or_else(|| Arc::new(added.clone())), node.id());
         });
@@ -304,9 +340,32 @@ impl PreFilterExtensions for PolicyPlugin {
         h: &Handle,
         state: &mut StateSlot,
         removed: &PodInfo,
-        _node: NodeInfo,
+        node: NodeInfo,
     ) -> Result<(), Status> {
-        self.move_pod(h, state, |moved| moved.remove(removed));
+        self.move_pod(h, state, node, |moved| moved.remove(removed));
         Ok(())
+    }
+
+    fn asks_again(&self) -> bool {
+        self.asks_again
+    }
+
+    fn again(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        let attempt = h.state::<Attempt>().filter(|attempt| attempt.applies && attempt.refuses);
+        let Some(attempt) = attempt else { return Ok(()) };
+        // `prefilter` does not read `node`; of all nodes it sees this one as it is simulated.
+        let context = self.context(h, Some(attempt)).on(node);
+        match self.missing(context) {
+            Absent::Nothing => {}
+            Absent::Skip => return Ok(()),
+            Absent::Refused(status) => return Err(status),
+        }
+        match self.prefilter(context, h)? {
+            Some(left) if !left.contains(node.id()) => {
+                let text = format!("node(s) didn't satisfy plugin(s) [{}]", self.compiled.name());
+                Err(Status::unresolvable(text))
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -3,10 +3,12 @@
 
 use super::PolicyPlugin;
 use crate::framework::Handle;
-use crate::lang::analysis::clock::{next_change, next_minute, parts_of_time, reads_clock};
+use crate::lang::analysis::clock::{next_change, next_change_of, next_minute, parts_of_time, reads_clock};
 use crate::lang::analysis::stage::depends;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::typed::{Expr, Point, Policy, Statement};
+use crate::lang::language::fields::Eviction;
+use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
+use crate::lang::typed::{Expr, Point, Policy, Rule, Statement, Victim};
 use crate::model::Time;
 
 /// The most evaluations of conditions that read the node, one for each node; beyond it the next
@@ -22,12 +24,37 @@ pub(super) struct Clocked {
     nodes: Vec<Expr>,
     /// Once a node is chosen: at reserve and permit.
     permit: Vec<Expr>,
+    /// Of preemption, evaluated for each pod on each node.
+    victims: Vec<Victim>,
+    /// Whether a condition about evictions reads the clock and what evictions change: then parts may count that are not
+    /// evaluated while the pods are there.
+    of_simulations: bool,
+}
+
+/// Whether evictions change what a rule reads, beside the pod that may be evicted.
+fn changed_by_evictions(reads: &Reads) -> bool {
+    let changes = |path: &ReadPath| match (path.of, path.field) {
+        (ReadOf::Pod | ReadOf::Namespace, _) => false,
+        // A field of the pod that may be evicted.
+        (ReadOf::NodePods, Some(_)) => false,
+        (_, None) => true,
+        (_, Some(field)) => field.def().eviction != Eviction::None,
+    };
+    !reads.groups.is_empty() || reads.paths.keys().any(changes)
 }
 
 impl Clocked {
     pub(super) fn of(policy: &Policy) -> Self {
-        let mut all = Self { pod: Vec::new(), nodes: Vec::new(), permit: Vec::new() };
+        let (pod, nodes, permit, victims) = Default::default();
+        let mut all = Self { pod, nodes, permit, victims, of_simulations: false };
         for rule in policy.rules() {
+            if matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_)) {
+                all.of_simulations |= rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
+            }
+            if let Rule::Victim(of) = rule {
+                all.victims.extend(reads_clock(policy, &of.condition).then(|| of.clone()));
+                continue;
+            }
             for statement in rule.statements() {
                 // The duration of a wait is computed when it begins.
                 let value = match statement {
@@ -55,11 +82,30 @@ impl Clocked {
     }
 
     fn is_empty(&self) -> bool {
-        self.pod.is_empty() && self.nodes.is_empty() && self.permit.is_empty()
+        // What reads the clock in simulations is in one of these lists too.
+        self.pod.is_empty() && self.nodes.is_empty() && self.permit.is_empty() && self.victims.is_empty()
     }
 }
 
 impl PolicyPlugin {
+    /// The first instant at which one of the conditions about pods that may be evicted turns over.
+    fn next_turn_of_victims(&self, context: EvalContext<'_>) -> Option<Time> {
+        let policy = &self.compiled.policy;
+        let evaluations = self.clocked.victims.len().saturating_mul(context.snapshot.pod_count());
+        if evaluations == 0 {
+            return None;
+        }
+        if evaluations > EVALUATIONS {
+            return Some(next_minute(context.now));
+        }
+        let on_nodes = context.snapshot.nodes().flat_map(|node| node.pods().map(move |pod| (node, pod)));
+        let turns = on_nodes.flat_map(|(node, pod)| {
+            let of = move |rule| next_change_of(policy, context.on(node), rule, pod);
+            self.clocked.victims.iter().filter_map(of)
+        });
+        turns.min()
+    }
+
     /// The first instant of monotonic time at which one of the conditions turns over, everything else
     /// as it is.
     pub(super) fn next_turn(&self, h: &Handle<'_>) -> Option<Time> {
@@ -87,6 +133,8 @@ impl PolicyPlugin {
             }
             _ => Some(next_minute(context.now)),
         };
-        [of_pod, of_permit, of_nodes].into_iter().flatten().min().map(monotonic)
+        let of_victims = self.next_turn_of_victims(context);
+        let simulated = self.clocked.of_simulations.then(|| next_minute(context.now));
+        [of_pod, of_permit, of_nodes, of_victims, simulated].into_iter().flatten().min().map(monotonic)
     }
 }

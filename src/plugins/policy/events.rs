@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub(super) struct Events {
     reads: Reads,
     pub(super) registrations: Vec<EventRegistration>,
-    /// Rules that refuse before a node is chosen: gates, prefilters, filters.
+    /// Rules that refuse before a node is chosen: gates, prefilters, filters, and those about evictions.
     pub(super) early: Side,
     /// Rules that refuse afterwards: permit.
     pub(super) late: Side,
@@ -180,10 +180,13 @@ fn registered<'p>(
     let (mut before, mut after) = (deciding.clone(), deciding.clone());
     let deciding: Vec<&Expr> = parts_of(policy.rules_at(Point::Applies)).collect();
     let mut parts = [deciding.clone(), deciding];
-    let mut named = false;
+    let (mut named, mut preempts) = (false, false);
     for rule in rules {
+        preempts |= rule.point() == Point::PostFilter;
         let (side, parts) = match (rule.point(), &mut parts) {
-            (Point::PreEnqueue | Point::PreFilter | Point::Filter, [early, _]) => (&mut before, early),
+            (Point::PreEnqueue | Point::PreFilter | Point::Filter | Point::PostFilter, [early, _]) => {
+                (&mut before, early)
+            }
             (Point::Reserve | Point::Permit, [_, late]) => (&mut after, late),
             // These refuse no pod; `deciding` has the reads of `applies when`.
             (Point::Applies | Point::Ledger | Point::QueueSort | Point::Score, _) => continue,
@@ -204,6 +207,10 @@ fn registered<'p>(
     register(&mut registrations, EventResource::TargetPod, ActionType::UPDATE);
     if named {
         register(&mut registrations, EventResource::Node, ActionType::ADD);
+    }
+    if preempts {
+        // A pod that was held while its victims were evicted may be tried again.
+        register(&mut registrations, EventResource::Pod, ActionType::DELETE);
     }
     if late.anything {
         register(&mut registrations, EventResource::Node, ActionType::ALL);

@@ -10,7 +10,7 @@
 //!   the refused pod reads.
 
 use super::PolicyPlugin;
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Begun};
 use super::events::Side;
 use crate::framework::{
     ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
@@ -27,7 +27,7 @@ impl PolicyPlugin {
     /// Whether the policy's filters accept the pod on a node in the present state.
     fn would_pass(&self, h: &Handle, node: NodeId) -> bool {
         let Some(node) = h.snapshot.node(node) else { return true };
-        let Ok((attempt, only)) = self.begin(h) else { return false };
+        let Begun { attempt, left: Ok(only) } = self.begin(h) else { return false };
         if only.is_some_and(|only| !only.contains(node.id())) {
             return false;
         }
@@ -94,7 +94,8 @@ impl PolicyPlugin {
             && !statements.filters.is_empty()
             && statements.prefilters.is_empty()
             && statements.gates.is_empty()
-            && statements.guards.is_empty();
+            && statements.guards.is_empty()
+            && statements.preempt.is_none();
         match &event.objects {
             EventObjects::Pod { old, new } => {
                 let (old, new) = (old.as_deref(), new.as_deref());

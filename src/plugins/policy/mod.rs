@@ -6,7 +6,7 @@
 //! results into statuses, scores and waits:
 //!
 //! - `attempt.rs`: the beginning of an attempt (PreFilter), and gates (PreEnqueue)
-//! - `filter.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
+//! - `filter.rs`, `preempt.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
 //! - `clock.rs`: when time alone changes a decision
 //! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision;
 //!   `distance.rs`: how many members must change before a condition over a group can hold
@@ -24,6 +24,7 @@ mod hints;
 mod ledger_reads;
 mod permit;
 mod pod_inputs;
+mod preempt;
 mod queue;
 mod reserve;
 mod remedies;
@@ -35,8 +36,8 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    Edit, Filter, Handle, Permit, Plugin, PreEnqueue, PreFilter, PreScore, QueueSort, Reads, Reserve, Score,
-    Status,
+    Edit, Filter, Handle, Need, Permit, Plugin, PostFilter, PreEnqueue, PreFilter, PreScore, PreemptionRules,
+    QueueSort, Reads, Reserve, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -59,6 +60,8 @@ pub struct PolicyPlugin {
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
+    /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
+    asks_again: bool,
     /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
     rules: Vec<Symbol>,
 }
@@ -77,8 +80,27 @@ mod numbers {
     pub(super) const APPLIES: u16 = 5;
     /// The reserves.
     pub(super) const RESERVE: u16 = 6;
+    /// `never` of preemption.
+    pub(super) const NEVER: u16 = 7;
+    /// `victim` of preemption.
+    pub(super) const VICTIM: u16 = 8;
+    /// `protect` of preemption.
+    pub(super) const PROTECT: u16 = 9;
+    /// `guard` of preemption.
+    pub(super) const GUARD: u16 = 10;
     /// The names of the rules above.
-    pub(super) const NAMES: [&str; 6] = ["gate", "prefilter", "permit", "missing", "applies when", "reserve"];
+    pub(super) const NAMES: [&str; 10] = [
+        "gate",
+        "prefilter",
+        "permit",
+        "missing",
+        "applies when",
+        "reserve",
+        "never",
+        "victim",
+        "protect",
+        "guard",
+    ];
 
     /// A filter, by its place in the text.
     pub(super) fn filter(at: usize) -> u16 {
@@ -104,7 +126,8 @@ impl PolicyPlugin {
         let scores = compiled.policy.scores.iter().map(|score| Symbol::from(&*score.name));
         let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name));
         let rules = rules.chain(filters).chain(scores).collect();
-        Self { compiled, exempt, events, inputs, clocked, waits_key, suspended: false, rules }
+        let asks_again = preempt::asks_again(&compiled);
+        Self { compiled, exempt, events, inputs, clocked, waits_key, suspended: false, asks_again, rules }
     }
 
     /// The same plugin, which applies to no pod.
@@ -177,7 +200,11 @@ impl Plugin for PolicyPlugin {
     }
 
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
-        (!self.compiled.statements.gates.is_empty()).then_some(self)
+        (!self.compiled.statements.gates.is_empty() || self.preempts().is_some()).then_some(self)
+    }
+
+    fn kinds(&self) -> &'static [Need] {
+        if self.preempts().is_some() { crate::plugins::default_preemption::NEEDS } else { &[] }
     }
 
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
@@ -193,12 +220,21 @@ impl Plugin for PolicyPlugin {
             || !of.filters.is_empty()
             || !of.scores.is_empty()
             || !of.reserves.is_empty()
-            || !of.permits.is_empty();
+            || !of.permits.is_empty()
+            || self.preempts().is_some();
         asks.then_some(self)
     }
 
     fn filter(&self) -> Option<&dyn Filter> {
         (!self.compiled.statements.filters.is_empty()).then_some(self)
+    }
+
+    fn post_filter(&self) -> Option<&dyn PostFilter> {
+        self.preempts().map(|_| self as &dyn PostFilter)
+    }
+
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.preempts().map(|_| self as &dyn PreemptionRules)
     }
 
     fn pre_score(&self) -> Option<&dyn PreScore> {

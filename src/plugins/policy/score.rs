@@ -66,8 +66,9 @@ impl PreScore for PolicyPlugin {
         state: &mut StateSlot,
     ) -> Result<PreScoreOutcome, Status> {
         if state.get::<Attempt>().is_none() {
-            let (attempt, _) = self.begin(h)?;
-            state.put(attempt);
+            let begun = self.begin(h);
+            begun.left?;
+            state.put(begun.attempt);
         }
         let Some(attempt) = state.get_mut::<Attempt>() else { return Ok(PreScoreOutcome::Skip) };
         if !attempt.applies {

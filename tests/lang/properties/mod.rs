@@ -7,6 +7,7 @@ mod cel_reads;
 mod claims;
 mod concerns;
 mod evaluators;
+mod evictions;
 mod group_index;
 mod hints;
 mod instants;

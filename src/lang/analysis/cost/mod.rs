@@ -78,6 +78,17 @@ pub struct RuleCost {
     pub too_large: Vec<TooLarge>,
 }
 
+/// How often a rule is evaluated for a pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// As its mode says.
+    Once,
+    /// For every node once more.
+    ForNodes,
+    /// For every pod of every node: each may be a victim.
+    ForPodsOfNodes,
+}
+
 /// The costs of the rules of a policy.
 #[derive(Clone, Copy)]
 pub struct Costs<'p> {
@@ -105,7 +116,12 @@ impl<'p> Costs<'p> {
             Point::Filter | Point::Score => EvaluationMode::PerNode,
             _ => EvaluationMode::PerPod,
         };
-        self.of(parts, mode)
+        let times = match rule {
+            Rule::Victim(_) => Times::ForPodsOfNodes,
+            Rule::EvictionGuard(_) => Times::ForNodes,
+            _ => Times::Once,
+        };
+        self.times(parts, mode, times)
     }
 
     /// The most steps that an evaluator takes for expressions in a mode: for all nodes together, or
@@ -115,6 +131,15 @@ impl<'p> Costs<'p> {
     }
 
     fn of(&self, parts: impl IntoIterator<Item = &'p Expr>, mode: EvaluationMode) -> RuleCost {
+        self.times(parts, mode, Times::Once)
+    }
+
+    fn times(
+        &self,
+        parts: impl IntoIterator<Item = &'p Expr>,
+        mode: EvaluationMode,
+        times: Times,
+    ) -> RuleCost {
         let mut walk = Walk::new(self.policy, self.size, mode);
         let mut here = Cost::default();
         for part in parts {
@@ -126,11 +151,16 @@ impl<'p> Costs<'p> {
         let per_node = std::mem::take(&mut walk.per_node);
         here.add(per_node, self.size, &walk.shares);
         here.steps = here.steps.plus_number(1);
-        let mut all = match mode {
-            EvaluationMode::PerPod => here,
-            EvaluationMode::PerNode | EvaluationMode::Reference => {
-                here.for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &walk.shares)
+        if times == Times::ForPodsOfNodes {
+            let pods = walk.pods_on(PartitionBy::Node);
+            here.steps = here.steps.times(&pods);
+            if let Some(part) = &mut here.heaviest {
+                part.steps = part.steps.times(&pods);
             }
+        }
+        let mut all = match (mode, times) {
+            (EvaluationMode::PerPod, Times::Once) => here,
+            _ => here.for_each(&Steps::nodes(), PartitionBy::Node, Summation::AddUp, &walk.shares),
         };
         let once = std::mem::take(&mut walk.once);
         all.add(once, self.size, &walk.shares);

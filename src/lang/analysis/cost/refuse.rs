@@ -22,9 +22,14 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let mut asked = 0;
     for rule in policy.rules() {
         let name = match rule {
-            Rule::Gate(_) | Rule::Prefilter(_) | Rule::Reserve(_) | Rule::Permit(_) => {
+            Rule::Gate(_)
+            | Rule::Prefilter(_)
+            | Rule::Reserve(_)
+            | Rule::Permit(_)
+            | Rule::EvictionGuard(_) => {
                 format!("the {}", rule.name())
             }
+            Rule::Never(_) | Rule::Victim(_) => format!("the rule `{}`", rule.name()),
             Rule::Queue(_) => "`queue by`".to_owned(),
             Rule::Ledger(of) => format!("the ledger `{}`", of.name),
             _ => format!("`{}`", rule.name()),

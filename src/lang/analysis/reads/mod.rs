@@ -55,9 +55,13 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
             walk.expr(&only.nodes, Polarity::Any);
         }
         statement.written().for_each(|value| walk.expr(value, Polarity::Any));
+        if let Statement::Victim(of) = statement {
+            walk.bind_victim(of.slot);
+        }
         let holding_helps = match statement {
             Statement::Check(check) => !check.refuses_when,
             Statement::Only(_) => false,
+            Statement::Victim(of) => !of.protects,
             _ => true,
         };
         statement.condition().iter().for_each(|condition| walk.expr(condition, up_if(holding_helps)));
@@ -99,6 +103,9 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
             let writes = of.writes.iter_mut().map(|of| (&mut of.reads, None));
             of.checks.iter_mut().map(check).chain(writes).collect()
         }
+        // Whether evictions help does not matter where they are decided.
+        RuleMut::Eviction(of) => vec![(&mut of.reads, None)],
+        RuleMut::Victim(of) => vec![(&mut of.reads, None)],
         RuleMut::Permit(of) => {
             let waits = of.waits.iter_mut().map(|of| (&mut of.reads, Some(&mut of.reason)));
             of.checks.iter_mut().map(check).chain(waits).collect()

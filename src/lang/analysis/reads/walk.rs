@@ -56,6 +56,11 @@ impl<'p> Walk<'p> {
         self.reads
     }
 
+    /// The variable of a pod that may be evicted: one of those on the node.
+    pub(super) fn bind_victim(&mut self, slot: SlotId) {
+        self.followed.bind(slot, Owners::of(ReadOf::NodePods));
+    }
+
     fn add(&mut self, of: ReadOf, field: Option<FieldId>, key: Option<Text>, polarity: Polarity) {
         self.reads
             .paths

@@ -89,8 +89,7 @@ pub(super) static VICTIM: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "victim",
     syntax: "victim V when E",
-    built: false,
-    doc: "A pod that may be evicted. Without any, pods of lower priority may.",
+    doc: "The pods that may be evicted, whatever their priority. If no policy has one, those of lower priority may.",
     example: r#"/// Lets batch make room.
 policy batch-yields {
   preempt { victim v when v.namespace == "batch" && v.priority < pod.priority }
@@ -103,8 +102,7 @@ pub(super) static PROTECT: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "protect",
     syntax: "protect V when E",
-    built: false,
-    doc: "A pod that is never evicted.",
+    doc: "The pods that must not be evicted.",
     example: r#"/// Spares the leader of a job.
 policy spare-leaders {
   preempt { protect v when v.labels["role"] == "leader" }
@@ -117,8 +115,7 @@ pub(super) static NEVER: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "never",
     syntax: "never \"REASON\" when E",
-    built: false,
-    doc: "The pod evicts no other pod while the condition holds.",
+    doc: "The pod evicts no other pod while the condition holds. It is decided once per pod, and does not see `node`.",
     example: r#"/// Lets trial pods wait.
 policy patient {
   preempt { never "trial pods wait" when pod.labels["trial"] == "true" }
@@ -132,8 +129,7 @@ pub(super) static GUARD: StatementDef = StatementDef {
     rule: "guard",
     syntax: "guard E else \"REASON\"",
     expression_first: true,
-    built: false,
-    doc: "What must hold on the node after the eviction.",
+    doc: "What must hold without the evicted pods. It is evaluated again for each pod that could be spared.",
     example: r#"/// Keeps ten pods on each node.
 policy keep-some {
   preempt { guard node.pods.count() >= 10 else "fewer than ten pods would be left" }

@@ -124,9 +124,12 @@ pub(super) static PREEMPT: StatementDef = StatementDef {
     rule: "preempt",
     syntax: "preempt { victim V when E; protect V when E; never \"REASON\" when E; guard E else \"REASON\" }",
     sees: Some(Names::PER_NODE),
-    built: false,
-    doc: "Says which pods may be evicted to make room for this one.",
-    example: r#"/// Spares pods that have run for a day.
+    doc: "Says which pods may be evicted for a pod that fits on no node: those for which a `victim` of any policy holds, or \
+          pods of lower priority if no policy has one, without those that a `protect` of any policy holds for. Pods of a \
+          node are judged one after the other, lowest priority first, then youngest, each with the earlier ones gone. \
+          Filters, and refusals of `prefilter`, must let the pod pass without the victims. PodDisruptionBudgets, and \
+          the choice of the node, are those of DefaultPreemption.",
+    example: r#"/// Spares pods that say they run for long.
 policy spare-long-jobs {
   preempt {
     protect v when v.labels["long"] == "true"

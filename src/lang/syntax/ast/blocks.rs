@@ -48,13 +48,13 @@ pub enum BlockKind {
     Mode(Mode),
     /// `except until … because … when …`; not built.
     Except(Except),
-    /// `victim v when E`, in `preempt`; not built.
+    /// `victim v when E`, in `preempt`.
     Victim(Victim),
-    /// `protect v when E`, in `preempt`; not built.
+    /// `protect v when E`, in `preempt`.
     Protect(Victim),
-    /// `never "r" when E`, in `preempt`; not built.
+    /// `never "r" when E`, in `preempt`.
     Never(Reject),
-    /// `guard E else "r"`, in `preempt`; not built.
+    /// `guard E else "r"`, in `preempt`.
     Guard(Require),
     /// `add E when C`, in `ledger`; not built.
     Add(Give),

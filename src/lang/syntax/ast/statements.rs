@@ -50,7 +50,7 @@ pub enum StatementKind {
     Param(Param),
     /// `group NAME = p in pods where E`
     Group(Group),
-    /// `preempt { … }`; not built.
+    /// `preempt { … }`
     Preempt(Block),
     /// `ledger NAME: T by K { … }`; not built.
     Ledger(Ledger),

@@ -1,4 +1,4 @@
-//! Statements with a block: `filters`, `scores`, `ledgers`, `prefilter` and `permit`.
+//! Statements with a block: `filters`, `scores`, `ledgers`, `prefilter`, `preempt`, `reserve` and `permit`.
 
 use super::read::Reader;
 use super::values::Node;
@@ -75,6 +75,33 @@ impl Reader<'_> {
         let until = self.get(item, "until").and_then(|until| self.expression(until));
         let reason = self.reason(item, "else")?;
         Some(BlockKind::Wait(Wait { patience: patience?, group, until: until?, reason }))
+    }
+
+    /// The pod that may be evicted is `v`.
+    pub(super) fn preempt_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        for key in ["victim", "protect"] {
+            let Some(node) = self.get(item, key) else { continue };
+            // A variable of this name is hidden here.
+            let hidden = self.names.declared.remove_entry("v");
+            let when = self.expression(node);
+            self.names.declared.extend(hidden);
+            let when = when?;
+            let victim = Victim { variable: Name { text: Text::from("v"), span: when.span }, when };
+            return Some(if key == "victim" {
+                BlockKind::Victim(victim)
+            } else {
+                BlockKind::Protect(victim)
+            });
+        }
+        if self.get(item, "guard").is_some() {
+            return match self.require(item, "guard", "else")? {
+                BlockKind::Require(guard) => Some(BlockKind::Guard(guard)),
+                other => Some(other),
+            };
+        }
+        let when = self.when(item);
+        let reason = self.reason(item, "never")?;
+        Some(BlockKind::Never(Reject { reason, when: when? }))
     }
 
     /// A filter of one expression, or of rules.

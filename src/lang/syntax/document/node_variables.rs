@@ -83,7 +83,9 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
                     let message =
                         format!("`variables.{name}` reads `node`, which `{}` does not see", draft.field);
                     let said = Diagnostic::new(&codes::NOT_SEEN_HERE, *span, message);
-                    reader.say(said.with_help("use it in `filters`, `scores`, `prefer` or `permit`"));
+                    reader.say(
+                        said.with_help("use it in `filters`, `scores`, `prefer`, `preempt` or `permit`"),
+                    );
                 }
                 if !needs.is_empty() {
                     statement.kind = broken();

@@ -1,0 +1,154 @@
+//! Which pods could be evicted for a pod that waits, and which are protected by which rule, until when: where policies of
+//! its profile speak of evictions. Below the line about preemption, and in JSON.
+
+use super::node::Subject;
+use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
+use crate::lang::analysis::clock::next_change_of;
+use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::trace::Tracer;
+use crate::lang::policy_set::place;
+use crate::lang::typed::Statement;
+use crate::model::{NodeInfo, PodInfo, Time};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How many pods a line names.
+const NAMED: usize = 3;
+
+/// A pod on a node.
+struct Placed {
+    pod: String,
+    node: String,
+}
+
+impl Placed {
+    fn of(pod: &PodInfo, node: NodeInfo<'_>) -> Self {
+        Self { pod: pod.full_name(), node: node.name().to_string() }
+    }
+
+    fn json(&self) -> Value {
+        json!({"pod": self.pod, "node": self.node})
+    }
+}
+
+/// The rule that protects a pod.
+#[derive(PartialEq, Eq)]
+struct Rule {
+    policy: String,
+    place: String,
+}
+
+/// A pod that a rule protects.
+struct Protected {
+    of: Placed,
+    by: Rule,
+    /// When time alone ends it.
+    until: Option<Time>,
+}
+
+/// What the rules say about the pods on all nodes.
+pub(super) struct Evictions {
+    /// Whether rules, and not priorities, say which pods may be evicted.
+    pub(super) names_victims: bool,
+    candidates: Vec<Placed>,
+    protected: Vec<Protected>,
+}
+
+impl Evictions {
+    /// `None`: no policy speaks of evictions for this pod.
+    pub(super) fn of(subject: &Subject<'_>, framework: &Arc<Framework>) -> Option<Self> {
+        let mut cycle = Cycle::new(Arc::new(subject.pod.clone()), framework.clone(), subject.now);
+        // A pod that PreFilter refuses may fit without others.
+        let _ = framework.run_pre_filter(&mut cycle, subject.snapshot, &mut Silent);
+        let handle = cycle.handle(subject.snapshot);
+        let mut rules = framework.preemption_rules(handle);
+        if rules.is_empty() {
+            return None;
+        }
+        let names_victims = rules.names_victims();
+        let (mut candidates, mut protected) = (Vec::new(), Vec::new());
+        for node in subject.snapshot.nodes() {
+            let mut trial = Simulation::new(framework, handle, node);
+            // A rule that fails ends the search: the message of the attempt says so.
+            let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| match verdict {
+                Verdict::Other => {}
+                Verdict::Candidate => candidates.push(Placed::of(pod, node)),
+                Verdict::Protected(by) => {
+                    let (by, until) = rule(subject, framework, by, pod, simulated);
+                    protected.push(Protected { of: Placed::of(pod, node), by, until });
+                }
+            });
+        }
+        Some(Self { names_victims, candidates, protected })
+    }
+
+    /// One line for the pods that may be evicted, and one for each rule that protects some.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.candidates.is_empty() {
+            let named = self.candidates.iter().map(|of| format!("{} on {}", of.pod, of.node));
+            lines.push(format!("May be evicted: {}.", listed(named, self.candidates.len())));
+        }
+        let mut rules: Vec<&Rule> = Vec::new();
+        for of in &self.protected {
+            if !rules.contains(&&of.by) {
+                rules.push(&of.by);
+            }
+        }
+        for rule in rules {
+            let of_rule = || self.protected.iter().filter(|of| of.by == *rule);
+            let named = of_rule().map(|Protected { of, until, .. }| {
+                let until = until.map_or_else(String::new, |until| format!(" until {}", until.to_rfc3339()));
+                format!("{} on {}{until}", of.pod, of.node)
+            });
+            let pods = listed(named, of_rule().count());
+            lines.push(format!("Protected by {}, {}: {pods}.", rule.policy, rule.place));
+        }
+        lines
+    }
+
+    /// The same for programs, all pods named.
+    pub(super) fn json(&self) -> Value {
+        let protected: Vec<Value> = self
+            .protected
+            .iter()
+            .map(|of| {
+                json!({
+                    "pod": of.of.pod, "node": of.of.node, "policy": of.by.policy, "place": of.by.place,
+                    "until": of.until.map(|until| until.to_rfc3339()),
+                })
+            })
+            .collect();
+        let candidates: Vec<Value> = self.candidates.iter().map(Placed::json).collect();
+        json!({"mayBeEvicted": candidates, "protected": protected})
+    }
+}
+
+/// The rule of a policy that protects a pod, and when time alone ends it.
+fn rule(
+    subject: &Subject<'_>,
+    framework: &Framework,
+    by: PluginId,
+    pod: &PodInfo,
+    node: NodeInfo<'_>,
+) -> (Rule, Option<Time>) {
+    let name = framework.plugin_name(by);
+    let mut found = (Rule { policy: name.to_owned(), place: String::new() }, None);
+    let Some(policy) = subject.setup.policies.set.get(name) else { return found };
+    let context = EvalContext::new(subject.pod, subject.snapshot, subject.now).on(node);
+    let mut tracer = Tracer::of_victim(&policy.policy, true, pod, context);
+    if let Some(Statement::Victim(of)) = tracer.find(|found| found.decides).map(|found| found.statement) {
+        found.0.place = place(&subject.setup.policies.sources, of.span);
+        found.1 = next_change_of(&policy.policy, context, of, pod);
+    }
+    found
+}
+
+fn listed(all: impl Iterator<Item = String>, count: usize) -> String {
+    let named: Vec<String> = all.take(if count > NAMED + 1 { NAMED } else { count }).collect();
+    let text = named.join(", ");
+    match count - named.len() {
+        0 => text,
+        others => format!("{text} and {others} others"),
+    }
+}

@@ -1,0 +1,231 @@
+//! [`PreemptionRules`]: what a plugin says about the pods that may be evicted for a pod, and [`AppliedRules`]: the rules
+//! of all plugins of a profile that speak of the pod. The plugin that preempts asks them (`plugins/default_preemption`).
+
+use super::candidates::sort_by_importance;
+use super::handle::Handle;
+use super::plugin_id::{PluginId, PluginSet};
+use super::points::PostFilter;
+use super::runtime::Framework;
+use super::simulation::Simulation;
+use super::status::{RuleFault, Status};
+use crate::model::{NodeInfo, PodInfo};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Faults of rules after which preemption goes on.
+pub type RuleFaults = Vec<Arc<RuleFault>>;
+
+/// Which pods may be evicted for the pod of the handle. Every answer is about the cluster as the handle and the node show
+/// it: pods that a simulation took away are gone.
+pub trait PreemptionRules: Sync {
+    /// Whether the rules speak of the pod that preempts.
+    fn applies(&self, h: &Handle) -> bool;
+    /// Whether they name the pods that may be evicted. Where the rules of no plugin do, pods of lower priority may be.
+    fn names_victims(&self) -> bool;
+    /// Why the pod evicts no other pod.
+    fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status>;
+    /// Whether a pod on the node is one of those that may be evicted. An `Error` ends preemption.
+    fn candidate(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status>;
+    /// Whether a pod on the node must not be evicted. An `Error` ends preemption.
+    fn protects(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status>;
+    /// Why the pod may not evict these pods, when they are gone. An `Error` ends preemption.
+    fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status>;
+}
+
+/// What the rules say about a pod on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It may be evicted.
+    Candidate,
+    /// It is none of those that may be evicted.
+    Other,
+    /// It may be evicted but for the rules of this plugin.
+    Protected(PluginId),
+}
+
+/// Why the pods of a node were not all judged.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TakeOffError {
+    /// A rule failed.
+    Rule(Status),
+    /// A plugin could not follow the simulation.
+    Simulation(Status),
+}
+
+/// What came of asking rules.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct RuleNotes {
+    /// The plugins whose rules kept a pod from being evicted: their events may help the pod that preempts.
+    pub refusing: PluginSet,
+    /// Faults after which preemption went on.
+    pub faults: Vec<(PluginId, Arc<RuleFault>)>,
+}
+
+impl RuleNotes {
+    /// Adds what came of asking further rules.
+    pub(super) fn add(&mut self, more: Self) {
+        self.refusing.union(&more.refusing);
+        self.faults.extend(more.faults);
+    }
+}
+
+/// The rules that speak of one pod that preempts, of all plugins at PostFilter, in the order of that point.
+#[derive(Default)]
+pub struct AppliedRules<'r> {
+    all: SmallVec<[(PluginId, &'r dyn PreemptionRules); 2]>,
+    names_victims: bool,
+    notes: RuleNotes,
+}
+
+impl<'r> AppliedRules<'r> {
+    /// Of these plugins; those that do not speak of the pod are left out.
+    pub fn of(rules: impl IntoIterator<Item = (PluginId, &'r dyn PreemptionRules)>, h: Handle) -> Self {
+        let all: SmallVec<_> =
+            rules.into_iter().filter(|(id, rules)| rules.applies(&h.for_plugin(*id))).collect();
+        let names_victims = all.iter().any(|(_, rules): &(_, &dyn PreemptionRules)| rules.names_victims());
+        Self { all, names_victims, notes: RuleNotes::default() }
+    }
+
+    /// Whether no rule speaks of the pod.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether rules, and not priorities, say which pods may be evicted.
+    pub fn names_victims(&self) -> bool {
+        self.names_victims
+    }
+
+    /// The plugins, in the order of PostFilter.
+    pub fn plugins(&self) -> impl Iterator<Item = PluginId> {
+        self.all.iter().map(|(id, _)| *id)
+    }
+
+    /// What came of asking.
+    pub fn into_notes(self) -> RuleNotes {
+        self.notes
+    }
+
+    fn note(&mut self, plugin: PluginId, faults: RuleFaults) {
+        self.notes.faults.extend(faults.into_iter().map(|fault| (plugin, fault)));
+    }
+
+    /// Asks every plugin in turn until one has an answer.
+    fn ask<T>(
+        &mut self,
+        h: Handle,
+        mut ask: impl FnMut(&dyn PreemptionRules, &Handle, &mut RuleFaults) -> Result<Option<T>, Status>,
+    ) -> Result<Option<(PluginId, T)>, Status> {
+        for at in 0..self.all.len() {
+            let Some((id, rules)) = self.all.get(at).copied() else { continue };
+            let mut faults = RuleFaults::new();
+            let answer = ask(rules, &h.for_plugin(id), &mut faults);
+            self.note(id, faults);
+            match answer {
+                Ok(None) => {}
+                Ok(Some(answer)) => return Ok(Some((id, answer))),
+                Err(status) => {
+                    self.notes.refusing.insert(id);
+                    return Err(status.by(id));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Why the pod evicts no other pod.
+    pub fn never(&mut self, h: Handle) -> Result<(), Status> {
+        self.ask(h, |rules, h, faults| rules.never(h, faults).map(|()| None::<()>)).map(|_| ())
+    }
+
+    /// Whether a pod on the node may be evicted. Any plugin's protection counts.
+    pub fn verdict(&mut self, h: Handle, node: NodeInfo, victim: &PodInfo) -> Result<Verdict, Status> {
+        let candidate = match self.names_victims {
+            false => victim.priority < h.pod.priority,
+            true => {
+                let named = self.ask(h, |rules, h, faults| {
+                    let named = rules.names_victims() && rules.candidate(h, node, victim, faults)?;
+                    Ok(named.then_some(()))
+                })?;
+                named.is_some()
+            }
+        };
+        if !candidate {
+            if self.names_victims {
+                let namers = self.all.iter().filter(|(_, rules)| rules.names_victims());
+                namers.for_each(|(id, _)| self.notes.refusing.insert(*id));
+            }
+            return Ok(Verdict::Other);
+        }
+        let protects =
+            self.ask(h, |rules, h, faults| Ok(rules.protects(h, node, victim, faults)?.then_some(())))?;
+        Ok(match protects {
+            Some((id, ())) => {
+                self.notes.refusing.insert(id);
+                Verdict::Protected(id)
+            }
+            None => Verdict::Candidate,
+        })
+    }
+
+    /// Takes the pods off a node that may be evicted. They are judged one after the other, the least important first,
+    /// each with the earlier ones gone, so that no more pods are taken than a condition wants. `judged` sees every pod with
+    /// its verdict, and the node as it was then.
+    pub fn take_off<'n>(
+        &mut self,
+        node: NodeInfo<'n>,
+        trial: &mut Simulation,
+        judged: &mut dyn FnMut(NodeInfo, &'n Arc<PodInfo>, Verdict),
+    ) -> Result<(), TakeOffError> {
+        let mut left: SmallVec<[&Arc<PodInfo>; 16]> = node.pods().collect();
+        sort_by_importance(&mut left);
+        for pod in left.into_iter().rev() {
+            let (h, simulated) = trial.view();
+            let verdict = self.verdict(h, simulated, pod).map_err(TakeOffError::Rule)?;
+            judged(simulated, pod, verdict);
+            if verdict == Verdict::Candidate {
+                trial.remove_pod(pod).map_err(TakeOffError::Simulation)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the pod may not evict the pods that are gone.
+    pub fn guard(&mut self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+        self.ask(h, |rules, h, faults| rules.guard(h, node, faults).map(|()| None::<()>)).map(|_| ())
+    }
+}
+
+impl Framework {
+    /// The rules that speak of the pod of the handle.
+    pub fn preemption_rules(&self, h: Handle) -> AppliedRules<'_> {
+        let point = self.points().post_filter.iter();
+        let rules = point.filter_map(|id| Some((*id, self.plugin(*id)?.preemption()?)));
+        AppliedRules::of(rules, h)
+    }
+
+    /// The plugin that preempts for the pod of the handle where all plugins at PostFilter that preempt are substitutes: the
+    /// first by name whose rules apply to the pod.
+    pub(super) fn substitute(&self, h: Handle) -> Option<PluginId> {
+        let point = |id: &PluginId| self.plugin(*id).and_then(|plugin| plugin.post_filter());
+        let own = |id: &PluginId| point(id).is_some_and(|point| point.preempts() && !point.is_substitute());
+        if self.points().post_filter.iter().any(own) {
+            return None;
+        }
+        let rules = self.preemption_rules(h);
+        let is_substitute = |id: &PluginId| point(id).is_some_and(PostFilter::is_substitute);
+        rules.plugins().filter(is_substitute).min_by_key(|id| self.plugin_name(*id))
+    }
+}

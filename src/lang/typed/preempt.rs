@@ -1,0 +1,43 @@
+//! `preempt`: which pods may be evicted for the pod.
+
+use super::reads::Reads;
+use super::{Check, Expr, SlotId};
+use crate::diag::Span;
+use crate::lang::syntax::ast::{OnError, Text};
+
+/// The statements of all `preempt { … }` of a policy.
+#[derive(Clone, Debug, Default)]
+pub struct Preempt {
+    /// `never`, in the order of the text.
+    pub nevers: Vec<Check>,
+    /// `victim` and `protect`, in the order of the text.
+    pub victims: Vec<Victim>,
+    /// `guard`, in the order of the text.
+    pub guards: Vec<Check>,
+}
+
+/// `victim v when E`, `protect v when E`
+#[derive(Clone, Debug)]
+pub struct Victim {
+    /// It is `protect`.
+    pub protects: bool,
+    /// The variable for the pod that may be evicted.
+    pub slot: SlotId,
+    /// Whether the pod may, or must not, be evicted.
+    pub condition: Expr,
+    /// What the condition reads, with the direction in which more pods may be evicted.
+    pub reads: Reads,
+    /// What a fault of the condition does. Whatever it says, such a pod may not be evicted.
+    pub on_error: OnError,
+    /// The doc comment.
+    pub doc: Option<Text>,
+    /// The statement.
+    pub span: Span,
+}
+
+impl Victim {
+    /// Its word.
+    pub fn word(&self) -> &'static str {
+        if self.protects { "protect" } else { "victim" }
+    }
+}

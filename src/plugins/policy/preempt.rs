@@ -1,0 +1,166 @@
+//! `preempt`: what the policy says about the pods that may be evicted, and the evaluator of preemption where no other
+//! plugin of the profile is one.
+
+use super::attempt::Attempt;
+use super::{PolicyPlugin, numbers, refusal};
+use crate::framework::{
+    Handle, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules, RuleFaults, Status,
+};
+use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::syntax::ast::{OnError, Resolvable};
+use crate::lang::typed::{Let, Missing, PrefilterStatement};
+use crate::model::{NodeInfo, PodInfo};
+use crate::plugins::default_preemption::Evaluator;
+use std::borrow::Cow;
+
+/// Whether an eviction may change what a prefilter refuses: then preemption asks it again.
+pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
+    let statements = compiled.policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
+    let mut rejects = statements.map(|statement| match statement {
+        PrefilterStatement::Check(check) => check.reason.resolvable,
+        // Another plugin may have refused the pod before nodes were left out.
+        PrefilterStatement::Only(_) => true,
+    });
+    let written = |of: &Let| match &of.missing {
+        Some(Missing::Reject(reason)) => reason.written.is_some_and(Resolvable::helps),
+        _ => false,
+    };
+    rejects.any(|again| again) || compiled.policy.lets.iter().any(written)
+}
+
+impl PolicyPlugin {
+    /// The policy's `preempt`, if it has one and applies to any pod.
+    pub(super) fn preempts(&self) -> Option<&CompiledPreempt> {
+        self.compiled.statements.preempt.as_ref().filter(|_| !self.suspended)
+    }
+
+    /// What the policy keeps of the attempt. PreFilter made it, unless another plugin ended PreFilter before.
+    fn begun<'a>(&self, h: &Handle<'a>) -> Option<Cow<'a, Attempt>> {
+        let attempt = match h.state::<Attempt>() {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(self.begin(h).attempt),
+        };
+        attempt.applies.then_some(attempt)
+    }
+
+    /// Whether one of these holds for a pod on a node.
+    fn any_holds(
+        &self,
+        rules: &[CompiledVictim],
+        context: EvalContext<'_>,
+        pod: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        if rules.is_empty() {
+            return Ok(false);
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for rule in rules {
+            let holds = rule.holds(&mut env, pod);
+            let number = if rule.victim.protects { numbers::PROTECT } else { numbers::VICTIM };
+            faults.extend(env.ignored.take().map(|fault| self.fault_of(number, &fault)));
+            if let Some(fault) = env.failed.take() {
+                if rule.victim.on_error == OnError::Error {
+                    return Err(self.failed(number, OnError::Error, &fault, false));
+                }
+                faults.push(self.fault_of(number, &fault));
+            }
+            if holds {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The refusal of the first of these that refuses.
+    fn first_refusal(
+        &self,
+        (number, checks): (u16, &[CompiledCheck]),
+        context: EvalContext<'_>,
+        faults: &mut RuleFaults,
+    ) -> Result<(), Status> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for check in checks {
+            let refuses = check.refuses(&mut env);
+            faults.extend(env.ignored.take().map(|fault| self.fault_of(number, &fault)));
+            if !refuses {
+                continue;
+            }
+            let Some(fault) = env.failed.take() else {
+                return Err(refusal(&self.compiled, check.reason(), context).of_rule(number));
+            };
+            if check.check.on_error != OnError::Error {
+                faults.push(self.fault_of(number, &fault));
+            }
+            return Err(self.failed(number, check.check.on_error, &fault, true));
+        }
+        Ok(())
+    }
+}
+
+impl PreemptionRules for PolicyPlugin {
+    fn applies(&self, h: &Handle) -> bool {
+        self.begun(h).is_some()
+    }
+
+    fn names_victims(&self) -> bool {
+        self.preempts().is_some_and(|preempt| !preempt.victims.is_empty())
+    }
+
+    fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(()) };
+        self.first_refusal((numbers::NEVER, &preempt.nevers), self.context(h, Some(&attempt)), faults)
+    }
+
+    fn candidate(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(false) };
+        self.any_holds(&preempt.victims, self.context(h, Some(&attempt)).on(node), victim, faults)
+    }
+
+    fn protects(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(false) };
+        self.any_holds(&preempt.protects, self.context(h, Some(&attempt)).on(node), victim, faults)
+    }
+
+    fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(()) };
+        let context = self.context(h, Some(&attempt)).on(node);
+        self.first_refusal((numbers::GUARD, &preempt.guards), context, faults)
+    }
+}
+
+impl PostFilter for PolicyPlugin {
+    fn preempts(&self) -> bool {
+        true
+    }
+
+    fn is_substitute(&self) -> bool {
+        true
+    }
+
+    fn post_filter(
+        &self,
+        h: &Handle,
+        nodes: &NodeToStatus,
+        run: &mut dyn PluginsRunner,
+    ) -> PostFilterOutcome {
+        Evaluator::default().evaluate(h, nodes, run)
+    }
+}
