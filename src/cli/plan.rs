@@ -5,7 +5,7 @@ use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
 use crate::diag::{Span, with_commas};
 use crate::framework::{ActionType, EventRegistration, EventResource};
-use crate::lang::analysis::cost::{Costs, MOST_STEPS, RuleCost, Size};
+use crate::lang::analysis::cost::{Costs, RuleCost, Size, most_steps};
 use crate::lang::analysis::memory::Memory;
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
@@ -66,6 +66,8 @@ struct Rule {
     point: &'static str,
     stage: Stage,
     cost: RuleCost,
+    /// The most steps that it may take.
+    most: u128,
     reads: Vec<String>,
     place: String,
     /// For rules that refuse nodes: what may help a refused pod.
@@ -192,6 +194,7 @@ impl Plan {
             point: rule.point().name(),
             stage: stage_of_rule(policy, rule),
             cost: costs.rule(rule),
+            most: most_steps(rule),
             reads: match rule {
                 typed::Rule::Queue(_) => Vec::new(),
                 typed::Rule::Ledger(of) => reads_of_node(&of.reads),
@@ -350,7 +353,7 @@ fn right(kind: &ObjectKind) -> String {
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the
 /// cluster.
 fn steps_style(rule: &Rule) -> Style {
-    match (rule.cost.steps > MOST_STEPS, rule.cost.quadratic) {
+    match (rule.cost.steps > rule.most, rule.cost.quadratic) {
         (true, _) => Style::Bad,
         (_, true) => Style::Warn,
         _ => Style::Plain,

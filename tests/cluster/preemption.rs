@@ -172,7 +172,7 @@ fn a_protected_pod_is_safe_until_its_second_and_not_after() {
     plane.create(&[low]);
     pods.bound("low");
     plane.create(&[pods.make("high", "3", "high", Some(0))]);
-    pods.waits("high", "preemption: 0/1 nodes are available: 1 node(s) with pods protected by spares.");
+    pods.waits("high", "1 node(s) with pods protected by spares");
     assert!(pods.get("low")["metadata"]["deletionTimestamp"].is_null());
     // Nothing happens but that time passes.
     wait_until("the victim is deleted", SOON, || {

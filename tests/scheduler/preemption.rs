@@ -304,7 +304,10 @@ fn a_policy_preempts_where_default_preemption_is_disabled() {
         "policy other { applies when pod.labels[\"team\"] == \"x\" preempt { guard node.ready else \"no\" } }",
     );
     assert_eq!(steps.calls(), ["patch high"]);
-    assert_eq!(steps.events, ["FailedScheduling 0/1 nodes are available: 1 Insufficient cpu."]);
+    assert_eq!(
+        steps.events,
+        ["FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"]
+    );
 }
 
 #[test]
@@ -327,8 +330,8 @@ fn a_pod_whose_victims_are_protected_is_tried_again_when_that_ends() {
     assert_eq!(
         steps.events,
         [
-            "FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 node(s) \
-             with pods protected by spare."
+            "FailedScheduling 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 \
+             nodes are available: 1 node(s) with pods protected by spare."
         ]
     );
     steps.serve();

@@ -29,6 +29,8 @@ use walk::{Cost, Walk};
 
 /// Most steps of a rule for one pod.
 pub const MOST_STEPS: u128 = 10_000_000;
+/// Most steps of a rule about evictions for one pod: they are evaluated only when no node fits.
+pub const MOST_STEPS_OF_EVICTIONS: u128 = 10 * MOST_STEPS;
 /// Most steps of all rules of a policy for one pod together. Rules above the limit of one rule,
 /// which a comment may lift, are not counted.
 pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
@@ -87,6 +89,14 @@ enum Times {
     ForNodes,
     /// For every pod of every node: each may be a victim.
     ForPodsOfNodes,
+}
+
+/// Most steps of a rule for one pod.
+pub fn most_steps(rule: Rule<'_>) -> u128 {
+    match rule.point() {
+        Point::PostFilter => MOST_STEPS_OF_EVICTIONS,
+        _ => MOST_STEPS,
+    }
 }
 
 /// The costs of the rules of a policy.

@@ -1,7 +1,7 @@
 //! The errors and warnings about the costs of rules.
 
-use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size};
-use crate::diag::{Diagnostic, Span, codes, with_commas};
+use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, most_steps};
+use crate::diag::{Diagnostic, codes, with_commas};
 use crate::lang::language::fields::{PARTS, PartDef};
 use crate::lang::typed::{Policy, Rule};
 
@@ -12,12 +12,12 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let costs = Costs::new(policy, size);
     let mut fits = true;
     let mut together = 0u128;
-    let mut say = |name: &str, span: Span, cost: RuleCost, declared: Option<&str>| {
+    let mut say = |name: &str, rule: Rule<'_>, cost: RuleCost, declared: Option<&str>| {
         if cost.steps <= MOST_STEPS {
             together = together.saturating_add(cost.steps);
         }
         fits &= cost.too_large.is_empty();
-        judge(name, span, cost, size, declared, diagnostics);
+        judge((name, rule), cost, size, declared, diagnostics);
     };
     let mut asked = 0;
     for rule in policy.rules() {
@@ -35,10 +35,11 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
             _ => format!("`{}`", rule.name()),
         };
         let cost = costs.rule(rule);
-        asked += usize::from(cost.steps > MOST_STEPS);
-        let ask = cost.steps > MOST_STEPS && asked <= MOST_ASKED;
-        let declared = if ask { smaller_objects(policy, rule, size) } else { None };
-        say(&name, rule.span(), cost, declared);
+        let too_many = cost.steps > most_steps(rule);
+        asked += usize::from(too_many);
+        let declared =
+            if too_many && asked <= MOST_ASKED { smaller_objects(policy, rule, size) } else { None };
+        say(&name, rule, cost, declared);
     }
     if together > MOST_STEPS_TOGETHER {
         let message = format!(
@@ -64,7 +65,8 @@ pub fn is_refused(policy: &Policy, diagnostics: &[Diagnostic]) -> bool {
 
 /// The part of objects whose number makes a rule too costly: with few of them it would not be.
 fn smaller_objects(policy: &Policy, rule: Rule<'_>, size: Size) -> Option<&'static str> {
-    let fits = |row: &&PartDef| Costs::new(policy, size.with(row.part, FEW)).rule(rule).steps <= MOST_STEPS;
+    let fits =
+        |row: &&PartDef| Costs::new(policy, size.with(row.part, FEW)).rule(rule).steps <= most_steps(rule);
     PARTS.iter().find(fits).map(|row| row.name)
 }
 
@@ -77,13 +79,13 @@ const MOST_ASKED: usize = 8;
 /// The findings about a rule. They are placed at the rule, so that a comment above it can lift
 /// them; the expensive part may be in a let or def elsewhere.
 fn judge(
-    name: &str,
-    span: Span,
+    (name, rule): (&str, Rule<'_>),
     cost: RuleCost,
     size: Size,
     declared: Option<&str>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
+    let (span, most) = (rule.span(), most_steps(rule));
     for large in &cost.too_large {
         let (number, limit) = (with_commas(large.number), with_commas(large.limit));
         let (message, help) = match large.what {
@@ -105,7 +107,7 @@ fn judge(
             diagnostics.push(found);
         }
     }
-    if cost.steps <= MOST_STEPS && !cost.quadratic {
+    if cost.steps <= most && !cost.quadratic {
         return;
     }
     let place = |diagnostic: Diagnostic, label: &str| match cost.heaviest {
@@ -126,9 +128,9 @@ fn judge(
         "an `==` between something of the elements and something of the node makes them a lookup, a `group` keeps pods by \
          a value"
     };
-    if cost.steps > MOST_STEPS {
+    if cost.steps > most {
         let message = format!("{name} may take {steps} steps for one pod on {nodes} nodes with {pods} pods");
-        let limit = with_commas(MOST_STEPS);
+        let limit = with_commas(most);
         let help = format!("{cheaper}; `// bayplan: allow(too-costly) because …` lifts the limit of {limit}");
         diagnostics.push(
             place(Diagnostic::new(&codes::TOO_COSTLY, own, message), "most of them here").with_help(help),
