@@ -19,7 +19,7 @@ pub(crate) const KINDS: [&str; 3] = [PREEMPTION, BUDGETS, RULES];
 /// What [`RULES`] asks about each pod and node.
 const SPARE: &str = r#"policy spare { preempt {
   victim v when v.priority < pod.priority && v.labels["app"] != "db"
-  protect v when v.labels["role"] == "leader" || v.created + 10min > now()
+  protect v when v.labels["role"] == "leader" || v.created > now() + 10min
   guard node.pods.count() >= 1 else "no pod would be left"
 } }"#;
 
