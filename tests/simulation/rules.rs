@@ -352,8 +352,9 @@ impl World {
             Scheduler::new(scheduler::Options { longest_wait: None, ..scheduler::Options::default() });
         let mut inputs = vec![Input::Profiles(self.scheduler.profiles().clone()), Input::Lead(true)];
         inputs.push(Input::WallClock(self.wall));
+        // Gates are evaluated when a pod comes: what they look up is listed before.
         inputs.extend(
-            [Kind::Node, Kind::Namespace, Kind::Pod, crate::objects::desks()]
+            [Kind::Node, Kind::Namespace, crate::objects::desks(), Kind::Pod]
                 .map(|kind| Input::Relisted(kind.clone(), api.list(&kind))),
         );
         inputs.push(Input::Synced);
