@@ -656,6 +656,7 @@ pub static SHAPES: &[Shape] = &[
             ("tolerations", "int", "tolerations of a pod"),
             ("images", "int", "names of images on a node"),
             ("terms", "int", "elements of a list or map below `spec`, `status` and `metadata`"),
+            ("objects", "int", "objects of a kind that policies look up"),
         ],
     },
     Shape {

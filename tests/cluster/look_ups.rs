@@ -109,7 +109,7 @@ fn a_policy_waits_for_its_kind_and_its_right_alone_and_follows_its_definition() 
 
     // The kind is there, and the right is missing.
     let desks = definition(&group, "integer");
-    plane.create(&[desks.clone()]);
+    plane.create(std::slice::from_ref(&desks));
     wait_until("the missing right is named", SOON, || status().contains("add this rule to the role"));
     assert_eq!((verdict("desk").as_str(), verdict("heat").as_str()), ("Waiting", "Serving"));
     let rbac = "rbac.authorization.k8s.io";

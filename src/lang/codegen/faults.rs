@@ -66,7 +66,8 @@ impl Lowering<'_> {
         if let (Operation::OrElse(held), [first, other]) = (operation, args) {
             let (first, other, held) = (self.value(first), self.value(other), *held);
             return as_value(move |env| match operations::or_else(first(env), held) {
-                Some(value) => value,
+                // An optional may hold a fault.
+                Some(value) => env.settled(value, span),
                 None if env.raised.is_some() => Value::Absent,
                 None => other(env),
             });
@@ -81,7 +82,7 @@ impl Lowering<'_> {
                 if value.is_absent() && env.raised.is_none() {
                     env.raised = Some(fault.clone());
                 }
-                value
+                env.settled(value, span)
             });
         }
         let operation = operation.clone();

@@ -103,7 +103,13 @@ fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
             let object = valid(writer, &call.object)?;
             writer.method_of(call, object, false)
         }
-        _ => Ok(format!("{}.value()", optional(writer, expr)?)),
+        ExprKind::Conditional(_) | ExprKind::Call(_) | ExprKind::Literal(Literal::None) => {
+            Ok(format!("{}.value()", optional(writer, expr)?))
+        }
+        ExprKind::Binary(of) if matches!(of.op, BinaryOp::Coalesce | BinaryOp::Div | BinaryOp::Rem) => {
+            Ok(format!("{}.value()", optional(writer, expr)?))
+        }
+        _ => Err(NoTwin::new(expr.span, "CEL has no spelling for a value that may be absent here")),
     }
 }
 

@@ -183,6 +183,10 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&mut self, call: &Call, span: Span) -> Written {
+        if let (To::Cel { .. }, "type") = (self.to, &*call.function.text) {
+            let why = "the type of a value is known when a policy is compiled, and CEL computes the value";
+            return Err(NoTwin::new(span, why));
+        }
         if let (To::Language(types), "quantity") = (self.to, &*call.function.text)
             && let Some(amount) = types.amounts.get(&span)
         {

@@ -5,6 +5,7 @@ use super::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::types::Type;
+use crate::lang::types::range::Range;
 use crate::lang::types::value::FaultKind;
 use std::sync::Arc;
 
@@ -91,13 +92,17 @@ pub fn is_source(expr: &Expr) -> bool {
     }
 }
 
-/// Whether the operation compares numbers, or computes with floats: such operations never fail.
+/// Whether the operation compares numbers, or computes with floats: such operations never fail. Only NaN has no order:
+/// a float whose range is known is not NaN.
 fn is_of_numbers(operation: &Operation, args: &[Expr]) -> bool {
     let all = |fits: fn(&Type) -> bool| args.iter().all(|arg| fits(&arg.ty));
     match operation {
-        Operation::Compare(_) | Operation::Equal => {
-            all(|ty| matches!(ty, Type::Int | Type::Uint | Type::Float))
-        }
+        Operation::Equal => all(|ty| matches!(ty, Type::Int | Type::Uint | Type::Float)),
+        Operation::Compare(_) => args.iter().all(|arg| match arg.ty {
+            Type::Int | Type::Uint => true,
+            Type::Float => matches!(arg.range, Range::Real { .. }),
+            _ => false,
+        }),
         Operation::Arithmetic(op) => *op != ArithmeticOp::Remainder && all(|ty| *ty == Type::Float),
         Operation::Negate => all(|ty| *ty == Type::Float),
         _ => false,

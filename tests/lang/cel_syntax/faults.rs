@@ -72,11 +72,12 @@ fn faulty_expressions_are_refused_in_both_languages() {
                     assert!(start <= end && faulty.get(start..end).is_some(), "{faulty:?}: {start}..{end}");
                 }
             }
-            // A name of CEL keeps the dot in front of it.
+            // A name of CEL keeps the dot in front of it, and `none` is a name there.
             if let (Ok(found), Ok(wanted)) = (&found, &wanted)
                 && found != wanted
                 && !folds(&faulty)
                 && !format!("{found:?}").contains("\".")
+                && !faulty.contains("none")
             {
                 wrong.push(format!("{faulty:?} has two trees:\n  {found:?}\n  {wanted:?}"));
             }

@@ -103,6 +103,9 @@ fn end(text: &str, tree: &Tree) -> usize {
 /// A word with two letters swapped, one left out or one doubled.
 fn misspelt(random: &mut Random, word: &str) -> String {
     let mut letters: Vec<char> = word.chars().collect();
+    if letters.len() < 2 {
+        return format!("{word}{word}");
+    }
     let at = 1 + random.below(letters.len() - 1);
     match random.below(3) {
         0 => letters.swap(at, at - 1),

