@@ -10,10 +10,13 @@ const OTHERS_DEPTH: usize = 64;
 /// Values that a document of another user's text may have, with those that aliases repeat.
 pub(super) const OTHERS_VALUES: usize = 200_000;
 
+/// Values that aliases may repeat, in every text: ten aliases of ten aliases grow without end.
+const REPEATED: usize = 100_000;
+
 /// Whose text is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Limits {
-    /// A file that the user gives: as long as they like, nested 128 levels deep.
+    /// A file that the user gives: as long as they like, nested 128 levels deep, with few repeated aliases.
     Own,
     /// A text that other users wrote, such as a ConfigMap: its size, nesting and repetition are limited.
     Others,
@@ -47,9 +50,9 @@ impl Limits {
             },
         };
         let alias_limits = match self {
-            Limits::Own => serde_saphyr::alias_limits! {},
+            Limits::Own => serde_saphyr::alias_limits! { max_total_replayed_events: REPEATED },
             Limits::Others => serde_saphyr::alias_limits! {
-                max_total_replayed_events: 100_000,
+                max_total_replayed_events: REPEATED,
                 max_replay_stack_depth: 16,
             },
         };
