@@ -144,8 +144,9 @@ impl World {
             self.deliver_all();
         }
         self.delete_budgets();
-        for row in crate::objects::others() {
-            for key in self.names(&row.kind) {
+        let others = crate::objects::others().into_iter().map(|row| row.kind.clone());
+        for kind in others.chain([crate::objects::desks()]) {
+            for key in self.names(&kind) {
                 self.api.delete(&key);
             }
         }
