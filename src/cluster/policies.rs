@@ -153,8 +153,10 @@ pub fn stand_in(object: &str, texts: &Texts, compiles: bool) -> Option<Texts> {
                 };
                 let mut sources = SourceMap::new();
                 let id = sources.add(key.as_str(), text.as_str());
-                let (_, said) = compile_for(sources.get(id)?, Size::default(), &|_| Vec::new());
-                (!said.iter().any(Diagnostic::is_error)).then_some(text)
+                let (made, said) = compile_for(sources.get(id)?, Size::default(), &|_| Vec::new());
+                // A stand-in that looks objects up would wait for their kinds itself.
+                let waits = made.iter().any(|policy| !policy.kinds.is_empty());
+                (!waits && !said.iter().any(Diagnostic::is_error)).then_some(text)
             });
             standing.extend(found);
         }
@@ -172,27 +174,40 @@ fn held_policy(
     (definitions, why): (bool, &str),
 ) -> Option<String> {
     let name = &policy.name.text;
+    let applies = policy.statements.iter().find_map(|statement| match &statement.kind {
+        ast::StatementKind::Applies(it) => it.when.as_ref(),
+        _ => None,
+    });
+    let condition = sources.text(applies?.span);
+    let defined: Vec<(&str, &str)> = policy.statements.iter().filter_map(|it| defined(it, sources)).collect();
+    // What the condition does not need may look up what is not there.
+    let needed = syntax::mentioned(condition, &defined);
+    let is_needed = |text: &str| defined.iter().zip(&needed).any(|((_, of), needed)| *needed && *of == text);
     let mut text = format!("policy {name} {{\n");
-    let mut applies = None;
-    for statement in &policy.statements {
-        match &statement.kind {
-            ast::StatementKind::Applies(it) => applies = it.when.as_ref(),
-            ast::StatementKind::Let(_)
-            | ast::StatementKind::Def(_)
-            | ast::StatementKind::Type(_)
-            | ast::StatementKind::Param(_)
-                if definitions =>
-            {
-                text.push_str(&format!("  {}\n", sources.text(statement.span)));
-            }
-            _ => {}
+    for statement in policy.statements.iter().filter(|_| definitions) {
+        let written = sources.text(statement.span);
+        let kept = match &statement.kind {
+            ast::StatementKind::Type(_) | ast::StatementKind::Param(_) => true,
+            _ => is_needed(written),
+        };
+        if kept {
+            text.push_str(&format!("  {written}\n"));
         }
     }
-    let condition = sources.text(applies?.span);
     text.push_str(&format!(
         "  applies when {condition}\n  gate \"policy {name} of {object} {why}\" when true\n}}\n"
     ));
     Some(text)
+}
+
+/// The name and the text of a let or a def.
+fn defined<'t>(statement: &'t ast::Statement, sources: &'t SourceMap) -> Option<(&'t str, &'t str)> {
+    let name = match &statement.kind {
+        ast::StatementKind::Let(it) => &it.name,
+        ast::StatementKind::Def(it) => &it.name,
+        _ => return None,
+    };
+    Some((&name.text, sources.text(statement.span)))
 }
 
 /// The same as a document, which a line `---` separates from the one before.
@@ -289,6 +304,13 @@ mod tests {
         // An invalid definition is left out if `applies when` does not need it.
         let text = "policy gpu {\n  let x = nod.y\n  applies when pod.priority > 3\n}\n";
         assert!(!stands_in(text).unwrap().contains("let x"));
+        let text = "policy gpu {\n  let x = nod.y\n  let y = 3\n  def z(n: int): bool = n > y\n  applies when z(pod.priority)\n}\n";
+        let held = stands_in(text).unwrap();
+        assert!(!held.contains("let x") && held.contains("let y") && held.contains("def z"), "{held}");
+        // Neither is one that looks an object up, also where the condition has its name as a text.
+        let text = "policy gpu {\n  let x = lookup(\"PriorityClass\", \"a\")\n  applies when has(pod.labels[\"x\"])\n  \
+                    filter f { reject \"no\" when nod.x }\n}\n";
+        assert!(!stands_in(text).unwrap().contains("lookup"));
         // Without an `applies when` that compiles there is no stand-in.
         for text in [
             "policy gpu { filter f { reject \"no\" when nod.x } }",

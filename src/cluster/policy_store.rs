@@ -2,6 +2,7 @@
 //! Pure bookkeeping without clock or network; `policy_source` feeds it with objects, and
 //! `policy_choice` decides which text of each object is in service.
 
+use super::policies::waits_for;
 use super::policy_choice::Service;
 use super::policy_verdict::{ObjectName, Problem, Texts, hash};
 use super::supervisor::message;
@@ -112,7 +113,7 @@ impl<P: Clone> Store<P> {
         };
         let mut stand_in = None;
         if serving.is_none() {
-            let compiles = candidate.is_some();
+            let compiles = candidate.is_some() || waits_for(&problems).is_some();
             let made = guarded(|| (self.stand_in)(name, &texts, compiles)).ok().flatten();
             if let Some(texts) = made
                 && let Ok(policies) = self.compiled(name, &texts)

@@ -6,3 +6,4 @@ mod documents;
 mod escapes;
 mod json_output;
 mod lint;
+mod look_ups;

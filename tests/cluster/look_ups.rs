@@ -98,6 +98,7 @@ fn a_policy_waits_for_its_kind_and_its_right_alone_and_follows_its_definition() 
     wait_until("the other policy serves", SOON, || verdict("heat") == "Serving");
     wait_until("the policy waits", SOON, || verdict("desk") == "Waiting");
     assert!(status().contains("no such kind"), "{}", status());
+    wait_until("its pods wait too", SOON, || status().contains("the pods of desk wait"));
     let at_desk = |name: &str, desk: &str| {
         let mut pod = load.pod(name, "10m");
         pod["metadata"]["labels"] = json!({ "desk": desk });
@@ -154,7 +155,7 @@ fn a_policy_waits_for_its_kind_and_its_right_alone_and_follows_its_definition() 
     let changed = json!({"spec": {"versions": definition(&group, "string")["spec"]["versions"]}}).to_string();
     plane.kubectl_ok(["patch", "crd", &resource, "--type=merge", "-p", &changed]);
     wait_until("the policy is refused", SOON, || verdict("desk") == "Refused");
-    assert!(status().contains("BP04"), "{}", status());
+    assert!(status().contains("BP0103"), "{}", status());
     assert_eq!(annotation(plane, space, "desk", "revision"), revision, "the same text serves");
     assert_eq!(verdict("heat"), "Serving");
     plane.create(&[at_desk("late", "none")]);

@@ -31,7 +31,7 @@ fn the_first_event_of_a_watch_with_the_node_has_the_marks() {
     let mut own = objects::with_label(load.pod("a", "100m"), "counted", "no");
     own["metadata"]["annotations"]["example.com/own"] = "stays".into();
     plane.create(&[own]);
-    let created = plane.get_json(["get", "pods", "a", "--namespace", &load.namespace]);
+    let created = plane.get_json(["pods", "a", "--namespace", &load.namespace]);
     wait_until("the pod is bound", SOON, || plane.node_of(&load.namespace, "a").is_some());
     let node = plane.node_of(&load.namespace, "a").unwrap();
     // The watch begins in the past: it tells every version of the pod.

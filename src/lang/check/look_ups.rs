@@ -69,14 +69,14 @@ impl Checker<'_> {
 
     fn wrong_names(&mut self, call: &ast::Call, kind: KindId, given: usize) {
         let of = self.kinds[kind.index()].clone();
-        let (what, form) = match (&*call.function.text, of.namespaced) {
-            ("objects", _) => ("all objects of a kind", "objects(\"KIND\")".to_owned()),
-            (_, Some(true)) => {
-                ("an object in a namespace", format!("lookup(\"{}\", pod.namespace, NAME)", of.name))
-            }
-            _ => ("an object without a namespace", format!("lookup(\"{}\", NAME)", of.name)),
+        let (name, function) = (&of.name, &*call.function.text);
+        let (wants, form) = match (function, of.namespaced) {
+            ("objects", _) => ("the kind and nothing else", "objects(\"KIND\")".to_owned()),
+            (_, Some(true)) => ("a namespace and a name", format!("lookup(\"{name}\", pod.namespace, NAME)")),
+            _ => ("a name and no namespace", format!("lookup(\"{name}\", NAME)")),
         };
-        let message = format!("`{}` is {what}, and it is given {given} names", call.function.text);
+        let values = if given == 1 { "value" } else { "values" };
+        let message = format!("`{function}` of `{name}` takes {wants}; this gives it {given} {values}");
         self.mistake(&codes::WRONG_ARGUMENTS, call.function.span, message, format!("write `{form}`"));
     }
 

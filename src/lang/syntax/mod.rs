@@ -11,6 +11,7 @@ mod comments;
 pub mod document;
 mod expr;
 mod grammar;
+mod mentions;
 pub(in crate::lang) mod literal;
 mod nodes;
 mod recovery;
@@ -21,6 +22,7 @@ use crate::lang::language::limits::MOST_TOKENS;
 use crate::lang::syntax::ast::{Expr, File};
 use build::Builder;
 use grammar::{Grammar, Rule};
+pub use mentions::mentioned;
 use nodes::Nodes;
 use pest::Parser as _;
 
