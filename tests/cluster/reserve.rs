@@ -12,7 +12,7 @@ const MARKS: &str = r#"
 /// Notes where the pod runs, on nodes that are not full.
 policy marks {
   reserve {
-    reject "three pods are enough" when node.pods.count(p, p.labels["counted"] == "yes") > 3
+    reject "three pods are enough" when node.pods.count(p, p.labels["counted"] == "yes") >= 3
     annotate pod {"example.com/chosen": node.name} when pod.labels["quiet"] != "yes"
     label pod {"counted": "yes", "example.com/node": node.name}
   }
