@@ -36,6 +36,7 @@ impl Scheduler {
         queued.info.unschedulable_plugins = diagnosis.unschedulable_plugins.clone();
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
         queued.says_held = held;
+        queued.attempted = Some(cycle.now);
         queued.info.refused_late = rejected && refusal.late;
         queued.info.blame = match rejected {
             true => self.rule_refusals.count(&cycle.framework, diagnosis, &refusal.status),

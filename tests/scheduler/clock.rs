@@ -80,6 +80,23 @@ fn a_gate_that_reads_the_clock_opens_when_the_wall_clock_is_stepped() {
 }
 
 #[test]
+fn an_event_that_helps_no_pod_does_not_lose_an_instant_that_has_come() {
+    let opens = after(HOUR);
+    let mut run = Run::new(&format!(
+        "policy clocked {{ applies to all pods filter f {{ reject \"later\" when node.name == \"a\" && now() < timestamp(\"{opens}\") }} }}"
+    ));
+    run.step(Input::Upserted(node("b").cpu("1").object()));
+    run.step(Input::Upserted(pod("p").uid("p").cpu("2").object()));
+    run.step(Input::Cycle);
+    assert_eq!(run.place("p"), Some(QueuePlace::Unschedulable));
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + HOUR));
+    // The instant has come, and the next input is a node that is still too small.
+    run.now = NOW + HOUR + Duration::from_millis(1);
+    run.step(Input::Upserted(node("b").cpu("1500m").object()));
+    assert!(run.scheduler.wants_cycle(), "the pod is tried again: {:?}", run.place("p"));
+}
+
+#[test]
 fn backoffs_do_not_move_with_the_wall_clock_and_events_do() {
     let mut run = Run::new(
         "policy clocked { applies to all pods filter f { reject \"no\" when node.name == \"a\" && pod.labels[\"no\"] == \"yes\" } }",

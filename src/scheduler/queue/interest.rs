@@ -60,8 +60,8 @@ impl ProfileHints {
         Self { framework: framework.clone() }
     }
 
-    /// The next instant at which a rejecting plugin's answer may change.
-    pub(crate) fn next_change(&self, info: &QueuedPodInfo, snapshot: &Snapshot, now: Time) -> Option<Time> {
+    /// The first instant after `since` at which a rejecting plugin's answer may change.
+    pub(crate) fn next_change(&self, info: &QueuedPodInfo, snapshot: &Snapshot, since: Time) -> Option<Time> {
         let refused_by = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
         let keepers: Vec<PluginId> = match info.gating_plugin {
             Some(gate) => vec![gate],
@@ -70,10 +70,10 @@ impl ProfileHints {
         let state = CycleState::default();
         let next = keepers.into_iter().filter_map(|id| {
             let plugin = self.framework.plugin(id)?;
-            let handle = handle(info, snapshot, now, &state).for_plugin(id);
+            let handle = handle(info, snapshot, since, &state).for_plugin(id);
             // A plugin that panics is re-evaluated a minute later.
             let next = catch_unwind(AssertUnwindSafe(|| plugin.next_change(&handle)));
-            next.unwrap_or(Some(now + CLOCK_EVERY)).map(|next| next.max(now + Duration(1)))
+            next.unwrap_or(Some(since + CLOCK_EVERY)).map(|next| next.max(since + Duration(1)))
         });
         next.min()
     }

@@ -54,10 +54,19 @@ pub(super) struct Queued {
     pub(super) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(super) number: u64,
+    /// When its last attempt began: the rules that refused it read the clock then.
+    pub(super) attempted: Option<Time>,
     /// Whether `HeldByPolicy` was the last reason that its condition was given.
     pub(super) says_held: bool,
     /// The gate that holds it, if its condition is to say so.
     held: Option<Held>,
+}
+
+impl Queued {
+    /// When the plugins that keep it out were last evaluated: gates just now, others in the last attempt.
+    fn judged_at(&self, now: Time) -> Time {
+        self.attempted.filter(|_| self.info.gating_plugin.is_none()).unwrap_or(now)
+    }
 }
 
 /// Which pods an event may reach.
@@ -176,7 +185,8 @@ impl SchedulingQueue {
         self.served.include(&hints);
         self.arrivals += 1;
         let info = QueuedPodInfo::new(pod, now);
-        let queued = Queued { info, hints, number: self.arrivals, says_held: false, held: None };
+        let queued =
+            Queued { info, hints, number: self.arrivals, attempted: None, says_held: false, held: None };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         self.incoming.count(queue, "UnschedulablePodAdd");
     }
@@ -345,7 +355,7 @@ impl SchedulingQueue {
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
             let next = match panicked {
                 true => Some(now + interest::CLOCK_EVERY),
-                false => queued.hints.next_change(&queued.info, snapshot, now),
+                false => queued.hints.next_change(&queued.info, snapshot, queued.judged_at(now)),
             };
             self.unschedulable.set_alarm(queued.number, &key, next);
             let interest = Interest::default();
@@ -449,8 +459,9 @@ impl SchedulingQueue {
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable, .. }) = self.entries.get(key) else { return };
         let strategy = queued.hints.strategy(&queued.info, event, snapshot, now);
-        if strategy == RequeueStrategy::Skip && self.unschedulable.has_alarm(queued.number) {
-            // It does not help now; it may have moved the instant at which time helps.
+        if strategy == RequeueStrategy::Skip && self.unschedulable.alarm_is_ahead(queued.number, now) {
+            // It does not help now; it may have moved the instant at which time helps. An instant that has come stays:
+            // the next tick tries the pod again.
             let next = queued.hints.next_change(&queued.info, snapshot, now);
             self.unschedulable.set_alarm(queued.number, key, next);
         }

@@ -100,9 +100,9 @@ impl Unschedulable {
         }
     }
 
-    /// Whether time may help the pod of that number.
-    pub(super) fn has_alarm(&self, number: u64) -> bool {
-        self.alarm_of.contains_key(&number)
+    /// Whether time may help the pod of that number, later than `now`.
+    pub(super) fn alarm_is_ahead(&self, number: u64, now: Time) -> bool {
+        self.alarm_of.get(&number).is_some_and(|at| *at > now)
     }
 
     /// A pod that the passed time may help.
