@@ -9,7 +9,7 @@ use crate::lang::eval::context::{EvalContext, Moved, Queued};
 use crate::lang::eval::trace::Tracer;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::Point;
-use crate::model::{Change, NodeInfo, Placement, PodInfo, PodKey, Snapshot, Time};
+use crate::model::{Change, NodeInfo, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Time};
 use crate::plugins::policy::{ExemptPods, why_exempt};
 use crate::scheduler::{Decision, DecisionRecord, Profiles, Scheduler};
 use rustc_hash::FxHashMap;
@@ -31,6 +31,8 @@ pub(super) struct CoverageRecorder<'a> {
     /// The states in which pods were tried first and last.
     pub(super) first: FxHashMap<PodKey, Moment>,
     pub(super) last: FxHashMap<PodKey, Moment>,
+    /// The pods that were evicted for a pod.
+    pub(super) evicted: FxHashMap<PodKey, Vec<ObjectKey>>,
     /// The state at the end.
     pub(super) end: Option<Moment>,
 }
@@ -48,8 +50,8 @@ enum Concerned {
 
 impl<'a> CoverageRecorder<'a> {
     pub(super) fn new(policies: &'a PolicySet, profiles: &'a Profiles, coverage: &'a mut Coverage) -> Self {
-        let (first, last) = (FxHashMap::default(), FxHashMap::default());
-        Self { policies, profiles, coverage, first, last, end: None }
+        let (first, last, evicted) = Default::default();
+        Self { policies, profiles, coverage, first, last, evicted, end: None }
     }
 
     /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
@@ -184,6 +186,9 @@ impl CoverageRecorder<'_> {
 impl Watcher for CoverageRecorder<'_> {
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
         let Some(pod) = before.pod(&record.key).map(|entry| entry.pod.clone()) else { return };
+        if let Some(preemption) = record.preemption.as_ref().filter(|of| of.evicts) {
+            self.evicted.entry(record.key.clone()).or_default().extend(preemption.victims.iter().cloned());
+        }
         self.attempt(&before, &pod, record);
         let moment = Moment { snapshot: before, now: record.at };
         if !self.first.contains_key(&record.key) {

@@ -390,3 +390,34 @@ fn the_example_names_every_expectation() {
         assert!(cases::FIELDS.iter().any(|field| field.section == section), "{}", section.title());
     }
 }
+
+#[test]
+fn evictions_are_expected_by_the_names_of_the_pods() {
+    let head = "
+nodes: [{name: n1, allocatable: {cpu: 4}}]
+cases:
+";
+    let case = |expect: &str| {
+        format!(
+            "- name: x
+  pods:
+  - {{name: high, priority: 10, requests: {{cpu: 3}}}}
+  - {{name: low, node: n1, priority: 5, requests: {{cpu: 2}}}}
+  - {{name: small, node: n1, priority: 1, requests: {{cpu: 1}}}}
+  expect: {{high: {expect}}}
+"
+        )
+    };
+    let policy = "policy keeps { preempt { protect v when v.name == \"small\" && pod.priority < 5 } }";
+    let right = ["{node: n1, evicts: [low]}", "{evicts: [low]}"];
+    let wrong = [
+        ("{evicts: []}", "expected evicts no pod; got evicts low, n1"),
+        ("{evicts: [low, small]}", "expected evicts low, small; got evicts low, n1"),
+    ];
+    let text: String = right.iter().map(|expect| case(expect)).collect();
+    assert_eq!(with_policy(policy, &format!("{head}{text}")), vec![Vec::<String>::new(); right.len()]);
+    for (expect, came) in wrong {
+        let found = with_policy(policy, &format!("{head}{}", case(expect)));
+        assert!(found[0].len() == 1 && found[0][0].starts_with(came), "{expect}: {found:?}");
+    }
+}

@@ -5,6 +5,7 @@ use super::{Because, DecisionView, Mismatch, PodReport, Report, Seen, Standing, 
 use crate::framework::{Cycle, Silent};
 use crate::model::Symbol;
 use crate::scheduler::{NodeDetail, PluginScore};
+use std::collections::BTreeSet;
 
 /// What did not come as expected.
 pub(super) fn mismatch(one: &Expectation, seen: &Seen) -> Option<Mismatch> {
@@ -17,6 +18,7 @@ pub(super) fn mismatch(one: &Expectation, seen: &Seen) -> Option<Mismatch> {
         What::Score { node, score, value } => score_of(node, score, *value, seen),
         What::Waits(expected) => waits(expected, seen),
         What::Gated(expected) => gated(expected, seen),
+        What::Evicts(expected) => evicts(expected, seen),
     }?;
     Some(Mismatch { expected, got, because, span: one.span })
 }
@@ -120,7 +122,7 @@ fn refusers(view: &DecisionView, node: &str, seen: &Seen) -> Vec<String> {
             rule => format!("{}/{rule}", plugin.name()),
         }));
     }
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = BTreeSet::new();
     rules.retain(|rule| known.insert(rule.clone()));
     rules
 }
@@ -237,6 +239,20 @@ fn gated(expected: &YesOr, seen: &Seen) -> Difference {
     };
     let because = || seen.at_end().map(|view| view.gates()).unwrap_or_default();
     (!holds).then(|| (word, stands(seen.pod), because()))
+}
+
+fn evicts(expected: &[String], seen: &Seen) -> Difference {
+    let victims = seen.recorder.evicted.get(&seen.pod.pod.key);
+    let got: BTreeSet<&str> = victims.into_iter().flatten().map(|pod| pod.name.as_str()).collect();
+    let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+    let words = |names: &BTreeSet<&str>| match names.is_empty() {
+        true => String::from("evicts no pod"),
+        false => format!("evicts {}", names.iter().copied().collect::<Vec<_>>().join(", ")),
+    };
+    (got != expected).then(|| {
+        let stands = stands(seen.pod);
+        (words(&expected), format!("{}, {stands}", words(&got)), Vec::new())
+    })
 }
 
 /// The order in which the pods of a case were first tried, where it is not the expected one.

@@ -124,6 +124,8 @@ fields! {
             plugin."
         "gated" "hours" "Whether the pod is kept out of the queue: `true`, `false`, or by which \
             policy or plugin."
+        "evicts" "[batch-1]" "The pods that are evicted to make room for the pod, by their names, all \
+            of them; `[]` for none."
     }
     Unschedulable {
         "reason" "Insufficient cpu" "A reason that nodes give, or a part of the event's message."

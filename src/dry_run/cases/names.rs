@@ -40,6 +40,7 @@ struct Known<'a> {
     plugins: Vec<&'a str>,
     /// `POLICY/RULE`.
     rules: Vec<String>,
+    pods: Vec<&'a str>,
 }
 
 impl<'a> Known<'a> {
@@ -57,6 +58,11 @@ impl<'a> Known<'a> {
             let own = policy.policy.filters.iter().map(|filter| filter.name.to_string()).chain(prefilter);
             own.map(|rule| format!("{}/{rule}", policy.name()))
         });
+        let running = world.objects.iter().filter_map(|object| match object {
+            Object::Pod(pod) => Some(pod.name.as_str()),
+            _ => None,
+        });
+        let pods = running.chain(world.pending.iter().map(|pod| pod.name.as_str()));
         let framework = bench.profiles.get(&pod.pod.scheduler_name);
         let plugins = framework.map(|framework| framework.plugins()).unwrap_or_default();
         Self {
@@ -64,6 +70,7 @@ impl<'a> Known<'a> {
             scores: scores.collect(),
             plugins: plugins.iter().map(|plugin| plugin.name()).collect(),
             rules: rules.collect(),
+            pods: pods.collect(),
         }
     }
 
@@ -82,6 +89,10 @@ impl<'a> Known<'a> {
                 let message = format!("no policy or plugin is called `{name}`");
                 absent(name, self.plugins.iter().copied(), message)
             }
+            What::Evicts(names) => names.iter().find_map(|name| {
+                let message = format!("the case has no pod `{name}`");
+                absent(name, self.pods.iter().copied(), message)
+            }),
             _ => None,
         }
     }

@@ -76,6 +76,8 @@ pub(super) enum What {
     Waits(YesOr),
     /// Whether the pod is kept out of the queue.
     Gated(YesOr),
+    /// The names of all pods that are evicted for the pod, in any order.
+    Evicts(Vec<String>),
 }
 
 /// Yes, no, or by whom.
@@ -255,6 +257,9 @@ impl Reader<'_> {
                     add(value.tree, What::Score { node: node.clone(), score, value: number });
                 }
             }
+        }
+        if let Some(pods) = fields.get("evicts") {
+            add(pods.tree, What::Evicts(strings(&pods, errors)));
         }
         for (name, what) in [("waits", What::Waits as fn(YesOr) -> What), ("gated", What::Gated)] {
             if let Some(field) = fields.get(name)
