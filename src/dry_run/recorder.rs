@@ -3,7 +3,7 @@
 //! explain a result. `analysis::coverage` says what a condition is.
 
 use super::Watcher;
-use crate::framework::{Cycle, Silent, Simulation, Verdict};
+use crate::framework::{Code, Cycle, Silent, Simulation, Verdict};
 use crate::lang::analysis::coverage::Coverage;
 use crate::lang::eval::context::{EvalContext, Moved, Queued};
 use crate::lang::eval::trace::Tracer;
@@ -79,9 +79,9 @@ impl<'a> CoverageRecorder<'a> {
         for policy in refusing() {
             self.record(policy, Point::PreEnqueue, context);
         }
-        // A policy that refuses the pod at once ends the attempt.
+        // A policy that refuses the pod at once ends the attempt, but for evictions that may help.
         if refusing().any(|policy| self.record(policy, Point::PreFilter, context)) {
-            return;
+            return self.evictions(&applying, before, pod, record);
         }
         for policy in refusing() {
             for node in before.nodes() {
@@ -146,7 +146,10 @@ impl CoverageRecorder<'_> {
         }
         let mut cycle = Cycle::new(pod.clone(), framework.clone(), record.at);
         // A pod that PreFilter refuses may fit without others.
-        let _ = framework.run_pre_filter(&mut cycle, before, &mut Silent);
+        let refused = framework.run_pre_filter(&mut cycle, before, &mut Silent).err();
+        if refused.is_some_and(|status| status.code == Code::UnschedulableAndUnresolvable) {
+            return;
+        }
         let handle = cycle.handle(before);
         let mut rules = framework.preemption_rules(handle);
         for node in before.nodes() {

@@ -657,6 +657,7 @@ pub static SHAPES: &[Shape] = &[
             ("images", "int", "names of images on a node"),
             ("terms", "int", "elements of a list or map below `spec`, `status` and `metadata`"),
             ("objects", "int", "objects of a kind that policies look up"),
+            ("nominated", "int", "pods that preemption has promised a node"),
         ],
     },
     Shape {

@@ -4,6 +4,8 @@
 //! - [`equalities`]: a macro over a collection that is the same for all nodes, with an equality in
 //!   its condition between a value of the element and another value. Elements are kept by that
 //!   value, and the condition is evaluated for those that have the wanted one.
+//! - [`in_namespace`]: a macro over the objects of a kind that asks for those of one namespace, which the
+//!   snapshot keeps together.
 //! - [`answer_keys`]: an expression that sees nothing of a node but values which such macros look
 //!   up. It is computed once for each value, not once for each node.
 //! - [`is_looked_up`]: `x in list`, where the list changes less often than x.
@@ -11,11 +13,13 @@
 
 use super::faults::may_fail;
 use super::same::same;
-use super::shape::constant;
+use super::shape::{constant, resolve_alias};
 use super::stage::depends;
 use crate::lang::language::fields::{ChangedBy, ObjectType};
 use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, GroupId, Macro, MacroKind, Policy, Root, SlotId};
+use crate::lang::typed::{
+    Expr, ExprKind, GroupId, KindId, LookUp, LookUpBy, Macro, MacroKind, Policy, Root, SlotId,
+};
 use crate::lang::types::Type;
 use crate::lang::types::convert;
 
@@ -64,6 +68,43 @@ pub fn equalities<'p>(policy: &Policy, of: &'p Macro) -> Option<Equalities<'p>> 
         of.node || of.free
     });
     changes.then_some(Equalities { pairs, others_hold })
+}
+
+/// The namespace that a macro over the objects of a kind asks for: `objects("Kind").first(o, o.namespace == E && …)`.
+pub struct InNamespace<'p> {
+    /// The kind of the objects.
+    pub kind: KindId,
+    /// The namespace.
+    pub namespace: &'p Expr,
+    /// The condition asks for nothing else.
+    pub covers: bool,
+}
+
+/// Whether a macro visits the objects of one namespace alone.
+pub fn in_namespace<'p>(policy: &'p Policy, of: &'p Macro) -> Option<InNamespace<'p>> {
+    let condition = of.condition.as_ref()?;
+    let ExprKind::LookUp(LookUp { kind, by: LookUpBy::All }, _) = resolve_alias(policy, &of.over).kind else {
+        return None;
+    };
+    if of.second.is_some() || of.kind == MacroKind::All || may_fail(policy, condition) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    conjuncts(condition, &mut parts);
+    let of_element = |expr: &Expr| match &resolve_alias(policy, expr).kind {
+        ExprKind::Field(object, field) => {
+            field.def().name == "namespace"
+                && matches!(resolve_alias(policy, object).kind, ExprKind::Slot(slot) if slot == of.slot)
+        }
+        _ => false,
+    };
+    let namespace = parts.iter().find_map(|part| {
+        let ExprKind::Equal(left, right) = &part.kind else { return None };
+        let sides = [(left, right), (right, left)];
+        let mut of_other = sides.into_iter().filter(|(mine, _)| of_element(mine)).map(|(_, other)| &**other);
+        of_other.find(|other| !walk::mentions(other, &[of.slot]))
+    })?;
+    Some(InNamespace { kind, namespace, covers: parts.len() == 1 })
 }
 
 /// The parts that `&&` joins.

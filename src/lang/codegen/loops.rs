@@ -1,13 +1,15 @@
 //! Loops: one closure for each kind of macro, over the elements of a collection or over those that
-//! a table finds by value (`lookups.rs`).
+//! a table (`lookups.rs`) or the snapshot finds by value.
 
 use super::closures::{BoolFn, ValueFn, as_value, bind};
 use super::lookups::ByValue;
 use super::operators::{Extreme, Sum};
 use super::{Env, Lowering};
+use crate::lang::analysis::index::in_namespace;
 use crate::lang::typed::{Macro, MacroKind, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
+use crate::model::KindName;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -44,6 +46,8 @@ enum Source {
     All(ValueFn),
     /// Those of a table that have the wanted values.
     Found(ByValue),
+    /// The objects of a kind in a namespace.
+    InNamespace { kind: KindName, namespace: ValueFn },
 }
 
 /// A loop: its elements, its variables and its condition.
@@ -63,6 +67,12 @@ impl Loop {
                 let (found, total) = table.candidates(env);
                 let all = found.len() == total;
                 (found, all)
+            }
+            Source::InNamespace { kind, namespace } => {
+                let namespace = namespace(env);
+                let found = namespace.as_str().map(|name| env.context.objects_in(kind, name));
+                let found = found.into_iter().flatten();
+                (found.map(|object| (Value::LookedUp(object), Value::Absent)).collect(), false)
             }
         }
     }
@@ -178,9 +188,15 @@ impl Loop {
 impl Lowering<'_> {
     /// A macro.
     pub(super) fn macro_value(&mut self, of: &Macro, ty: &Type) -> ValueFn {
-        let source = match self.by_value(of) {
-            Some(table) => Source::Found(table),
-            None => Source::All(self.value(&of.over)),
+        let source = match in_namespace(self.policy, of) {
+            Some(found) => Source::InNamespace {
+                kind: self.policy[found.kind].name.clone(),
+                namespace: self.value(found.namespace),
+            },
+            None => match self.by_value(of) {
+                Some(table) => Source::Found(table),
+                None => Source::All(self.value(&of.over)),
+            },
         };
         let condition = of.condition.as_ref().map(|condition| self.bool(condition));
         let walk = Loop { source, slot: of.slot, second: of.second, condition };

@@ -147,6 +147,15 @@ impl<'a> EvalContext<'a> {
         self.snapshot.all_looked_up(&Kind::LookedUp(kind.clone()))
     }
 
+    /// The objects of a kind in a namespace, by name.
+    pub fn objects_in(
+        &self,
+        kind: &KindName,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a LookedUp> + use<'a> {
+        self.snapshot.looked_up_in(&Kind::LookedUp(kind.clone()), &Symbol::new(namespace))
+    }
+
     /// The object of a kind by the values of its namespace and name, or of its name alone.
     pub fn object_named(&self, kind: &KindName, names: &[Value<'_>]) -> Option<&'a LookedUp> {
         let (namespace, name) = match names {

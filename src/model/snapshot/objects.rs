@@ -212,6 +212,16 @@ impl Snapshot {
         entries.filter_map(|entry| looked_up(entry.shown().object.as_ref()))
     }
 
+    /// The objects of a kind that policies look up in a namespace, by name.
+    pub fn looked_up_in<'s>(
+        &'s self,
+        kind: &Kind,
+        namespace: &Symbol,
+    ) -> impl Iterator<Item = &'s LookedUp> + use<'s> {
+        let entries = self.objects.table(kind).map(|table| table.within(namespace)).into_iter().flatten();
+        entries.filter_map(|entry| looked_up(entry.shown().object.as_ref()))
+    }
+
     /// The Services or budgets that select a pod, by name.
     pub fn selecting<T: Selects>(&self, pod: &PodInfo) -> impl Iterator<Item = &Arc<T>> {
         let names = self.selectors.names(T::KIND, &pod.namespace, &pod.labels).into_iter();

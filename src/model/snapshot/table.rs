@@ -113,11 +113,12 @@ impl<T: Placed + Clone> Table<T> {
     }
 
     /// The values of a namespace, by name.
-    pub(super) fn within<'t>(&'t self, namespace: &'t Symbol) -> impl Iterator<Item = &'t T> {
+    pub(super) fn within<'t>(&'t self, namespace: &Symbol) -> impl Iterator<Item = &'t T> + use<'t, T> {
         let (block, at) = self.find(namespace, &Symbol::default());
         let (Ok(at) | Err(at)) = at;
         let rest = self.blocks.iter().skip(block).flat_map(|block| block.iter()).skip(at);
-        rest.map(|value| &**value).take_while(move |value| value.place().0 == namespace)
+        let namespace = namespace.clone();
+        rest.map(|value| &**value).take_while(move |value| *value.place().0 == namespace)
     }
 }
 

@@ -14,6 +14,7 @@ mod instants;
 mod ledgers;
 mod lookups;
 pub(crate) mod narrowing;
+mod objects;
 mod programs;
 mod same_values;
 mod reads;

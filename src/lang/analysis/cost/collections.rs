@@ -5,12 +5,15 @@ use super::calls;
 use super::extent::{ENTRIES_PER_STEP, Extent};
 use super::steps::{PartitionBy, Share, Steps, Summation};
 use super::walk::{Cost, Walk};
-use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, is_looked_up};
+use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, in_namespace, is_looked_up};
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::depends;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, Policy, SlotId};
 use crate::lang::types::Type;
+
+/// Comparisons of names until an object is found.
+pub(super) const SEARCH: u128 = 4;
 
 impl<'p> Walk<'p> {
     pub(super) fn group(&mut self, expr: &'p Expr, id: GroupId) -> (Cost, Extent) {
@@ -110,7 +113,12 @@ impl<'p> Walk<'p> {
 
     pub(super) fn macro_value(&mut self, expr: &'p Expr, of: &'p Macro) -> (Cost, Extent) {
         let found = if self.closures() { equalities(self.policy, of) } else { None };
-        let (over, extent) = self.expr(&of.over);
+        let namespace = if self.closures() { in_namespace(self.policy, of) } else { None };
+        let (over, extent) = match namespace {
+            // The list of all is not made.
+            Some(_) => (Cost::default(), self.all_objects()),
+            None => self.expr(&of.over),
+        };
         let total = match of.over.ty.present() {
             // What it holds, if anything.
             Type::CelOptional(_) => Steps::new(1),
@@ -124,12 +132,20 @@ impl<'p> Walk<'p> {
         }
         let element = if of.second.is_some() && of.body.is_none() { second } else { first };
         let mut cost = Cost::plain(2);
-        let visited = match found {
-            None => {
+        let at_once = matches!(of.kind, MacroKind::First | MacroKind::Exists);
+        let visited = match (namespace, found) {
+            (Some(in_namespace), _) => {
+                let (asked, _) = self.expr(in_namespace.namespace);
+                self.sum(&mut cost, asked);
+                cost.steps = cost.steps.plus_number(SEARCH);
+                // A namespace may have all objects of the kind.
+                if at_once && in_namespace.covers { Steps::new(1) } else { total }
+            }
+            (None, None) => {
                 self.sum(&mut cost, over);
                 total
             }
-            Some(found) => {
+            (None, Some(found)) => {
                 let (wanted, visited) = self.looked_up(expr, of, &found, over, total, distinct);
                 self.sum(&mut cost, wanted);
                 visited

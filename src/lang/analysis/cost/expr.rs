@@ -3,7 +3,7 @@
 //! place.
 
 use super::calls;
-use super::collections::lookup;
+use super::collections::{SEARCH, lookup};
 use super::extent::Extent;
 use super::steps::{PartitionBy, Steps, Summation};
 use super::walk::{Cost, EvaluationMode, Walk, pods_of_a_node};
@@ -193,15 +193,17 @@ impl<'p> Walk<'p> {
         }
     }
 
+    /// The size of the list of all objects of a kind.
+    pub(super) fn all_objects(&self) -> Extent {
+        Extent::list(Steps::new(u128::from(self.size.of_object(Part::Objects))), Extent::Plain)
+    }
+
     /// Objects of a kind: all of them, or one, which is found by binary search.
     fn look_up(&mut self, expr: &'p Expr, by: LookUpBy, args: &'p [Expr]) -> (Cost, Extent) {
-        /// Comparisons of names until an object is found.
-        const SEARCH: u128 = 4;
         if by == LookUpBy::All {
-            let count = Steps::new(u128::from(self.size.of_object(Part::Objects)));
-            let extent = Extent::list(count.clone(), Extent::Plain);
+            let extent = self.all_objects();
             self.check_kept(expr, &extent.kept());
-            return (self.collection(expr, count, 1), extent);
+            return (self.collection(expr, extent.count(), 1), extent);
         }
         let (mut cost, _) = self.parts(args);
         cost.steps = cost.steps.plus_number(SEARCH);
@@ -219,8 +221,12 @@ impl<'p> Walk<'p> {
                 (self.collection(expr, Steps::nodes(), 1), extent)
             }
             // They are sorted.
-            Root::Pods | Root::Nominated => {
+            Root::Pods => {
                 (self.collection(expr, Steps::pods(), 2), Extent::list(Steps::pods(), Extent::Plain))
+            }
+            Root::Nominated => {
+                let count = Steps::new(u128::from(self.size.of_object(Part::Nominated)));
+                (self.collection(expr, count.clone(), 2), Extent::list(count, Extent::Plain))
             }
         }
     }

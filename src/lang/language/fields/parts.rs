@@ -19,6 +19,8 @@ pub enum Part {
     Terms,
     /// Objects of a kind that policies look up.
     Objects,
+    /// Pods that preemption has promised a node.
+    Nominated,
 }
 
 /// A row of [`PARTS`].
@@ -35,7 +37,7 @@ pub struct PartDef {
 }
 
 /// The parts of objects. An object with more is decided in the same way; it may take longer than the bound.
-pub static PARTS: [PartDef; 8] = [
+pub static PARTS: [PartDef; 9] = [
     row(Part::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
     row(Part::Annotations, "annotations", 32, "annotations of an object"),
     row(Part::Containers, "containers", 50, "containers of a pod, and their images"),
@@ -45,6 +47,8 @@ pub static PARTS: [PartDef; 8] = [
     row(Part::Images, "images", 250, "names of images on a node"),
     row(Part::Terms, "terms", 64, "elements of a list or map below `spec`, `status` and `metadata`"),
     row(Part::Objects, "objects", 10_000, "objects of a kind that policies look up"),
+    // They leave the list when they get their node.
+    row(Part::Nominated, "nominated", 100, "pods that preemption has promised a node, at one time"),
 ];
 
 const fn row(part: Part, name: &'static str, number: u32, doc: &'static str) -> PartDef {
